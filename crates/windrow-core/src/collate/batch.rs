@@ -1,0 +1,178 @@
+//! A batch: named tensors in aligned memory that is used again once nobody holds it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use crate::array::{Buffer, DType};
+use crate::error::{Error, Result};
+
+/// One named tensor of a batch: `[rows, shape…]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name: `input_ids`, `labels`, …
+    pub name: &'static str,
+    /// Type of its numbers.
+    pub dtype: DType,
+    /// Shape of one row; empty for one number per row.
+    pub shape: Vec<usize>,
+}
+
+impl Field {
+    /// A field of one row's shape.
+    pub fn new(name: &'static str, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
+        Field { name, dtype, shape: shape.into() }
+    }
+
+    /// Numbers in one row.
+    pub fn row_len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Bytes of one row.
+    pub fn row_size(&self) -> usize {
+        self.row_len() * self.dtype.size()
+    }
+}
+
+/// What leaves: named tensors `[rows, …]`, contiguous, 64-byte aligned. Its memory goes back to the pool on drop.
+pub struct Batch {
+    fields: Arc<[Field]>,
+    buffers: Vec<Buffer>,
+    rows: usize,
+    pool: Option<Pool>,
+}
+
+impl Batch {
+    /// Memory for `rows` rows, from the pool where it has some. The content is undefined until every row is filled.
+    pub fn new(fields: Arc<[Field]>, rows: usize, pool: Option<&Pool>) -> Self {
+        let mut buffers = pool.map(Pool::take).unwrap_or_default();
+        buffers.resize_with(fields.len(), || Buffer::zeroed(0));
+        for (buffer, field) in buffers.iter_mut().zip(fields.iter()) {
+            let size = field.row_size() * rows;
+            if !buffer.resize_within(size) {
+                *buffer = Buffer::zeroed(size);
+            }
+        }
+        Batch { fields, buffers, rows, pool: pool.cloned() }
+    }
+
+    /// Names, dtypes and row shapes.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The bytes of field number `field`.
+    pub fn bytes(&self, field: usize) -> &[u8] {
+        self.buffers[field].bytes()
+    }
+
+    /// The bytes of field number `field`, to write.
+    pub fn bytes_mut(&mut self, field: usize) -> &mut [u8] {
+        self.buffers[field].bytes_mut()
+    }
+
+    /// The numbers of a field.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such field, `Mismatch` when `T` is not its dtype's size.
+    pub fn get<T: bytemuck::Pod>(&self, name: &str) -> Result<&[T]> {
+        let i = self.fields.iter().position(|f| f.name == name).ok_or_else(|| {
+            Error::not_found(format!("the batch has no field {name:?}"))
+                .hint(format!("it has {:?}", self.fields.iter().map(|f| f.name).collect::<Vec<_>>()))
+        })?;
+        if self.fields[i].dtype.size() != size_of::<T>() {
+            return Err(Error::mismatch(format!("field {name:?} holds {}", self.fields[i].dtype)));
+        }
+        Ok(bytemuck::cast_slice(self.bytes(i)))
+    }
+
+    /// Row `i`, to fill.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    pub fn row(&mut self, i: usize) -> Result<Row<'_>> {
+        if i >= self.rows {
+            return Err(Error::out_of_range("row", i, self.rows as u64));
+        }
+        Ok(Row { batch: self, row: i })
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.give(std::mem::take(&mut self.buffers));
+        }
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Batch of {} rows: {:?}", self.rows, self.fields)
+    }
+}
+
+/// One row of a batch, checked where it was born.
+pub struct Row<'a> {
+    batch: &'a mut Batch,
+    row: usize,
+}
+
+impl Row<'_> {
+    /// The row's bytes of field number `field`.
+    pub fn bytes(&mut self, field: usize) -> &mut [u8] {
+        let size = self.batch.fields[field].row_size();
+        &mut self.batch.buffers[field].bytes_mut()[self.row * size..][..size]
+    }
+
+    /// The row's numbers of field number `field`, whose dtype must have the size of `T`.
+    pub fn numbers<T: bytemuck::Pod>(&mut self, field: usize) -> &mut [T] {
+        bytemuck::cast_slice_mut(self.bytes(field))
+    }
+
+    /// dtype of field number `field`.
+    pub fn dtype(&self, field: usize) -> DType {
+        self.batch.fields[field].dtype
+    }
+}
+
+/// Memory of batches that were dropped, for the next ones.
+#[derive(Clone)]
+pub struct Pool(Arc<PoolInner>);
+
+struct PoolInner {
+    free: Mutex<Vec<Vec<Buffer>>>,
+    most: usize,
+    // A lock that another thread held while this process was forked never opens in the child.
+    pid: u32,
+}
+
+impl Pool {
+    /// A pool that keeps the memory of at most `most` batches.
+    pub fn new(most: usize) -> Self {
+        Pool(Arc::new(PoolInner { free: Mutex::new(Vec::new()), most, pid: std::process::id() }))
+    }
+
+    fn take(&self) -> Vec<Buffer> {
+        if self.0.pid != std::process::id() {
+            return Vec::new();
+        }
+        self.0.free.lock().ok().and_then(|mut free| free.pop()).unwrap_or_default()
+    }
+
+    fn give(&self, buffers: Vec<Buffer>) {
+        if self.0.pid != std::process::id() {
+            return;
+        }
+        if let Ok(mut free) = self.0.free.lock()
+            && free.len() < self.0.most
+        {
+            free.push(buffers);
+        }
+    }
+}

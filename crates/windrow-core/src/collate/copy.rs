@@ -1,0 +1,3 @@
+//! stub
+pub fn copy_pieces() {}
+pub fn copy_values() {}

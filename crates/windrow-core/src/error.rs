@@ -1,0 +1,278 @@
+//! Errors that say what, where and how to mend it: kind + place (file · record · byte) + cause + hint.
+
+use std::fmt;
+
+/// What went wrong, as far as a caller can act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A path, record name or tokenizer that is not there.
+    NotFound,
+    /// No format recognises what lies at the path.
+    Unrecognised,
+    /// The bytes contradict the format, the side file or each other.
+    Corrupt,
+    /// The data changed after it was indexed.
+    Stale,
+    /// A number outside `0..len`.
+    OutOfRange,
+    /// Understood, but not readable or writable by this build.
+    Unsupported,
+    /// Two things that must agree do not: a state and a plan, a tokenizer and its data.
+    Mismatch,
+    /// An option or a combination of options that cannot work.
+    Config,
+    /// The output exists already.
+    Exists,
+    /// The operating system said no.
+    Io,
+    /// The user asked to stop.
+    Interrupted,
+}
+
+impl Kind {
+    /// The kind's name as `--json` prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NotFound => "not_found",
+            Kind::Unrecognised => "unrecognised",
+            Kind::Corrupt => "corrupt",
+            Kind::Stale => "stale",
+            Kind::OutOfRange => "out_of_range",
+            Kind::Unsupported => "unsupported",
+            Kind::Mismatch => "mismatch",
+            Kind::Config => "config",
+            Kind::Exists => "exists",
+            Kind::Io => "io",
+            Kind::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Where it went wrong; each part is known or absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Path or key of the file.
+    pub file: Option<String>,
+    /// Record number, from 0.
+    pub record: Option<u64>,
+    /// Byte offset in the file.
+    pub byte: Option<u64>,
+    /// Field of a header, an index or a side file.
+    pub field: Option<String>,
+}
+
+/// windrow's only error. Its `Display` is one to three lines: what, where, hint.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: Kind,
+    message: String,
+    place: Place,
+    hint: Option<String>,
+    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// `std::result::Result` with windrow's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of this kind; the message quotes what was found and what was expected.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            place: Place::default(),
+            hint: None,
+            cause: None,
+        }))
+    }
+
+    /// A [`Kind::Corrupt`] error.
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(Kind::Corrupt, message)
+    }
+
+    /// A [`Kind::Config`] error.
+    pub fn config(message: impl Into<String>) -> Self {
+        Self::new(Kind::Config, message)
+    }
+
+    /// A [`Kind::NotFound`] error.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, message)
+    }
+
+    /// A [`Kind::Unsupported`] error.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported, message)
+    }
+
+    /// A [`Kind::Mismatch`] error.
+    pub fn mismatch(message: impl Into<String>) -> Self {
+        Self::new(Kind::Mismatch, message)
+    }
+
+    /// A [`Kind::OutOfRange`] error for `index` in something of `len` parts.
+    pub fn out_of_range(what: &str, index: impl fmt::Display, len: u64) -> Self {
+        Self::new(Kind::OutOfRange, format!("{what} {index} is out of range: there are {len}"))
+    }
+
+    /// What the operating system said about `file`.
+    pub fn io(doing: &str, file: impl AsRef<std::path::Path>, cause: std::io::Error) -> Self {
+        let kind = match cause.kind() {
+            std::io::ErrorKind::NotFound => Kind::NotFound,
+            std::io::ErrorKind::AlreadyExists => Kind::Exists,
+            _ => Kind::Io,
+        };
+        Self::new(kind, format!("cannot {doing}")).at(file).caused_by(cause)
+    }
+
+    /// Names the file.
+    #[must_use]
+    pub fn at(mut self, file: impl AsRef<std::path::Path>) -> Self {
+        self.0.place.file = Some(file.as_ref().display().to_string());
+        self
+    }
+
+    /// Names the record.
+    #[must_use]
+    pub fn record(mut self, record: u64) -> Self {
+        self.0.place.record = Some(record);
+        self
+    }
+
+    /// Names the byte.
+    #[must_use]
+    pub fn byte(mut self, byte: u64) -> Self {
+        self.0.place.byte = Some(byte);
+        self
+    }
+
+    /// Names the field of a header, index or side file.
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.0.place.field = Some(field.into());
+        self
+    }
+
+    /// Says how to mend it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the cause, printed once at the edge.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// Adds what is missing in the place, keeps what is there.
+    #[must_use]
+    pub fn or_at(self, file: impl AsRef<std::path::Path>) -> Self {
+        if self.0.place.file.is_some() { self } else { self.at(file) }
+    }
+
+    /// What a caller can act on.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// What happened, without place and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// How to mend it.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+// File names and file content reach error texts: control characters must not reach a terminal, nor a megabyte.
+fn safe(text: &str) -> String {
+    const MOST: usize = 2_000;
+    let mut out = String::with_capacity(text.len().min(MOST));
+    for c in text.chars().take(MOST) {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    if text.chars().nth(MOST).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.record.map(|r| format!("record {r}")));
+        parts.extend(self.byte.map(|b| format!("byte {b}")));
+        parts.extend(self.field.as_deref().map(safe));
+        match (&self.file, parts.is_empty()) {
+            (Some(file), true) => f.write_str(&safe(file)),
+            (Some(file), false) => write!(f, "{} ({})", safe(file), parts.join(", ")),
+            (None, _) => f.write_str(&parts.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&safe(&self.0.message))?;
+        if let Some(cause) = &self.0.cause {
+            write!(f, ": {}", safe(&cause.to_string()))?;
+        }
+        if self.0.place != Place::default() {
+            write!(f, "\n  at: {}", self.0.place)?;
+        }
+        if let Some(hint) = &self.0.hint {
+            write!(f, "\n  hint: {}", safe(hint))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.cause.as_deref().map(|c| c as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_is_what_where_hint() {
+        let e = Error::corrupt("shard holds 1 value, meta.json promises 5")
+            .at("a/b.bin")
+            .record(3)
+            .hint("copy again");
+        assert_eq!(
+            e.to_string(),
+            "shard holds 1 value, meta.json promises 5\n  at: a/b.bin (record 3)\n  hint: copy again"
+        );
+    }
+
+    #[test]
+    fn control_characters_and_length_are_tamed() {
+        let e = Error::corrupt("x\u{1b}[31m\n".to_string() + &"y".repeat(10_000));
+        let text = e.to_string();
+        assert!(text.starts_with("x\\u{1b}[31m\\n"), "{text}");
+        assert!(text.len() < 4_096);
+    }
+}

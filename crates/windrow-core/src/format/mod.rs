@@ -1,0 +1,200 @@
+//! On-disk layouts: each recognises itself, checks every claim before it believes it, and opens as a source.
+//!
+//! One file per format, reader and writer together; one row in [`FORMATS`]. Recognising, `inspect`, the table in the
+//! docs, the conformance suite and the fuzz list walk that table.
+
+mod forager;
+mod jsonl;
+mod side_file;
+mod tokens;
+
+use std::sync::Arc;
+
+pub use forager::{Forager, INDEX_FOLDER, Layout};
+pub use jsonl::Jsonl;
+pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
+pub use tokens::Tokens;
+
+use crate::array::DType;
+use crate::error::{Error, Kind, Result};
+use crate::source::SharedSource;
+use crate::store::Store;
+
+/// Every format of the heart, in the order they are asked.
+pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens];
+
+/// One on-disk layout.
+pub trait Format: Send + Sync {
+    /// Its name: what `format=` takes and `inspect` prints.
+    fn name(&self) -> &'static str;
+
+    /// One row of the table of formats.
+    fn about(&self) -> About;
+
+    /// Whether this is it. Looks at names and the first bytes only.
+    fn recognise(&self, look: &Look) -> Certainty;
+
+    /// Opens it as a source.
+    ///
+    /// # Errors
+    /// `Corrupt` when a claim in the files does not hold; `Stale` when data changed after it was indexed; `Config`.
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource>;
+}
+
+/// What the docs and `--help` say of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// What it is called in a sentence.
+    pub title: &'static str,
+    /// Files and folders that make it up.
+    pub layout: &'static str,
+    /// What a record is.
+    pub records: &'static str,
+    /// Which command or function writes it.
+    pub written_by: &'static str,
+}
+
+/// How sure a format is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// Not this.
+    No,
+    /// The name fits, nothing contradicts it.
+    Maybe,
+    /// The content says so.
+    Yes,
+}
+
+/// What a format sees of a path before it says whether it is the one.
+pub struct Look {
+    /// Where it lies.
+    pub store: Arc<dyn Store>,
+    /// Its key in the store; `""` is the root.
+    pub key: String,
+    /// A folder or an object.
+    pub is_folder: bool,
+    /// Keys below it, relative to it, sorted, at most [`Look::MOST_NAMES`]; empty for an object.
+    pub names: Vec<String>,
+    /// The first bytes, at most 4096; empty for a folder.
+    pub head: Vec<u8>,
+    /// The side file beside it, where there is one.
+    pub side: Option<SideFile>,
+}
+
+impl Look {
+    /// Recognising never needs more names than this.
+    pub const MOST_NAMES: usize = 100_000;
+
+    /// Looks at `key`.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`; `Corrupt` when the side file cannot be read.
+    pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Look> {
+        let entry = store.entry(key)?;
+        let mut look = Look {
+            store,
+            key: key.to_string(),
+            is_folder: entry.is_folder,
+            names: Vec::new(),
+            head: Vec::new(),
+            side: None,
+        };
+        if entry.is_folder {
+            let skip = if key.is_empty() { 0 } else { key.len() + 1 };
+            let found = look.store.walk(key)?;
+            look.names =
+                found.into_iter().take(Self::MOST_NAMES).map(|e| e.key[skip..].to_string()).collect();
+        } else {
+            let object = look.store.open(key)?;
+            let mut scratch = Vec::new();
+            look.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
+        }
+        look.side = SideFile::find(&look)?;
+        Ok(look)
+    }
+
+    /// The key of something below this folder.
+    pub fn below(&self, name: &str) -> String {
+        if self.key.is_empty() { name.to_string() } else { format!("{}/{name}", self.key) }
+    }
+
+    /// What a person calls it.
+    pub fn display(&self) -> String {
+        self.store.display(&self.key)
+    }
+
+    /// Last part of the key in lower case.
+    pub fn file_name(&self) -> String {
+        self.display().rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
+    }
+}
+
+/// How to open; what is not said is found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Name of the format; `None` recognises it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// dtype of a stored number, where the files do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<DType>,
+    /// Ids must be below this; checked once over all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vocab_size: Option<u64>,
+    /// Name of the index folder of the byte-offset format, `index` if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index_folder: Option<String>,
+    /// Hash of the tokenizer that must have made the tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
+    /// Accept files that an index names outside its base folder.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_outside: bool,
+    /// Accept data whose size or time differs from what the side file says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trust: bool,
+    /// How local files are read.
+    pub io: crate::store::Io,
+}
+
+/// Opens what `look` sees by the format that `options` names, or by the one in `table` that is surest.
+///
+/// # Errors
+/// `Unrecognised` when none is; `Config` when the named one does not exist; what [`Format::open`] says.
+pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
+    choose(table, look, options.format.as_deref())?.open(look, options)
+}
+
+/// The format that is asked for, or the surest one.
+///
+/// # Errors
+/// `Unrecognised`, `Config`.
+pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) -> Result<&'t dyn Format> {
+    let names = || table.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
+    if let Some(name) = named {
+        return table.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
+            Error::config(format!("no format is called {name:?}")).hint(format!("formats: {}", names()))
+        });
+    }
+    let mut best: Option<(Certainty, &'t dyn Format)> = None;
+    for &format in table {
+        let certainty = format.recognise(look);
+        if certainty > best.map_or(Certainty::No, |b| b.0) {
+            best = Some((certainty, format));
+        }
+    }
+    best.map(|b| b.1).ok_or_else(|| {
+        let found = match look.is_folder {
+            true if look.names.is_empty() => "an empty folder".to_string(),
+            true => format!("a folder of {} files, first {:?}", look.names.len(), look.names[0]),
+            false => format!(
+                "a file starting {:?}",
+                String::from_utf8_lossy(&look.head[..look.head.len().min(16)])
+            ),
+        };
+        Error::new(Kind::Unrecognised, format!("no format recognises it: found {found}"))
+            .at(look.display())
+            .hint(format!("say which with format=…: {}", names()))
+    })
+}

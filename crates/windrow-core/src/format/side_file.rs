@@ -1,0 +1,162 @@
+//! The side file `windrow.json`: what was found or written beside the data, so that nobody has to guess it again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Look;
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::store::read_small;
+
+/// The side file's name.
+pub const SIDE_FILE: &str = "windrow.json";
+
+const MOST_BYTES: u64 = 256 << 20;
+
+/// What stands in a side file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideFile {
+    /// Version of this layout: 1.
+    pub version: u32,
+    /// Version of the windrow that wrote it.
+    pub windrow: String,
+    /// Name of the format beside it.
+    pub format: String,
+    /// Number of records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Values in every record, where all are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_length: Option<u64>,
+    /// dtype of a stored number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<DType>,
+    /// Ids are below this: checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocab_size: Option<u64>,
+    /// The id that ends a document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eos: Option<i64>,
+    /// The tokenizer that made the ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<TokenizerLock>,
+    /// The data files, as the side file's folder names them.
+    #[serde(default)]
+    pub files: Vec<FileRow>,
+    /// What the data was made from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<FileRow>,
+    /// The options it was made with: a rerun with the same inputs and options has nothing to do.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub options: Map<String, Value>,
+    /// Further findings: counts, statistics.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub statistics: Map<String, Value>,
+}
+
+/// One file in a side file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRow {
+    /// Relative path.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Time of the last change, nanoseconds since 1970: kept for files that windrow did not write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_ns: Option<u64>,
+    /// XXH3-64 of the content, 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xxh3: Option<String>,
+}
+
+/// Which tokenizer made the ids; enough to refuse another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenizerLock {
+    /// A built-in name, or the file name of a tokenizer.json.
+    pub name: String,
+    /// XXH3-64 of its definition, 16 hexadecimal digits.
+    pub hash: String,
+    /// Ids are below this.
+    pub vocab_size: u64,
+    /// Special tokens and their ids.
+    pub special: Map<String, Value>,
+    /// Strings and their ids.
+    pub golden: Vec<Golden>,
+    /// Version of the windrow that locked it.
+    pub windrow: String,
+}
+
+/// A string and the ids it must give.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Golden {
+    /// The text.
+    pub text: String,
+    /// Its ids.
+    pub ids: Vec<u32>,
+}
+
+impl SideFile {
+    /// An empty one for this format, by this windrow.
+    pub fn new(format: &str) -> Self {
+        SideFile {
+            version: 1,
+            windrow: env!("CARGO_PKG_VERSION").to_string(),
+            format: format.to_string(),
+            ..Self::default()
+        }
+    }
+
+    /// The side file in the folder, in its index folder, or named `<file>.windrow.json` beside the file.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is there but cannot be understood.
+    pub fn find(look: &Look) -> Result<Option<SideFile>> {
+        let keys = match look.is_folder {
+            true => vec![look.below(SIDE_FILE), look.below(&format!("{}/{SIDE_FILE}", super::INDEX_FOLDER))],
+            false => {
+                let folder =
+                    look.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+                vec![format!("{}.{SIDE_FILE}", look.key), format!("{folder}{SIDE_FILE}")]
+            }
+        };
+        for key in keys {
+            if look.store.entry(&key).is_ok_and(|e| !e.is_folder) {
+                let side = Self::read(look.store.open(&key)?.as_ref())?;
+                let name = look.key.rsplit('/').next().unwrap_or_default();
+                // A folder's side file speaks for a file in it only when it names that file.
+                if look.is_folder || key.starts_with(&look.key) || side.files.iter().any(|f| f.name == name) {
+                    return Ok(Some(side));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is not one, or of a later version.
+    pub fn read(object: &dyn crate::store::Object) -> Result<SideFile> {
+        let bytes = read_small(object, MOST_BYTES)?;
+        let side: SideFile = serde_json::from_slice(&bytes).map_err(|e| {
+            Error::corrupt("the side file cannot be understood")
+                .at(object.name())
+                .caused_by(e)
+                .hint("delete it and prepare the data again, or read the data with format=… and dtype=…")
+        })?;
+        match side.version {
+            1 => Ok(side),
+            other => {
+                Err(Error::unsupported(format!("side file of version {other}; this windrow reads version 1"))
+                    .at(object.name())
+                    .hint(format!("it was written by windrow {}", side.windrow)))
+            }
+        }
+    }
+
+    /// The text to write.
+    pub fn to_text(&self) -> String {
+        // Serialising plain structs and string-keyed maps cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}

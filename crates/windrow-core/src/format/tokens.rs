@@ -1,0 +1,23 @@
+//! stub
+use super::{About, Certainty, Format, Look, Options};
+use crate::error::Result;
+use crate::source::SharedSource;
+
+/// stub
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens;
+
+impl Format for Tokens {
+    fn name(&self) -> &'static str {
+        "tokens"
+    }
+    fn about(&self) -> About {
+        todo!()
+    }
+    fn recognise(&self, _look: &Look) -> Certainty {
+        todo!()
+    }
+    fn open(&self, _look: &Look, _options: &Options) -> Result<SharedSource> {
+        todo!()
+    }
+}

@@ -1,0 +1,33 @@
+//! The heart of windrow: reads training data as it lies on disk and lays it into batches.
+//!
+//! **The batch at step k is a pure function of (plan, seed, k).** Nothing else is kept: no iterator state, no shuffle
+//! buffer, no per-worker cursor.
+//!
+//! The rooms, in the order a value walks through them:
+//!
+//! * `store`: bytes by name and range;
+//! * `format`: on-disk layouts, each opens as a source;
+//! * `source`: records by number;
+//! * `view`: which pieces of which records make sample i;
+//! * `sampler`: (epoch, position) → sample;
+//! * `collate`: lays samples into named tensors;
+//! * `plan`: the pure function, its identity, and its inverse;
+//! * `loader`: runs a plan ahead of time;
+//! * `prepare`: turns inputs into a format, in tasks that can be killed and repeated.
+
+mod array;
+pub mod collate;
+mod error;
+pub mod format;
+pub mod loader;
+pub mod plan;
+pub mod prepare;
+mod record;
+pub mod sampler;
+pub mod source;
+pub mod store;
+pub mod view;
+
+pub use array::{Buffer, DType, Element};
+pub use error::{Error, Kind, Place, Result};
+pub use record::{Decode, Draw, Lengths, Piece, Span, Values};

@@ -1,0 +1,144 @@
+//! What is stored (records, their lengths), which part of it a sample takes (spans, pieces), and the draws that may
+//! decide which.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::array::Element;
+use crate::error::Result;
+
+/// How many records there are and how long each is. All that a view may know of a source.
+pub trait Lengths: Send + Sync {
+    /// Number of records.
+    fn len(&self) -> u64;
+
+    /// Values in one record (`T` of `[T]` or `[T, C]`). O(1).
+    ///
+    /// # Errors
+    /// `OutOfRange`, or `Corrupt` when an index on disk is wrong at this record.
+    fn length(&self, record: u64) -> Result<u64>;
+
+    /// The length of every record, where all are known to be equal.
+    fn uniform(&self) -> Option<u64> {
+        None
+    }
+
+    /// No records.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Consecutive values of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Record number.
+    pub record: u64,
+    /// First value.
+    pub start: u64,
+    /// Number of values.
+    pub len: u64,
+}
+
+/// A part of a sample, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Values of a record.
+    Read(Span),
+    /// One value that stands in no record: an end-of-sequence id that the view puts between records.
+    Value(i64),
+}
+
+impl Piece {
+    /// Values in this piece.
+    pub fn len(&self) -> u64 {
+        match self {
+            Piece::Read(span) => span.len,
+            Piece::Value(_) => 1,
+        }
+    }
+
+    /// Holds no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Values as a source hands them out: borrowed from the map or from the caller's scratch.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// `len × channels` numbers.
+    pub bytes: &'a [u8],
+    /// Their type and byte order.
+    pub element: Element,
+    /// Numbers per value: 1 for `[T]`, `C` for `[T, C]`.
+    pub channels: usize,
+    /// What turns a stored number into the value; done while it is copied into the batch.
+    pub decode: Decode,
+}
+
+/// What turns a stored number into the value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Decode {
+    /// It is the value.
+    Plain,
+    /// An unsigned integer whose low bits are flags: `value = stored >> bits`.
+    Shift {
+        /// How many flag bits.
+        bits: u32,
+    },
+    /// `(stored * mul + add)` in float32, then `(x - sub) / div`: de-normalising, then scaling by record statistics.
+    Affine {
+        /// Factor, 1 to leave it.
+        mul: f32,
+        /// Summand, 0 to leave it.
+        add: f32,
+        /// Subtrahend, 0 to leave it.
+        sub: f32,
+        /// Divisor, 1 to leave it.
+        div: f32,
+    },
+}
+
+/// The random numbers a sample may use: a counter keyed by (seed, epoch, pass, sample), never a generator with state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    key: u64,
+}
+
+impl Draw {
+    /// The draws of one sample in one pass of one epoch.
+    pub fn new(seed: u64, epoch: u64, pass: u64, sample: u64) -> Self {
+        Draw { key: keyed_hash(seed, [epoch, pass, sample]) }
+    }
+
+    /// A number in `0..n`, another one for each `stream`; 0 when `n` is 0.
+    pub fn below(&self, n: u64, stream: u64) -> u64 {
+        let hash = keyed_hash(self.key, [stream, 0, 0]);
+        ((u128::from(hash) * u128::from(n)) >> 64) as u64
+    }
+}
+
+/// XXH3-64 of three numbers under a seed: the one hash behind every draw and every order.
+pub(crate) fn keyed_hash(seed: u64, numbers: [u64; 3]) -> u64 {
+    let mut bytes = [0u8; 24];
+    for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    xxh3_64_with_seed(&bytes, seed)
+}
+
+/// Records by lengths given in memory; for tests, and for views over what is not on disk.
+impl Lengths for Vec<u64> {
+    fn len(&self) -> u64 {
+        <[u64]>::len(self) as u64
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        let n = <[u64]>::len(self) as u64;
+        usize::try_from(record)
+            .ok()
+            .and_then(|i| self.get(i).copied())
+            .ok_or_else(|| crate::error::Error::out_of_range("record", record, n))
+    }
+}

@@ -1,0 +1,3 @@
+//! stub
+pub struct Mix;
+pub struct Stop;

@@ -1,0 +1,44 @@
+//! In which order samples come: (epoch, position) → sample, by arithmetic. No IO, no clock, no generator state.
+
+mod mix;
+mod permutation;
+mod sequential;
+mod shard;
+mod shuffle;
+
+use std::ops::Range;
+
+pub use mix::{Mix, Stop};
+pub use permutation::Permutation;
+pub use sequential::Sequential;
+pub use shard::Shard;
+pub use shuffle::Shuffle;
+
+/// A sample's turn: which sample, and how many times its view was gone through before in this epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Sample number. For several views: numbers run through the first view, then the second, and so on.
+    pub sample: u64,
+    /// 0, but in a mixture whose smaller part is gone through again within the epoch.
+    pub pass: u64,
+}
+
+/// An order of samples, another one each epoch.
+pub trait Sampler: Send + Sync {
+    /// Positions in this epoch; `None` when it never ends.
+    fn len(&self, epoch: u64) -> Option<u64>;
+
+    /// Whose turn it is at `position < len(epoch)`. O(1) or O(log n).
+    fn turn(&self, epoch: u64, position: u64) -> Turn;
+
+    /// Appends the turns of consecutive positions. Overridden where the epoch's key is worth keeping.
+    fn turns(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Turn>) {
+        out.extend(positions.map(|p| self.turn(epoch, p)));
+    }
+
+    /// The inverse: the position of a turn in this epoch, if it comes at all.
+    fn position(&self, epoch: u64, turn: Turn) -> Option<u64>;
+
+    /// What decides the order besides the seed, in words that never change for the same order.
+    fn describe(&self) -> String;
+}

@@ -1,0 +1,143 @@
+//! Records by number.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::array::Element;
+use crate::error::{Error, Result};
+use crate::record::{Lengths, Span, Values};
+
+/// What stands beside a record's values: prompt, other JSON keys.
+pub type Extras = Map<String, Value>;
+
+/// What a record is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers, `[T]` or `[T, C]`.
+    Numbers,
+    /// One JSON text per record; `read` gives its UTF-8 bytes.
+    Json,
+}
+
+/// What all records of a source have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Numbers or text.
+    pub kind: Kind,
+    /// Type and byte order of a stored number.
+    pub element: Element,
+    /// `None` for `[T]`, `Some(C)` for `[T, C]`.
+    pub channels: Option<usize>,
+    /// Arrays that run beside the values, one number per value: a loss mask.
+    pub tracks: Vec<Track>,
+    /// Ids are below this, where it is known.
+    pub vocab_size: Option<u64>,
+}
+
+/// An array that runs beside the values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// Its name.
+    pub name: String,
+    /// Type of its numbers.
+    pub element: Element,
+}
+
+impl Schema {
+    /// Records of numbers `[T]` without tracks.
+    pub fn numbers(element: Element) -> Self {
+        Schema { kind: Kind::Numbers, element, channels: None, tracks: Vec::new(), vocab_size: None }
+    }
+}
+
+/// A run of bytes in a file: where values lie.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Location {
+    /// Path or key.
+    pub file: String,
+    /// First byte.
+    pub start: u64,
+    /// Number of bytes.
+    pub size: u64,
+}
+
+/// One file that a source reads.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct FileInfo {
+    /// Path or key.
+    pub file: String,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// Records by number: the number of records and their lengths from [`Lengths`], their bytes from here.
+pub trait Source: Lengths {
+    /// What the records have in common.
+    fn schema(&self) -> &Schema;
+
+    /// The values of a span: borrowed from the map where the layout allows it, else laid into `scratch`.
+    ///
+    /// # Errors
+    /// `OutOfRange` when the span leaves the record; `Corrupt` and `Io` with the place.
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>>;
+
+    /// The numbers of track `track` beside a span.
+    ///
+    /// # Errors
+    /// As [`Source::read`]; `OutOfRange` when there is no such track.
+    fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let _ = (span, scratch);
+        Err(Error::out_of_range("track", track, self.schema().tracks.len() as u64))
+    }
+
+    /// What stands beside the values of a record; empty when nothing does.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn extras(&self, record: u64) -> Result<Extras> {
+        let _ = record;
+        Ok(Extras::new())
+    }
+
+    /// Tells the operating system that these spans come soon, where it can use that.
+    fn advise(&self, spans: &[Span]) {
+        let _ = spans;
+    }
+
+    /// Which bytes of which file hold the span.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn locate(&self, span: Span) -> Result<Vec<Location>>;
+
+    /// The files it reads.
+    fn files(&self) -> Vec<FileInfo>;
+
+    /// A hash of what decides the values: the same for a copy elsewhere, another one after an edit.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn fingerprint(&self) -> Result<u64>;
+
+    /// Name of the format it was read from.
+    fn format(&self) -> &'static str;
+}
+
+/// A source shared between threads.
+pub type SharedSource = Arc<dyn Source>;
+
+/// Checks that a span lies within its record; every source calls it first.
+///
+/// # Errors
+/// `OutOfRange` naming the record.
+pub fn check_span(span: Span, length: u64) -> Result<()> {
+    match span.start.checked_add(span.len) {
+        Some(end) if end <= length => Ok(()),
+        _ => Err(Error::new(
+            crate::error::Kind::OutOfRange,
+            format!("values {}..{}+{} of a record of {length} values", span.start, span.start, span.len),
+        )
+        .record(span.record)),
+    }
+}

@@ -1,0 +1,244 @@
+//! Local files: mapped, or read by position. With `prepare`'s atomic writer the only place that uses `std::fs`.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use super::{Entry, Object, Store};
+use crate::error::{Error, Kind, Result};
+
+/// How local files are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Io {
+    /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
+    /// truncates while it is mapped ends the process (SIGBUS).
+    #[default]
+    Map,
+    /// Positional reads: for network mounts and for files that others may truncate.
+    Pread,
+}
+
+/// The files below one folder.
+#[derive(Clone, Debug)]
+pub struct Local {
+    root: PathBuf,
+    io: Io,
+    outside: bool,
+}
+
+impl Local {
+    /// Files below `root`, mapped.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Local { root: root.into(), io: Io::default(), outside: false }
+    }
+
+    /// Reads files this way.
+    #[must_use]
+    pub fn io(mut self, io: Io) -> Self {
+        self.io = io;
+        self
+    }
+
+    /// Also opens keys that are absolute or lead outside the root.
+    #[must_use]
+    pub fn allow_outside(mut self, allow: bool) -> Self {
+        self.outside = allow;
+        self
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, key: &str) -> Result<PathBuf> {
+        if key.contains('\0') {
+            return Err(Error::config("a path with a NUL character").at(key.replace('\0', "\\0")));
+        }
+        let inside =
+            Path::new(key).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        if !inside && !self.outside {
+            return Err(Error::config("the path leads outside the base folder")
+                .at(key)
+                .hint(format!("the base is {}; allow it with allow_outside", self.root.display())));
+        }
+        // Joining an absolute path gives that path.
+        Ok(if key.is_empty() { self.root.clone() } else { self.root.join(key) })
+    }
+}
+
+impl Store for Local {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        let path = self.path(key)?;
+        // O_NONBLOCK: a pipe put in a data set's place must not hang the reader.
+        const O_NONBLOCK: i32 = 0o4000;
+        let file = File::options()
+            .read(true)
+            .custom_flags(O_NONBLOCK)
+            .open(&path)
+            .map_err(|e| Error::io("open the file", &path, e))?;
+        let meta = file.metadata().map_err(|e| Error::io("ask for the file's size", &path, e))?;
+        if !meta.is_file() {
+            let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
+            return Err(Error::unsupported(format!("expected a file, found {what}")).at(&path));
+        }
+        let name = path.display().to_string();
+        let modified_ns = modified_ns(&meta);
+        match self.io {
+            // An empty file cannot be mapped.
+            Io::Map if meta.len() > 0 => {
+                // SAFETY: the file is opened read-only and the map is private to this process. Another process that
+                // truncates the file can still end this one (documented at `Io::Map`); it cannot make memory unsafe
+                // beyond that, because every access is bounds-checked against the size at opening.
+                let map =
+                    unsafe { memmap2::Mmap::map(&file) }.map_err(|e| Error::io("map the file", &path, e))?;
+                Ok(Arc::new(Mapped { name, modified_ns, map }))
+            }
+            _ => Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), file })),
+        }
+    }
+
+    fn entry(&self, key: &str) -> Result<Entry> {
+        let path = self.path(key)?;
+        let meta = fs::metadata(&path).map_err(|e| Error::io("find it", &path, e))?;
+        Ok(Entry {
+            key: key.to_string(),
+            size: if meta.is_dir() { 0 } else { meta.len() },
+            is_folder: meta.is_dir(),
+        })
+    }
+
+    fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        let mut found = Vec::new();
+        let mut folders = vec![(self.path(prefix)?, prefix.to_string())];
+        while let Some((path, key)) = folders.pop() {
+            let listing = fs::read_dir(&path).map_err(|e| Error::io("list the folder", &path, e))?;
+            for item in listing {
+                let item = item.map_err(|e| Error::io("list the folder", &path, e))?;
+                let Ok(name) = item.file_name().into_string() else {
+                    return Err(Error::unsupported("a file name that is not UTF-8").at(item.path()));
+                };
+                if name.starts_with('.') {
+                    continue;
+                }
+                let kind =
+                    item.file_type().map_err(|e| Error::io("ask for the file's kind", item.path(), e))?;
+                let key = if key.is_empty() { name } else { format!("{key}/{name}") };
+                // Links to files are followed; links to folders are not, so a walk always ends.
+                if kind.is_dir() {
+                    folders.push((item.path(), key));
+                } else if let Ok(meta) = fs::metadata(item.path())
+                    && meta.is_file()
+                {
+                    found.push(Entry { key, size: meta.len(), is_folder: false });
+                }
+            }
+        }
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(found)
+    }
+
+    fn display(&self, key: &str) -> String {
+        if key.is_empty() {
+            self.root.display().to_string()
+        } else {
+            self.root.join(key).display().to_string()
+        }
+    }
+}
+
+fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
+    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
+}
+
+/// `size` bytes from `start`, or an error that says where the object ends.
+pub(super) fn slice<'a>(bytes: &'a [u8], start: u64, size: usize, name: &str) -> Result<&'a [u8]> {
+    usize::try_from(start)
+        .ok()
+        .and_then(|start| bytes.get(start..start.checked_add(size)?))
+        .ok_or_else(|| ends_before(name, start, size, bytes.len() as u64))
+}
+
+fn ends_before(name: &str, start: u64, size: usize, end: u64) -> Error {
+    Error::corrupt(format!("{size} bytes wanted at byte {start}, but the file ends at byte {end}"))
+        .at(name)
+        .byte(start)
+}
+
+struct Mapped {
+    name: String,
+    modified_ns: Option<u64>,
+    map: memmap2::Mmap,
+}
+
+impl Object for Mapped {
+    fn size(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        self.modified_ns
+    }
+
+    fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        slice(&self.map, start, size, &self.name)
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        Some(&self.map)
+    }
+
+    fn advise(&self, start: u64, size: u64) {
+        let (Ok(start), Ok(size)) = (usize::try_from(start), usize::try_from(size)) else { return };
+        if start < self.map.len() {
+            // A hint: whether the system takes it does not matter.
+            let _ = self.map.advise_range(memmap2::Advice::WillNeed, start, size.min(self.map.len() - start));
+        }
+    }
+}
+
+struct Opened {
+    name: String,
+    modified_ns: Option<u64>,
+    size: u64,
+    file: File,
+}
+
+impl Object for Opened {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        self.modified_ns
+    }
+
+    fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        // Compared before the buffer grows: a claimed size must not allocate.
+        if start.checked_add(size as u64).is_none_or(|end| end > self.size) {
+            return Err(ends_before(&self.name, start, size, self.size));
+        }
+        scratch.resize(size, 0);
+        self.file.read_exact_at(scratch, start).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                Error::new(Kind::Stale, "the file became shorter while it was read")
+                    .at(&self.name)
+                    .byte(start)
+            }
+            _ => Error::io("read the file", &self.name, e),
+        })?;
+        Ok(scratch)
+    }
+}

@@ -1,0 +1,95 @@
+//! Bytes by name and range.
+//!
+//! A store names its objects by key: a relative path with `/` between its parts. A format never builds a path and
+//! never touches the file system; it asks a store.
+
+mod file;
+mod memory;
+
+use std::sync::Arc;
+
+pub use file::{Io, Local};
+pub use memory::Memory;
+
+use crate::error::Result;
+
+/// A place that holds objects: a folder, memory, a bucket.
+pub trait Store: Send + Sync {
+    /// Opens an object to read it at any place.
+    ///
+    /// # Errors
+    /// `NotFound`; `Config` when the key leads outside the store; `Unsupported` for a folder, pipe or device; `Io`.
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>>;
+
+    /// What lies directly at `key` (`""` is the root).
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    fn entry(&self, key: &str) -> Result<Entry>;
+
+    /// All objects below `prefix` at any depth, sorted by key; names that start with a dot are left out.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    fn walk(&self, prefix: &str) -> Result<Vec<Entry>>;
+
+    /// What a person calls the key: a path, a URL.
+    fn display(&self, key: &str) -> String;
+}
+
+/// An object or a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Size in bytes; 0 for a folder.
+    pub size: u64,
+    /// Holds other entries.
+    pub is_folder: bool,
+}
+
+/// An opened object. Reads are positional: there is no cursor to share.
+pub trait Object: Send + Sync {
+    /// Size in bytes when it was opened.
+    fn size(&self) -> u64;
+
+    /// What a person calls it.
+    fn name(&self) -> &str;
+
+    /// When it was last changed, in nanoseconds since 1970, where the store knows.
+    fn modified_ns(&self) -> Option<u64>;
+
+    /// Exactly `size` bytes from `start`: borrowed from a map, or laid into `scratch`.
+    ///
+    /// # Errors
+    /// `Corrupt` when the object ends before; `Io`.
+    fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]>;
+
+    /// All of it, where it lies in memory anyway.
+    fn mapped(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Tells the operating system that these bytes come soon, where it can use that.
+    fn advise(&self, start: u64, size: u64) {
+        let _ = (start, size);
+    }
+}
+
+/// Reads all of an object, refusing one larger than `most` bytes: for headers, lists and side files.
+///
+/// # Errors
+/// `Corrupt` when it is larger; what [`Object::read`] says.
+pub fn read_small(object: &dyn Object, most: u64) -> Result<Vec<u8>> {
+    if object.size() > most {
+        return Err(crate::error::Error::corrupt(format!(
+            "{} bytes where at most {most} are expected",
+            object.size()
+        ))
+        .at(object.name()));
+    }
+    let mut scratch = Vec::new();
+    // Bounded above, so it fits.
+    let bytes = object.read(0, object.size() as usize, &mut scratch)?;
+    Ok(bytes.to_vec())
+}

@@ -1,0 +1,3 @@
+//! stub
+pub struct Crop;
+pub struct Mode;

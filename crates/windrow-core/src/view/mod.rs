@@ -1,0 +1,68 @@
+//! Which pieces of which records make sample i. Integers only: no IO, no generator, no clock.
+
+mod bins;
+mod crop;
+mod pack;
+mod records;
+mod window;
+
+use std::ops::Range;
+
+pub use bins::{Bins, Strategy};
+pub use crop::{Crop, Mode};
+pub use pack::Pack;
+pub use records::Records;
+pub use window::{Tail, Windows};
+
+use crate::error::Result;
+use crate::record::{Draw, Piece};
+
+/// A way of cutting records into samples.
+pub trait View: Send + Sync {
+    /// Number of samples.
+    fn len(&self) -> u64;
+
+    /// Appends the pieces of `sample`, in order, to `out`. `sample < len()`.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `Corrupt` when an index on disk is wrong at one of the records.
+    fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()>;
+
+    /// The inverse: the samples that may read from `record`, as a range of sample numbers.
+    ///
+    /// # Errors
+    /// `OutOfRange`, or `Corrupt` as for [`View::pieces`].
+    fn samples_of(&self, record: u64) -> Result<Range<u64>>;
+
+    /// Positions that a sample fills at most, counted in model inputs (`labels` are one value later).
+    fn positions(&self) -> u64;
+
+    /// What of the source is seen in one epoch.
+    ///
+    /// # Errors
+    /// `Corrupt` when an index on disk is wrong.
+    fn coverage(&self) -> Result<Coverage>;
+
+    /// What decides the cut, in words that never change for the same cut: part of the plan's identity.
+    fn describe(&self) -> String;
+
+    /// No samples.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What one epoch of a view sees of its source, in values. `used + unseen` is all values there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Coverage {
+    /// Values that stand in at least one sample.
+    pub used: u64,
+    /// Values read again by a later sample (overlapping windows, the one value that neighbouring packs share).
+    pub repeated: u64,
+    /// Positions filled with padding.
+    pub padded: u64,
+    /// Values that stand in no sample.
+    pub unseen: u64,
+    /// Records none of whose values is used.
+    pub skipped_records: u64,
+}
