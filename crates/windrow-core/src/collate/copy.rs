@@ -1,3 +1,338 @@
-//! stub
-pub fn copy_pieces() {}
-pub fn copy_values() {}
+//! The one copy between the page cache and the batch: widening, byte order, flags, scaling, all in the same pass.
+
+use half::{bf16, f16};
+
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::record::{Decode, Values};
+
+/// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
+///
+/// Whole numbers go to whole numbers or floats, floats to floats; a whole number that the target cannot hold is an
+/// error, never another number.
+///
+/// # Errors
+/// `Config` for a float that would become a whole number; `Corrupt` for a number that does not fit.
+pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DType) -> Result<()> {
+    let width = values.element.size();
+    let count = out.len() / dtype.size();
+    let bytes = &values.bytes[skip * values.channels * width..][..count * width];
+    let from = Stored { bytes, big_endian: values.element.big_endian, decode: values.decode };
+    let fits = match values.element.dtype {
+        DType::Bool | DType::U8 => lay_from::<u8>(from, out, dtype),
+        DType::U16 => lay_from::<u16>(from, out, dtype),
+        DType::U32 => lay_from::<u32>(from, out, dtype),
+        DType::U64 => lay_from::<u64>(from, out, dtype),
+        DType::I8 => lay_from::<i8>(from, out, dtype),
+        DType::I16 => lay_from::<i16>(from, out, dtype),
+        DType::I32 => lay_from::<i32>(from, out, dtype),
+        DType::I64 => lay_from::<i64>(from, out, dtype),
+        DType::F16 => lay_float::<f16>(from, out, dtype),
+        DType::Bf16 => lay_float::<bf16>(from, out, dtype),
+        DType::F32 => lay_float::<f32>(from, out, dtype),
+        DType::F64 => lay_float::<f64>(from, out, dtype),
+    };
+    match fits {
+        Laid::Yes => Ok(()),
+        Laid::TooLarge => Err(Error::corrupt(format!(
+            "a {} number does not fit {dtype}, the dtype of the batch",
+            values.element.dtype
+        ))
+        .hint("choose a wider dtype=")),
+        Laid::Fraction => {
+            Err(Error::config(format!("{} values cannot be laid into {dtype}", values.element.dtype))
+                .hint("choose dtype=\"float32\""))
+        }
+    }
+}
+
+/// Fills `out` with the number `value` of type `dtype`.
+pub fn fill_value(out: &mut [u8], dtype: DType, value: i64) {
+    fn each<const N: usize>(out: &mut [u8], number: [u8; N]) {
+        if number == [0; N] {
+            out.fill(0);
+        } else {
+            out.chunks_exact_mut(N).for_each(|place| place.copy_from_slice(&number));
+        }
+    }
+    // Padding and end ids are checked against the dtype where they are chosen; `as` only narrows what fits.
+    match dtype {
+        DType::Bool => each(out, [u8::from(value != 0)]),
+        DType::U8 => each(out, (value as u8).to_ne_bytes()),
+        DType::I8 => each(out, (value as i8).to_ne_bytes()),
+        DType::U16 => each(out, (value as u16).to_ne_bytes()),
+        DType::I16 => each(out, (value as i16).to_ne_bytes()),
+        DType::U32 => each(out, (value as u32).to_ne_bytes()),
+        DType::I32 => each(out, (value as i32).to_ne_bytes()),
+        DType::U64 => each(out, (value as u64).to_ne_bytes()),
+        DType::I64 => each(out, value.to_ne_bytes()),
+        DType::F16 => each(out, f16::from_f64(value as f64).to_ne_bytes()),
+        DType::Bf16 => each(out, bf16::from_f64(value as f64).to_ne_bytes()),
+        DType::F32 => each(out, (value as f32).to_ne_bytes()),
+        DType::F64 => each(out, (value as f64).to_ne_bytes()),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Stored<'a> {
+    bytes: &'a [u8],
+    big_endian: bool,
+    decode: Decode,
+}
+
+enum Laid {
+    Yes,
+    TooLarge,
+    Fraction,
+}
+
+/// A number as stored.
+trait Number: Copy {
+    const SIZE: usize;
+    fn little(bytes: &[u8]) -> Self;
+    fn big(bytes: &[u8]) -> Self;
+    fn shift(self, bits: u32) -> Self;
+    fn to_f32(self) -> f32;
+    fn to_f64(self) -> f64;
+}
+
+/// A whole number to a whole number.
+trait Cast<T>: Number {
+    /// Some values of this type have no place in `T`.
+    const MAY_NOT_FIT: bool;
+    fn cast(self) -> T;
+    fn fits(self) -> bool;
+}
+
+macro_rules! whole {
+    ($($s:ty),*) => {$(
+        impl Number for $s {
+            const SIZE: usize = size_of::<$s>();
+            #[inline(always)]
+            fn little(bytes: &[u8]) -> Self {
+                let mut b = [0; size_of::<$s>()];
+                b.copy_from_slice(bytes);
+                <$s>::from_le_bytes(b)
+            }
+            #[inline(always)]
+            fn big(bytes: &[u8]) -> Self { Self::little(bytes).swap_bytes() }
+            #[inline(always)]
+            fn shift(self, bits: u32) -> Self { self >> bits }
+            #[inline(always)]
+            fn to_f32(self) -> f32 { self as f32 }
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+        }
+        whole!(@to $s: u8, u16, u32, u64, i8, i16, i32, i64);
+    )*};
+    (@to $s:ty: $($t:ty),*) => {$(
+        impl Cast<$t> for $s {
+            const MAY_NOT_FIT: bool =
+                (<$s>::MIN as i128) < (<$t>::MIN as i128) || (<$s>::MAX as i128) > (<$t>::MAX as i128);
+            #[inline(always)]
+            fn cast(self) -> $t { self as $t }
+            #[inline(always)]
+            fn fits(self) -> bool { (self as $t) as i128 == self as i128 }
+        }
+    )*};
+}
+whole!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+macro_rules! float {
+    ($($s:ty: $f32:expr, $f64:expr);*) => {$(
+        impl Number for $s {
+            const SIZE: usize = size_of::<$s>();
+            #[inline(always)]
+            fn little(bytes: &[u8]) -> Self {
+                let mut b = [0; size_of::<$s>()];
+                b.copy_from_slice(bytes);
+                <$s>::from_le_bytes(b)
+            }
+            #[inline(always)]
+            fn big(bytes: &[u8]) -> Self {
+                let mut b = [0; size_of::<$s>()];
+                b.copy_from_slice(bytes);
+                <$s>::from_be_bytes(b)
+            }
+            #[inline(always)]
+            fn shift(self, _bits: u32) -> Self { self }
+            #[inline(always)]
+            fn to_f32(self) -> f32 { $f32(self) }
+            #[inline(always)]
+            fn to_f64(self) -> f64 { $f64(self) }
+        }
+    )*};
+}
+float!(
+    f16: f16::to_f32, f16::to_f64;
+    bf16: bf16::to_f32, bf16::to_f64;
+    f32: |x| x, f64::from;
+    f64: |x| x as f32, |x| x
+);
+
+fn lay_from<S>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid
+where
+    S: Cast<u8> + Cast<u16> + Cast<u32> + Cast<u64> + Cast<i8> + Cast<i16> + Cast<i32> + Cast<i64>,
+{
+    match dtype {
+        DType::U8 => lay_whole::<S, u8>(from, out),
+        DType::U16 => lay_whole::<S, u16>(from, out),
+        DType::U32 => lay_whole::<S, u32>(from, out),
+        DType::U64 => lay_whole::<S, u64>(from, out),
+        DType::I8 => lay_whole::<S, i8>(from, out),
+        DType::I16 => lay_whole::<S, i16>(from, out),
+        DType::I32 => lay_whole::<S, i32>(from, out),
+        DType::I64 => lay_whole::<S, i64>(from, out),
+        _ => lay_float::<S>(from, out, dtype),
+    }
+}
+
+fn lay_whole<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Laid {
+    let out: &mut [T] = bytemuck::cast_slice_mut(out);
+    let fits = match (from.decode, from.big_endian) {
+        (Decode::Plain, false) => {
+            each(from.bytes, out, S::little, |s: S| (s.cast(), !S::MAY_NOT_FIT || s.fits()))
+        }
+        (Decode::Plain, true) => {
+            each(from.bytes, out, S::big, |s: S| (s.cast(), !S::MAY_NOT_FIT || s.fits()))
+        }
+        (Decode::Shift { bits }, big) => {
+            let read = if big { S::big } else { S::little };
+            let convert = |s: S| {
+                let s = s.shift(bits);
+                (s.cast(), !S::MAY_NOT_FIT || s.fits())
+            };
+            each(from.bytes, out, read, convert)
+        }
+        (Decode::Affine { .. }, _) => return Laid::Fraction,
+    };
+    if fits { Laid::Yes } else { Laid::TooLarge }
+}
+
+fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid {
+    match dtype {
+        DType::F32 => to_float(from, bytemuck::cast_slice_mut(out), S::to_f32, |x: f32| x),
+        DType::F64 => to_float(from, bytemuck::cast_slice_mut(out), S::to_f64, f64::from),
+        DType::F16 => {
+            to_float(from, bytemuck::cast_slice_mut(out), |s: S| f16::from_f32(s.to_f32()), f16::from_f32)
+        }
+        DType::Bf16 => {
+            to_float(from, bytemuck::cast_slice_mut(out), |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32)
+        }
+        _ => return Laid::Fraction,
+    }
+    Laid::Yes
+}
+
+fn to_float<S: Number, T: Copy>(
+    from: Stored<'_>,
+    out: &mut [T],
+    plain: impl Fn(S) -> T + Copy,
+    narrow: impl Fn(f32) -> T + Copy,
+) {
+    let read = if from.big_endian { S::big } else { S::little };
+    match from.decode {
+        Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, |s| (plain(s), true)),
+        Decode::Plain => each(from.bytes, out, read, |s| (plain(s), true)),
+        Decode::Shift { bits } => each(from.bytes, out, read, |s: S| (plain(s.shift(bits)), true)),
+        // float32 throughout: the scalers' published definition.
+        Decode::Affine { mul, add, sub, div } => {
+            let affine = |s: S| (narrow(((s.to_f32() * mul + add) - sub) / div), true);
+            match from.big_endian {
+                false => each(from.bytes, out, S::little, affine),
+                true => each(from.bytes, out, S::big, affine),
+            }
+        }
+    };
+}
+
+// One loop for all: the compiler makes a vector loop of each use. `fits` is folded without a branch for the same reason.
+#[inline(always)]
+fn each<S: Number, T: Copy>(
+    bytes: &[u8],
+    out: &mut [T],
+    read: impl Fn(&[u8]) -> S,
+    convert: impl Fn(S) -> (T, bool),
+) -> bool {
+    let mut all_fit = true;
+    for (place, chunk) in out.iter_mut().zip(bytes.chunks_exact(S::SIZE)) {
+        let (value, fits) = convert(read(chunk));
+        *place = value;
+        all_fit &= fits;
+    }
+    all_fit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Element;
+
+    fn lay(bytes: &[u8], element: Element, decode: Decode, dtype: DType) -> Result<Vec<u8>> {
+        let mut out = crate::array::Buffer::zeroed(bytes.len() / element.size() * dtype.size());
+        let values = Values { bytes, element, channels: 1, decode };
+        copy_values(&values, 0, out.bytes_mut(), dtype)?;
+        Ok(out.bytes().to_vec())
+    }
+
+    fn i64s(bytes: &[u8]) -> Vec<i64> {
+        bytes.chunks(8).map(|c| i64::from_le_bytes(c.try_into().unwrap())).collect()
+    }
+
+    fn f32s(bytes: &[u8]) -> Vec<f32> {
+        bytes.chunks(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn u16_widens_to_i64_in_either_byte_order() {
+        let little = lay(&[1, 0, 255, 255], Element::little(DType::U16), Decode::Plain, DType::I64).unwrap();
+        assert_eq!(i64s(&little), [1, 65535]);
+        let big = Element { dtype: DType::U16, big_endian: true };
+        assert_eq!(i64s(&lay(&[0, 1, 255, 254], big, Decode::Plain, DType::I64).unwrap()), [1, 65534]);
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_is_an_error() {
+        let e = lay(&3_000_000_000u32.to_le_bytes(), Element::little(DType::U32), Decode::Plain, DType::I32)
+            .unwrap_err();
+        assert_eq!(e.kind(), crate::Kind::Corrupt);
+        assert!(lay(&(-1i64).to_le_bytes(), Element::little(DType::I64), Decode::Plain, DType::U64).is_err());
+        assert!(
+            lay(&u64::MAX.to_le_bytes(), Element::little(DType::U64), Decode::Plain, DType::I64).is_err()
+        );
+        assert!(lay(&(-1i8).to_le_bytes(), Element::little(DType::I8), Decode::Plain, DType::U16).is_err());
+    }
+
+    #[test]
+    fn floats_do_not_become_whole_numbers() {
+        let e =
+            lay(&1.5f32.to_le_bytes(), Element::little(DType::F32), Decode::Plain, DType::I64).unwrap_err();
+        assert_eq!(e.kind(), crate::Kind::Config);
+    }
+
+    #[test]
+    fn flags_are_shifted_away_and_scales_applied() {
+        let shifted =
+            lay(&[7, 0, 0, 0], Element::little(DType::U32), Decode::Shift { bits: 1 }, DType::I64).unwrap();
+        assert_eq!(i64s(&shifted), [3]);
+        let affine = Decode::Affine { mul: 2.0, add: 1.0, sub: 3.0, div: 4.0 };
+        let scaled = lay(&[5u8, 9], Element::little(DType::U8), affine, DType::F32).unwrap();
+        assert_eq!(f32s(&scaled), [2.0, 4.0]);
+        let half = f16::from_f32(1.5).to_le_bytes();
+        assert_eq!(f32s(&lay(&half, Element::little(DType::F16), Decode::Plain, DType::F32).unwrap()), [1.5]);
+    }
+
+    #[test]
+    fn fill_writes_the_number_in_every_dtype() {
+        for dtype in [DType::U8, DType::I16, DType::U32, DType::I64] {
+            let mut out = vec![9u8; 2 * dtype.size()];
+            fill_value(&mut out, dtype, 5);
+            assert_eq!(out[0], 5);
+            assert_eq!(out[dtype.size()], 5);
+            assert_eq!(out.iter().filter(|b| **b == 5).count(), 2);
+        }
+        let mut out = [0u8; 4];
+        fill_value(&mut out, DType::F32, -1);
+        assert_eq!(f32::from_ne_bytes(out), -1.0);
+    }
+}

@@ -7,14 +7,17 @@ mod raw;
 mod segments;
 
 pub use batch::{Batch, Field, Pool, Row};
-pub use copy::{copy_pieces, copy_values};
-pub use next_token::NextToken;
+pub use copy::{copy_values, fill_value};
+pub use next_token::{LOSS_MASK_TRACK, NextToken};
 pub use raw::Raw;
 pub use segments::Segments;
 
-use crate::error::Result;
+use std::sync::Arc;
+
+use crate::array::DType;
+use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
-use crate::source::Source;
+use crate::source::{Kind, Schema, Source};
 
 /// What one training example is made of.
 #[derive(Clone, Copy)]
@@ -36,6 +39,11 @@ pub trait Collate: Send + Sync {
     /// `Config` when the samples cannot be laid this way.
     fn fields(&self, samples: &[Sample<'_>]) -> Result<Vec<Field>>;
 
+    /// The same, where it depends on no sample.
+    fn fixed_fields(&self) -> Option<Arc<[Field]>> {
+        None
+    }
+
     /// Lays one sample into its row. Every byte of the row must be written: rows are recycled, not zeroed.
     ///
     /// # Errors
@@ -53,4 +61,36 @@ pub struct Scratch {
     pub bytes: Vec<u8>,
     /// For layouts that need a second look.
     pub more: Vec<u8>,
+}
+
+// The dtype in which numbers of this schema leave: as asked, else int64 for whole numbers and float32 for floats.
+fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
+    if schema.kind == Kind::Json {
+        return Err(Error::config("JSON records hold text, and a view cuts numbers")
+            .hint("make tokens of it with `windrow tokenize`, or read records with ds[i]"));
+    }
+    let stored = schema.element.dtype;
+    match asked {
+        None if stored.is_integer() => Ok(DType::I64),
+        None => Ok(DType::F32),
+        Some(DType::Bool) if stored != DType::Bool => {
+            Err(Error::config(format!("{stored} values do not fit bool")))
+        }
+        Some(dtype) if dtype.is_integer() && !stored.is_integer() => {
+            Err(Error::config(format!("{stored} values cannot be laid into {dtype}"))
+                .hint("choose dtype=\"float32\""))
+        }
+        Some(DType::Bool) => Ok(DType::U8),
+        Some(dtype) => Ok(dtype),
+    }
+}
+
+// A row's length as memory can hold it: 2^40 bytes are no row.
+fn row_length(length: u64, schema: &Schema, dtype: DType) -> Result<usize> {
+    let size = length.checked_mul(schema.channels.unwrap_or(1) as u64 * dtype.size() as u64);
+    match usize::try_from(length) {
+        Ok(length) if length > 0 && size.is_some_and(|s| s < 1 << 40) => Ok(length),
+        _ => Err(Error::config(format!("a row of {length} values"))
+            .hint("choose a length of at least 1 that fits memory")),
+    }
 }

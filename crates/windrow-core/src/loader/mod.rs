@@ -1,1 +1,266 @@
-//! stub
+//! Runs a plan ahead of time: threads, a bounded queue, order kept, state by counting what was delivered.
+
+mod engine;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use self::engine::{Engine, Taken};
+use crate::collate::{Batch, Pool};
+use crate::error::{Error, Result};
+use crate::plan::{Cursor, Identity, Plan, State, Step, Steps, Workspace};
+use crate::sampler::Shard;
+
+/// What the batches do not depend on, and what says how many rows each has.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Rows of a batch.
+    pub batch: BatchSize,
+    /// This rank and how many there are.
+    pub shard: Shard,
+    /// Leaves out the last batch of an epoch when it is not full.
+    pub drop_last: bool,
+    /// Ends after so many epochs; `None` never ends.
+    pub epochs: Option<u64>,
+    /// Threads that lay batches ahead of time; `None` takes the cores there are, at most 8; 0 lays each when asked.
+    pub threads: Option<usize>,
+    /// Batches kept ready at most.
+    pub prefetch: usize,
+}
+
+/// Rows of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchSize {
+    /// For each rank.
+    PerRank(u64),
+    /// For all ranks together; each gets its part.
+    Global(u64),
+}
+
+/// What a loader did since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Stats {
+    /// Batches delivered to this rank.
+    pub batches: u64,
+    /// Rows delivered to this rank.
+    pub samples: u64,
+    /// Bytes of the tensors delivered to this rank.
+    pub bytes: u64,
+    /// Seconds that the consumer waited for a batch.
+    pub waited_secs: f64,
+    /// Threads that lay batches; 0 before the first batch, and in a forked child.
+    pub threads: usize,
+}
+
+/// What a bounded wait for the next batch gives.
+#[derive(Debug)]
+pub enum Next {
+    /// The next batch.
+    Batch(Batch),
+    /// The run is over.
+    End,
+    /// Not ready yet: ask again.
+    NotYet,
+}
+
+/// Gives the batches of a plan in order.
+///
+/// Batches depend on the plan and the batch size alone: not on `threads`, `prefetch` or the number of ranks. Threads
+/// start at the first [`Loader::next_batch`]; in a forked child they are left alone and batches are laid when asked.
+pub struct Loader {
+    plan: Arc<Plan>,
+    identity: Identity,
+    steps: Steps,
+    threads: usize,
+    prefetch: usize,
+    pool: Pool,
+    cursor: Cursor,
+    engine: Option<Engine>,
+    // The process that may use `engine`; another one is a forked child.
+    pid: u32,
+    workspace: Workspace,
+    stats: Stats,
+}
+
+impl Loader {
+    /// A loader at the first batch of epoch 0. Reads nothing yet.
+    ///
+    /// # Errors
+    /// `Config` when the options would never give a batch.
+    pub fn new(plan: Arc<Plan>, options: &Options) -> Result<Loader> {
+        let global_batch_size = match options.batch {
+            BatchSize::Global(rows) => rows,
+            BatchSize::PerRank(rows) => rows
+                .checked_mul(options.shard.world_size())
+                .ok_or_else(|| Error::config("the batch size over all ranks is larger than 2^64"))?,
+        };
+        let steps = Steps {
+            global_batch_size,
+            shard: options.shard,
+            drop_last: options.drop_last,
+            epochs: options.epochs,
+        };
+        steps.check(plan.sampler())?;
+        if options.prefetch == 0 {
+            return Err(Error::config("a prefetch of 0 batches")
+                .hint("prefetch is at least 1; threads = 0 lays each batch when it is asked for"));
+        }
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
+        let threads = options.threads.unwrap_or_else(cores).min(1024);
+        Ok(Loader {
+            identity: plan.identity()?,
+            steps,
+            threads,
+            prefetch: options.prefetch,
+            pool: Pool::new(options.prefetch.saturating_add(threads).saturating_add(2)),
+            cursor: Cursor::default(),
+            engine: None,
+            pid: std::process::id(),
+            workspace: Workspace::default(),
+            stats: Stats::default(),
+            plan,
+        })
+    }
+
+    /// The plan it runs.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The rule from step to step.
+    pub fn steps(&self) -> &Steps {
+        &self.steps
+    }
+
+    /// How many samples were delivered to all ranks together.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> Stats {
+        Stats { threads: self.engine.as_ref().map_or(0, |_| self.threads), ..self.stats }
+    }
+
+    /// Where the run stands.
+    pub fn state(&self) -> State {
+        State::new(&self.identity, self.plan.seed(), self.cursor)
+    }
+
+    /// Goes to where another run of the same plan stood, whatever its number of ranks and its batch size.
+    ///
+    /// # Errors
+    /// `Mismatch` naming what differs; the loader stays where it was.
+    pub fn resume(&mut self, state: &State) -> Result<()> {
+        let cursor = state.cursor(&self.identity, self.plan.seed())?;
+        if let Some(len) = self.plan.sampler().len(cursor.epoch)
+            && cursor.samples > len
+        {
+            return Err(Error::mismatch(format!(
+                "the state stands at sample {} of an epoch of {len} samples",
+                cursor.samples
+            )));
+        }
+        self.stop();
+        self.cursor = cursor;
+        Ok(())
+    }
+
+    /// The next batch; `None` when the run is over. An error is given once, the next call tries the same batch again.
+    pub fn next_batch(&mut self) -> Option<Result<Batch>> {
+        loop {
+            match self.next_within(Duration::from_secs(3600)) {
+                Ok(Next::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Next::End) => return None,
+                Ok(Next::NotYet) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+
+    /// The next batch if it is ready within `wait`: for callers that must look up between waits, as for Ctrl-C.
+    ///
+    /// # Errors
+    /// What reading the source says. The loader stays where it was.
+    pub fn next_within(&mut self, wait: Duration) -> Result<Next> {
+        if self.pid != std::process::id() {
+            self.leave_to_the_parent();
+        }
+        if self.threads == 0 {
+            return self.lay_now();
+        }
+        let engine = match &mut self.engine {
+            Some(engine) => engine,
+            None => {
+                let engine = Engine::start(
+                    &self.plan,
+                    self.steps,
+                    self.cursor,
+                    self.threads,
+                    self.prefetch,
+                    &self.pool,
+                )?;
+                self.engine.insert(engine)
+            }
+        };
+        let asked = Instant::now();
+        let taken = engine.take(wait);
+        self.stats.waited_secs += asked.elapsed().as_secs_f64();
+        match taken {
+            Taken::NotYet => Ok(Next::NotYet),
+            Taken::End => Ok(Next::End),
+            Taken::Ready(step, Ok(batch)) => Ok(self.deliver(&step, batch)),
+            Taken::Ready(_, Err(e)) => {
+                // What was laid ahead comes after the failed step: start over from what was delivered.
+                self.stop();
+                Err(e)
+            }
+        }
+    }
+
+    /// Ends the threads; the next batch starts them again.
+    pub fn stop(&mut self) {
+        if self.pid == std::process::id() {
+            self.engine = None;
+        } else {
+            self.leave_to_the_parent();
+        }
+    }
+
+    // A forked child has the parent's memory but none of its threads, and locks as they were at the fork: neither may
+    // be touched, not even to free them.
+    fn leave_to_the_parent(&mut self) {
+        std::mem::forget(self.engine.take());
+        self.pool = Pool::new(self.prefetch);
+        self.threads = 0;
+        self.pid = std::process::id();
+    }
+
+    fn lay_now(&mut self) -> Result<Next> {
+        let Some(step) = self.steps.next(self.plan.sampler(), self.cursor) else { return Ok(Next::End) };
+        let batch = self.plan.batch(step.epoch, step.own.clone(), Some(&self.pool), &mut self.workspace)?;
+        Ok(self.deliver(&step, batch))
+    }
+
+    fn deliver(&mut self, step: &Step, batch: Batch) -> Next {
+        self.cursor = step.after();
+        self.stats.batches += 1;
+        self.stats.samples += batch.rows() as u64;
+        self.stats.bytes += (0..batch.fields().len()).map(|f| batch.bytes(f).len() as u64).sum::<u64>();
+        Next::Batch(batch)
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Iterator for Loader {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch()
+    }
+}

@@ -1,1 +1,117 @@
-//! stub
+//! The pure function: (plan, seed, epoch, positions) → batch. Its identity, and its inverse.
+
+mod feed;
+mod identity;
+mod state;
+mod step;
+mod trace;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use feed::Feed;
+pub use identity::Identity;
+pub use state::{STATE_VERSION, State};
+pub use step::{Cursor, Step, Steps};
+pub use trace::{Found, Traced};
+
+use crate::collate::{Batch, Pool};
+use crate::error::{Error, Result};
+use crate::record::Draw;
+use crate::sampler::{Sampler, Turn};
+
+/// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
+pub struct Plan {
+    feeds: Vec<Feed>,
+    // First sample number of each feed, and the number of all samples.
+    starts: Vec<u64>,
+    sampler: Arc<dyn Sampler>,
+    seed: u64,
+}
+
+/// Memory that one thread uses again for every batch.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    turns: Vec<Turn>,
+    feed: feed::Workspace,
+}
+
+impl Plan {
+    /// One view, or several under a sampler whose sample numbers run through them in order.
+    ///
+    /// # Errors
+    /// `Config` when there is no feed, no sample, or when feeds lay different tensors.
+    pub fn new(feeds: Vec<Feed>, sampler: Arc<dyn Sampler>, seed: u64) -> Result<Plan> {
+        let mut starts = vec![0u64];
+        for feed in &feeds {
+            let end = starts.last().copied().unwrap_or(0).checked_add(feed.len());
+            starts.push(end.ok_or_else(|| Error::config("more samples than 2^64"))?);
+        }
+        let Some(first) = feeds.first() else { return Err(Error::config("a plan without a view")) };
+        let layout = first.collate().describe();
+        if let Some(other) = feeds.iter().find(|f| f.collate().describe() != layout) {
+            return Err(Error::mismatch(format!(
+                "the views of a mixture lay different tensors: {layout} and {}",
+                other.collate().describe()
+            ))
+            .hint("cut all of them with the same kind of view, length and dtype"));
+        }
+        Ok(Plan { feeds, starts, sampler, seed })
+    }
+
+    /// The views, in the order of their sample numbers.
+    pub fn feeds(&self) -> &[Feed] {
+        &self.feeds
+    }
+
+    /// The order.
+    pub fn sampler(&self) -> &dyn Sampler {
+        self.sampler.as_ref()
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Lays the samples at these positions of an epoch into one batch, in order.
+    ///
+    /// # Errors
+    /// `OutOfRange` for positions past the epoch's end; what reading the source says.
+    pub fn batch(
+        &self,
+        epoch: u64,
+        positions: Range<u64>,
+        pool: Option<&Pool>,
+        workspace: &mut Workspace,
+    ) -> Result<Batch> {
+        if let Some(len) = self.sampler.len(epoch)
+            && positions.end > len
+        {
+            return Err(Error::out_of_range("position", positions.end.saturating_sub(1), len));
+        }
+        let Workspace { turns, feed } = workspace;
+        turns.clear();
+        self.sampler.turns(epoch, positions, turns);
+        feed.clear();
+        for turn in turns.iter() {
+            let (number, sample) = self.feed_of(turn.sample);
+            let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
+            feed.add(&self.feeds[number], number, sample, draw)?;
+        }
+        feed.lay(&self.feeds, pool)
+    }
+
+    // Which feed a sample number belongs to, and its number there.
+    fn feed_of(&self, sample: u64) -> (usize, u64) {
+        let feed = match self.feeds.len() {
+            1 => 0,
+            _ => self
+                .starts
+                .partition_point(|start| *start <= sample)
+                .saturating_sub(1)
+                .min(self.feeds.len() - 1),
+        };
+        (feed, sample - self.starts[feed])
+    }
+}

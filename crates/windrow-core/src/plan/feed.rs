@@ -1,0 +1,122 @@
+//! A source, the view that cuts it and the layout it takes: a data set of samples by number.
+
+use std::sync::Arc;
+
+use crate::collate::{Batch, Collate, Pool, Sample, Scratch};
+use crate::error::{Error, Result};
+use crate::record::{Draw, Piece};
+use crate::source::SharedSource;
+use crate::view::{Coverage, View};
+
+/// A source, the view that cuts it, and the layout its samples take.
+#[derive(Clone)]
+pub struct Feed {
+    source: SharedSource,
+    view: Arc<dyn View>,
+    collate: Arc<dyn Collate>,
+}
+
+impl Feed {
+    /// Puts the three together.
+    pub fn new(source: SharedSource, view: Arc<dyn View>, collate: Arc<dyn Collate>) -> Feed {
+        Feed { source, view, collate }
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> u64 {
+        self.view.len()
+    }
+
+    /// No samples.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The records.
+    pub fn source(&self) -> &SharedSource {
+        &self.source
+    }
+
+    /// The cut.
+    pub fn view(&self) -> &dyn View {
+        self.view.as_ref()
+    }
+
+    /// The layout.
+    pub fn collate(&self) -> &dyn Collate {
+        self.collate.as_ref()
+    }
+
+    /// What one epoch sees of the source.
+    ///
+    /// # Errors
+    /// `Corrupt` when an index on disk is wrong.
+    pub fn coverage(&self) -> Result<Coverage> {
+        self.view.coverage()
+    }
+
+    /// Lays the samples with these numbers into one batch; draws are those of `seed`, epoch 0.
+    ///
+    /// # Errors
+    /// `OutOfRange`; what reading the source says.
+    pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
+        let mut workspace = Workspace::default();
+        for &sample in samples {
+            if sample >= self.len() {
+                return Err(Error::out_of_range("sample", sample, self.len()));
+            }
+            workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
+        }
+        workspace.lay(std::slice::from_ref(self), None)
+    }
+}
+
+/// The samples of one batch before they are laid; memory to use again.
+#[derive(Debug, Default)]
+pub(super) struct Workspace {
+    rows: Vec<RowPlan>,
+    pieces: Vec<Piece>,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RowPlan {
+    feed: usize,
+    end: usize,
+    draw: Draw,
+}
+
+impl Workspace {
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.pieces.clear();
+    }
+
+    pub(super) fn add(&mut self, feed: &Feed, number: usize, sample: u64, draw: Draw) -> Result<()> {
+        feed.view.pieces(sample, draw, &mut self.pieces)?;
+        self.rows.push(RowPlan { feed: number, end: self.pieces.len(), draw });
+        Ok(())
+    }
+
+    pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
+        let Workspace { rows, pieces, scratch } = self;
+        let samples = || {
+            let starts = [0].into_iter().chain(rows.iter().map(|r| r.end));
+            rows.iter().zip(starts).map(|(row, start)| Sample {
+                source: feeds[row.feed].source.as_ref(),
+                pieces: &pieces[start..row.end],
+                draw: row.draw,
+            })
+        };
+        let collate = feeds[rows.first().map_or(0, |r| r.feed)].collate.as_ref();
+        let fields = match collate.fixed_fields() {
+            Some(fields) => fields,
+            None => collate.fields(&samples().collect::<Vec<_>>())?.into(),
+        };
+        let mut batch = Batch::new(fields, rows.len(), pool);
+        for (i, sample) in samples().enumerate() {
+            feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
+        }
+        Ok(batch)
+    }
+}

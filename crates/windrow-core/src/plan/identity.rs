@@ -1,0 +1,67 @@
+//! What a plan is called: parts that decide batches, so that a state of another plan is refused with the difference.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Plan;
+use crate::error::{Error, Result};
+
+/// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity(String);
+
+// A state stays below one kilobyte: longer parts are shown as their hash.
+const MOST_BYTES: usize = 160;
+
+impl Identity {
+    pub(super) fn of(plan: &Plan) -> Result<Identity> {
+        let mut sources = Vec::new();
+        let mut views = Vec::new();
+        for feed in plan.feeds() {
+            let source = feed.source();
+            sources.push(format!("{}:{}:{:016x}", source.format(), source.len(), source.fingerprint()?));
+            views.push(feed.view().describe());
+        }
+        let layout = plan.feeds().first().map(|f| f.collate().describe()).unwrap_or_default();
+        let parts = [
+            ("source", sources.join("+")),
+            ("view", views.join("+")),
+            ("order", plan.sampler().describe()),
+            ("layout", layout),
+        ];
+        let parts = parts.map(|(name, text)| match text.len() > MOST_BYTES {
+            true => format!("{name}=#{:016x}", xxh3_64(text.as_bytes())),
+            false => format!("{name}={text}"),
+        });
+        Ok(Identity(parts.join(";")))
+    }
+
+    /// Refuses another identity, naming the parts that differ.
+    ///
+    /// # Errors
+    /// `Mismatch`.
+    pub fn check(&self, other: &str) -> Result<()> {
+        if self.0 == other {
+            return Ok(());
+        }
+        let differences: Vec<String> = self
+            .0
+            .split(';')
+            .filter(|part| !other.split(';').any(|o| o == *part))
+            .map(|part| {
+                let name = part.split('=').next().unwrap_or_default();
+                let theirs = other.split(';').find(|o| o.starts_with(&format!("{name}=")));
+                format!("the state has {}, this plan has {part}", theirs.unwrap_or("nothing"))
+            })
+            .collect();
+        Err(Error::mismatch(format!("the state belongs to another plan: {}", differences.join("; ")))
+            .hint("open the same data with the same view, order and dtype as the run that saved the state"))
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,98 @@
+//! What a position read, and which positions read a record: the plan forwards and backwards.
+
+use super::{Identity, Plan};
+use crate::error::{Error, Result};
+use crate::record::{Draw, Piece, Span};
+use crate::sampler::Turn;
+use crate::source::Location;
+
+/// What stood at one position of an epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Number of the view in a mixture, 0 else.
+    pub feed: usize,
+    /// The sample's number in its view.
+    pub sample: u64,
+    /// How often its view was gone through before in this epoch.
+    pub pass: u64,
+    /// The values it read.
+    pub spans: Vec<Span>,
+    /// Where each of them lies.
+    pub locations: Vec<Location>,
+}
+
+/// One position that reads a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The sample's number in its view.
+    pub sample: u64,
+    /// Its position in the epoch.
+    pub position: u64,
+}
+
+impl Plan {
+    /// The plan's identity: the same for the same data, cut, order and layout.
+    ///
+    /// # Errors
+    /// `Io` when a source cannot be read.
+    pub fn identity(&self) -> Result<Identity> {
+        Identity::of(self)
+    }
+
+    /// What the sample at `position` of `epoch` is made of.
+    ///
+    /// # Errors
+    /// `OutOfRange`; what reading an index says.
+    pub fn trace(&self, epoch: u64, position: u64) -> Result<Traced> {
+        if let Some(len) = self.sampler().len(epoch)
+            && position >= len
+        {
+            return Err(Error::out_of_range("position", position, len));
+        }
+        let turn = self.sampler().turn(epoch, position);
+        let (feed, sample) = self.feed_of(turn.sample);
+        let mut pieces = Vec::new();
+        let draw = Draw::new(self.seed(), epoch, turn.pass, turn.sample);
+        self.feeds()[feed].view().pieces(sample, draw, &mut pieces)?;
+        let spans: Vec<Span> = pieces
+            .iter()
+            .filter_map(|p| match p {
+                Piece::Read(span) => Some(*span),
+                Piece::Value(_) => None,
+            })
+            .collect();
+        let mut locations = Vec::new();
+        for span in &spans {
+            locations.extend(self.feeds()[feed].source().locate(*span)?);
+        }
+        Ok(Traced { feed, sample, pass: turn.pass, spans, locations })
+    }
+
+    /// The inverse: the positions of `epoch` whose samples may read from `record` of view `feed`, at most `most`, in
+    /// the order of their samples.
+    ///
+    /// # Errors
+    /// `OutOfRange`; what reading an index says.
+    pub fn find(&self, feed: usize, record: u64, epoch: u64, most: usize) -> Result<Vec<Found>> {
+        let view = self
+            .feeds()
+            .get(feed)
+            .ok_or_else(|| Error::out_of_range("view", feed, self.feeds().len() as u64))?
+            .view();
+        let mut found = Vec::new();
+        'samples: for sample in view.samples_of(record)? {
+            // A mixture may go through its smaller part several times in one epoch.
+            for pass in 0.. {
+                let turn = Turn { sample: self.starts[feed] + sample, pass };
+                match self.sampler().position(epoch, turn) {
+                    Some(position) => found.push(Found { sample, position }),
+                    None => break,
+                }
+                if found.len() >= most {
+                    break 'samples;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
