@@ -1,0 +1,321 @@
+//! An opened data set, and the samples cut from it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use windrow_core::collate::{Batch, Collate, NextToken, Raw, Segments};
+use windrow_core::format::Options;
+use windrow_core::plan::Feed;
+use windrow_core::source::{Extras, FileInfo, Kind, SharedSource};
+use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::{DType, Error, Lengths, Result, Span};
+
+use crate::builder::LoaderBuilder;
+use crate::recipe::{RecipePart, ViewRecipe};
+
+/// Records on disk, by number.
+#[derive(Clone)]
+pub struct DataSet {
+    path: PathBuf,
+    options: Options,
+    source: SharedSource,
+}
+
+/// What a data set is, as `inspect` prints it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Info {
+    /// Name of the format.
+    pub format: String,
+    /// Number of records.
+    pub records: u64,
+    /// Values in all records; `None` when counting them would read an index of more than ten million rows.
+    pub values: Option<u64>,
+    /// dtype of a stored number; `None` for text.
+    pub dtype: Option<String>,
+    /// Numbers per value, for `[T, C]` records.
+    pub channels: Option<usize>,
+    /// Shortest record.
+    pub length_min: Option<u64>,
+    /// Mean length.
+    pub length_mean: Option<f64>,
+    /// Longest record.
+    pub length_max: Option<u64>,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// The files.
+    pub files: Vec<FileInfo>,
+    /// Names of what stands beside the values of record 0.
+    pub extras: Vec<String>,
+    /// Names of the arrays that run beside the values.
+    pub tracks: Vec<String>,
+    /// Ids are below this, where it is known.
+    pub vocab_size: Option<u64>,
+}
+
+const MOST_COUNTED: u64 = 10_000_000;
+
+impl DataSet {
+    pub(crate) fn new(path: &Path, options: Options, source: SharedSource) -> DataSet {
+        DataSet { path: path.to_path_buf(), options, source }
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// No records.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The records.
+    pub fn source(&self) -> &SharedSource {
+        &self.source
+    }
+
+    /// Whether a record is JSON text instead of numbers.
+    pub fn is_json(&self) -> bool {
+        self.source.schema().kind == Kind::Json
+    }
+
+    /// The bytes of a record as they lie on disk, in their dtype and byte order (little-endian but for big-endian
+    /// files): what [`DataSet::json`] parses, or the numbers.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`.
+    pub fn bytes(&self, record: u64) -> Result<Vec<u8>> {
+        let span = Span { record, start: 0, len: self.length(record)? };
+        let mut scratch = Vec::new();
+        Ok(self.source.read(span, &mut scratch)?.bytes.to_vec())
+    }
+
+    /// Values in a record.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`.
+    pub fn length(&self, record: u64) -> Result<u64> {
+        if record >= self.len() {
+            return Err(Error::out_of_range("record", record, self.len()).or_at(&self.path));
+        }
+        self.source.length(record)
+    }
+
+    /// A JSON record, parsed.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `Corrupt` with file, record and byte when it is not JSON.
+    pub fn json(&self, record: u64) -> Result<Value> {
+        if !self.is_json() {
+            return Err(Error::config("the records are numbers, not JSON").or_at(&self.path));
+        }
+        let span = Span { record, start: 0, len: self.length(record)? };
+        let mut scratch = Vec::new();
+        let values = self.source.read(span, &mut scratch)?;
+        windrow_core::format::parse_json(values.bytes, || self.source.locate(span).ok()?.into_iter().next())
+            .map_err(|e| e.record(record))
+    }
+
+    /// What stands beside the numbers of a record; empty when nothing does.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`.
+    pub fn extras(&self, record: u64) -> Result<Extras> {
+        self.length(record)?;
+        self.source.extras(record)
+    }
+
+    /// Format, counts, lengths, files.
+    ///
+    /// # Errors
+    /// `Corrupt` when an index is wrong.
+    pub fn info(&self) -> Result<Info> {
+        let schema = self.source.schema();
+        let files = self.source.files();
+        let (mut min, mut max, mut sum) = (None, None, None);
+        if let Some(length) = self.source.uniform().filter(|_| !self.is_empty()) {
+            (min, max, sum) = (Some(length), Some(length), length.checked_mul(self.len()));
+        } else if self.len() <= MOST_COUNTED {
+            let mut total = 0u64;
+            for record in 0..self.len() {
+                let length = self.source.length(record)?;
+                min = Some(min.map_or(length, |m: u64| m.min(length)));
+                max = Some(max.map_or(length, |m: u64| m.max(length)));
+                total = total.saturating_add(length);
+            }
+            sum = Some(total);
+        }
+        Ok(Info {
+            format: self.source.format().to_string(),
+            records: self.len(),
+            values: sum,
+            dtype: (!self.is_json()).then(|| schema.element.dtype.name().to_string()),
+            channels: schema.channels,
+            length_min: min,
+            length_mean: sum.filter(|_| !self.is_empty()).map(|s| s as f64 / self.len() as f64),
+            length_max: max,
+            bytes: files.iter().map(|f| f.size).sum(),
+            files,
+            extras: match self.is_empty() {
+                true => Vec::new(),
+                false => self.source.extras(0)?.keys().cloned().collect(),
+            },
+            tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
+            vocab_size: schema.vocab_size,
+        })
+    }
+
+    /// Blocks of `length` inputs over the joined records: every token but the first is a target exactly once.
+    /// `input_ids`, `labels`: `[length]`.
+    ///
+    /// # Errors
+    /// `Config` for JSON records or a length of 0.
+    pub fn pack(&self, length: u64) -> Result<Samples> {
+        self.view(ViewRecipe::Pack { length, eos: None }, None)
+    }
+
+    /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`].
+    pub fn records(&self, length: u64) -> Result<Samples> {
+        self.view(ViewRecipe::Records { length, pad_value: 0 }, None)
+    }
+
+    /// Sliding windows of `context + prediction` inputs, `stride` apart. `input_ids`, `labels`, `loss_masks`.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`]; `Config` for a stride of 0.
+    pub fn windows(&self, context: u64, prediction: u64, stride: Option<u64>, tail: Tail) -> Result<Samples> {
+        self.view(
+            ViewRecipe::Windows { context_length: context, prediction_length: prediction, stride, tail },
+            None,
+        )
+    }
+
+    /// Up to `length` values of each record, from a random place or from its start. `values`, `lengths`.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`].
+    pub fn crop(&self, length: u64, mode: Mode) -> Result<Samples> {
+        self.view(ViewRecipe::Crop { length, mode }, None)
+    }
+
+    /// Whole records side by side in rows of `length`. See [`Segments`] for the tensors.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`].
+    pub fn bins(&self, length: u64, strategy: Strategy) -> Result<Samples> {
+        self.view(ViewRecipe::Bins { length, strategy, pad_value: 0 }, None)
+    }
+
+    /// The view that a recipe describes, its numbers as `dtype`.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`].
+    pub fn view(&self, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
+        let schema = self.source.schema();
+        let lengths: Arc<dyn Lengths> = self.source.clone();
+        // Before the view counts lengths: text has none that a view could use.
+        let next_token = |length, short, pad| NextToken::new(schema, length, dtype, short, pad);
+        let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
+            ViewRecipe::Pack { length, eos } => {
+                let collate = next_token(*length, false, 0)?;
+                if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
+                    return Err(Error::config(format!("eos {eos} is no {} id", schema.element.dtype)));
+                }
+                (Arc::new(Pack::new(lengths, *length, *eos)?), Arc::new(collate))
+            }
+            ViewRecipe::Records { length, pad_value } => {
+                let collate = next_token(*length, true, *pad_value)?;
+                (Arc::new(Records::new(lengths, *length)?), Arc::new(collate))
+            }
+            ViewRecipe::Windows { context_length, prediction_length, stride, tail } => {
+                let width = context_length
+                    .checked_add(*prediction_length)
+                    .ok_or_else(|| Error::config("context_length + prediction_length is larger than 2^64"))?;
+                let collate = next_token(width, true, 0)?;
+                (Arc::new(Windows::new(lengths, width, stride.unwrap_or(width), *tail)?), Arc::new(collate))
+            }
+            ViewRecipe::Crop { length, mode } => {
+                let collate = Raw::new(schema, *length, dtype)?;
+                (Arc::new(Crop::new(lengths, *length, *mode)?), Arc::new(collate))
+            }
+            ViewRecipe::Bins { length, strategy, pad_value } => {
+                Segments::new(schema, *length, 1, dtype, *pad_value)?;
+                let bins = Bins::new(lengths, *length, *strategy)?;
+                let collate = Segments::new(schema, *length, bins.max_segments(), dtype, *pad_value)?;
+                (Arc::new(bins), Arc::new(collate))
+            }
+        };
+        let recipe = RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
+        Ok(Samples { feed: Feed::new(self.source.clone(), view, collate), data: self.clone(), recipe })
+    }
+}
+
+/// Samples by number: a data set and the view that cuts it.
+#[derive(Clone)]
+pub struct Samples {
+    feed: Feed,
+    data: DataSet,
+    recipe: RecipePart,
+}
+
+impl Samples {
+    /// Number of samples.
+    pub fn len(&self) -> u64 {
+        self.feed.len()
+    }
+
+    /// No samples.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The data set it cuts.
+    pub fn data_set(&self) -> &DataSet {
+        &self.data
+    }
+
+    /// Source, cut and layout.
+    pub fn feed(&self) -> &Feed {
+        &self.feed
+    }
+
+    /// What is needed to open the same samples again, elsewhere.
+    pub fn recipe(&self) -> &RecipePart {
+        &self.recipe
+    }
+
+    /// The samples with these numbers as one batch; random crops are those of `seed`, epoch 0.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`.
+    pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
+        self.feed.batch(samples, seed)
+    }
+
+    /// What one epoch sees of the data, in values.
+    ///
+    /// # Errors
+    /// `Corrupt` when an index is wrong.
+    pub fn coverage(&self) -> Result<Coverage> {
+        self.feed.coverage()
+    }
+
+    /// A loader of these samples.
+    pub fn loader(&self) -> LoaderBuilder {
+        LoaderBuilder::one(self.clone())
+    }
+}

@@ -1,0 +1,67 @@
+//! A tokenizer over a text field, as `prepare` asks for it.
+
+use windrow_core::Result;
+use windrow_core::format::TokenizerLock;
+use windrow_core::prepare::{Encode, Encoded, LinePlace, text_of};
+use windrow_text::Tokenizer;
+
+/// Takes the text of a JSON field and encodes it.
+pub struct TextEncoder {
+    tokenizer: Tokenizer,
+    field: String,
+    eos: Option<u32>,
+    special: bool,
+}
+
+impl TextEncoder {
+    /// Encodes the field `field` of each line. `eos`: `auto`, `none`, an id or a token's name.
+    ///
+    /// # Errors
+    /// `Config` when the tokenizer has no such end id.
+    pub fn new(tokenizer: Tokenizer, field: &str, eos: &str) -> Result<TextEncoder> {
+        let eos = tokenizer.resolve_eos(eos)?;
+        Ok(TextEncoder { tokenizer, field: field.to_string(), eos, special: false })
+    }
+
+    /// Turns special tokens' text in documents into their ids; by default text is text.
+    #[must_use]
+    pub fn special_tokens(mut self, special: bool) -> Self {
+        self.special = special;
+        self
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+}
+
+impl Encode for TextEncoder {
+    fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
+        let text = text_of(line, &self.field, place)?;
+        let mut ids = Vec::new();
+        match self.special {
+            true => self.tokenizer.encode_special(&text, &mut ids)?,
+            false => self.tokenizer.encode(&text, &mut ids)?,
+        }
+        out.ids.extend(ids.into_iter().map(i64::from));
+        Ok(())
+    }
+
+    fn lock(&self) -> Option<TokenizerLock> {
+        Some(self.tokenizer.lock())
+    }
+
+    fn describe(&self) -> String {
+        let lock = self.tokenizer.lock();
+        format!("tokenizer={}:{} field={} special={}", lock.name, lock.hash, self.field, self.special)
+    }
+
+    fn vocab_size(&self) -> Option<u64> {
+        Some(self.tokenizer.vocab_size() as u64)
+    }
+
+    fn eos(&self) -> Option<i64> {
+        self.eos.map(i64::from)
+    }
+}

@@ -1,0 +1,48 @@
+//! Training data from disk to the model: at the speed of memory, in true random order, resumable to the exact sample.
+//!
+//! ```
+//! # fn main() -> windrow::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("tokens.bin");
+//! # windrow::prepare::dummy(&path, 1000, 10_000, 0, false)?;
+//! let tokens = windrow::open(&path)?;
+//! let view = tokens.pack(128)?;
+//! let mut loader = view.loader().batch_size(8).seed(7).build()?;
+//! let batch = loader.next_batch().expect("an endless loader")?;
+//! assert_eq!(batch.get::<i64>("input_ids")?.len(), 8 * 128);
+//!
+//! // The state is small, plain JSON; a loader of any number of ranks continues from it.
+//! let state = loader.state();
+//! let mut other = view.loader().batch_size(4).rank(0, 2).seed(7).build()?;
+//! other.resume(&state)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate is the face: [`open`] finds the format among those of all arms, [`DataSet`] cuts records into samples,
+//! [`LoaderBuilder`] makes a loader. What they are made of stands in [`windrow_core`], re-exported here.
+
+mod builder;
+mod data_set;
+#[cfg(feature = "text")]
+mod encode;
+mod mixture;
+mod open;
+mod recipe;
+
+pub use builder::LoaderBuilder;
+pub use data_set::{DataSet, Info, Samples};
+#[cfg(feature = "text")]
+pub use encode::TextEncoder;
+pub use mixture::{Mixture, mix};
+pub use open::{formats, open, open_with};
+pub use recipe::{Recipe, RecipePart, ViewRecipe};
+pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
+pub use windrow_core::plan::{Plan, State};
+pub use windrow_core::sampler::Stop;
+pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
+pub use windrow_core::{
+    Buffer, DType, Error, Kind, Lengths, Result, collate, format, loader, plan, prepare, sampler, source, store, view,
+};
+#[cfg(feature = "text")]
+pub use windrow_text as text;

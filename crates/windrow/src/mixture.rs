@@ -1,0 +1,58 @@
+//! Several views as one, each with its share of every batch.
+
+use windrow_core::sampler::Stop;
+use windrow_core::{Error, Result};
+
+use crate::{LoaderBuilder, Samples};
+
+/// A weighted mixture of views.
+#[derive(Clone)]
+pub struct Mixture {
+    pub(crate) names: Vec<String>,
+    pub(crate) samples: Vec<Samples>,
+    pub(crate) weights: Vec<f64>,
+    pub(crate) stop: Stop,
+}
+
+/// Mixes views: of every block of samples, each view gives its share to within one sample.
+///
+/// # Errors
+/// `Config` when there is none, when names repeat, a weight is not a finite number above 0, or a view is empty;
+/// `Mismatch` when the views lay different tensors.
+pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
+    let mut mixture = Mixture { names: Vec::new(), samples: Vec::new(), weights: Vec::new(), stop };
+    for (name, samples, weight) in parts {
+        if mixture.names.contains(&name) {
+            return Err(Error::config(format!("two parts of the mixture are called {name:?}")));
+        }
+        if !(weight.is_finite() && weight > 0.0) {
+            return Err(Error::config(format!("the weight of {name:?} is {weight}; it must be a number above 0")));
+        }
+        if samples.is_empty() {
+            return Err(Error::config(format!("{name:?} has no samples")).at(samples.data_set().path()));
+        }
+        mixture.names.push(name);
+        mixture.samples.push(samples);
+        mixture.weights.push(weight);
+    }
+    // A plan checks that the tensors agree.
+    mixture.loader().plan()?;
+    Ok(mixture)
+}
+
+impl Mixture {
+    /// The parts: name, samples, weight.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, &Samples, f64)> {
+        self.names.iter().map(String::as_str).zip(&self.samples).zip(self.weights.iter().copied()).map(|((n, s), w)| (n, s, w))
+    }
+
+    /// When its epoch ends.
+    pub fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    /// A loader of the mixture.
+    pub fn loader(&self) -> LoaderBuilder {
+        LoaderBuilder::mixed(self.clone())
+    }
+}

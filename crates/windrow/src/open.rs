@@ -1,0 +1,55 @@
+//! One way in: a path, and the format that recognises what lies there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windrow_core::format::{self, FORMATS, Format, Look, Options};
+use windrow_core::store::Local;
+use windrow_core::{Error, Result};
+
+use crate::DataSet;
+
+/// The formats of all arms, in the order they are asked.
+pub fn formats() -> &'static [&'static dyn Format] {
+    FORMATS
+}
+
+/// Opens a file or folder; its format is recognised by content.
+///
+/// # Errors
+/// `NotFound`, `Unrecognised`; `Corrupt` or `Stale` when a claim in the files does not hold.
+///
+/// ```no_run
+/// let corpus = windrow::open("corpus/")?;
+/// println!("{} records", corpus.len());
+/// # Ok::<(), windrow::Error>(())
+/// ```
+pub fn open(path: impl AsRef<Path>) -> Result<DataSet> {
+    open_with(path, &Options::default())
+}
+
+/// Opens a file or folder with options: a forced format, a dtype, a vocabulary to check.
+///
+/// # Errors
+/// As [`open`]; `Config` for options that do not fit.
+pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
+    let path = path.as_ref();
+    let text = path.to_string_lossy();
+    if let Some((scheme, _)) = text.split_once("://") {
+        return Err(Error::unsupported(format!("this build reads no {scheme}:// URLs"))
+            .at(path)
+            .hint("copy the data to a local disk, or mount it"));
+    }
+    // The store's root is the folder above a file, so that what lies beside the file can be found.
+    let (root, key) = match path.file_name() {
+        Some(name) if !path.is_dir() => {
+            let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            (parent, name.to_string_lossy().into_owned())
+        }
+        _ => (path, String::new()),
+    };
+    let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
+    let look = Look::at(Arc::new(store), &key)?;
+    let source = format::open(formats(), &look, options)?;
+    Ok(DataSet::new(path, options.clone(), source))
+}

@@ -1,0 +1,174 @@
+//! A plan as text: what is needed to open the same samples in the same order elsewhere. Pickles, `trace` and saved
+//! plans are made of it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use windrow_core::format::Options;
+use windrow_core::sampler::Stop;
+use windrow_core::view::{Mode, Strategy, Tail};
+use windrow_core::{DType, Error, Result};
+
+use crate::{LoaderBuilder, Samples, mix, open_with};
+
+/// One way of cutting records into samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ViewRecipe {
+    /// Blocks over the joined records.
+    Pack {
+        /// Inputs per sample.
+        length: u64,
+        /// An id put after every record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        eos: Option<i64>,
+    },
+    /// One row per record.
+    Records {
+        /// Inputs per sample.
+        length: u64,
+        /// What fills short rows.
+        #[serde(default)]
+        pad_value: i64,
+    },
+    /// Sliding windows.
+    Windows {
+        /// Inputs before the prediction.
+        context_length: u64,
+        /// Inputs of the prediction.
+        #[serde(default)]
+        prediction_length: u64,
+        /// Values from one window to the next; the window's width when not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stride: Option<u64>,
+        /// What happens to values after the last full window.
+        #[serde(default)]
+        tail: Tail,
+    },
+    /// Up to `length` values of each record.
+    Crop {
+        /// Values per sample.
+        length: u64,
+        /// Where they start.
+        #[serde(default)]
+        mode: Mode,
+    },
+    /// Whole records side by side.
+    Bins {
+        /// Positions per sample.
+        length: u64,
+        /// How records are put together.
+        #[serde(default)]
+        strategy: Strategy,
+        /// What fills free positions.
+        #[serde(default)]
+        pad_value: i64,
+    },
+}
+
+/// A data set and the view that cuts it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecipePart {
+    /// Where the data lies.
+    pub path: PathBuf,
+    /// How it is opened.
+    #[serde(default)]
+    pub options: Options,
+    /// How it is cut.
+    pub view: ViewRecipe,
+    /// dtype of the tensors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<DType>,
+}
+
+impl RecipePart {
+    /// Opens the data and cuts it.
+    ///
+    /// # Errors
+    /// As [`open_with`] and [`crate::DataSet::view`].
+    pub fn open(&self) -> Result<Samples> {
+        open_with(&self.path, &self.options)?.view(self.view.clone(), self.dtype)
+    }
+}
+
+/// A whole plan: parts, order and batch size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// 1.
+    pub version: u32,
+    /// The data: one part, or the parts of a mixture.
+    pub parts: Vec<RecipePart>,
+    /// The parts' names, in a mixture.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// The parts' weights, in a mixture.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
+    /// When a mixture's epoch ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// Random order, another one each epoch.
+    pub shuffle: bool,
+    /// Keys the order.
+    pub seed: u64,
+    /// Rows of a batch over all ranks.
+    pub global_batch_size: u64,
+    /// Leaves out the last batch of an epoch when it is not full.
+    pub drop_last: bool,
+}
+
+impl Recipe {
+    /// Reads the JSON text of a plan.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is none, `Unsupported` when it is of another version.
+    pub fn from_json(text: &str) -> Result<Recipe> {
+        let recipe: Recipe = serde_json::from_str(text).map_err(|e| Error::corrupt("this is no plan").caused_by(e))?;
+        match recipe.version {
+            1 => Ok(recipe),
+            other => Err(Error::unsupported(format!("a plan of version {other}; this windrow reads version 1"))),
+        }
+    }
+
+    /// The JSON text.
+    pub fn to_json(&self) -> String {
+        // Plain structs with string keys: serialising cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Opens all parts.
+    ///
+    /// # Errors
+    /// As [`open_with`]; `Config` when names, weights and parts do not agree in number.
+    pub fn builder(&self) -> Result<LoaderBuilder> {
+        let mut samples = Vec::new();
+        for part in &self.parts {
+            samples.push(part.open()?);
+        }
+        let one = samples.pop().filter(|_| samples.is_empty() && self.stop.is_none());
+        let builder = match one {
+            Some(one) => one.loader(),
+            None => {
+                let samples: Vec<_> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
+                if samples.len() != self.names.len() || samples.len() != self.weights.len() {
+                    return Err(Error::config(format!(
+                        "a mixture of {} parts has {} names and {} weights",
+                        samples.len(),
+                        self.names.len(),
+                        self.weights.len()
+                    )));
+                }
+                let names = self.names.iter().cloned();
+                let parts = names.zip(samples).zip(self.weights.iter().copied()).map(|((n, s), w)| (n, s, w));
+                mix(parts.collect(), self.stop.unwrap_or_default())?.loader()
+            }
+        };
+        Ok(builder
+            .shuffle(self.shuffle)
+            .seed(self.seed)
+            .global_batch_size(self.global_batch_size)
+            .drop_last(self.drop_last))
+    }
+}
