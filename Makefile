@@ -1,0 +1,52 @@
+# Two commands for a new machine: `make demo` and `make test`. They need Rust, Python 3.10+ with venv, a C compiler.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check bench py rust-test python-test fuzz-check clean
+
+# The main job on the sample corpus: prepare, inspect, feed, stop, resume.
+demo:
+	cargo run --release --quiet -p windrow-cli -- demo
+
+# All tests, Rust and Python.
+test: rust-test python-test
+
+rust-test:
+	cargo test --workspace --exclude windrow-py
+
+python-test: py
+	$(BIN)/python -m pytest -q python/tests
+
+# The Python package, built into .venv.
+py: $(STAMP)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet $(MATURIN_FLAGS)
+
+$(STAMP): python/requirements-test.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade uv
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r python/requirements-test.txt
+	touch $@
+
+# What continuous integration asks besides the tests.
+check: fuzz-check
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# The fuzz targets compile with the installed toolchain; running them needs cargo-fuzz and a nightly one.
+fuzz-check:
+	cargo check --quiet --manifest-path fuzz/Cargo.toml
+
+# Side by side with other loaders, in one run; the numbers go to benches/runs/.
+bench: MATURIN_FLAGS := --release
+bench: py
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r benches/requirements.txt
+	cargo build --release --quiet -p windrow-cli -p windrow-bench
+	$(BIN)/python benches/run.py
+
+clean:
+	cargo clean
+	rm -rf $(VENV) fuzz/target windrow-demo

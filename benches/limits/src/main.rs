@@ -1,0 +1,160 @@
+//! What the machine can do with the same bytes: the denominators of the benchmarks. Each command prints one JSON object.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const USAGE: &str = "windrow-limits widen|memcpy FILE LENGTH BATCH THREADS SECONDS
+windrow-limits newlines FILE | parse FILE SECONDS | encode FILE TOKENIZER THREADS";
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> Fallible<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let found = match args[..] {
+        ["widen", file, length, batch, threads, secs] => {
+            blocks(file, length.parse()?, batch.parse()?, threads.parse()?, secs.parse()?, true)?
+        }
+        ["memcpy", file, length, batch, threads, secs] => {
+            blocks(file, length.parse()?, batch.parse()?, threads.parse()?, secs.parse()?, false)?
+        }
+        ["newlines", file] => newlines(file)?,
+        ["parse", file, secs] => parse(file, secs.parse()?)?,
+        ["encode", file, tokenizer, threads] => encode(file, tokenizer, threads.parse()?)?,
+        _ => return Err(USAGE.into()),
+    };
+    let mut out = std::io::stdout().lock();
+    std::io::Write::write_all(&mut out, format!("{found}\n").as_bytes())?;
+    Ok(())
+}
+
+fn map(file: &str) -> Fallible<memmap2::Mmap> {
+    // SAFETY: a benchmark's own file, which nothing truncates while it runs.
+    Ok(unsafe { memmap2::Mmap::map(&File::open(file)?) }?)
+}
+
+// A number for each counter: splitmix64.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+// Random blocks of u16, laid as int64 inputs and labels (`widen`) or copied as they are (`memcpy`) into one buffer that
+// each thread uses again: the same bytes in and out as a batch of `input_ids` and `labels`, without order, queue or
+// hand-over.
+fn blocks(file: &str, length: usize, batch: usize, threads: usize, secs: f64, widen: bool) -> Fallible<Value> {
+    let map = map(file)?;
+    let n_blocks = (map.len() / 2 - 1) / length;
+    let rows = AtomicU64::new(0);
+    let until = Instant::now() + Duration::from_secs_f64(secs);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (map, rows) = (&map, &rows);
+            scope.spawn(move || {
+                let mut inputs = vec![0i64; batch * length];
+                let mut labels = vec![0i64; batch * length];
+                let mut counter = (thread as u64) << 40;
+                while Instant::now() < until {
+                    for row in 0..batch {
+                        counter += 1;
+                        let block = (mix(counter) % n_blocks as u64) as usize * length * 2;
+                        let bytes = &map[block..block + (length + 1) * 2];
+                        let at = row * length..(row + 1) * length;
+                        if widen {
+                            lay(&bytes[..length * 2], &mut inputs[at.clone()]);
+                            lay(&bytes[2..], &mut labels[at]);
+                        } else {
+                            let inputs = bytes_of(&mut inputs);
+                            inputs[row * length * 2..(row + 1) * length * 2].copy_from_slice(&bytes[..length * 2]);
+                        }
+                    }
+                    black_box((&mut inputs, &mut labels));
+                    rows.fetch_add(batch as u64, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    Ok(json!({ "samples": rows.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() }))
+}
+
+fn lay(bytes: &[u8], out: &mut [i64]) {
+    for (place, chunk) in out.iter_mut().zip(bytes.chunks_exact(2)) {
+        *place = i64::from(u16::from_le_bytes([chunk[0], chunk[1]]));
+    }
+}
+
+fn bytes_of(numbers: &mut [i64]) -> &mut [u8] {
+    // SAFETY: i64 has no padding and every byte pattern is one; the slice covers exactly the same memory.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
+}
+
+fn newlines(file: &str) -> Fallible<Value> {
+    let map = map(file)?;
+    let start = Instant::now();
+    let lines = memchr::memchr_iter(b'\n', &map).count();
+    Ok(json!({ "lines": lines, "bytes": map.len(), "secs": start.elapsed().as_secs_f64() }))
+}
+
+// Lines at random, parsed whole.
+fn parse(file: &str, secs: f64) -> Fallible<Value> {
+    let map = map(file)?;
+    let mut starts = vec![0usize];
+    starts.extend(memchr::memchr_iter(b'\n', &map).map(|i| i + 1));
+    let lines = starts.len() as u64 - 1;
+    let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
+    let mut records = 0u64;
+    while start.elapsed() < until {
+        for _ in 0..100 {
+            records += 1;
+            let line = (mix(records) % lines) as usize;
+            let value: Value = serde_json::from_slice(&map[starts[line]..starts[line + 1]])?;
+            black_box(value);
+        }
+    }
+    Ok(json!({ "records": records, "secs": start.elapsed().as_secs_f64() }))
+}
+
+// Texts held in memory, encoded by threads that take the next one.
+fn encode(file: &str, tokenizer: &str, threads: usize) -> Fallible<Value> {
+    #[derive(Debug)]
+    struct Texts(Vec<String>);
+    let map = map(file)?;
+    let mut texts = Texts(Vec::new());
+    for line in map.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+        let value: Value = serde_json::from_slice(line)?;
+        texts.0.push(value["text"].as_str().map_or(Cow::Borrowed(""), Cow::Borrowed).into_owned());
+    }
+    let tokenizer = windrow::text::Tokenizer::load(tokenizer)?;
+    let bytes: usize = texts.0.iter().map(String::len).sum();
+    let (next, ids) = (AtomicU64::new(0), AtomicU64::new(0));
+    let start = Instant::now();
+    std::thread::scope(|scope| -> Fallible<()> {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| -> windrow::Result<()> {
+                    let mut out = Vec::new();
+                    while let Some(text) = texts.0.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                        out.clear();
+                        tokenizer.encode(text, &mut out)?;
+                        ids.fetch_add(out.len() as u64, Ordering::Relaxed);
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        for worker in workers {
+            worker.join().map_err(|_| "an encoding thread panicked")??;
+        }
+        Ok(())
+    })?;
+    let secs = start.elapsed().as_secs_f64();
+    Ok(json!({ "bytes": bytes, "ids": ids.load(Ordering::Relaxed), "secs": secs, "backend": tokenizer.backend() }))
+}
