@@ -1,1 +1,4 @@
 //! One test binary for the heart.
+
+#[cfg(test)]
+mod view;
