@@ -2,6 +2,8 @@
 
 mod bins;
 mod crop;
+mod fit;
+mod lengths;
 mod pack;
 mod records;
 mod window;

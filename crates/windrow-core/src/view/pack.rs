@@ -1,2 +1,273 @@
-//! stub
-pub struct Pack;
+//! Blocks over the joined stream of all records: every value but the first is a label exactly once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::lengths::{self, Sums};
+use super::{Coverage, View};
+use crate::error::Result;
+use crate::record::{Draw, Lengths, Piece, Span};
+
+/// All records end to end, cut into blocks of `length` positions.
+///
+/// Block i reads the stream's values `i·length ..= i·length + length`: one value is shared with the next block, as the
+/// last label here and the first input there. A rest that fills no block is left out and counted in the coverage. With
+/// `eos`, that value stands after every record, also after an empty one.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use windrow_core::view::{Pack, View};
+///
+/// let view = Pack::new(Arc::new(vec![5, 0, 8]), 4, None)?;
+/// assert_eq!(view.len(), 3); // (13 - 1) / 4
+/// assert_eq!(view.samples_of(2)?, 1..3);
+/// # Ok::<(), windrow_core::Error>(())
+/// ```
+pub struct Pack {
+    /// Each record's share of the stream, its eos included.
+    stream: Sums,
+    length: u64,
+    eos: Option<i64>,
+    blocks: u64,
+}
+
+impl Pack {
+    /// Blocks of `length` positions, from `length + 1` values each. O(1) for uniform lengths and for a single record;
+    /// otherwise one pass, then 8 bytes per record and a binary search per block.
+    ///
+    /// # Errors
+    /// `Config` when `length` is 0 or 2^64 - 1; `Corrupt` when the stream is longer than 64 bits can count; what the
+    /// lengths say.
+    pub fn new(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
+        lengths::with_label("length", length)?;
+        let end = u64::from(eos.is_some());
+        let stream = Sums::new(&*lengths, |len| len.checked_add(end))?;
+        let blocks = stream.total().saturating_sub(1) / length;
+        Ok(Pack { stream, length, eos, blocks })
+    }
+
+    fn eos_len(&self) -> u64 {
+        u64::from(self.eos.is_some())
+    }
+
+    /// A record's own values in the stream.
+    fn values(&self, record: u64) -> Result<Range<u64>> {
+        let share = self.stream.range(record)?;
+        Ok(share.start..share.end - self.eos_len())
+    }
+
+    /// How many of the values that two blocks share are an eos.
+    fn shared_eos(&self) -> Result<u64> {
+        if self.eos.is_none() {
+            return Ok(0);
+        }
+        let joints = self.blocks.saturating_sub(1);
+        match self.stream {
+            Sums::Even { each, .. } => Ok(match inverse(self.length, each) {
+                // The joints i with i·length = -1 (mod each) are `first`, and every `each`-th after it.
+                Some(x) if each - x <= joints => 1 + (joints - (each - x)) / each,
+                _ => 0,
+            }),
+            Sums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
+                let at = self.values(record)?.end;
+                Ok(n + u64::from(at % self.length == 0 && (1..=joints).contains(&(at / self.length))))
+            }),
+        }
+    }
+
+    /// Records with no value among the first `shown` of the stream.
+    fn skipped(&self, shown: u64) -> Result<u64> {
+        match self.stream {
+            Sums::Even { each, records } if each > self.eos_len() => Ok(records - shown.div_ceil(each)),
+            Sums::Even { records, .. } => Ok(records),
+            Sums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
+                let values = self.values(record)?;
+                Ok(n + u64::from(values.is_empty() || values.start >= shown))
+            }),
+        }
+    }
+}
+
+impl View for Pack {
+    fn len(&self) -> u64 {
+        self.blocks
+    }
+
+    fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
+        lengths::check_sample(sample, self.blocks)?;
+        let mut at = sample * self.length;
+        let stop = at + self.length + 1;
+        let mut record = self.stream.find(at);
+        while at < stop {
+            if self.stream.range(record)?.end <= at {
+                // Any number of empty records: searched over, not walked through.
+                record = self.stream.find(at);
+            }
+            let values = self.values(record)?;
+            if at < values.end {
+                let end = values.end.min(stop);
+                out.push(Piece::Read(Span { record, start: at - values.start, len: end - at }));
+                at = end;
+            }
+            if at < stop
+                && let Some(id) = self.eos
+            {
+                out.push(Piece::Value(id));
+                at += 1;
+            }
+            record += 1;
+        }
+        Ok(())
+    }
+
+    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+        let values = self.values(record)?;
+        if values.is_empty() {
+            return Ok(0..0);
+        }
+        // The block before reads one value past its end.
+        let first = values.start.div_ceil(self.length).saturating_sub(1);
+        let last = (values.end - 1) / self.length;
+        let end = last.saturating_add(1).min(self.blocks);
+        Ok(first.min(end)..end)
+    }
+
+    fn positions(&self) -> u64 {
+        self.length
+    }
+
+    fn coverage(&self) -> Result<Coverage> {
+        let n = self.stream.records();
+        let total = self.stream.total();
+        let shown = if self.blocks == 0 { 0 } else { self.blocks * self.length + 1 };
+        let whole = if shown == total { n } else { self.stream.find(shown) };
+        let used = shown - if self.blocks == 0 { 0 } else { whole * self.eos_len() };
+        Ok(Coverage {
+            used,
+            repeated: self.blocks.saturating_sub(1) - self.shared_eos()?,
+            padded: 0,
+            unseen: total - n * self.eos_len() - used,
+            skipped_records: self.skipped(shown)?,
+        })
+    }
+
+    fn describe(&self) -> String {
+        let eos = self.eos.map_or("none".to_owned(), |id| id.to_string());
+        format!("pack(length={},eos={eos})", self.length)
+    }
+}
+
+/// The x in `0..m` with `a·x = 1 (mod m)`, where there is one.
+fn inverse(a: u64, m: u64) -> Option<u64> {
+    let (mut rest, mut next) = (i128::from(m), i128::from(a.checked_rem(m)?));
+    let (mut x, mut next_x) = (0, 1);
+    while next != 0 {
+        let times = rest / next;
+        (rest, next) = (next, rest - times * next);
+        (x, next_x) = (next_x, x - times * next_x);
+    }
+    if rest == 1 { u64::try_from(x.rem_euclid(i128::from(m))).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lengths::tests::{Same, counts, show, show_inverse};
+    use super::*;
+    use crate::error::Kind;
+
+    #[track_caller]
+    fn check(
+        lengths: &[u64],
+        (length, eos): (u64, Option<i64>),
+        samples: &str,
+        inverse: &str,
+        coverage: [u64; 5],
+    ) {
+        let view = Pack::new(Arc::new(lengths.to_vec()), length, eos).unwrap();
+        assert_eq!(show(&view), samples);
+        assert_eq!(show_inverse(&view, lengths.len() as u64), inverse);
+        assert_eq!(counts(&view), coverage);
+    }
+
+    #[test]
+    fn blocks_share_one_value() {
+        check(&[], (2, None), "", "", [0, 0, 0, 0, 0]);
+        check(&[1], (1, None), "", "0..0", [0, 0, 0, 1, 1]);
+        check(&[9], (4, None), "0[0..5] | 0[4..9]", "0..2", [9, 1, 0, 0, 0]);
+        check(&[10], (4, None), "0[0..5] | 0[4..9]", "0..2", [9, 1, 0, 1, 0]);
+        check(&[5, 4], (4, None), "0[0..5] | 0[4..5] 1[0..4]", "0..2 1..2", [9, 1, 0, 0, 0]);
+        check(&[4, 5], (4, None), "0[0..4] 1[0..1] | 1[0..5]", "0..1 0..2", [9, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn empty_records_give_no_pieces() {
+        let samples = "1[0..2] 4[0..1] | 4[0..1] 6[0..2]";
+        check(
+            &[0, 2, 0, 0, 1, 0, 3],
+            (2, None),
+            samples,
+            "0..0 0..1 0..0 0..0 0..2 0..0 1..2",
+            [5, 1, 0, 1, 4],
+        );
+    }
+
+    #[test]
+    fn an_eos_stands_after_every_record() {
+        let samples = "0[0..2] =7 | =7 =7 2[0..1] | 2[0..1] =7 3[0..1] | 3[0..2] =7";
+        check(&[2, 0, 1, 2], (2, Some(7)), samples, "0..1 0..0 1..3 2..4", [5, 2, 0, 0, 1]);
+        check(&[0, 0, 0], (2, Some(-1)), "=-1 =-1 =-1", "0..0 0..0 0..0", [0, 0, 0, 0, 3]);
+    }
+
+    #[test]
+    fn a_rest_is_unseen() {
+        check(&[3, 3, 3], (4, None), "0[0..3] 1[0..2] | 1[1..3] 2[0..3]", "0..1 0..2 1..2", [9, 1, 0, 0, 0]);
+        check(&[3, 2, 3], (4, None), "0[0..3] 1[0..2]", "0..1 0..1 1..1", [5, 0, 0, 3, 1]);
+        check(&[3, 3], (9, None), "", "0..0 0..0", [0, 0, 0, 6, 2]);
+    }
+
+    #[test]
+    fn uniform_lengths_are_arithmetic() {
+        let view = Pack::new(Arc::new(Same(1_000_000_000, 1_024)), 2_048, None).unwrap();
+        assert_eq!(view.len(), 499_999_999);
+        assert_eq!(counts(&view), [1_023_999_997_953, 499_999_998, 0, 2_047, 1]);
+        assert_eq!(view.samples_of(2).unwrap(), 0..2);
+        for (length, eos) in [(3, None), (3, Some(0)), (5, Some(0)), (1, Some(0)), (7, None), (10, Some(0))] {
+            for (n, each) in [(1, 9), (4, 0), (5, 1), (9, 3), (12, 6), (40, 4)] {
+                let even = Pack::new(Arc::new(Same(n, each)), length, eos).unwrap();
+                let listed = Pack::new(Arc::new(vec![each; n as usize]), length, eos).unwrap();
+                assert_eq!(show(&even), show(&listed));
+                assert_eq!(show_inverse(&even, n), show_inverse(&listed, n));
+                assert_eq!(counts(&even), counts(&listed), "{n} × {each} {}", even.describe());
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_numbers_are_errors() {
+        let kind = |lengths: Arc<dyn Lengths>, length, eos| match Pack::new(lengths, length, eos) {
+            Ok(view) => panic!("{}", view.describe()),
+            Err(e) => e.kind(),
+        };
+        assert_eq!(kind(Arc::new(vec![3]), 0, None), Kind::Config);
+        assert_eq!(kind(Arc::new(vec![3]), u64::MAX, None), Kind::Config);
+        assert_eq!(kind(Arc::new(vec![u64::MAX]), 4, Some(0)), Kind::Corrupt);
+        assert_eq!(kind(Arc::new(vec![u64::MAX, 1]), 4, None), Kind::Corrupt);
+        assert_eq!(kind(Arc::new(Same(2, u64::MAX / 2)), 4, Some(0)), Kind::Corrupt);
+        let view = Pack::new(Arc::new(vec![u64::MAX]), 1, None).unwrap();
+        let mut pieces = Vec::new();
+        view.pieces(u64::MAX - 2, Draw::new(0, 0, 0, 0), &mut pieces).unwrap();
+        assert_eq!(pieces, [Piece::Read(Span { record: 0, start: u64::MAX - 2, len: 2 })]);
+        let e = view.pieces(u64::MAX - 1, Draw::new(0, 0, 0, 0), &mut pieces).unwrap_err();
+        assert_eq!(e.kind(), Kind::OutOfRange);
+        assert_eq!(view.samples_of(1).unwrap_err().kind(), Kind::OutOfRange);
+    }
+
+    #[test]
+    fn the_cut_has_a_name() {
+        let describe = |eos| Pack::new(Arc::new(vec![3]), 1_024, eos).unwrap().describe();
+        assert_eq!(
+            [describe(None), describe(Some(2))],
+            ["pack(length=1024,eos=none)", "pack(length=1024,eos=2)"]
+        );
+    }
+}

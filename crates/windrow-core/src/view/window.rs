@@ -1,3 +1,218 @@
-//! stub
-pub struct Windows;
-pub struct Tail;
+//! Windows that slide over each record: fixed width, fixed stride, never across two records.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::lengths::{self, Sums};
+use super::{Coverage, View};
+use crate::error::{Error, Result};
+use crate::record::{Draw, Lengths, Piece, Span};
+
+/// What becomes of the values after a record's last full window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tail {
+    /// They are left out, and counted in the coverage.
+    Drop,
+    /// One more window, one stride on, shorter and padded; where it would hold two values or more.
+    Pad,
+}
+
+/// Windows of `width` positions, from `width + 1` values each, `stride` apart.
+///
+/// A record of L values gives `1 + max(0, (L - (width + 1)) / stride)` windows, none where L < 2; a record shorter than
+/// `width + 1` gives one short window. Order: record by record, left to right.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use windrow_core::view::{Tail, View, Windows};
+///
+/// let lengths = Arc::new(vec![10, 1, 3]);
+/// assert_eq!(Windows::new(lengths.clone(), 4, 2, Tail::Drop)?.len(), 3 + 0 + 1);
+/// assert_eq!(Windows::new(lengths, 4, 2, Tail::Pad)?.len(), 4 + 0 + 1);
+/// # Ok::<(), windrow_core::Error>(())
+/// ```
+pub struct Windows {
+    lengths: Arc<dyn Lengths>,
+    cut: Cut,
+    /// Each record's samples.
+    samples: Sums,
+}
+
+#[derive(Clone, Copy)]
+struct Cut {
+    /// Values of a full window: one more than it has positions.
+    full: u64,
+    stride: u64,
+    tail: Tail,
+}
+
+impl Windows {
+    /// Windows of `width` positions (context and prediction together), `stride` apart. O(1) for uniform lengths;
+    /// otherwise one pass, then 8 bytes per record and a binary search per window.
+    ///
+    /// # Errors
+    /// `Config` when `width` is 0 or 2^64 - 1, or `stride` is 0; `Corrupt` when there are more windows than 64 bits can
+    /// count; what the lengths say.
+    pub fn new(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail) -> Result<Self> {
+        let full = lengths::with_label("width", width)?;
+        lengths::at_least_one("stride", stride)?;
+        let cut = Cut { full, stride, tail };
+        let samples = Sums::new(&*lengths, |len| Some(cut.windows(len)))?;
+        Ok(Windows { lengths, cut, samples })
+    }
+}
+
+impl View for Windows {
+    fn len(&self) -> u64 {
+        self.samples.total()
+    }
+
+    fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
+        lengths::check_sample(sample, self.len())?;
+        let record = self.samples.find(sample);
+        let nth = sample - self.samples.range(record)?.start;
+        let all = self.lengths.length(record)?;
+        let start = nth.checked_mul(self.cut.stride).filter(|start| *start < all);
+        let start = start.ok_or_else(|| {
+            Error::corrupt(format!("the record holds {all} values now, expected a window {nth} in it"))
+                .record(record)
+        })?;
+        out.push(Piece::Read(Span { record, start, len: self.cut.full.min(all - start) }));
+        Ok(())
+    }
+
+    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+        self.samples.range(record)
+    }
+
+    fn positions(&self) -> u64 {
+        self.cut.full - 1
+    }
+
+    fn coverage(&self) -> Result<Coverage> {
+        lengths::sum(&*self.lengths, |len| self.cut.coverage(len))
+    }
+
+    fn describe(&self) -> String {
+        let tail = match self.cut.tail {
+            Tail::Drop => "drop",
+            Tail::Pad => "pad",
+        };
+        format!("windows(width={},stride={},tail={tail})", self.positions(), self.cut.stride)
+    }
+}
+
+impl Cut {
+    /// How many windows a record of `len` values gives.
+    fn windows(self, len: u64) -> u64 {
+        if len < 2 {
+            return 0;
+        }
+        let whole = 1 + len.saturating_sub(self.full) / self.stride;
+        // The last window starts within the record, so only the next start may pass 64 bits.
+        let seen = ((whole - 1) * self.stride).saturating_add(self.full);
+        let next = whole.saturating_mul(self.stride);
+        let more = self.tail == Tail::Pad && len > seen && len.saturating_sub(next) >= 2;
+        whole + u64::from(more)
+    }
+
+    /// What the windows of a record of `len` values see of it. Only the last of them can be short.
+    fn coverage(self, len: u64) -> Option<Coverage> {
+        let n = self.windows(len);
+        let Some(before) = n.checked_sub(1) else {
+            return Some(Coverage { unseen: len, skipped_records: 1, ..Coverage::default() });
+        };
+        let start = before * self.stride;
+        let last = self.full.min(len - start);
+        let read = u128::from(before) * u128::from(self.full) + u128::from(last);
+        let used = if self.stride < self.full { start + last } else { u64::try_from(read).ok()? };
+        Some(Coverage {
+            used,
+            repeated: u64::try_from(read - u128::from(used)).ok()?,
+            padded: self.full - last,
+            unseen: len - used,
+            skipped_records: 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lengths::tests::{Same, counts, show, show_inverse};
+    use super::*;
+    use crate::error::Kind;
+
+    #[track_caller]
+    fn check(
+        lengths: &[u64],
+        (width, stride, tail): (u64, u64, Tail),
+        samples: &str,
+        inverse: &str,
+        coverage: [u64; 5],
+    ) {
+        let view = Windows::new(Arc::new(lengths.to_vec()), width, stride, tail).unwrap();
+        assert_eq!(show(&view), samples);
+        assert_eq!(show_inverse(&view, lengths.len() as u64), inverse);
+        assert_eq!(counts(&view), coverage);
+    }
+
+    #[test]
+    fn a_short_record_gives_one_short_window() {
+        check(&[3], (8, 4, Tail::Drop), "0[0..3]", "0..1", [3, 0, 6, 0, 0]);
+        check(&[0, 1, 2], (4, 4, Tail::Pad), "2[0..2]", "0..0 0..0 0..1", [2, 0, 3, 1, 2]);
+        check(&[], (4, 4, Tail::Pad), "", "", [0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn overlap_is_repeated_and_the_tail_unseen() {
+        check(&[9], (4, 2, Tail::Drop), "0[0..5] | 0[2..7] | 0[4..9]", "0..3", [9, 6, 0, 0, 0]);
+        check(&[8, 5], (4, 2, Tail::Drop), "0[0..5] | 0[2..7] | 1[0..5]", "0..2 2..3", [12, 3, 0, 1, 0]);
+        check(&[11], (4, 4, Tail::Drop), "0[0..5] | 0[4..9]", "0..2", [9, 1, 0, 2, 0]);
+    }
+
+    #[test]
+    fn a_padded_tail_shows_what_is_left() {
+        check(&[11], (4, 4, Tail::Pad), "0[0..5] | 0[4..9] | 0[8..11]", "0..3", [11, 2, 2, 0, 0]);
+        check(&[9], (4, 4, Tail::Pad), "0[0..5] | 0[4..9]", "0..2", [9, 1, 0, 0, 0]);
+        check(&[8], (4, 2, Tail::Pad), "0[0..5] | 0[2..7] | 0[4..8]", "0..3", [8, 6, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_stride_wider_than_the_window_leaves_gaps() {
+        check(&[12], (2, 5, Tail::Drop), "0[0..3] | 0[5..8]", "0..2", [6, 0, 0, 6, 0]);
+        check(&[12], (2, 5, Tail::Pad), "0[0..3] | 0[5..8] | 0[10..12]", "0..3", [8, 0, 1, 4, 0]);
+        check(&[11], (2, 5, Tail::Pad), "0[0..3] | 0[5..8]", "0..2", [6, 0, 0, 5, 0]);
+    }
+
+    #[test]
+    fn uniform_lengths_are_arithmetic() {
+        let view = Windows::new(Arc::new(Same(1_000_000_000, 1_024)), 512, 64, Tail::Drop).unwrap();
+        assert_eq!(view.len(), 8_000_000_000);
+        assert_eq!(counts(&view), [961_000_000_000, 3_143_000_000_000, 0, 63_000_000_000, 0]);
+        assert_eq!(view.samples_of(999_999_999).unwrap(), 7_999_999_992..8_000_000_000);
+    }
+
+    #[test]
+    fn wrong_numbers_are_errors() {
+        let new =
+            |lengths: Vec<u64>, width, stride| Windows::new(Arc::new(lengths), width, stride, Tail::Pad);
+        for (width, stride) in [(0, 1), (1, 0), (u64::MAX, 1)] {
+            assert_eq!(new(vec![3], width, stride).err().unwrap().kind(), Kind::Config);
+        }
+        assert_eq!(new(vec![u64::MAX, u64::MAX], 1, 1).err().unwrap().kind(), Kind::Corrupt);
+        let wide = new(vec![u64::MAX, 7], u64::MAX - 1, u64::MAX).unwrap();
+        assert_eq!(wide.len(), 2);
+        let wide = new(vec![u64::MAX], 1 << 62, 1).unwrap();
+        assert_eq!(wide.coverage().unwrap_err().kind(), Kind::Corrupt);
+        let far = new(vec![u64::MAX], 4, u64::MAX / 2 + 3).unwrap();
+        assert_eq!(far.len(), 2);
+        let e = far.pieces(2, Draw::new(0, 0, 0, 0), &mut Vec::new()).unwrap_err();
+        assert_eq!(e.kind(), Kind::OutOfRange);
+        assert_eq!(far.samples_of(1).unwrap_err().kind(), Kind::OutOfRange);
+        let view = new(vec![3], 512, 64).unwrap();
+        assert_eq!(view.describe(), "windows(width=512,stride=64,tail=pad)");
+    }
+}

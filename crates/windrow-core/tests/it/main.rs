@@ -1,3 +1,6 @@
 //! One test binary for the heart.
 
+#[cfg(test)]
 mod sampler;
+#[cfg(test)]
+mod view;

@@ -1,0 +1,272 @@
+//! Views against slow and simple oracles: what a sample reads, who reads a record, what an epoch sees.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::{Draw, Lengths, Piece, Result, Span};
+
+/// Lengths that say that they are equal, where they are.
+#[derive(Debug)]
+struct Told(Vec<u64>, bool);
+
+impl Lengths for Told {
+    fn len(&self) -> u64 {
+        Lengths::len(&self.0)
+    }
+    fn length(&self, record: u64) -> Result<u64> {
+        self.0.length(record)
+    }
+    fn uniform(&self) -> Option<u64> {
+        let first = self.0.first()?;
+        (self.1 && self.0.iter().all(|len| len == first)).then_some(*first)
+    }
+}
+
+fn all_pieces(view: &dyn View) -> Vec<Vec<Piece>> {
+    let pieces = |sample| {
+        let mut out = Vec::new();
+        view.pieces(sample, Draw::new(7, 1, 0, sample), &mut out).unwrap();
+        out
+    };
+    (0..view.len()).map(pieces).collect()
+}
+
+fn span(record: usize, start: u64, len: u64) -> Piece {
+    Piece::Read(Span { record: record as u64, start, len })
+}
+
+fn lengths() -> impl proptest::strategy::Strategy<Value = Told> {
+    let uneven = prop::collection::vec(prop_oneof![3 => 0..5u64, 2 => 0..40u64], 0..14);
+    let even = (0..12u64, 0..20usize).prop_map(|(len, n)| vec![len; n]);
+    (prop_oneof![3 => uneven, 1 => even], any::<bool>()).prop_map(|(list, told)| Told(list, told))
+}
+
+/// What holds for every view: pieces lie in their records, hold something, the inverse is exact, the coverage is what
+/// the pieces say. `padded` is given: each view counts it its own way.
+fn check(view: &dyn View, lengths: &[u64], padded: u64) {
+    let samples = all_pieces(view);
+    let mut seen = BTreeMap::<(u64, u64), u64>::new();
+    let mut readers = vec![Vec::new(); lengths.len()];
+    for (sample, pieces) in samples.iter().enumerate() {
+        for piece in pieces {
+            assert!(!piece.is_empty());
+            let Piece::Read(span) = piece else { continue };
+            assert!(span.start + span.len <= lengths[span.record as usize]);
+            readers[span.record as usize].push(sample as u64);
+            for value in span.start..span.start + span.len {
+                *seen.entry((span.record, value)).or_default() += 1;
+            }
+        }
+    }
+    for (record, readers) in readers.iter_mut().enumerate() {
+        readers.dedup();
+        let inverse = view.samples_of(record as u64).unwrap();
+        assert_eq!(inverse.collect::<Vec<_>>(), *readers, "record {record} in {}", view.describe());
+    }
+    let used = seen.len() as u64;
+    let expected = Coverage {
+        used,
+        repeated: seen.values().sum::<u64>() - used,
+        padded,
+        unseen: lengths.iter().sum::<u64>() - used,
+        skipped_records: readers.iter().filter(|r| r.is_empty()).count() as u64,
+    };
+    assert_eq!(view.coverage().unwrap(), expected, "{}", view.describe());
+    assert!(view.pieces(view.len(), Draw::new(0, 0, 0, 0), &mut Vec::new()).is_err());
+    assert!(view.samples_of(lengths.len() as u64).is_err());
+}
+
+fn values(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(Piece::len).sum()
+}
+
+fn without_label(view: &dyn View) -> u64 {
+    all_pieces(view).iter().map(|p| view.positions() - values(p).saturating_sub(1)).sum()
+}
+
+proptest! {
+    #[test]
+    fn a_row_is_the_start_of_its_record(told in lengths(), length in 1..20u64) {
+        let list = told.0.clone();
+        let view = Records::new(Arc::new(told), length).unwrap();
+        let rows = list.iter().enumerate().map(|(r, &len)| (len > 0).then(|| span(r, 0, len.min(length + 1))));
+        prop_assert_eq!(all_pieces(&view), rows.map(|row| row.into_iter().collect::<Vec<_>>()).collect::<Vec<_>>());
+        check(&view, &list, without_label(&view));
+    }
+
+    #[test]
+    fn packs_are_the_joined_stream(told in lengths(), length in 1..20u64, eos in prop::option::of(-2..9i64)) {
+        let list = told.0.clone();
+        let view = Pack::new(Arc::new(told), length, eos).unwrap();
+        let mut stream = Vec::new();
+        for (record, &len) in list.iter().enumerate() {
+            stream.extend((0..len).map(|value| span(record, value, 1)));
+            stream.extend(eos.map(Piece::Value));
+        }
+        prop_assert_eq!(view.len(), (stream.len() as u64).saturating_sub(1) / length);
+        let mut labels = 1;
+        for (block, pieces) in all_pieces(&view).iter().enumerate() {
+            let single: Vec<_> = pieces.iter().flat_map(|piece| match *piece {
+                Piece::Read(s) => (s.start..s.start + s.len).map(|v| span(s.record as usize, v, 1)).collect(),
+                value => vec![value],
+            }).collect();
+            let start = block * length as usize;
+            prop_assert_eq!(&single[..], &stream[start..=start + length as usize]);
+            // Every value but the stream's first is a label exactly once: labels follow each other without a gap.
+            prop_assert_eq!(start + 1, labels);
+            labels += length as usize;
+            // One piece per stretch of a record.
+            let mut records: Vec<_> = pieces.iter().filter_map(|p| match p {
+                Piece::Read(s) => Some(s.record),
+                Piece::Value(_) => None,
+            }).collect();
+            let n = records.len();
+            records.dedup();
+            prop_assert_eq!(records.len(), n);
+        }
+        prop_assert!(stream.len() < labels + length as usize);
+        check(&view, &list, 0);
+    }
+
+    #[test]
+    fn windows_slide_over_each_record(told in lengths(), width in 1..12u64, stride in 1..15u64, pad in any::<bool>()) {
+        let list = told.0.clone();
+        let tail = if pad { Tail::Pad } else { Tail::Drop };
+        let view = Windows::new(Arc::new(told), width, stride, tail).unwrap();
+        let mut expected = Vec::new();
+        for (record, &len) in list.iter().enumerate().filter(|(_, len)| **len >= 2) {
+            let mut start = 0;
+            expected.push(vec![span(record, 0, len.min(width + 1))]);
+            while start + stride + width < len {
+                start += stride;
+                expected.push(vec![span(record, start, width + 1)]);
+            }
+            let unlabelled = len > start + width + 1;
+            if pad && unlabelled && start + stride + 2 <= len {
+                expected.push(vec![span(record, start + stride, len - start - stride)]);
+            }
+        }
+        prop_assert_eq!(all_pieces(&view), expected);
+        check(&view, &list, without_label(&view));
+    }
+
+    #[test]
+    fn a_crop_lies_within_its_record(told in lengths(), length in 1..20u64, random in any::<bool>()) {
+        let list = told.0.clone();
+        let view = Crop::new(Arc::new(told), length, if random { Mode::Random } else { Mode::Start }).unwrap();
+        let crops = all_pieces(&view);
+        for (record, (pieces, &len)) in crops.iter().zip(&list).enumerate() {
+            prop_assert_eq!(values(pieces), len.min(length));
+            prop_assert!(random || len == 0 || *pieces == [span(record, 0, len.min(length))]);
+        }
+        check(&view, &list, crops.iter().map(|p| length - values(p)).sum());
+    }
+
+    #[test]
+    fn bins_hold_every_record_once(told in lengths(), length in 1..30u64, best in any::<bool>()) {
+        let list = told.0.clone();
+        let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
+        let view = Bins::new(Arc::new(told), length, strategy).unwrap();
+        let bins = all_pieces(&view);
+        let mut free = Vec::new();
+        let mut held = vec![0; list.len()];
+        let mut most = 0;
+        for bin in &bins {
+            let mut last = None;
+            let mut left = length;
+            for piece in bin {
+                let Piece::Read(s) = *piece else { panic!("{piece:?}") };
+                let all = list[s.record as usize];
+                prop_assert_eq!((s.start, s.len), (0, all.min(length + 1)));
+                prop_assert!(last < Some(s.record), "record order");
+                last = Some(s.record);
+                held[s.record as usize] += 1;
+                left = left.checked_sub(all.min(length)).expect("no bin over its length");
+            }
+            most = most.max(bin.len() as u64);
+            free.push(left);
+        }
+        prop_assert!(held.iter().zip(&list).all(|(&n, &len)| n == u64::from(len > 0)));
+        prop_assert_eq!(view.max_segments(), most);
+        prop_assert_eq!(bin_records(&bins), slow_bins(&list, length, best));
+        let volume: u64 = list.iter().map(|len| (*len).min(length)).sum();
+        prop_assert!(view.len() <= 2 * volume.div_ceil(length));
+        check(&view, &list, free.iter().sum());
+    }
+}
+
+fn bin_records(bins: &[Vec<Piece>]) -> Vec<Vec<usize>> {
+    let records = |bin: &Vec<Piece>| {
+        bin.iter()
+            .filter_map(|p| if let Piece::Read(s) = p { Some(s.record as usize) } else { None })
+            .collect()
+    };
+    bins.iter().map(records).collect()
+}
+
+/// Both strategies as their documentation has them, every bin looked at for every record.
+fn slow_bins(lengths: &[u64], length: u64, best: bool) -> Vec<Vec<usize>> {
+    let mut turns: Vec<usize> = (0..lengths.len()).filter(|&r| lengths[r] > 0).collect();
+    if best {
+        turns.sort_by_key(|&r| (u64::MAX - lengths[r].min(length), r));
+    }
+    // What is free, when it was filled last, and what is in it.
+    let mut bins: Vec<(u64, usize, Vec<usize>)> = Vec::new();
+    for (turn, record) in turns.into_iter().enumerate() {
+        let size = lengths[record].min(length);
+        let fits = (0..bins.len()).filter(|&b| bins[b].0 >= size);
+        let found = if best { fits.min_by_key(|&b| (bins[b].0, usize::MAX - bins[b].1)) } else { fits.min() };
+        let bin = found.unwrap_or_else(|| {
+            bins.push((length, 0, Vec::new()));
+            bins.len() - 1
+        });
+        bins[bin].0 -= size;
+        bins[bin].1 = turn;
+        bins[bin].2.push(record);
+    }
+    bins.into_iter()
+        .map(|(_, _, mut records)| {
+            records.sort_unstable();
+            records
+        })
+        .collect()
+}
+
+#[test]
+fn window_counts_follow_the_formula_at_its_edges() {
+    let (width, stride) = (16u64, 5u64);
+    for (len, drop, pad) in [
+        (0, 0, 0),
+        (1, 0, 0),
+        (2, 1, 1),
+        (width, 1, 1),
+        (width + 1, 1, 1),
+        (width + 2, 1, 2),
+        (width + stride, 1, 2),
+        (width + 1 + stride, 2, 2),
+        (width + 2 + stride, 2, 3),
+        (width + 1 + 2 * stride, 3, 3),
+    ] {
+        let count = |tail| Windows::new(Arc::new(vec![len, len + 1, 0]), width, stride, tail).unwrap();
+        let of_first = |tail| count(tail).samples_of(0).unwrap();
+        assert_eq!((of_first(Tail::Drop), of_first(Tail::Pad)), (0..drop, 0..pad), "length {len}");
+    }
+}
+
+#[test]
+fn a_million_records_fill_bins_close_to_their_volume() {
+    // A spread of lengths without a generator: most short, some long.
+    let list: Vec<u64> = (0..1_000_000u64).map(|i| 1 + (i * 2_654_435_761 % 4_093) * (i % 7) / 6).collect();
+    let volume: u64 = list.iter().map(|len| len.min(&2_048)).sum();
+    let source: Arc<dyn Lengths> = Arc::new(list);
+    for (strategy, most) in [(Strategy::BestFit, 1.02), (Strategy::FirstFit, 1.10)] {
+        let view = Bins::new(source.clone(), 2_048, strategy).unwrap();
+        let ratio = view.len() as f64 / volume.div_ceil(2_048) as f64;
+        assert!(ratio < most, "{}: {ratio}", view.describe());
+        let c = view.coverage().unwrap();
+        assert_eq!((view.len() * 2_048 - c.padded, c.skipped_records), (volume, 0));
+    }
+}
