@@ -17,10 +17,11 @@ use crate::record::keyed_hash;
 const PART: u64 = 0x7061_7274_0000_0000;
 
 /// When an epoch of a mixture ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Stop {
     /// Before the first sample that would come a second time: no sample twice, some never.
+    #[default]
     First,
     /// As soon as every sample of every part has come: none is left out, some come again.
     All,

@@ -11,11 +11,12 @@ use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
 
 /// Which bin a record goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The longest record first (equal ones in record order), each to the fullest bin that still has room for it; of
     /// several such, to the one filled last. Packs tightest.
+    #[default]
     BestFit,
     /// In record order, each to the first bin that still has room for it. Neighbours stay near each other.
     FirstFit,

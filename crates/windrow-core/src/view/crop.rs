@@ -10,10 +10,11 @@ use crate::error::Result;
 use crate::record::{Draw, Lengths, Piece, Span};
 
 /// Where a crop begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Anywhere that leaves it whole, each place equally likely.
+    #[default]
     Random,
     /// At the record's first value.
     Start,

@@ -11,10 +11,11 @@ use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
 
 /// What becomes of the values after a record's last full window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Tail {
     /// They are left out, and counted in the coverage.
+    #[default]
     Drop,
     /// One more window, one stride on, shorter and padded; where it would hold two values or more.
     Pad,

@@ -1,6 +1,12 @@
 //! One test binary for the heart.
 
 #[cfg(test)]
+mod collate;
+#[cfg(test)]
+mod loader;
+#[cfg(test)]
 mod sampler;
+#[cfg(test)]
+mod toy;
 #[cfg(test)]
 mod view;

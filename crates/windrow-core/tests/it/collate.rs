@@ -1,0 +1,134 @@
+//! What stands in the tensors, for every kind of record and view.
+
+use std::sync::Arc;
+
+use windrow_core::collate::{Collate, NextToken, Raw, Segments};
+use windrow_core::plan::Feed;
+use windrow_core::source::Source;
+use windrow_core::view::{Bins, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::{DType, Decode, Kind};
+
+use crate::toy::Toy;
+
+fn feed<V: View + 'static>(
+    toy: Toy,
+    view: impl FnOnce(Arc<Toy>) -> windrow_core::Result<V>,
+    collate: impl FnOnce(&Toy, &V) -> Arc<dyn Collate>,
+) -> Feed {
+    let toy = Arc::new(toy);
+    let view = view(toy.clone()).unwrap();
+    let collate = collate(&toy, &view);
+    Feed::new(toy, Arc::new(view), collate)
+}
+
+fn next_token(toy: &Toy, length: u64, short: bool) -> Arc<dyn Collate> {
+    Arc::new(NextToken::new(toy.schema(), length, None, short, 0).unwrap())
+}
+
+#[test]
+fn packs_shift_by_one_across_records() {
+    let feed = feed(Toy::tokens(&[3, 0, 4]), |t| Pack::new(t, 3, None), |t, _| next_token(t, 3, false));
+    let batch = feed.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.fields().len(), 2);
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 2000, 2001, 2002]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [1, 2, 2000, 2001, 2002, 2003]);
+}
+
+#[test]
+fn packs_put_the_end_id_between_records() {
+    let feed = feed(Toy::tokens(&[2, 1]), |t| Pack::new(t, 2, Some(9)), |t, _| next_token(t, 2, false));
+    let batch = feed.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 9, 1000]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [1, 9, 1000, 9]);
+}
+
+#[test]
+fn records_are_cut_or_padded_with_a_mask() {
+    let feed = feed(Toy::tokens(&[5, 2, 1, 0]), |t| Records::new(t, 3), |t, _| next_token(t, 3, true));
+    let batch = feed.batch(&[0, 1, 2, 3], 0).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 1000, 1001, 0, 2000, 0, 0, 0, 0, 0]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [1, 2, 3, 1001, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_track_excludes_values_from_the_loss() {
+    let toy = Toy::tokens(&[4]).with_mask(&[&[1, 1, 0, 0]]);
+    let feed = feed(toy, |t| Records::new(t, 4), |t, _| next_token(t, 4, true));
+    let batch = feed.batch(&[0], 0).unwrap();
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 1, 1, 0]);
+}
+
+#[test]
+fn multivariate_windows_are_scaled_while_they_are_copied() {
+    let decode = Decode::Affine { mul: 1.0, add: 0.0, sub: 2.0, div: 2.0 };
+    let toy = Toy::series(&[&[2., 4., 6., 8., 10., 12.]], 2, &[decode]);
+    let feed = feed(toy, |t| Windows::new(t, 2, 2, Tail::Drop), |t, _| next_token(t, 2, true));
+    let batch = feed.batch(&[0], 0).unwrap();
+    assert_eq!(batch.fields()[0].shape, [2, 2]);
+    assert_eq!(batch.get::<f32>("input_ids").unwrap(), [0., 1., 2., 3.]);
+    assert_eq!(batch.get::<f32>("labels").unwrap(), [2., 3., 4., 5.]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [1, 1]);
+}
+
+#[test]
+fn crops_keep_dtype_and_say_how_much_is_real() {
+    let feed = feed(
+        Toy::tokens(&[5, 2]),
+        |t| Crop::new(t, 3, Mode::Start),
+        |t, _| Arc::new(Raw::new(t.schema(), 3, None).unwrap()),
+    );
+    let batch = feed.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<u32>("values").unwrap(), [0, 1, 2, 1000, 1001, 0]);
+    assert_eq!(batch.get::<i64>("lengths").unwrap(), [3, 2]);
+}
+
+#[test]
+fn bins_keep_records_apart() {
+    let feed = feed(
+        Toy::tokens(&[3, 7, 2]),
+        |t| Bins::new(t, 5, Strategy::FirstFit),
+        |t, v| Arc::new(Segments::new(t.schema(), 5, v.max_segments(), None, 0).unwrap()),
+    );
+    assert_eq!(feed.len(), 2);
+    let batch = feed.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 2000, 2001, 1000, 1001, 1002, 1003, 1004]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [1, 2, 0, 2001, 0, 1001, 1002, 1003, 1004, 1005]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [1, 1, 0, 1, 0, 1, 1, 1, 1, 1]);
+    assert_eq!(batch.get::<i32>("position_ids").unwrap(), [0, 1, 2, 0, 1, 0, 1, 2, 3, 4]);
+    assert_eq!(batch.get::<i32>("segment_ids").unwrap(), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(batch.get::<i32>("cu_seqlens").unwrap(), [0, 3, 5, 0, 5, 5]);
+}
+
+#[test]
+fn rows_of_recycled_memory_hold_nothing_old() {
+    let toy = Arc::new(Toy::tokens(&[9, 1]));
+    let collate = next_token(&toy, 4, true);
+    let plan = windrow_core::plan::Plan::new(
+        vec![Feed::new(toy.clone(), Arc::new(Records::new(toy, 4).unwrap()), collate)],
+        Arc::new(windrow_core::sampler::Sequential::new(2)),
+        0,
+    )
+    .unwrap();
+    let pool = windrow_core::collate::Pool::new(1);
+    let mut workspace = windrow_core::plan::Workspace::default();
+    drop(plan.batch(0, 0..1, Some(&pool), &mut workspace).unwrap());
+    let batch = plan.batch(0, 1..2, Some(&pool), &mut workspace).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [1000, 0, 0, 0]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [0, 0, 0, 0]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 0, 0, 0]);
+}
+
+#[test]
+fn what_cannot_be_laid_is_refused_before_anything_is_read() {
+    let json = NextToken::new(Toy::json().schema(), 4, None, false, 0).unwrap_err();
+    assert_eq!(json.kind(), Kind::Config);
+    assert!(json.hint_text().unwrap().contains("windrow tokenize"), "{json}");
+    let series = Toy::series(&[&[0.]], 1, &[Decode::Plain]);
+    assert!(NextToken::new(series.schema(), 4, Some(DType::I64), false, 0).is_err());
+    assert!(Segments::new(series.schema(), 4, 1, None, 0).is_err());
+    let tokens = Toy::tokens(&[1]);
+    assert!(NextToken::new(tokens.schema(), 0, None, false, 0).is_err());
+    assert!(NextToken::new(tokens.schema(), u64::MAX, None, false, 0).is_err());
+    assert!(NextToken::new(tokens.schema(), 4, Some(DType::U8), true, 300).is_err());
+}

@@ -1,0 +1,264 @@
+//! The promises of the loader: the same batches for any number of threads and ranks, resumed or not; no hang.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use windrow_core::collate::NextToken;
+use windrow_core::loader::{BatchSize, Loader, Next, Options};
+use windrow_core::plan::{Feed, Plan, State};
+use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
+use windrow_core::source::Source;
+use windrow_core::view::Pack;
+use windrow_core::{Kind, Lengths};
+
+use crate::toy::Toy;
+
+fn feed(toy: Arc<Toy>) -> Feed {
+    let collate = NextToken::new(toy.schema(), 2, None, false, 0).unwrap();
+    let lengths: Arc<dyn Lengths> = toy.clone();
+    Feed::new(toy, Arc::new(Pack::new(lengths, 2, None).unwrap()), Arc::new(collate))
+}
+
+fn plan_of(toy: Toy, seed: u64) -> Arc<Plan> {
+    let feed = feed(Arc::new(toy));
+    let order: Arc<dyn Sampler> = Arc::new(Shuffle::new(feed.len(), seed));
+    Arc::new(Plan::new(vec![feed], order, seed).unwrap())
+}
+
+// 53 samples of length 2.
+fn plan() -> Arc<Plan> {
+    plan_of(Toy::tokens(&[50, 7, 50]), 3)
+}
+
+fn options(rows: u64, rank: u64, world: u64, threads: usize) -> Options {
+    Options {
+        batch: BatchSize::Global(rows),
+        shard: Shard::new(rank, world).unwrap(),
+        drop_last: false,
+        epochs: Some(3),
+        threads: Some(threads),
+        prefetch: 3,
+    }
+}
+
+fn rest(loader: &mut Loader) -> Vec<Vec<i64>> {
+    loader.map(|b| b.unwrap().get::<i64>("input_ids").unwrap().to_vec()).collect()
+}
+
+fn all(plan: &Arc<Plan>, options: &Options) -> Vec<Vec<i64>> {
+    rest(&mut Loader::new(plan.clone(), options).unwrap())
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let plan = plan();
+    let inline = all(&plan, &options(8, 0, 1, 0));
+    assert_eq!(inline.len(), 3 * 7);
+    for threads in [1, 2, 7] {
+        assert_eq!(all(&plan, &options(8, 0, 1, threads)), inline, "{threads} threads");
+    }
+}
+
+#[test]
+fn every_sample_comes_once_an_epoch_in_another_order() {
+    let batches = all(&plan(), &options(8, 0, 1, 2));
+    let mut epochs: Vec<Vec<i64>> = batches.chunks(7).map(|epoch| epoch.concat()).collect();
+    assert_ne!(epochs[0], epochs[1]);
+    let sequential = feed(Arc::new(Toy::tokens(&[50, 7, 50])));
+    let numbers: Vec<u64> = (0..sequential.len()).collect();
+    let mut expected = sequential.batch(&numbers, 0).unwrap().get::<i64>("input_ids").unwrap().to_vec();
+    expected.sort_unstable();
+    for epoch in &mut epochs {
+        epoch.sort_unstable();
+        assert_eq!(*epoch, expected);
+    }
+}
+
+#[test]
+fn ranks_share_out_the_batches_of_one() {
+    let plan = plan();
+    let alone = all(&plan, &options(8, 0, 1, 1));
+    for world in [2, 3, 5, 8, 11] {
+        let ranks: Vec<_> = (0..world).map(|rank| all(&plan, &options(8, rank, world, 1))).collect();
+        for (step, expected) in alone.iter().enumerate() {
+            let together: Vec<i64> = ranks.iter().flat_map(|rank| rank[step].clone()).collect();
+            assert_eq!(together, *expected, "step {step} of {world} ranks");
+        }
+    }
+}
+
+#[test]
+fn resumed_equals_never_stopped_at_every_step_and_rank_count() {
+    let plan = plan();
+    let unbroken = all(&plan, &options(8, 0, 1, 2));
+    for k in 0..=unbroken.len() {
+        let mut first = Loader::new(plan.clone(), &options(8, 0, 1, 2)).unwrap();
+        for _ in 0..k {
+            first.next_batch().unwrap().unwrap();
+        }
+        let state = State::from_json(&serde_json::to_string(&first.state()).unwrap()).unwrap();
+        for world in [1, 2, 3] {
+            let ranks: Vec<Vec<Vec<i64>>> = (0..world)
+                .map(|rank| {
+                    let mut loader = Loader::new(plan.clone(), &options(8, rank, world, 2)).unwrap();
+                    loader.resume(&state).unwrap();
+                    assert_eq!(loader.state(), state);
+                    rest(&mut loader)
+                })
+                .collect();
+            let together: Vec<i64> =
+                (0..unbroken.len() - k).flat_map(|s| ranks.iter().flat_map(move |r| r[s].clone())).collect();
+            assert_eq!(together, unbroken[k..].concat(), "k = {k}, {world} ranks");
+        }
+        // Another batch size keeps the order of the samples.
+        let mut other = Loader::new(plan.clone(), &options(5, 0, 1, 1)).unwrap();
+        other.resume(&state).unwrap();
+        assert_eq!(rest(&mut other).concat(), unbroken[k..].concat(), "k = {k}, batch size 5");
+    }
+}
+
+#[test]
+fn mixtures_resume_and_share_out_like_one_view() {
+    let parts = [feed(Arc::new(Toy::tokens(&[40]))), feed(Arc::new(Toy::tokens(&[7, 9])))];
+    let sizes = [(parts[0].len(), 0.7), (parts[1].len(), 0.3)];
+    for stop in [Stop::First, Stop::All, Stop::Never] {
+        let order: Arc<dyn Sampler> = Arc::new(Mix::new(&sizes, true, 5, stop).unwrap());
+        let plan = Arc::new(Plan::new(parts.to_vec(), order, 5).unwrap());
+        let take = |rank, world, from: Option<&State>| {
+            let mut loader = Loader::new(plan.clone(), &options(6, rank, world, 2)).unwrap();
+            if let Some(state) = from {
+                loader.resume(state).unwrap();
+            }
+            let rows: Vec<Vec<i64>> =
+                loader.by_ref().take(9).map(|b| b.unwrap().get::<i64>("labels").unwrap().to_vec()).collect();
+            (rows, loader.state())
+        };
+        let (first, state) = take(0, 1, None);
+        let (second, _) = take(0, 1, Some(&state));
+        let halves = [take(0, 2, Some(&state)).0, take(1, 2, Some(&state)).0];
+        assert_ne!(first, second);
+        let together: Vec<Vec<i64>> =
+            (0..second.len()).map(|i| [halves[0][i].clone(), halves[1][i].clone()].concat()).collect();
+        assert_eq!(together, second, "{stop:?}");
+    }
+}
+
+#[test]
+fn an_error_comes_once_in_its_place_and_the_loader_goes_on() {
+    for threads in [0, 1, 3] {
+        let toy = Toy::tokens(&[50, 7, 50]);
+        let plan = plan_of(toy, 3);
+        let expected = all(&plan, &options(8, 0, 1, 0));
+        let toy = Toy::tokens(&[50, 7, 50]);
+        toy.fail_after.store(30, Ordering::Relaxed);
+        let mut loader = Loader::new(plan_of(toy, 3), &options(8, 0, 1, threads)).unwrap();
+        let mut errors = 0;
+        let mut batches = Vec::new();
+        while let Some(batch) = loader.next_batch() {
+            match batch {
+                Ok(batch) => batches.push(batch.get::<i64>("input_ids").unwrap().to_vec()),
+                Err(e) => {
+                    assert_eq!(e.message(), "the disk caught fire");
+                    errors += 1;
+                }
+            }
+        }
+        assert_eq!((errors, &batches), (1, &expected), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_panic_in_a_thread_is_an_error_not_a_hang() {
+    let mut toy = Toy::tokens(&[50]);
+    toy.panics = true;
+    toy.fail_after.store(5, Ordering::Relaxed);
+    let mut loader = Loader::new(plan_of(toy, 0), &options(4, 0, 1, 2)).unwrap();
+    let error = loader.by_ref().find_map(Result::err).unwrap();
+    assert!(error.message().contains("the disk caught fire"), "{error}");
+}
+
+#[test]
+fn a_loader_that_is_dropped_early_ends_its_threads() {
+    for _ in 0..50 {
+        let mut loader = Loader::new(plan(), &options(8, 0, 1, 3)).unwrap();
+        loader.next_batch().unwrap().unwrap();
+        assert_eq!(loader.stats().threads, 3);
+    }
+}
+
+#[test]
+fn batches_outlive_the_loader_and_its_pool() {
+    let mut loader = Loader::new(plan(), &options(8, 0, 1, 2)).unwrap();
+    let kept: Vec<_> = loader.by_ref().map(|b| b.unwrap()).collect();
+    drop(loader);
+    let values: Vec<_> = kept.iter().map(|b| b.get::<i64>("input_ids").unwrap().to_vec()).collect();
+    assert_eq!(values, all(&plan(), &options(8, 0, 1, 0)));
+}
+
+#[test]
+fn waiting_can_be_cut_short() {
+    let mut loader = Loader::new(plan(), &options(8, 0, 1, 1)).unwrap();
+    let mut seen = 0;
+    loop {
+        match loader.next_within(std::time::Duration::ZERO).unwrap() {
+            Next::Batch(_) => seen += 1,
+            Next::End => break,
+            Next::NotYet => std::thread::yield_now(),
+        }
+    }
+    assert_eq!(seen, 21);
+}
+
+#[test]
+fn a_state_of_another_plan_is_refused_with_the_difference() {
+    let mut loader = Loader::new(plan(), &options(8, 0, 1, 0)).unwrap();
+    let state = loader.state();
+    assert!(serde_json::to_string(&state).unwrap().len() < 1000);
+    for (other, word) in [
+        (State { seed: 4, ..state.clone() }, "seed"),
+        (State { samples: 54, ..state.clone() }, "sample 54"),
+        (State { plan: state.plan.replace("length=2", "length=3"), ..state.clone() }, "length=3"),
+        (
+            Loader::new(plan_of(Toy::tokens(&[50, 7, 51]), 3), &options(8, 0, 1, 0)).unwrap().state(),
+            "source=toy",
+        ),
+    ] {
+        let error = loader.resume(&other).unwrap_err();
+        assert_eq!(error.kind(), Kind::Mismatch);
+        assert!(error.message().contains(word), "{error} should name {word}");
+    }
+    assert!(State::from_json("{}").is_err());
+    assert!(State::from_json(&serde_json::to_string(&State { version: 9, ..state }).unwrap()).is_err());
+}
+
+#[test]
+fn options_that_would_never_give_a_batch_are_refused() {
+    let new = |f: &dyn Fn(&mut Options)| {
+        let mut o = options(8, 0, 1, 0);
+        f(&mut o);
+        Loader::new(plan(), &o).map(|_| ()).map_err(|e| e.kind())
+    };
+    assert_eq!(new(&|_| ()), Ok(()));
+    assert_eq!(new(&|o| o.batch = BatchSize::Global(0)), Err(Kind::Config));
+    assert_eq!(new(&|o| o.prefetch = 0), Err(Kind::Config));
+    assert_eq!(new(&|o| (o.batch, o.drop_last) = (BatchSize::Global(54), true)), Err(Kind::Config));
+    assert_eq!(new(&|o| (o.batch, o.drop_last) = (BatchSize::Global(54), false)), Ok(()));
+    let empty = Plan::new(vec![feed(Arc::new(Toy::tokens(&[1])))], Arc::new(Sequential::new(0)), 0).unwrap();
+    assert!(Loader::new(Arc::new(empty), &options(1, 0, 1, 0)).is_err());
+}
+
+#[test]
+fn trace_names_what_a_row_read_and_find_is_its_inverse() {
+    let plan = plan();
+    for position in 0..53 {
+        let traced = plan.trace(1, position).unwrap();
+        let batch = plan.batch(1, position..position + 1, None, &mut Default::default()).unwrap();
+        let first = batch.get::<i64>("input_ids").unwrap()[0];
+        assert_eq!((traced.spans[0].record as i64) * 1000 + traced.spans[0].start as i64, first);
+        assert_eq!(traced.locations[0].file, format!("toy/{}", traced.spans[0].record));
+        let found = plan.find(0, traced.spans[0].record, 1, 1000).unwrap();
+        assert!(found.iter().any(|f| f.position == position && f.sample == traced.sample));
+    }
+    assert!(plan.trace(0, 53).is_err());
+    assert!(plan.find(1, 0, 0, 10).is_err());
+}
