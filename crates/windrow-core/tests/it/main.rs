@@ -7,6 +7,8 @@ mod loader;
 #[cfg(test)]
 mod sampler;
 #[cfg(test)]
+mod tidy;
+#[cfg(test)]
 mod toy;
 #[cfg(test)]
 mod view;
