@@ -1,0 +1,36 @@
+//! windrow's arm for text: which tokenizer turns it into ids, that it is the right one, and where a document ends.
+//!
+//! A [`Tokenizer`] is loaded from a built-in name or from a Hugging Face `tokenizer.json`; nothing is ever downloaded.
+//!
+//! * Text is text. A document that contains `<|endoftext|>` gets the ids of those characters; only
+//!   [`Tokenizer::encode_special`] sees a special token in it. No template is applied, nothing is truncated or padded.
+//! * A `tokenizer.json` is encoded by the fast engine where that gives the same ids as the reference engine on a
+//!   built-in set of hard strings, checked at every load; else by the reference, with a warning.
+//! * [`Tokenizer::lock`] says which tokenizer made the ids, [`Tokenizer::check_lock`] refuses another one.
+//!
+//! ```
+//! use windrow_text::Tokenizer;
+//!
+//! let tokenizer = Tokenizer::load("cl100k_base")?;
+//! let mut ids = Vec::new();
+//! tokenizer.encode("Hello world", &mut ids)?;
+//! assert_eq!(ids, [9906, 1917]);
+//! assert_eq!(tokenizer.decode(&ids)?, "Hello world");
+//! assert_eq!(tokenizer.resolve_eos("auto")?, Some(100_257));
+//! # Ok::<(), windrow_text::Error>(())
+//! ```
+
+mod tokenizer;
+
+mod bytes;
+mod named;
+
+mod definition;
+mod hard;
+mod json;
+
+mod eos;
+mod lock;
+
+pub use tokenizer::{NAMES, Tokenizer};
+pub use windrow_core::{Error, Result};

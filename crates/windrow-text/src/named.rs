@@ -1,0 +1,84 @@
+//! The vocabularies that come with windrow, by name.
+
+use splintr::{AnyTokenizer, Backend, Tokenizer as Bpe};
+use windrow_core::{Error, Kind, Result};
+
+use crate::tokenizer::{Engine, no_such_id};
+
+/// A byte-pair vocabulary built into the program.
+pub(crate) struct Named {
+    bpe: Bpe,
+    special: Vec<(String, u32)>,
+}
+
+impl Named {
+    /// Loads `cl100k_base`, `o200k_base`, `deepseek_v3` or, where it was built in, `llama3`.
+    pub(crate) fn load(name: &str) -> Result<Named> {
+        if name == "llama3" && !cfg!(feature = "llama3") {
+            return Err(Error::unsupported("this build has no llama3 vocabulary").hint(
+                "Meta's vocabulary is under the Llama 3.1 Community Licence, so it is left out unless asked for: \
+                 build with the cargo feature `llama3`, or give the path of a tokenizer.json",
+            ));
+        }
+        let wrong = |what: String| Error::new(Kind::NotFound, format!("no vocabulary {name:?}: {what}"));
+        let any: AnyTokenizer = splintr::from_pretrained(name).map_err(|e| wrong(e.to_string()))?;
+        let mut special: Vec<(String, u32)> =
+            any.special_tokens().iter().map(|(token, &id)| (token.clone(), id)).collect();
+        special.sort_by_key(|&(_, id)| id);
+        match any.into_backend() {
+            Backend::Bpe(bpe) => Ok(Named { bpe, special }),
+            _ => Err(wrong("it is not a byte-pair vocabulary".to_string())),
+        }
+    }
+}
+
+impl Engine for Named {
+    fn backend(&self) -> &'static str {
+        "splintr"
+    }
+
+    fn vocab_size(&self) -> u64 {
+        self.bpe.vocab_size() as u64
+    }
+
+    fn special(&self) -> Vec<(String, u32)> {
+        self.special.clone()
+    }
+
+    fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
+        out.extend(self.bpe.encode_ordinary(text));
+        Ok(())
+    }
+
+    fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
+        out.extend(self.bpe.encode_with_special(text));
+        Ok(())
+    }
+
+    fn decode(&self, ids: &[u32]) -> Result<String> {
+        let name_of = |id: u32| self.special.iter().find(|s| s.1 == id).map(|s| s.0.as_str());
+        let mut bytes = Vec::new();
+        let mut rest = ids;
+        while let Some(&first) = rest.first() {
+            let run = rest.iter().take_while(|&&id| name_of(id).is_none()).count();
+            if run == 0 {
+                bytes.extend_from_slice(name_of(first).unwrap_or_default().as_bytes());
+                rest = &rest[1..];
+                continue;
+            }
+            bytes.extend(self.bpe.decode_bytes(&rest[..run]).map_err(|e| match e {
+                splintr::TokenizerError::InvalidTokenId(id) => no_such_id(id, self.vocab_size()),
+                other => Error::corrupt("the ids cannot be decoded").caused_by(other),
+            })?);
+            rest = &rest[run..];
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn id_of(&self, token: &str) -> Option<u32> {
+        match self.bpe.encode_ordinary(token)[..] {
+            [id] => Some(id),
+            _ => None,
+        }
+    }
+}

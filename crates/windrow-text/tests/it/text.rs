@@ -1,0 +1,180 @@
+//! What a caller relies on: text stays text, documents end as asked, another tokenizer is refused.
+
+use std::fmt::Write as _;
+
+use windrow_core::Kind;
+use windrow_core::format::TokenizerLock;
+use windrow_text::{NAMES, Tokenizer};
+
+use crate::{corpus, ids, special_ids, testdata, tiny4k};
+
+fn all() -> Vec<Tokenizer> {
+    let built_in = NAMES.iter().filter(|&&name| name != "llama3" || cfg!(feature = "llama3"));
+    built_in.map(|name| Tokenizer::load(name).unwrap()).chain([tiny4k()]).collect()
+}
+
+#[test]
+fn a_special_token_in_the_text_stays_text_unless_asked() {
+    for tokenizer in all() {
+        assert!(!tokenizer.special().is_empty(), "{}", tokenizer.name());
+        for (token, id) in tokenizer.special() {
+            let text = format!("a{token} b{token}");
+            let plain = ids(&tokenizer, &text);
+            assert!(!plain.contains(id), "{}: {token} became {id}", tokenizer.name());
+            assert_eq!(tokenizer.decode(&plain).unwrap(), text);
+            let special = special_ids(&tokenizer, &text);
+            assert_eq!(special.iter().filter(|i| *i == id).count(), 2, "{}: {token}", tokenizer.name());
+            assert_eq!(tokenizer.decode(&special).unwrap(), text);
+            assert_eq!(tokenizer.id_of(token), Some(*id));
+            assert!(u64::from(*id) < tokenizer.vocab_size());
+        }
+    }
+}
+
+#[test]
+fn encoding_adds_to_what_is_there_and_no_template() {
+    for tokenizer in all() {
+        let mut out = vec![7];
+        tokenizer.encode("ab", &mut out).unwrap();
+        assert_eq!(out[1..], ids(&tokenizer, "ab"));
+        tokenizer.encode("", &mut out).unwrap();
+        assert_eq!(out.len(), 1 + ids(&tokenizer, "ab").len());
+    }
+}
+
+#[test]
+fn a_cut_character_decodes_to_the_replacement_character_and_an_unknown_id_to_an_error() {
+    for tokenizer in all() {
+        let wolf = ids(&tokenizer, "\u{10348}");
+        assert!(wolf.len() > 1, "{}", tokenizer.name());
+        assert!(tokenizer.decode(&wolf[..wolf.len() - 1]).unwrap().starts_with('\u{fffd}'));
+        let e = tokenizer.decode(&[3_000_000_000]).unwrap_err();
+        assert_eq!(e.kind(), Kind::OutOfRange, "{}: {e}", tokenizer.name());
+    }
+}
+
+#[test]
+fn eos_is_found_by_name_or_id() {
+    let t = tiny4k();
+    assert_eq!(t.resolve_eos("auto").unwrap(), Some(0));
+    assert_eq!(t.resolve_eos("none").unwrap(), None);
+    assert_eq!(t.resolve_eos("4095").unwrap(), Some(4095));
+    assert_eq!(t.resolve_eos("<|endoftext|>").unwrap(), Some(0));
+    for wrong in ["4096", "99999999999999", "<eos>", "", "-1"] {
+        let e = t.resolve_eos(wrong).unwrap_err();
+        assert_eq!(e.kind(), Kind::Config);
+        assert!(e.to_string().contains("<|endoftext|> = 0"), "{e}");
+    }
+    assert_eq!(Tokenizer::load("bytes").unwrap().resolve_eos("auto").unwrap(), Some(256));
+}
+
+#[test]
+fn a_lock_accepts_its_own_tokenizer_and_no_other() {
+    let all = all();
+    for (i, one) in all.iter().enumerate() {
+        let text = serde_json::to_string(&one.lock()).unwrap();
+        let lock: TokenizerLock = serde_json::from_str(&text).unwrap();
+        assert_eq!(lock.golden.len(), 10);
+        assert_eq!(lock.hash.len(), 16);
+        for (j, other) in all.iter().enumerate() {
+            match other.check_lock(&lock) {
+                Ok(()) => assert_eq!(i, j, "{} accepted {}", other.name(), one.name()),
+                Err(e) => {
+                    assert_ne!(i, j, "{e}");
+                    assert_eq!(e.kind(), Kind::Mismatch);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_lock_names_what_differs() {
+    let t = tiny4k();
+    let check = |change: &dyn Fn(&mut TokenizerLock), says: &str| {
+        let mut lock = t.lock();
+        change(&mut lock);
+        let e = t.check_lock(&lock).unwrap_err().to_string();
+        assert!(e.contains(says), "{e}");
+    };
+    check(&|lock| lock.golden[3].ids[0] += 1, "I'm sure");
+    check(&|lock| lock.vocab_size += 1, "it has 4096 ids, there were 4097");
+    check(&|lock| lock.special.clear(), "<|endoftext|> is 0, it was not special");
+    check(&|lock| drop(lock.special.insert("<x>".into(), 5.into())), "1 special tokens, there were 2");
+    check(&|lock| lock.hash = "0".repeat(16), "it was 0000000000000000");
+    let mut renamed = t.lock();
+    renamed.name = "other.json".to_string();
+    t.check_lock(&renamed).unwrap();
+}
+
+#[test]
+fn an_unknown_name_lists_the_names() {
+    let e = Tokenizer::load("gpt5").unwrap_err();
+    assert_eq!(e.kind(), Kind::NotFound);
+    for name in NAMES {
+        assert!(e.to_string().contains(name), "{e}");
+    }
+    let e = Tokenizer::load(&testdata("text").display().to_string()).unwrap_err();
+    assert_eq!(e.kind(), Kind::NotFound);
+    assert!(e.to_string().contains("tokenizer.json"), "{e}");
+}
+
+#[test]
+fn a_saved_truncation_cuts_nothing_and_other_added_tokens_are_matched() {
+    let mut root: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(testdata("tokenizer/tiny4k/tokenizer.json")).unwrap()).unwrap();
+    root["truncation"] =
+        serde_json::json!({"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0});
+    root["padding"] = serde_json::json!({"strategy": {"Fixed": 4096}, "direction": "Right", "pad_to_multiple_of": null,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "<|endoftext|>"});
+    let added = root["added_tokens"].as_array_mut().unwrap();
+    added.push(serde_json::json!({"id": 4096, "content": "<tool>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": false}));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tokenizer.json"), root.to_string()).unwrap();
+    let changed = Tokenizer::load(&folder.path().display().to_string()).unwrap();
+    assert_eq!(changed.vocab_size(), 4097);
+    assert_eq!(changed.backend(), "splintr");
+    assert_eq!(changed.special(), [("<|endoftext|>".to_string(), 0)]);
+    let document = &corpus()[0];
+    assert_eq!(ids(&changed, document), ids(&tiny4k(), document));
+    let mixed = ids(&changed, "<tool><|endoftext|>");
+    assert_eq!(mixed[0], 4096);
+    assert_eq!(mixed[1..], ids(&tiny4k(), "<|endoftext|>"));
+    assert_eq!(special_ids(&changed, "<tool><|endoftext|>"), [4096, 0]);
+}
+
+#[test]
+fn a_space_put_before_the_first_word_is_not_put_before_nothing() {
+    let mut root: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(testdata("tokenizer/tiny4k/tokenizer.json")).unwrap()).unwrap();
+    root["pre_tokenizer"]["add_prefix_space"] = true.into();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tokenizer.json"), root.to_string()).unwrap();
+    let spaced = Tokenizer::load(&folder.path().display().to_string()).unwrap();
+    assert_eq!(spaced.backend(), "splintr");
+    assert_eq!(ids(&spaced, "the"), ids(&tiny4k(), " the"));
+    assert!(ids(&spaced, "").is_empty() && special_ids(&spaced, "").is_empty());
+}
+
+#[test]
+fn many_threads_give_the_ids_of_one() {
+    let corpus: Vec<String> = corpus().into_iter().step_by(12).collect();
+    for tokenizer in all() {
+        let want: Vec<Vec<u32>> = corpus.iter().map(|text| ids(&tokenizer, text)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    assert!(corpus.iter().zip(&want).all(|(text, want)| &ids(&tokenizer, text) == want))
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_line_of_debug_says_which_it_is() {
+    let mut text = String::new();
+    write!(text, "{:?}", tiny4k()).unwrap();
+    assert!(text.contains("tokenizer.json") && text.contains("4096"), "{text}");
+}
