@@ -10,6 +10,7 @@ mod tokens;
 
 use std::sync::Arc;
 
+pub(crate) use forager::{FILE_LIST, LOCATIONS, LayoutArray, SAMPLE_SCHEMA, file_list, location_row};
 pub use forager::{Forager, INDEX_FOLDER, Layout};
 pub use jsonl::Jsonl;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
