@@ -8,11 +8,12 @@ pub(super) const SUFFIXES: &[&str] =
     &[".jsonl", ".JSONL", ".jsonl.gz", ".jsonl.zst", ".JSONL.gz", ".JSONL.zst"];
 
 /// All objects below `prefix` whose name ends in one of `suffixes`, in natural order: without regard to case, and with
-/// runs of digits compared as whole numbers (`2 < 10`). Names and folders that start with a dot are left out.
+/// runs of digits compared as whole numbers (`2 < 10`); where that makes no difference, by suffix as listed. Names and folders that start with a dot are left out.
 pub(super) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
     let mut found = store.walk(prefix)?;
-    found.retain(|e| suffixes.iter().any(|s| e.key.ends_with(s)));
-    found.sort_by_cached_key(|e| (natural_key(&e.key), e.key.clone()));
+    let rank = |e: &Entry| suffixes.iter().position(|s| e.key.ends_with(s));
+    found.retain(|e| rank(e).is_some());
+    found.sort_by_cached_key(|e| (natural_key(&e.key), rank(e), e.key.clone()));
     Ok(found)
 }
 
