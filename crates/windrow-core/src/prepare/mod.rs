@@ -5,7 +5,6 @@
 
 mod atomic;
 mod chunks;
-mod discover;
 mod dummy;
 mod encode;
 mod index;

@@ -14,9 +14,8 @@ use crate::error::{Error, Kind, Result};
 use crate::format::{self, Layout, LayoutArray, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::chunks::{Chunk, Chunks};
-use crate::prepare::discover::{SUFFIXES, discover};
 use crate::prepare::encode::{Encode, EncodedChunk, Rules, encode_chunk};
-use crate::prepare::input::Input;
+use crate::prepare::input::{INPUT_SUFFIXES, Input};
 use crate::prepare::names::{Named, below_common_folder, output_names};
 use crate::prepare::pack::{Packer, Packing, State};
 use crate::prepare::site::{self, Site};
@@ -98,7 +97,7 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
             continue;
         }
         let own = format!("{}/", options.index_folder);
-        let entries = discover(&store, "", SUFFIXES)?;
+        let entries = format::discover(&store, "", INPUT_SUFFIXES)?;
         let before = found.len();
         let below = entries.into_iter().filter(|e| !e.key.starts_with(&own));
         found.extend(below.map(|e| Named { file: path.join(&e.key), relative: e.key }));

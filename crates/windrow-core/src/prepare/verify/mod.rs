@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::discover::{SUFFIXES, discover};
+use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
@@ -136,7 +136,7 @@ impl Work<'_> {
             return self.rows(base, &options.index_folder, side.as_ref());
         }
         let own = format!("{}/", options.index_folder);
-        let mut lines = discover(&Local::new(base), "", SUFFIXES)?;
+        let mut lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
         lines.retain(|e| !e.key.starts_with(&own));
         self.now.total_bytes += lines.iter().map(|e| e.size).sum::<u64>();
         for entry in &lines {
@@ -161,7 +161,7 @@ impl Work<'_> {
             let side = self.side_file(Some(&own))?;
             return side.map_or(Ok(()), |side| self.claims(folder, &side));
         }
-        if SUFFIXES.iter().any(|s| name.ends_with(s)) {
+        if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {
             self.now.total_bytes = atomic::size(path).unwrap_or(0);
             return self.json_lines(path);
         }
