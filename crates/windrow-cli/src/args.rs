@@ -19,10 +19,10 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// One JSON object on stdout instead of lines; errors too
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
     /// No progress, no warnings
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
 }
 
@@ -135,12 +135,12 @@ impl Cutting {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to order")]
 pub(crate) struct Ordering {
-    /// Rows of a batch, over all ranks
-    #[arg(long, value_name = "N", default_value_t = 32)]
-    batch_size: u64,
-    /// Keys the order
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
+    /// Rows of a batch, over all ranks [default: 32]
+    #[arg(long, value_name = "N")]
+    batch_size: Option<u64>,
+    /// Keys the order [default: 0]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
     /// The order of the records
     #[arg(long)]
     no_shuffle: bool,
@@ -150,6 +150,11 @@ pub(crate) struct Ordering {
 }
 
 impl Ordering {
+    /// Whether any of it was typed.
+    pub(crate) fn is_given(&self) -> bool {
+        self.batch_size.is_some() || self.seed.is_some() || self.no_shuffle || self.keep_last
+    }
+
     pub(crate) fn recipe(&self, path: &Path, opening: &Opening, view: ViewRecipe) -> Recipe {
         let part = RecipePart { path: path.to_path_buf(), options: opening.options(), view, dtype: None };
         Recipe {
@@ -159,8 +164,8 @@ impl Ordering {
             weights: Vec::new(),
             stop: None,
             shuffle: !self.no_shuffle,
-            seed: self.seed,
-            global_batch_size: self.batch_size,
+            seed: self.seed.unwrap_or(0),
+            global_batch_size: self.batch_size.unwrap_or(32),
             drop_last: !self.keep_last,
         }
     }

@@ -48,26 +48,34 @@ pub(crate) fn feed(loader: &mut Loader, seconds: f64, interrupt: &Interrupt) -> 
     })
 }
 
-/// Bytes a second of `threads` that each copy `size` bytes again and again: what memory gives here.
-pub(crate) fn copying(size: u64, threads: usize, seconds: f64) -> f64 {
-    let size = usize::try_from(size).unwrap_or(1 << 20).clamp(1, 1 << 28);
+/// Bytes a second of `threads` that each copy `data` bytes in pieces of `batch`, again and again, into as many batches
+/// as a loader keeps: what memory and its caches give here for the same work without any thought.
+pub(crate) fn copying(data: u64, batch: u64, threads: usize, seconds: f64) -> f64 {
+    let batch = usize::try_from(batch).unwrap_or(MOST_COPIED).clamp(1, MOST_COPIED);
+    let data = usize::try_from(data).unwrap_or(MOST_COPIED).clamp(batch, MOST_COPIED);
     let copied: u64 = thread::scope(|scope| {
         let copiers: Vec<_> =
-            (0..threads.max(1)).map(|_| scope.spawn(move || copy_for(size, seconds))).collect();
+            (0..threads.max(1)).map(|_| scope.spawn(move || copy_for(data, batch, seconds))).collect();
         copiers.into_iter().map(|c| c.join().unwrap_or(0)).sum()
     });
     copied as f64 / seconds
 }
 
-fn copy_for(size: usize, seconds: f64) -> u64 {
-    let from = vec![1u8; size];
-    let mut to = vec![0u8; size];
+const MOST_COPIED: usize = 64 << 20;
+const BATCHES: usize = 8;
+
+fn copy_for(data: usize, batch: usize, seconds: f64) -> u64 {
+    let from = vec![1u8; data];
+    let mut to = vec![vec![0u8; batch]; BATCHES];
     let mut copied = 0;
     let started = Instant::now();
-    while started.elapsed().as_secs_f64() < seconds {
-        to.copy_from_slice(std::hint::black_box(&from));
-        std::hint::black_box(&mut to);
-        copied += size as u64;
+    for (piece, next) in (0..data / batch).cycle().zip((0..BATCHES).cycle()) {
+        to[next].copy_from_slice(std::hint::black_box(&from[piece * batch..][..batch]));
+        std::hint::black_box(&mut to[next]);
+        copied += batch as u64;
+        if started.elapsed().as_secs_f64() >= seconds {
+            break;
+        }
     }
     copied
 }

@@ -46,8 +46,9 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let fed = speed::feed(&mut loader, args.seconds, &interrupt)?;
     loader.stop();
-    let copied = speed::copying(fed.batch_bytes, fed.threads, args.seconds.min(0.5));
     let feed = &loader.plan().feeds()[0];
+    let size = feed.source().files().iter().map(|f| f.size).sum();
+    let copied = speed::copying(size, fed.batch_bytes, fed.threads, args.seconds.min(0.5));
     out.pairs(&[
         ("view", format!("{}, {}", feed.view().describe(), text::counted(feed.len(), "sample"))),
         ("batch", format!("{} rows, {}", recipe.global_batch_size, text::size(fed.batch_bytes))),
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         ("samples", text::rate(fed.samples, "samples")),
         ("tokens", text::rate(fed.positions, "tokens")),
         ("bytes", text::rate(fed.bytes, "B")),
-        ("memcpy", format!("{}, the same bytes on the same threads", text::rate(copied, "B"))),
+        ("memcpy", format!("{}, as many bytes on as many threads", text::rate(copied, "B"))),
     ])?;
     out.object(json!({
         "view": feed.view().describe(),

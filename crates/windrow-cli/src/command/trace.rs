@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use windrow::format::Options;
 use windrow::plan::{Cursor, Step, Steps};
 use windrow::sampler::Shard;
 use windrow::text::Tokenizer;
@@ -97,6 +98,12 @@ fn recipe(args: &Trace) -> Result<Recipe, Failure> {
         });
     }
     let plan = if args.plan.as_os_str() == "-" { Path::new("stdin") } else { &args.plan };
+    if args.ordering.is_given() || args.opening.options() != Options::default() {
+        return Err(Failure::Usage {
+            message: "a plan says itself how its data is opened and ordered".to_string(),
+            hint: Some("leave those options out; for data, name a view, as in --pack 1024".to_string()),
+        });
+    }
     let text = read_plan(&args.plan).map_err(|e| Error::io("read the plan", plan, e))?;
     let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
     Ok(Recipe::from_json(&text).map_err(|e| e.or_at(plan).hint(hint))?)

@@ -65,7 +65,7 @@ fn survives_kills(desk: &Desk, command: &str, folder: &str, fresh: impl Fn(), re
 fn killed_indexing_shows_nothing_and_a_rerun_ends_the_same() {
     let desk = desk();
     let fresh = || std::fs::remove_dir_all(desk.path("in/index")).unwrap_or_default();
-    survives_kills(&desk, "index in -q", "in", fresh, "inspect in");
+    survives_kills(&desk, "index in -q", "in", fresh, "inspect in --format forager");
 }
 
 #[test]

@@ -127,10 +127,9 @@ pub(super) fn feed(
     let mut last = None;
     for _ in 0..stopped {
         interrupt.check()?;
-        let before = loader.cursor();
-        last = loader.next_batch().transpose()?.map(|batch| (batch, before));
+        last = loader.next_batch().transpose()?;
     }
-    let Some((last, _)) = last else { return Err(Error::config("the sample data gives no batch").into()) };
+    let Some(last) = last else { return Err(Error::config("the sample data gives no batch").into()) };
     let state = loader.state();
     let at = (state.samples - BATCH, state.epoch);
     for field in last.fields() {
@@ -250,10 +249,10 @@ pub(super) fn speed(data: &DataSet, out: &mut Out, interrupt: &Interrupt) -> Res
     let mut loader = data.pack(LENGTH)?.loader().batch_size(BATCH).seed(SEED).rank(0, 1).build()?;
     let fed = speed::feed(&mut loader, 0.5, interrupt)?;
     loader.stop();
-    let copied = speed::copying(fed.batch_bytes, fed.threads, 0.2);
+    let copied = speed::copying(data.info()?.bytes, fed.batch_bytes, fed.threads, 0.2);
     let (tokens, bytes) = (text::rate(fed.positions, "tokens"), text::rate(fed.bytes, "B"));
     let threads = text::counted(fed.threads as u64, "thread");
     out.line(format_args!("   loader  {bytes} of tensors, {tokens}, {threads}"))?;
-    out.line(format_args!("   memcpy  {}, the same bytes on the same threads", text::rate(copied, "B")))?;
+    out.line(format_args!("   memcpy  {}, as many bytes on as many threads", text::rate(copied, "B")))?;
     Ok(json!({ "loader": fed, "memcpy_bytes_per_second": copied }))
 }
