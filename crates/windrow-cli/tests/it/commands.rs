@@ -91,13 +91,23 @@ fn verify_finds_a_changed_byte_and_exits_3() {
     assert!(said.contains("tok: good; "), "{said}");
     let data = desk.path("tok/tokenized-samples/a-tokenized-samples.bin");
     let mut bytes = fs::read(&data).unwrap();
-    bytes[3] ^= 1;
+    bytes[2] ^= 1;
     fs::write(&data, bytes).unwrap();
     let ran = desk.windrow("verify tok --json");
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert_eq!(ran.json()["good"], false);
     let ran = desk.windrow("verify tok");
     assert!(ran.out.contains("a-tokenized-samples.bin") && ran.out.contains("1 problem"), "{ran:?}");
+}
+
+#[test]
+fn verify_removes_what_a_killed_run_left() {
+    let desk = tokens();
+    desk.write("tok/.tokenize.tmp-0123456789abcdef/half.bin", "half");
+    assert!(desk.windrow("verify tok").done().contains("note: "));
+    assert!(desk.path("tok/.tokenize.tmp-0123456789abcdef").exists());
+    desk.windrow("verify tok --gc").done();
+    assert!(!desk.path("tok/.tokenize.tmp-0123456789abcdef").exists());
 }
 
 #[test]
