@@ -1,10 +1,10 @@
 //! The numbers of a span as they are read, and the text they stand for.
 
+use windrow::Span;
 use windrow::collate::copy_values;
 use windrow::source::Source;
 use windrow::text::Tokenizer;
 use windrow::{DType, Result};
-use windrow_core::Span;
 
 /// The whole numbers of a span, channel by channel within a value.
 pub(crate) fn whole_numbers(source: &dyn Source, span: Span) -> Result<Vec<i64>> {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use windrow::Span;
 use windrow::text::Tokenizer;
 use windrow::{DataSet, Error, open_with};
-use windrow_core::Span;
 
 use crate::args::Opening;
 use crate::failure::{DONE, Failure};

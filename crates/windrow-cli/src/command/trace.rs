@@ -317,7 +317,7 @@ fn record_in_file(feed: &windrow::plan::Feed, file: &str, n: u64) -> Result<u64,
     let mut seen = 0;
     for record in 0..source.len() {
         interrupt.check()?;
-        let whole = windrow_core::Span { record, start: 0, len: source.length(record)? };
+        let whole = windrow::Span { record, start: 0, len: source.length(record)? };
         if source.locate(whole)?.iter().any(|l| l.file == *name) {
             if seen == n {
                 return Ok(record);
