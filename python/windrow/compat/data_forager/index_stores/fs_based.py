@@ -18,7 +18,7 @@ import windrow
 from ...failure import failure
 from ..sample_generators.schema import ArraySpec, SampleSchema
 from ..sample_index import SampleIndex
-from .side_file import SideFile
+from .side_file import SIDE_FILE, SideFile, side_file_text
 
 FILE_LIST = "file_location.txt"
 LOCATIONS = "sample_locations.bin"
@@ -53,10 +53,12 @@ class IndexStore:
         self.index_data_folder = index_data_folder
         self.index_path = os.path.join(self.base_path, index_data_folder)
         self._schema: SampleSchema | None = None
+        self._token_dtype: np.dtype[Any] | None = None
         self._work_path: str | None = None
         self._rows = array("Q")
         self._rows_file: BinaryIO | None = None
         self._numbers: dict[str, int] = {}
+        self._records = 0
 
     def init_store(self) -> None:
         """Begins a new index beside its place.
@@ -76,12 +78,17 @@ class IndexStore:
         file_location = os.fspath(file_location)
         number = self._numbers.setdefault(file_location, len(self._numbers))
         self._rows.extend((number, byte_offset, num_bytes))
+        self._records += 1
         if len(self._rows) >= 3 * ROWS_PER_WRITE:
             self._write_rows()
 
     def set_sample_schema(self, schema: SampleSchema) -> None:
         """Which arrays every sample is made of."""
         self._schema = schema
+
+    def set_token_dtype(self, token_dtype: npt.DTypeLike) -> None:
+        """The dtype of the ids that the samples are made of: kept in the side file, so that reading with another is refused."""
+        self._token_dtype = np.dtype(token_dtype)
 
     def close(self) -> None:
         """Makes the index visible, after its bytes have reached the disk; without `init_store` there is nothing to do."""
@@ -93,6 +100,9 @@ class IndexStore:
         self._write(FILE_LIST, "".join(self._relative(path) + "\n" for path in self._numbers))
         if self._schema is not None:
             self._write(SCHEMA, json.dumps(_schema_to_json(self._schema), indent=2))
+        if self._token_dtype is not None and self._token_dtype.isnative:
+            files = [(self._relative(path), os.stat(path).st_size) for path in self._numbers]
+            self._write(SIDE_FILE, side_file_text(self._token_dtype, self._records, files))
         _folder_to_disk(self._work_path)
         self._refuse_existing()
         os.rename(self._work_path, self.index_path)
@@ -152,7 +162,8 @@ class IndexStore:
             self.discard()
 
     def _forget(self) -> None:
-        self._rows, self._numbers, self._schema = array("Q"), {}, None
+        self._rows, self._numbers, self._records = array("Q"), {}, 0
+        self._schema, self._token_dtype = None, None
 
     def _in_index(self, name: str) -> str:
         return os.path.join(self.index_path, name)

@@ -58,3 +58,16 @@ class SideFile:
                         path=path,
                         hint="index it again: IndexStore.clear(), then the indexer; or `windrow index --overwrite`",
                     )
+
+
+def side_file_text(dtype: np.dtype[Any], records: int, files: list[tuple[str, int]]) -> str:
+    """The side file of token samples: their dtype, their number, and the name and size of each file they lie in."""
+    found = {
+        "version": 1,
+        "windrow": windrow.__version__,
+        "format": "forager",
+        "records": records,
+        "dtype": dtype.name,
+        "files": [{"name": name, "size": size} for name, size in files],
+    }
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"

@@ -45,6 +45,8 @@ class FileTextLinesIndexer:
             schema = generator.get_sample_schema()
             if schema is not None:
                 store.set_sample_schema(schema)  # type: ignore[attr-defined]
+            if hasattr(generator, "token_dtype") and hasattr(store, "set_token_dtype"):
+                store.set_token_dtype(generator.token_dtype)
             if hasattr(generator, "prepare_all"):
                 generator.prepare_all(self._input_file_paths)
             self._add_samples()

@@ -55,9 +55,9 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         self._process_text_line_func = process_text_line_func
         self._tokenizer_func = tokenizer_func
         self._eos_idx = eos_idx
-        self._token_dtype = np.dtype(token_dtype)
+        self.token_dtype = np.dtype(token_dtype)
         self._sample_size = sample_size
-        self._packer = None if sample_size is None else Packer(sample_size, {"tokens": self._token_dtype})
+        self._packer = None if sample_size is None else Packer(sample_size, {"tokens": self.token_dtype})
         self._postfix = file_name_postfix
         self._files = SampleFiles(base_output_path, file_name_postfix)
         self.base_output_path = base_output_path
@@ -65,12 +65,11 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
 
     @property
     def in_core(self) -> bool:
-        """Whether the core can store ids of this dtype."""
-        return stored_in_core(self._token_dtype)
+        """Whether the core gives the same: for the default text function (others get lines with their ends) and ids it can store."""
+        return self._process_text_line_func is get_text_from_jsonl and stored_in_core(self.token_dtype)
 
     def run_in_core(self, inputs: Sequence[str], output: str, *, samples_folder: str, index_folder: str) -> None:
         """Does for all inputs at once what the line indexer does with the other methods: the same bytes."""
-        default = self._process_text_line_func is get_text_from_jsonl
         windrow.tokenize(
             inputs,
             output,
@@ -78,8 +77,7 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
             to="forager",
             sample_size=self._sample_size,
             eos=None if self._sample_size is None else self._eos_idx,
-            text_function=None if default else self._process_text_line_func,
-            dtype=self._token_dtype,
+            dtype=self.token_dtype,
             samples_folder=samples_folder,
             postfix=self._postfix,
             index_folder=index_folder,
@@ -89,7 +87,7 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
     def prepare_all(self, text_file_paths: Sequence[str]) -> None:
         """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot hold."""
         if self._packer is not None:
-            exact("tokens", [self._eos_idx], self._token_dtype)
+            exact("tokens", [self._eos_idx], self.token_dtype)
         self._files.plan(text_file_paths)
 
     def prepare(self, text_file_path: str) -> None:
@@ -102,7 +100,7 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         with self._place.line(text_line):
             ids = self._tokenizer_func(self._process_text_line_func(text_line))
             if self._packer is None:
-                samples = [exact("tokens", ids, self._token_dtype).tobytes()]
+                samples = [exact("tokens", ids, self.token_dtype).tobytes()]
             else:
                 samples = self._packer.add({"tokens": [*ids, self._eos_idx]})
         for sample in samples:
