@@ -41,6 +41,7 @@ TINY4K = str(TESTDATA / "tokenizer" / "tiny4k" / "tokenizer.json")
 TOKENIZERS = {
     "ord": lambda text: [ord(character) for character in text],
     "words_int": lambda text: [int(word) for word in text.split()],
+    "other": lambda text: [1],
 }
 # What windrow decided to do instead, by the name of the case.
 NAMED_BY_FOLDER = "same_stem"
@@ -171,8 +172,13 @@ def test_the_line_indexer_writes_the_same_bytes_as_the_core(golden, tmp_path):
         assert (base / "index" / file.name).read_bytes() == file.read_bytes(), file.name
     for file in (folder / "expected_samples").iterdir():
         assert (base / "tokenized-samples" / file.name).read_bytes() == file.read_bytes(), file.name
+    again = {"input_base_path": str(base), "index_store": OwnStore(base_path=str(base))}
+    make_indexer(case, base, **again)()  # nothing to do
     with pytest.raises((ValueError, FileExistsError)):
-        make_indexer(case, base, input_base_path=str(base), index_store=OwnStore(base_path=str(base)))()
+        make_indexer({**case, "eos_idx": case["eos_idx"] + 1, "tokenizer": "other"}, base, **again)()
+    os.utime(next(base.glob("*.jsonl")), ns=(1, 1))
+    with pytest.raises((ValueError, FileExistsError)):
+        make_indexer(case, base, **again)()
 
 
 def write_lines(path, texts):
@@ -189,6 +195,15 @@ class QwenLike:
 
     def encode(self, text):
         return self._tokenizer.encode(text).ids
+
+
+class OneMore(QwenLike):
+    """Another tokenizer whose function has the same name."""
+
+    def encode(self, text):
+        return [id + 1 for id in super().encode(text)]
+
+    encode.__qualname__ = QwenLike.encode.__qualname__
 
 
 def test_the_document_use_case_1(tmp_path, monkeypatch):
@@ -241,6 +256,10 @@ def test_the_document_use_case_2(tmp_path, monkeypatch):
         token_dtype=np.uint16,
     )
     again()  # the default dtype, spelled out: nothing to do
+    for other in ({"sample_size": 512}, {"tokenizer_func": TOKENIZERS["ord"]}, {"tokenizer_func": OneMore().encode}):
+        args = {"tokenizer_func": tokenizer.encode, "eos_idx": tokenizer.eos_token_id, "sample_size": 1024, **other}
+        with pytest.raises(FileExistsError):
+            create_tokenize_and_index_jsonl_text_func(input_base_path="./corpus", **args)()
 
 
 def test_the_document_other_names(tmp_path):

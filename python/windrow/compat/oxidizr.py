@@ -23,6 +23,8 @@ import windrow
 from .failure import failure
 
 Tokens = npt.NDArray[np.uint32]
+# A batch or the error in its place, and where the cursor stood then.
+Made = tuple[tuple[Tokens, Tokens] | Exception, int]
 
 __all__ = ["LitDataLoader", "PrefetchDataLoader", "create_dummy_data"]
 
@@ -155,10 +157,10 @@ class PrefetchDataLoader:
         if self._process != os.getpid():  # threads do not survive a fork
             self._loader._cursor = self._cursor
             self._start_worker()
-        batch, cursor, error = self._made.get()
-        if error is not None:
-            self._made.put((batch, cursor, error))  # every later call gets it too
-            raise error
+        batch, cursor = self._made.get()
+        if isinstance(batch, Exception):
+            self._made.put((batch, cursor))  # every later call gets it too
+            raise batch
         self._cursor = cursor
         return batch
 
@@ -190,29 +192,27 @@ class PrefetchDataLoader:
     def _start_worker(self) -> None:
         self._process = os.getpid()
         self._stop = threading.Event()
-        self._made: queue.Queue[tuple[Any, int, Exception | None]] = queue.Queue(self._capacity)
+        self._made: queue.Queue[Made] = queue.Queue(self._capacity)
         # The thread knows the queue and the flag, never `self`: otherwise it would keep alive what it waits for.
         threading.Thread(
             target=_make_batches, args=(self._loader, self._made, self._stop), name="windrow-prefetch", daemon=True
         ).start()
 
 
-def _make_batches(
-    loader: LitDataLoader, made: queue.Queue[tuple[Any, int, Exception | None]], stop: threading.Event
-) -> None:
+def _make_batches(loader: LitDataLoader, made: queue.Queue[Made], stop: threading.Event) -> None:
+    batch: tuple[Tokens, Tokens] | Exception
     while not stop.is_set():
-        batch, error = None, None
         try:
             batch = loader.next_batch()
-        except Exception as caught:
-            error = caught
+        except Exception as error:
+            batch = error
         while not stop.is_set():
             try:
-                made.put((batch, loader._cursor, error), timeout=0.05)
+                made.put((batch, loader._cursor), timeout=0.05)
                 break
             except queue.Full:
                 continue
-        if error is not None:
+        if isinstance(batch, Exception):
             return
 
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from array import array
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,7 +19,7 @@ import windrow
 from ...failure import failure
 from ..sample_generators.schema import ArraySpec, SampleSchema
 from ..sample_index import SampleIndex
-from .side_file import SIDE_FILE, SideFile, side_file_text
+from .side_file import SIDE_FILE, SideFile, file_row
 
 FILE_LIST = "file_location.txt"
 LOCATIONS = "sample_locations.bin"
@@ -53,7 +54,7 @@ class IndexStore:
         self.index_data_folder = index_data_folder
         self.index_path = os.path.join(self.base_path, index_data_folder)
         self._schema: SampleSchema | None = None
-        self._token_dtype: np.dtype[Any] | None = None
+        self._side: SideFile | None = None
         self._work_path: str | None = None
         self._rows = array("Q")
         self._rows_file: BinaryIO | None = None
@@ -86,9 +87,20 @@ class IndexStore:
         """Which arrays every sample is made of."""
         self._schema = schema
 
-    def set_token_dtype(self, token_dtype: npt.DTypeLike) -> None:
-        """The dtype of the ids that the samples are made of: kept in the side file, so that reading with another is refused."""
-        self._token_dtype = np.dtype(token_dtype)
+    def holds(self, input_paths: Sequence[str], options: dict[str, Any]) -> bool:
+        """Whether there is an index that was made from these files, as they are now, with these options."""
+        side = SideFile.find(self.index_path)
+        if side is None or not side.has_origin(self._input_rows(input_paths), options):
+            return False
+        side.refuse_stale(self.base_path)
+        return True
+
+    def set_origin(
+        self, input_paths: Sequence[str], options: dict[str, Any], token_dtype: npt.DTypeLike | None = None
+    ) -> None:
+        """What the begun index is made from, and the dtype of the ids that its samples are made of: kept in the side file."""
+        dtype = None if token_dtype is None else np.dtype(token_dtype)
+        self._side = SideFile(dtype=dtype, inputs=self._input_rows(input_paths), options=options)
 
     def close(self) -> None:
         """Makes the index visible, after its bytes have reached the disk; without `init_store` there is nothing to do."""
@@ -100,9 +112,8 @@ class IndexStore:
         self._write(FILE_LIST, "".join(self._relative(path) + "\n" for path in self._numbers))
         if self._schema is not None:
             self._write(SCHEMA, json.dumps(_schema_to_json(self._schema), indent=2))
-        if self._token_dtype is not None and self._token_dtype.isnative:
-            files = [(self._relative(path), os.stat(path).st_size) for path in self._numbers]
-            self._write(SIDE_FILE, side_file_text(self._token_dtype, self._records, files))
+        if self._side is not None:
+            self._write(SIDE_FILE, self._finished(self._side).text())
         _folder_to_disk(self._work_path)
         self._refuse_existing()
         os.rename(self._work_path, self.index_path)
@@ -163,7 +174,7 @@ class IndexStore:
 
     def _forget(self) -> None:
         self._rows, self._numbers, self._records = array("Q"), {}, 0
-        self._schema, self._token_dtype = None, None
+        self._schema, self._side = None, None
 
     def _in_index(self, name: str) -> str:
         return os.path.join(self.index_path, name)
@@ -197,6 +208,17 @@ class IndexStore:
         if "\n" in relative or "\r" in relative:
             raise failure(windrow.UnsupportedError, "the index cannot hold a path with a line break", path=relative)
         return relative
+
+    def _input_rows(self, paths: Sequence[str]) -> list[dict[str, Any]]:
+        return [file_row(path, self._relative(path), timed=True) for path in paths]
+
+    def _finished(self, side: SideFile) -> SideFile:
+        # Lines stand in the inputs, and those may change; samples stand in files of our own.
+        inputs = {row["name"] for row in side.inputs}
+        names = {path: self._relative(path) for path in self._numbers}
+        side.files = [file_row(path, name, timed=name in inputs) for path, name in names.items()]
+        side.records = self._records
+        return side
 
     def _read_file_list(self) -> list[str]:
         try:

@@ -1,10 +1,10 @@
-"""What `windrow.json` beside an index knows: the data files' sizes and times, and the tokens' dtype."""
+"""What `windrow.json` beside an index knows: where it came from, the data files' sizes and times, the tokens' dtype."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,16 @@ SIDE_FILE = "windrow.json"
 
 @dataclass
 class SideFile:
-    """The side file at `path`: rows of name, size and, for files that were only indexed, the time of their last change."""
+    """`files` and `inputs` are rows of name and size, and the time of the last change of what windrow did not write itself.
 
-    path: str
-    dtype: np.dtype[Any] | None
-    files: list[dict[str, Any]]
+    `options` are what the index was made with: the same inputs and options again give the same index.
+    """
+
+    records: int = 0
+    dtype: np.dtype[Any] | None = None
+    files: list[dict[str, Any]] = field(default_factory=list)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def find(cls, index_path: str) -> SideFile | None:
@@ -34,10 +39,32 @@ class SideFile:
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
             dtype = found.get("dtype")
-            rows = [dict(row, name=os.fspath(row["name"]), size=int(row["size"])) for row in found.get("files", [])]
-            return cls(path, None if dtype is None else np.dtype(dtype), rows)
+            return cls(
+                records=int(found.get("records") or 0),
+                dtype=None if dtype is None else np.dtype(dtype),
+                files=[{**row, "name": os.fspath(row["name"]), "size": int(row["size"])} for row in found["files"]],
+                inputs=list(found.get("inputs", [])),
+                options=dict(found.get("options", {})),
+            )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise failure(windrow.CorruptError, f"the side file cannot be understood: {error!r}", path=path) from error
+
+    def text(self) -> str:
+        """The content of the file."""
+        found: dict[str, Any] = {
+            "version": 1,
+            "windrow": windrow.__version__,
+            "format": "forager",
+            "records": self.records,
+        }
+        if self.dtype is not None and self.dtype.isnative:
+            found["dtype"] = self.dtype.name
+        found |= {"files": self.files, "inputs": self.inputs, "options": self.options}
+        return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+    def has_origin(self, inputs: list[dict[str, Any]], options: dict[str, Any]) -> bool:
+        """Whether the index was made from these inputs with these options."""
+        return bool(self.options) and self.inputs == inputs and self.options == json.loads(json.dumps(options))
 
     def refuse_stale(self, base_path: str) -> None:
         """Raises `windrow.StaleError` when a data file's size or time is not what it was."""
@@ -60,14 +87,10 @@ class SideFile:
                     )
 
 
-def side_file_text(dtype: np.dtype[Any], records: int, files: list[tuple[str, int]]) -> str:
-    """The side file of token samples: their dtype, their number, and the name and size of each file they lie in."""
-    found = {
-        "version": 1,
-        "windrow": windrow.__version__,
-        "format": "forager",
-        "records": records,
-        "dtype": dtype.name,
-        "files": [{"name": name, "size": size} for name, size in files],
-    }
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+def file_row(path: str, name: str, *, timed: bool) -> dict[str, Any]:
+    """The row for the file at `path`; `windrow.NotFoundError` when it is not there."""
+    try:
+        now = os.stat(path)
+    except FileNotFoundError as error:
+        raise failure(windrow.NotFoundError, "a file is not there", path=path) from error
+    return {"name": name, "size": now.st_size} | ({"modified_ns": now.st_mtime_ns} if timed else {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import windrow
 
@@ -35,18 +36,22 @@ class FileTextLinesIndexer:
         self._description = "Indexing" if description is None else description
 
     def __call__(self) -> None:
-        """Makes the index.
+        """Makes the index; where the store can say that it holds just this one already, there is nothing to do.
 
         Raises what the store, the generator and the functions in it raise; `windrow.NotFoundError` for an input that is not there.
         """
         store, generator = self._index_store, self._sample_generator
+        options = self._options()
+        if options and hasattr(store, "holds") and store.holds(self._input_file_paths, options):
+            self._log.info("%s: there is nothing to do", self._description)
+            return
         store.init_store()
         try:
+            if options and hasattr(store, "set_origin"):
+                store.set_origin(self._input_file_paths, options, getattr(generator, "token_dtype", None))
             schema = generator.get_sample_schema()
             if schema is not None:
                 store.set_sample_schema(schema)  # type: ignore[attr-defined]
-            if hasattr(generator, "token_dtype") and hasattr(store, "set_token_dtype"):
-                store.set_token_dtype(generator.token_dtype)
             if hasattr(generator, "prepare_all"):
                 generator.prepare_all(self._input_file_paths)
             self._add_samples()
@@ -55,6 +60,15 @@ class FileTextLinesIndexer:
             for part, undo in ((generator, "abort"), (store, "discard")):
                 getattr(part, undo, lambda: None)()
             raise
+
+    def _options(self) -> dict[str, Any]:
+        if not hasattr(self._sample_generator, "describe"):
+            return {}
+        options: dict[str, Any] = self._sample_generator.describe(self._first_line())
+        return options
+
+    def _first_line(self) -> bytes:
+        return next((line for path in self._input_file_paths for line in _lines(path)), b"")
 
     def _add_samples(self) -> None:
         next_byte: dict[str, int] = {}

@@ -60,7 +60,7 @@ def create_tokenize_and_index_jsonl_text_func(
     text_func = get_text_from_jsonl if process_text_line_func is None else process_text_line_func
     generator = TokenizedSampleGenerator(text_func, tokenizer_func, eos_idx, **sample_generator_kwargs)
     log.debug("tokenising %d files into %s", len(inputs), samples)
-    return _TokenIndexer(inputs, store, generator, "Tokenizing and indexing", name)
+    return _TextIndexer(inputs, store, generator, "Tokenizing and indexing", name)
 
 
 def create_tokenize_and_index_with_aux_func(
@@ -89,23 +89,22 @@ def create_tokenize_and_index_with_aux_func(
         process_parts_func, tokenizer_func, eos_idx, aux_generators, **sample_generator_kwargs
     )
     log.debug("tokenising %d files into %s", len(inputs), samples)
-    return _TokenIndexer(inputs, store, generator, "Tokenizing with aux data and indexing", name)
+    return FileTextLinesIndexer(inputs, store, generator, "Tokenizing with aux data and indexing", name)
 
 
-class _TokenIndexer(FileTextLinesIndexer):
-    """Runs in the core where the output lies as the core lays it: samples and index side by side, in numbers it knows."""
+class _TextIndexer(FileTextLinesIndexer):
+    """Runs in the core where the core lays samples and index in the same places and gives the same."""
 
     def __call__(self) -> None:
         store, generator = self._index_store, self._sample_generator
-        assert isinstance(generator, TokenizedSampleGenerator | TokenizedSampleWithAuxGenerator)
+        assert isinstance(generator, TokenizedSampleGenerator)
         samples = os.path.abspath(generator.base_output_path or "")
-        beside = type(store) is IndexStore and os.path.dirname(samples) == store.base_path
-        if not beside or not generator.in_core:
+        if type(store) is not IndexStore or os.path.dirname(samples) != store.base_path or not generator.in_core:
             super().__call__()
             return
-        assert isinstance(store, IndexStore)
         generator.run_in_core(
             [os.fspath(path) for path in self._input_file_paths],
+            self._first_line(),
             store.base_path,
             samples_folder=os.path.basename(samples),
             index_folder=store.index_data_folder,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from .schema import SampleSchema
 
@@ -21,8 +21,8 @@ class SampleGeneratorInterface(Protocol):
     """Per input file: `prepare`, then `create_samples` for each line, then `finish`.
 
     The samples of one file are stored behind each other in the order in which they are returned: their byte offsets are counted,
-    not looked up. Two more methods are called where a generator has them: `prepare_all(paths)` before the first file, and `abort()`
-    when the run ends in an error.
+    not looked up. More methods are called where a generator has them: `prepare_all(paths)` before the first file, `abort()` when the
+    run ends in an error, and `describe(first_line)`, which says in a dict what decides the samples.
     """
 
     def prepare(self, text_file_path: str) -> None:
@@ -55,6 +55,10 @@ class NOOPSampleGenerator:
 
     def finish(self, is_last_file: bool) -> None:
         """Nothing to do."""
+
+    def describe(self, first_line: bytes) -> dict[str, Any]:
+        """Nothing but the lines decides."""
+        return {"task": "lines"}
 
     def get_sample_schema(self) -> SampleSchema | None:
         """None: a line is plain bytes."""

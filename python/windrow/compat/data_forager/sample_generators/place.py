@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import windrow
@@ -56,3 +56,16 @@ class LinePlace:
 
     def _known(self) -> dict[str, Any]:
         return {"path": self._path, "record": self._record, "byte": self._byte}
+
+
+def find_line(paths: Iterable[str], is_it: Callable[[bytes], bool]) -> AbstractContextManager[None]:
+    """`LinePlace.line` of the first line for which `is_it`, so that an error raised within carries that place."""
+    for path in paths:
+        place = LinePlace(path)
+        with open(path, "rb") as file:
+            for line in file:
+                if is_it(line):
+                    return place.line(line)
+                with place.line(line):
+                    pass
+    return nullcontext()

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,8 @@ import windrow
 
 from .common import SampleData, SampleGeneratorInterface
 from .packing import Packer, exact, stored_in_core
-from .place import LinePlace
+from .place import LinePlace, find_line
+from .probe import WatchedFunction, name_of, probe
 from .sample_files import SampleFiles
 from .schema import SampleSchema
 
@@ -68,21 +70,45 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         """Whether the core gives the same: for the default text function (others get lines with their ends) and ids it can store."""
         return self._process_text_line_func is get_text_from_jsonl and stored_in_core(self.token_dtype)
 
-    def run_in_core(self, inputs: Sequence[str], output: str, *, samples_folder: str, index_folder: str) -> None:
+    def run_in_core(
+        self, inputs: Sequence[str], first_line: bytes, output: str, *, samples_folder: str, index_folder: str
+    ) -> None:
         """Does for all inputs at once what the line indexer does with the other methods: the same bytes."""
-        windrow.tokenize(
-            inputs,
-            output,
-            tokenizer=self._tokenizer_func,
-            to="forager",
-            sample_size=self._sample_size,
-            eos=None if self._sample_size is None else self._eos_idx,
-            dtype=self.token_dtype,
-            samples_folder=samples_folder,
-            postfix=self._postfix,
-            index_folder=index_folder,
-            allow_empty=True,
-        )
+        described = f"{name_of(self._tokenizer_func)} {probe(lambda: self._ids(first_line))}"
+        watched = WatchedFunction(self._tokenizer_func, described)
+        try:
+            windrow.tokenize(
+                inputs,
+                output,
+                tokenizer=watched,
+                to="forager",
+                sample_size=self._sample_size,
+                eos=None if self._sample_size is None else self._eos_idx,
+                dtype=self.token_dtype,
+                samples_folder=samples_folder,
+                postfix=self._postfix,
+                index_folder=index_folder,
+                allow_empty=True,
+            )
+        except Exception as error:
+            if watched.failed_at is None:
+                raise
+            with find_line(inputs, lambda line: get_text_from_jsonl(line) == watched.failed_at):
+                raise error
+
+    def describe(self, first_line: bytes) -> dict[str, Any]:
+        """What decides the samples; the functions by their names and by what they make of the first line."""
+        return {
+            "task": "tokenize text",
+            "text_function": name_of(self._process_text_line_func),
+            "tokenizer": name_of(self._tokenizer_func),
+            "first_line": probe(lambda: self._ids(first_line)),
+            "eos": self._eos_idx,
+            "dtype": str(self.token_dtype),
+            "sample_size": self._sample_size,
+            "samples_folder": None if self.base_output_path is None else os.path.abspath(self.base_output_path),
+            "postfix": self._postfix,
+        }
 
     def prepare_all(self, text_file_paths: Sequence[str]) -> None:
         """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot hold."""
@@ -98,7 +124,7 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
     def create_samples(self, text_line: bytes) -> list[SampleData]:
         """The samples that this line completes. Errors are those of the two functions, and ValueErrors, with file and line."""
         with self._place.line(text_line):
-            ids = self._tokenizer_func(self._process_text_line_func(text_line))
+            ids = self._ids(text_line)
             if self._packer is None:
                 samples = [exact("tokens", ids, self.token_dtype).tobytes()]
             else:
@@ -120,3 +146,6 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
     def get_sample_schema(self) -> SampleSchema | None:
         """None: a sample is its tokens alone."""
         return None
+
+    def _ids(self, text_line: bytes) -> list[int]:
+        return self._tokenizer_func(self._process_text_line_func(text_line))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from .aux.common import AuxDataGenerator, Part
 from .common import SampleData, SampleGeneratorInterface
 from .packing import Packer, exact
 from .place import LinePlace
+from .probe import name_of, probe
 from .sample_files import SampleFiles
 from .schema import ArraySpec, SampleSchema
 
@@ -56,14 +58,10 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
         self._sample_size = sample_size
         self._packer = Packer(sample_size, self._dtypes)
         self._postfix = file_name_postfix
+        self.token_dtype = self._dtypes["tokens"]
+        self._base_output_path = base_output_path
         self._files = SampleFiles(base_output_path, file_name_postfix)
-        self.base_output_path = base_output_path
         self._place = LinePlace()
-
-    @property
-    def in_core(self) -> bool:
-        """Whether the core can store ids and values of these dtypes."""
-        return False
 
     def get_sample_schema(self) -> SampleSchema:
         """The tokens and what stands beside them."""
@@ -72,6 +70,19 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
             arrays.append(ArraySpec(name=name, dtype=str(dtype), offset=offset))
             offset += self._sample_size * dtype.itemsize
         return SampleSchema(self._sample_size, arrays, offset)
+
+    def describe(self, first_line: bytes) -> dict[str, Any]:
+        """What decides the samples; the functions by their names and by what they make of the first line."""
+        return {
+            "task": "tokenize parts",
+            "parts_function": name_of(self._process_parts_func),
+            "tokenizer": name_of(self._tokenizer_func),
+            "first_line": probe(lambda: self._document(first_line)),
+            "dtypes": {name: str(dtype) for name, dtype in self._dtypes.items()},
+            "sample_size": self._sample_size,
+            "samples_folder": None if self._base_output_path is None else os.path.abspath(self._base_output_path),
+            "postfix": self._postfix,
+        }
 
     def prepare_all(self, text_file_paths: Sequence[str]) -> None:
         """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot hold."""
