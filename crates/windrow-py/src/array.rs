@@ -5,7 +5,7 @@ use std::ptr;
 
 use numpy::PyArrayDescr;
 use numpy::npyffi::{
-    NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArrayObject, npy_intp,
+    NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE, NpyTypes, get_type_object, PY_ARRAY_API, PyArrayObject, npy_intp,
 };
 use pyo3::prelude::*;
 use windrow::DType;
@@ -96,7 +96,7 @@ unsafe fn array_over<'py>(
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
-            PY_ARRAY_API.get_type_object(py, NpyTypes::PyArray_Type),
+            get_type_object(py, NpyTypes::PyArray_Type),
             dtype.into_ptr().cast(),
             dims.len() as c_int,
             dims.as_mut_ptr(),
@@ -132,7 +132,7 @@ pub(crate) fn value_array<'py>(
     let (array, start) = unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
-            PY_ARRAY_API.get_type_object(py, NpyTypes::PyArray_Type),
+            get_type_object(py, NpyTypes::PyArray_Type),
             descr(py, dtype)?.into_ptr().cast(),
             dims.len() as c_int,
             dims.as_mut_ptr(),
@@ -142,7 +142,7 @@ pub(crate) fn value_array<'py>(
             ptr::null_mut(),
         );
         let array = Bound::from_owned_ptr_or_err(py, array)?;
-        let start = (*array.as_ptr().cast::<PyArrayObject>()).data;
+        let start = (*array.as_ptr().cast::<PyArrayObject>()).fields.data;
         (array, start)
     };
     let size = n_numbers / values.channels.max(1) * values.channels * dtype.size();
@@ -150,6 +150,6 @@ pub(crate) fn value_array<'py>(
     let out = unsafe { std::slice::from_raw_parts_mut(start.cast::<u8>(), size) };
     py.detach(|| -> Result<()> { copy_values(values, 0, out, dtype) }).or_raise(py)?;
     // SAFETY: nobody else knows the array yet.
-    unsafe { (*array.as_ptr().cast::<PyArrayObject>()).flags &= !NPY_ARRAY_WRITEABLE };
+    unsafe { (*array.as_ptr().cast::<PyArrayObject>()).fields.flags &= !NPY_ARRAY_WRITEABLE };
     Ok(array)
 }

@@ -32,7 +32,16 @@ impl Log for Renamed {
 
     fn log(&self, record: &Record<'_>) {
         let target = renamed(record.target());
-        self.0.log(&record.to_builder().target(&target).build());
+        self.0.log(
+            &Record::builder()
+                .target(&target)
+                .level(record.level())
+                .args(*record.args())
+                .module_path(record.module_path())
+                .file(record.file())
+                .line(record.line())
+                .build(),
+        );
     }
 
     fn flush(&self) {

@@ -41,7 +41,6 @@ struct Inner {
 struct Delivered {
     turn: u64,
     cursor: Cursor,
-    finished: bool,
 }
 
 impl Running {
@@ -54,7 +53,7 @@ impl Running {
             builder,
             first,
             slot: Mutex::new(Arc::new(Slot { pid: std::process::id(), inner })),
-            delivered: Mutex::new(Delivered { turn: 0, cursor, finished: false }),
+            delivered: Mutex::new(Delivered { turn: 0, cursor }),
         })
     }
 
@@ -70,13 +69,10 @@ impl Running {
             });
             match next.or_raise(py)? {
                 Next::Batch(batch) => {
-                    self.note(Delivered { turn, cursor, finished: false });
+                    self.note(Delivered { turn, cursor });
                     return Ok(Some(batch));
                 }
-                Next::End => {
-                    self.note(Delivered { turn, cursor, finished: true });
-                    return Ok(None);
-                }
+                Next::End => return Ok(None),
                 Next::NotYet => py.check_signals()?,
             }
         }
@@ -104,7 +100,7 @@ impl Running {
                 Ok((inner.turn, inner.loader.cursor()))
             })
             .or_raise(py)?;
-        self.note(Delivered { turn, cursor, finished: false });
+        self.note(Delivered { turn, cursor });
         Ok(())
     }
 

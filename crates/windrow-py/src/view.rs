@@ -257,8 +257,8 @@ pub(crate) fn recut(samples: &Samples, dtype: DType) -> Result<Samples> {
 }
 
 fn unpickled<T: serde::de::DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {
-    let error = |e| raise(py, &windrow::Error::corrupt("this is no pickled view").caused_by::<serde_json::Error>(e));
-    serde_json::from_str(text).map_err(error)
+    serde_json::from_str(text)
+        .map_err(|e| raise(py, &windrow::Error::corrupt("this is no pickled view").caused_by(e)))
 }
 
 fn item<'py>(
