@@ -9,7 +9,7 @@ use windrow_core::format::Options;
 use windrow_core::plan::Feed;
 use windrow_core::source::{Extras, FileInfo, Kind, SharedSource};
 use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
-use windrow_core::{DType, Error, Lengths, Result, Span};
+use windrow_core::{DType, Error, Lengths, Place, Result, Span};
 
 use crate::builder::LoaderBuilder;
 use crate::recipe::{RecipePart, ViewRecipe};
@@ -123,8 +123,14 @@ impl DataSet {
         let span = Span { record, start: 0, len: self.length(record)? };
         let mut scratch = Vec::new();
         let values = self.source.read(span, &mut scratch)?;
-        windrow_core::format::parse_json(values.bytes, || self.source.locate(span).ok()?.into_iter().next())
-            .map_err(|e| e.record(record))
+        let found = self.source.locate(span)?.into_iter().next();
+        let place = Place {
+            record: Some(record),
+            byte: found.as_ref().map(|at| at.start),
+            file: found.map(|at| at.file),
+            field: None,
+        };
+        windrow_core::format::parse_json(values.bytes, &place)
     }
 
     /// What stands beside the numbers of a record; empty when nothing does.

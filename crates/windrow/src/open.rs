@@ -1,9 +1,10 @@
 //! One way in: a path, and the format that recognises what lies there.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use windrow_core::format::{self, FORMATS, Format, Look, Options};
+use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Look, Options};
 use windrow_core::store::Local;
 use windrow_core::{Error, Result};
 
@@ -41,8 +42,11 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
             .hint("copy the data to a local disk, or mount it"));
     }
     // The store's root is the folder above a file, so that what lies beside the file can be found.
+    // So it is above an index folder, whose file names start there.
+    let index = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
+    let is_index = |name: &OsStr| name == index && path.join("file_location.txt").is_file();
     let (root, key) = match path.file_name() {
-        Some(name) if !path.is_dir() => {
+        Some(name) if !path.is_dir() || is_index(name) => {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             (parent, name.to_string_lossy().into_owned())
         }

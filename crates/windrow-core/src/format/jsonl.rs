@@ -1,9 +1,34 @@
-//! stub
-use super::{About, Certainty, Format, Look, Options};
-use crate::error::Result;
-use crate::source::SharedSource;
+//! JSON Lines without an index: the lines of one file, or of all files below a folder, found when it is opened.
 
-/// stub
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::data_files::DataFiles;
+use super::discover::discover;
+use super::json_lines::{JsonLines, Row, Rows};
+use super::lines::line_ends;
+use super::{About, Certainty, Format, Look, Options};
+use crate::error::{Error, Result};
+use crate::source::SharedSource;
+use crate::store::{Object, expanded};
+
+/// What the names of JSON Lines files end in.
+pub(crate) const SUFFIXES: [&str; 9] = [
+    ".jsonl",
+    ".JSONL",
+    ".ndjson",
+    ".jsonl.gz",
+    ".JSONL.gz",
+    ".ndjson.gz",
+    ".jsonl.zst",
+    ".JSONL.zst",
+    ".ndjson.zst",
+];
+
+/// Bytes of one unit of work while lines are searched.
+const UNIT: u64 = 32 << 20;
+
+/// JSON Lines read without an index.
 #[derive(Clone, Copy, Debug)]
 pub struct Jsonl;
 
@@ -11,13 +36,190 @@ impl Format for Jsonl {
     fn name(&self) -> &'static str {
         "jsonl"
     }
+
     fn about(&self) -> About {
-        todo!()
+        About {
+            title: "JSON Lines",
+            layout: "`.jsonl` or `.ndjson` files, also `.gz` and `.zst`, at any depth below a folder",
+            records: "one JSON value per line",
+            written_by: "any program",
+        }
     }
-    fn recognise(&self, _look: &Look) -> Certainty {
-        todo!()
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        let fits = |name: &str| SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
+        let found = match look.is_folder {
+            true => look.names.iter().any(|name| fits(name)),
+            false => fits(&look.file_name()),
+        };
+        if found { Certainty::Maybe } else { Certainty::No }
     }
-    fn open(&self, _look: &Look, _options: &Options) -> Result<SharedSource> {
-        todo!()
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        refuse_number_options(options)?;
+        let keys = match look.is_folder {
+            true => keys_below(look)?,
+            false => vec![look.key.clone()],
+        };
+        let objects = keys.iter().map(|key| expanded(&look.store, key)).collect::<Result<Vec<_>>>()?;
+        let rows = Starts::scan(&objects)?;
+        if rows.starts.is_empty() {
+            return Err(Error::corrupt(format!(
+                "expected lines, found 0 bytes in {} file{}",
+                objects.len(),
+                if objects.len() == 1 { "" } else { "s" }
+            ))
+            .at(look.display())
+            .hint("the copy looks unfinished"));
+        }
+        let files = DataFiles::from_objects(look.store.clone(), keys, objects);
+        Ok(Arc::new(JsonLines::new(self.name(), rows, files)))
+    }
+}
+
+/// Options that speak of numbers cannot be kept for JSON records; they are refused rather than forgotten.
+pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
+    let asked = [
+        ("dtype", options.dtype.is_some()),
+        ("vocab_size", options.vocab_size.is_some()),
+        ("tokenizer", options.tokenizer.is_some()),
+    ];
+    match asked.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::config(format!("{name} was given, but JSON records hold no tokens"))
+            .field(*name)
+            .hint("tokenize the text first, or leave the option out")),
+    }
+}
+
+fn keys_below(look: &Look) -> Result<Vec<String>> {
+    let mut keys: Vec<String> =
+        discover(look.store.as_ref(), &look.key, &SUFFIXES)?.into_iter().map(|e| e.key).collect();
+    if keys.is_empty() {
+        return Err(Error::not_found(format!("expected files ending in {}, found none", SUFFIXES.join(", ")))
+            .at(look.display()));
+    }
+    // What an index expanded stands twice below the folder: compressed, and expanded in the index folder.
+    let indexes = discover(look.store.as_ref(), &look.key, &["/sample_locations.bin"])?;
+    for index in indexes {
+        if let Some((folder, _)) = index.key.rsplit_once('/') {
+            let copies = format!("{folder}/expanded/");
+            keys.retain(|key| !key.starts_with(&copies));
+        }
+    }
+    Ok(keys)
+}
+
+/// The first byte of every line of all files, 8 bytes a line.
+struct Starts {
+    starts: Vec<u64>,
+    /// Number of the first record of each file, and the number of records at the end.
+    first_records: Vec<u64>,
+    sizes: Vec<u64>,
+}
+
+impl Starts {
+    fn scan(objects: &[Arc<dyn Object>]) -> Result<Starts> {
+        let mut units = Vec::new();
+        for (file, object) in objects.iter().enumerate() {
+            let size = object.size();
+            units.extend((0..size.div_ceil(UNIT)).map(|i| (file, i * UNIT, (i * UNIT + UNIT).min(size))));
+        }
+        let found = scan_units(objects, &units)?;
+        let sizes: Vec<u64> = objects.iter().map(|o| o.size()).collect();
+        let total: usize = found.iter().map(Vec::len).sum();
+        let mut starts = Vec::with_capacity(total + sizes.len());
+        let mut first_records = Vec::with_capacity(sizes.len() + 1);
+        let mut found = units.iter().zip(found).peekable();
+        for (file, &size) in sizes.iter().enumerate() {
+            first_records.push(starts.len() as u64);
+            if size > 0 {
+                starts.push(0);
+            }
+            while let Some((_, part)) = found.next_if(|(unit, _)| unit.0 == file) {
+                starts.extend_from_slice(&part);
+            }
+            // What follows the last line end is a line only when it holds a byte.
+            if starts.last() == Some(&size) {
+                starts.pop();
+            }
+        }
+        first_records.push(starts.len() as u64);
+        Ok(Starts { starts, first_records, sizes })
+    }
+}
+
+/// The line ends in each unit; the threads end before this returns.
+fn scan_units(objects: &[Arc<dyn Object>], units: &[(usize, u64, u64)]) -> Result<Vec<Vec<u64>>> {
+    let results: Vec<Mutex<Result<Vec<u64>>>> = units.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((i, &(file, from, to))) = {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            units.get(i).map(|unit| (i, unit))
+        } {
+            let mut ends = Vec::new();
+            let outcome = line_ends(objects[file].as_ref(), from, to, &mut |end| ends.push(end));
+            *results[i].lock().unwrap_or_else(PoisonError::into_inner) = outcome.map(|()| ends);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    results.into_iter().map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+impl Rows for Starts {
+    fn count(&self) -> u64 {
+        self.starts.len() as u64
+    }
+
+    fn row(&self, record: u64, _files: &DataFiles) -> Result<Row> {
+        let at = usize::try_from(record).ok().filter(|&at| at < self.starts.len());
+        let Some(at) = at else {
+            return Err(Error::out_of_range("record", record, self.count()));
+        };
+        // The last file that begins at or before the record: files without lines begin where the next one does.
+        let file = self.first_records[..self.sizes.len()].partition_point(|&first| first <= record) - 1;
+        let start = self.starts[at];
+        let end = match record + 1 < self.first_records[file + 1] {
+            true => self.starts[at + 1],
+            false => self.sizes[file],
+        };
+        Ok(Row { file, start, size: end - start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Memory, Store};
+
+    fn rows(texts: &[&str]) -> Vec<(usize, u64, u64)> {
+        let mut store = Memory::new();
+        for (i, text) in texts.iter().enumerate() {
+            store = store.with(&i.to_string(), text.as_bytes());
+        }
+        let keys: Vec<String> = (0..texts.len()).map(|i| i.to_string()).collect();
+        let objects: Vec<_> = keys.iter().map(|key| store.open(key).unwrap()).collect();
+        let starts = Starts::scan(&objects).unwrap();
+        let files = DataFiles::from_objects(Arc::new(store), keys, objects);
+        (0..starts.count())
+            .map(|r| starts.row(r, &files).unwrap())
+            .map(|row| (row.file, row.start, row.size))
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_numbered_over_all_files() {
+        assert_eq!(
+            rows(&["", "a\nbc\n", "", "\n", "d", ""]),
+            [(1, 0, 2), (1, 2, 3), (3, 0, 1), (4, 0, 1)]
+        );
+        assert_eq!(rows(&["", ""]), []);
     }
 }

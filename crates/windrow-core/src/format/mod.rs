@@ -3,14 +3,22 @@
 //! One file per format, reader and writer together; one row in [`FORMATS`]. Recognising, `inspect`, the table in the
 //! docs, the conformance suite and the fuzz list walk that table.
 
+mod data_files;
+mod discover;
 mod forager;
+mod json_lines;
 mod jsonl;
+mod lines;
 mod side_file;
 mod tokens;
+mod vocabulary;
 
 use std::sync::Arc;
 
-pub use forager::{Forager, INDEX_FOLDER, Layout};
+pub(crate) use discover::discover;
+pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
+pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
+pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;

@@ -1,1 +1,92 @@
-//! stub
+//! Turns inputs into a format, in tasks that can be killed and repeated.
+//!
+//! What a task writes becomes visible by renames at its very end, the side file last: a reader sees a whole data set or
+//! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task goes on.
+
+mod atomic;
+mod chunks;
+mod discover;
+mod dummy;
+mod encode;
+mod index;
+mod input;
+mod lines;
+mod names;
+mod pack;
+mod pipeline;
+mod site;
+mod text;
+mod tokenize;
+
+use std::path::PathBuf;
+
+pub use dummy::{dummy, dummy_tokens};
+pub use encode::{Encode, Encoded, LinePlace};
+pub use index::{IndexOptions, index};
+pub use text::text_of;
+pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize};
+
+use crate::error::{Error, Kind, Result};
+
+/// How far a task has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Input bytes behind it, as they are stored.
+    pub done_bytes: u64,
+    /// Input bytes in all, as they are stored.
+    pub total_bytes: u64,
+    /// Records written so far.
+    pub records: u64,
+}
+
+/// Who watches a task. Both are called on the thread that called the task, many times a second.
+pub trait Watch: Sync {
+    /// Takes note of how far it is.
+    fn progress(&self, now: Progress);
+
+    /// Whether to stop; the task then ends with `Interrupted`, and the same call goes on from there.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl Watch for () {
+    fn progress(&self, _now: Progress) {}
+}
+
+/// `Interrupted` when the watcher wants to stop.
+fn check(watch: &dyn Watch) -> Result<()> {
+    if watch.cancelled() {
+        return Err(Error::new(Kind::Interrupted, "stopped before the end; nothing visible was written")
+            .hint("run the same command again to finish it"));
+    }
+    Ok(())
+}
+
+/// What a task did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Report {
+    /// The output was there already, from the same inputs and options; nothing was written.
+    pub unchanged: bool,
+    /// What to open: the base folder, or the file.
+    pub output: PathBuf,
+    /// Data files written or indexed.
+    pub files: u64,
+    /// Records.
+    pub records: u64,
+    /// Documents read, when tokenising.
+    pub documents: u64,
+    /// Tokens written.
+    pub tokens: u64,
+    /// Tokens at the very end that fill no sample and were left out.
+    pub dropped_tokens: u64,
+    /// Tokens added to fill the last sample.
+    pub padded_tokens: u64,
+    /// Size of the inputs as they are stored.
+    pub input_bytes: u64,
+    /// Size of the data files written.
+    pub output_bytes: u64,
+    /// Input bytes that an earlier, stopped run had done.
+    pub resumed_bytes: u64,
+}

@@ -74,7 +74,7 @@ impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
         // O_NONBLOCK: a pipe put in a data set's place must not hang the reader.
-        const O_NONBLOCK: i32 = 0o4000;
+        const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x4 };
         let file = File::options()
             .read(true)
             .custom_flags(O_NONBLOCK)
@@ -93,9 +93,11 @@ impl Store for Local {
                 // SAFETY: the file is opened read-only and the map is private to this process. Another process that
                 // truncates the file can still end this one (documented at `Io::Map`); it cannot make memory unsafe
                 // beyond that, because every access is bounds-checked against the size at opening.
-                let map =
-                    unsafe { memmap2::Mmap::map(&file) }.map_err(|e| Error::io("map the file", &path, e))?;
-                Ok(Arc::new(Mapped { name, modified_ns, map }))
+                match unsafe { memmap2::Mmap::map(&file) } {
+                    Ok(map) => Ok(Arc::new(Mapped { name, modified_ns, map })),
+                    // Some network and user-space file systems cannot map; they can be read.
+                    Err(_) => Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), file })),
+                }
             }
             _ => Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), file })),
         }
@@ -130,10 +132,16 @@ impl Store for Local {
                 // Links to files are followed; links to folders are not, so a walk always ends.
                 if kind.is_dir() {
                     folders.push((item.path(), key));
-                } else if let Ok(meta) = fs::metadata(item.path())
-                    && meta.is_file()
-                {
-                    found.push(Entry { key, size: meta.len(), is_folder: false });
+                    continue;
+                }
+                match fs::metadata(item.path()) {
+                    Ok(meta) if meta.is_file() => {
+                        found.push(Entry { key, size: meta.len(), is_folder: false });
+                    }
+                    Ok(_) => {}
+                    // A link that leads nowhere is listed, so that opening it says so: a shard must not vanish.
+                    Err(_) if kind.is_symlink() => found.push(Entry { key, size: 0, is_folder: false }),
+                    Err(e) => return Err(Error::io("ask for the file's size", item.path(), e)),
                 }
             }
         }

@@ -28,7 +28,12 @@ impl Memory {
 
 impl Store for Memory {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
-        let bytes = self.objects.get(key).ok_or_else(|| Error::not_found("no such object").at(key))?;
+        let Some(bytes) = self.objects.get(key) else {
+            return Err(match self.entry(key)?.is_folder {
+                true => Error::unsupported("expected a file, found a folder").at(key),
+                false => Error::not_found("no such object").at(key),
+            });
+        };
         Ok(Arc::new(Held { name: key.to_string(), bytes: bytes.clone() }))
     }
 
@@ -46,6 +51,9 @@ impl Store for Memory {
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
         let folder = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         let visible = |k: &str| !k[folder.len()..].split('/').any(|part| part.starts_with('.'));
+        if !prefix.is_empty() {
+            self.entry(prefix)?;
+        }
         Ok(self
             .objects
             .iter()

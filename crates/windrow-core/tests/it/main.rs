@@ -5,6 +5,8 @@ mod collate;
 #[cfg(test)]
 mod loader;
 #[cfg(test)]
+mod prepare;
+#[cfg(test)]
 mod sampler;
 #[cfg(test)]
 mod tidy;

@@ -1,0 +1,89 @@
+//! Which files below a folder belong to a data set, and in which order.
+
+use std::cmp::Ordering;
+
+use crate::error::Result;
+use crate::store::{Entry, Store};
+
+/// The objects below `prefix` whose key ends in one of `suffixes`, in natural order; among equals the earlier suffix
+/// comes first. Names that start with a dot are left out.
+///
+/// # Errors
+/// What [`Store::walk`] says.
+pub(crate) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
+    let all = store.walk(prefix)?;
+    let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
+    let mut found: Vec<(Vec<Part>, usize, Entry)> = all
+        .into_iter()
+        .filter(|e| !e.is_folder)
+        .filter_map(|e| Some((parts(&e.key), rank(&e.key)?, e)))
+        .collect();
+    // A stable sort of what the walk sorted by key: what compares equal keeps that order.
+    found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
+    Ok(found.into_iter().map(|f| f.2).collect())
+}
+
+/// Compares names as people do: without case, and runs of digits by the number they write.
+pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
+    parts(a).cmp(&parts(b))
+}
+
+/// Text, then the digits after it without leading zeros. Texts compare as wholes, not character by character, so that
+/// `a1` stands before `a/1`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    text: String,
+    digits: Option<(usize, String)>,
+}
+
+fn parts(name: &str) -> Vec<Part> {
+    let mut out = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() || out.is_empty() {
+        let text_end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(text_end);
+        let digits_end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+        let (digits, tail) = tail.split_at(digits_end);
+        let number = digits.trim_start_matches('0');
+        out.push(Part {
+            text: text.to_lowercase(),
+            digits: (!digits.is_empty()).then(|| (number.len(), number.to_string())),
+        });
+        rest = tail;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Memory;
+
+    fn ordered(names: &[&str]) {
+        for pair in names.windows(2) {
+            assert_eq!(natural_order(pair[0], pair[1]), Ordering::Less, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_compare_as_numbers_and_case_does_not_count() {
+        ordered(&["a", "a1", "a1.5", "a1.10", "a2", "A10", "a/1", "B", "c"]);
+        ordered(&["", "0", "1", "99999999999999999999998", "99999999999999999999999", "x"]);
+        assert_eq!(natural_order("a01.X", "A1.x"), Ordering::Equal);
+    }
+
+    #[test]
+    fn suffixes_choose_and_break_ties() {
+        let store = Memory::new()
+            .with("b/x.jsonl", *b"")
+            .with("a.JSONL", *b"")
+            .with("a.jsonl", *b"")
+            .with("a.Jsonl", *b"")
+            .with(".hid/x.jsonl", *b"")
+            .with("a.json", *b"");
+        let keys = |suffixes: &[&str]| -> Vec<String> {
+            discover(&store, "", suffixes).unwrap().into_iter().map(|e| e.key).collect()
+        };
+        assert_eq!(keys(&[".jsonl", ".JSONL"]), ["a.jsonl", "a.JSONL", "b/x.jsonl"]);
+    }
+}

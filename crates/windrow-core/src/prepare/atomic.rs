@@ -1,0 +1,264 @@
+//! The only writer: growing files, whole files, renames, syncs and the lock. Nothing else here touches `std::fs`.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::error::{Error, Kind, Result};
+use crate::format::FileRow;
+
+/// Fewer, larger writes than this cost nothing and gain nothing.
+const BUFFER: usize = 1 << 20;
+
+/// A file that grows by appending, hashed as it grows.
+pub(super) struct Growing {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    size: u64,
+    hash: Box<Xxh3>,
+}
+
+impl Growing {
+    /// An empty file; what was there is gone.
+    pub(super) fn create(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let file = File::create(&path).map_err(|e| Error::io("create the file", &path, e))?;
+        Ok(Growing { path, file, buffer: Vec::with_capacity(BUFFER), size: 0, hash: Box::new(Xxh3::new()) })
+    }
+
+    /// The first `size` bytes of a file that an earlier run left; what follows them is cut off.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is shorter.
+    pub(super) fn resume(path: impl Into<PathBuf>, size: u64) -> Result<Self> {
+        let path = path.into();
+        let file = File::options()
+            .read(true)
+            .append(true)
+            .open(&path)
+            .map_err(|e| Error::io("open the file", &path, e))?;
+        let found = file.metadata().map_err(|e| Error::io("ask for the file's size", &path, e))?.len();
+        if found < size {
+            return Err(Error::corrupt(format!("{found} bytes where a stopped run left {size}")).at(&path));
+        }
+        file.set_len(size).map_err(|e| Error::io("shorten the file", &path, e))?;
+        let mut hash = Box::new(Xxh3::new());
+        let mut bytes = vec![0; BUFFER];
+        let mut at = 0;
+        while at < size {
+            let part = &mut bytes[..BUFFER.min(usize::try_from(size - at).unwrap_or(BUFFER))];
+            file.read_exact_at(part, at).map_err(|e| Error::io("read the file", &path, e))?;
+            hash.update(part);
+            at += part.len() as u64;
+        }
+        Ok(Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, hash })
+    }
+
+    /// Appends.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.flush()?;
+        }
+        self.size += bytes.len() as u64;
+        if bytes.len() >= BUFFER {
+            return self.put(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Size in bytes with what is not flushed yet.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Hands everything to the operating system and, where `durable`, to the disk.
+    pub(super) fn sync(&mut self, durable: bool) -> Result<()> {
+        self.flush()?;
+        sync(&self.file, &self.path, durable)
+    }
+
+    /// Closes the file; its size, hash and time. The name is left to the caller.
+    pub(super) fn finish(mut self, durable: bool) -> Result<FileRow> {
+        self.sync(durable)?;
+        let meta = self.file.metadata().map_err(|e| Error::io("ask for the file's size", &self.path, e))?;
+        if meta.len() != self.size {
+            return Err(Error::new(Kind::Io, format!("wrote {} bytes, found {}", self.size, meta.len()))
+                .at(&self.path)
+                .hint("does another program write to it?"));
+        }
+        Ok(FileRow {
+            name: String::new(),
+            size: self.size,
+            modified_ns: modified(&meta),
+            xxh3: Some(hex(self.hash.digest())),
+        })
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let done = self.put(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        done
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hash.update(bytes);
+        self.file.write_all(bytes).map_err(|e| Error::io("write the file", &self.path, e))
+    }
+}
+
+/// 16 hexadecimal digits.
+pub(super) fn hex(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+/// The hash of small things that decide a name.
+pub(super) fn hash_of(text: &str) -> String {
+    hex(xxh3_64(text.as_bytes()))
+}
+
+/// Writes a whole file under its own name.
+pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
+    let mut file = Growing::create(path)?;
+    file.write(bytes)?;
+    file.finish(durable)
+}
+
+/// Writes a whole file in place of another: a reader sees the old one or the new one.
+pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<()> {
+    let beside = path.with_extension("tmp");
+    write(&beside, bytes, durable)?;
+    rename(&beside, path)
+}
+
+/// Renames within one file system.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(&format!("rename {} to it", from.display()), to, e))
+}
+
+/// Makes a folder and those above it; whether the folder itself is new.
+pub(super) fn make_folder(path: &Path) -> Result<bool> {
+    if path.is_dir() {
+        return Ok(false);
+    }
+    fs::create_dir_all(path).map_err(|e| Error::io("make the folder", path, e))?;
+    Ok(true)
+}
+
+/// Removes a file or a folder with all it holds; nothing there is fine.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
+    let done = if meta.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match done {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove it", path, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a folder if it holds nothing.
+pub(super) fn remove_if_empty(path: &Path) {
+    // A folder that holds something stays: that is what is wanted.
+    let _ = fs::remove_dir(path);
+}
+
+/// Whether anything is there, a broken link too.
+pub(super) fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Size in bytes of a file, where there is one.
+pub(super) fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
+}
+
+/// The names in a folder, sorted, with those that start with a dot; none where there is no folder.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
+    let listing = match fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("list the folder", folder, e)),
+    };
+    let mut names = Vec::new();
+    for item in listing {
+        let item = item.map_err(|e| Error::io("list the folder", folder, e))?;
+        names.push(item.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// All of a small file, where there is one.
+pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
+    fs::read(path).ok()
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(path: &Path, durable: bool) -> Result<()> {
+    let folder = File::open(path).map_err(|e| Error::io("open the folder", path, e))?;
+    sync(&folder, path, durable)
+}
+
+fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
+    match durable {
+        true => file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)),
+        false => Ok(()),
+    }
+}
+
+fn modified(meta: &fs::Metadata) -> Option<u64> {
+    let since = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
+}
+
+/// Held while a task writes; the file is gone afterwards.
+pub(super) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock or says at once that somebody else has it.
+    ///
+    /// # Errors
+    /// `Exists` when another run holds it.
+    pub(super) fn take(path: PathBuf) -> Result<Self> {
+        loop {
+            let file = File::options()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
+                .map_err(|e| Error::io("create the lock file", &path, e))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::new(Kind::Exists, "another windrow is writing here")
+                        .at(&path)
+                        .hint("wait until it has ended, or write elsewhere"));
+                }
+                Err(TryLockError::Error(e)) => return Err(Error::io("lock the file", &path, e)),
+            }
+            // Its last holder may have removed the name between our opening and our locking.
+            let held = file.metadata().map_err(|e| Error::io("ask for the lock file", &path, e))?;
+            match fs::metadata(&path) {
+                Ok(named) if (named.dev(), named.ino()) == (held.dev(), held.ino()) => {
+                    return Ok(Lock { path, _file: file });
+                }
+                _ => continue,
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Removed while it is still held, so that nobody removes another one's. A name that stays is harmless.
+        let _ = fs::remove_file(&self.path);
+    }
+}

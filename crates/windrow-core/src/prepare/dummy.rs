@@ -1,0 +1,133 @@
+//! Random tokens to try things with.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::Report;
+use super::atomic::{self, Growing};
+use super::site::{self, Site};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::format::{self, FileRow, SideFile};
+use crate::record::keyed_hash;
+use crate::store::{Local, Store};
+
+/// `n` random ids below `vocab_size`: the same ones for the same seed, and the first ones of any longer row.
+///
+/// # Errors
+/// `Config` when there is no id to choose from, or more than uint32 holds.
+pub fn dummy_tokens(vocab_size: u64, n: usize, seed: u64) -> Result<Vec<u32>> {
+    check_vocab(vocab_size)?;
+    Ok((0..n as u64).map(|i| token(vocab_size, seed, i)).collect())
+}
+
+/// Writes `tokens` random ids as a headerless uint32 file, and its side file `<out>.windrow.json`.
+///
+/// # Errors
+/// `Config` as [`dummy_tokens`], or when `tokens` is 0; `Exists` when the file is there, of other numbers, and
+/// `overwrite` is not set; `Io`.
+pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: bool) -> Result<Report> {
+    check_vocab(vocab_size)?;
+    if tokens == 0 {
+        return Err(Error::config("0 tokens; expected at least 1: an empty file is no data"));
+    }
+    let path = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
+        return Err(Error::config("expected the path of a file").at(out));
+    };
+    let side_name = format!("{name}.{}", format::SIDE_FILE);
+    let mut side = SideFile::new("tokens");
+    (side.records, side.dtype, side.vocab_size) = (Some(1), Some(DType::U32), Some(vocab_size));
+    side.options = serde_json::Map::from_iter([
+        ("task".to_string(), json!("dummy")),
+        ("vocab_size".to_string(), json!(vocab_size)),
+        ("tokens".to_string(), json!(tokens)),
+        ("seed".to_string(), json!(seed)),
+    ]);
+    let report = Report {
+        output: out.to_path_buf(),
+        files: 1,
+        records: 1,
+        tokens,
+        output_bytes: tokens.saturating_mul(4),
+        ..Report::default()
+    };
+    let site = Site::enter(folder, name, true)?;
+    if atomic::exists(&path) && !overwrite {
+        let found = Local::new(folder).open(&side_name).and_then(|o| SideFile::read(o.as_ref()));
+        let is_same = found.is_ok_and(|f| f.options == side.options)
+            && atomic::size(&path) == Some(report.output_bytes);
+        return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::exists(out)) };
+    }
+    let work = site.work(&atomic::hash_of(&side.to_text()))?;
+    let written = write_tokens(&work.join(name), vocab_size, tokens, seed).and_then(|row| {
+        side.files = vec![FileRow { name: name.to_string(), modified_ns: None, ..row }];
+        atomic::write(&work.join(&side_name), side.to_text().as_bytes(), true)?;
+        site.commit(&work, &[name, &side_name], true)
+    });
+    if written.is_err() {
+        // The error that is being reported matters more than one of tidying up.
+        let _ = atomic::remove(&work);
+    }
+    written.map(|()| report)
+}
+
+fn check_vocab(vocab_size: u64) -> Result<()> {
+    match vocab_size {
+        0 => Err(Error::config("a vocabulary of 0 ids; expected at least 1").field("vocab_size")),
+        1..=0x1_0000_0000 => Ok(()),
+        _ => Err(Error::config(format!("a vocabulary of {vocab_size} ids; uint32 holds 4294967296"))
+            .field("vocab_size")),
+    }
+}
+
+fn token(vocab_size: u64, seed: u64, number: u64) -> u32 {
+    let hash = keyed_hash(seed, [number, 0, 0]);
+    // The upper half of the product is below the vocabulary, which uint32 holds.
+    ((u128::from(hash) * u128::from(vocab_size)) >> 64) as u32
+}
+
+fn write_tokens(path: &Path, vocab_size: u64, tokens: u64, seed: u64) -> Result<FileRow> {
+    const AT_ONCE: u64 = 1 << 16;
+    let mut file = Growing::create(path)?;
+    let mut batch = Vec::new();
+    for start in (0..tokens).step_by(AT_ONCE as usize) {
+        batch.clear();
+        for i in start..tokens.min(start + AT_ONCE) {
+            batch.extend_from_slice(&token(vocab_size, seed, i).to_le_bytes());
+        }
+        file.write(&batch)?;
+    }
+    file.finish(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn the_same_seed_gives_the_same_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d.bin");
+        assert!(!dummy(&path, 100, 70_000, 5, false).unwrap().unchanged);
+        let want: Vec<u8> =
+            dummy_tokens(100, 70_000, 5).unwrap().iter().flat_map(|t| t.to_le_bytes()).collect();
+        assert_eq!(atomic::read(&path).unwrap(), want);
+        assert!(dummy(&path, 100, 70_000, 5, false).unwrap().unchanged);
+        assert_eq!(dummy(&path, 100, 70_000, 6, false).unwrap_err().kind(), Kind::Exists);
+        dummy(&path, 100, 10, 6, true).unwrap();
+        assert_eq!(atomic::size(&path), Some(40));
+        assert_eq!(atomic::names(folder.path()).unwrap(), ["d.bin", "d.bin.windrow.json"]);
+    }
+
+    #[test]
+    fn ids_cover_the_vocabulary() {
+        let mut seen = dummy_tokens(7, 1000, 0).unwrap();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(dummy_tokens(0, 1, 0).unwrap_err().kind(), Kind::Config);
+    }
+}

@@ -1,0 +1,300 @@
+//! The byte-offset index of the JSON lines below a folder.
+
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::atomic::{self, Growing};
+use super::discover::{SUFFIXES, discover};
+use super::input::{Input, PART, plain_name};
+use super::lines::LineScan;
+use super::site::{self, Site};
+use super::{Progress, Report, Watch, check};
+use crate::error::{Error, Result};
+use crate::format::{self, FileRow, SideFile};
+use crate::store::{Local, Store};
+
+/// How to index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IndexOptions {
+    /// Name of the index folder below the base folder.
+    pub index_folder: String,
+    /// Replace an index of other inputs or options; also one of the same.
+    pub overwrite: bool,
+    /// Keep a hash of every data file in the side file, so that `verify` finds changes that keep size and time.
+    pub checksum: bool,
+    /// Bring everything to the disk before it becomes visible.
+    pub durable: bool,
+    /// A folder without any JSON lines gives an empty index instead of an error.
+    pub allow_empty: bool,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        IndexOptions {
+            index_folder: format::INDEX_FOLDER.to_string(),
+            overwrite: false,
+            checksum: false,
+            durable: true,
+            allow_empty: false,
+        }
+    }
+}
+
+/// Indexes every line of the JSONL files below `base` (`*.jsonl`, `*.JSONL`, also `.gz` and `.zst`, at any depth).
+///
+/// Writes `<base>/<index_folder>/` as data-forager 0.2.0 does, and the side file in it. Every line is a record, blank
+/// ones too; its size counts the line break. Files are taken in natural order. Compressed files are expanded once, into
+/// `<index_folder>/expanded/`, and the index names what was expanded.
+///
+/// The same inputs and options again: nothing to do, [`Report::unchanged`].
+///
+/// # Errors
+/// `NotFound` when the folder or any JSONL file in it is missing; `Exists` when there is an index of other inputs or
+/// options, or another run is writing here; `Stale` when an input changes meanwhile; `Corrupt` when a compressed input
+/// is damaged; `Interrupted`; `Io`. After an error nothing visible has changed.
+pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<Report> {
+    check_folder_name("index_folder", &options.index_folder)?;
+    let inputs = inputs_below(base, &options.index_folder)?;
+    if inputs.is_empty() && !options.allow_empty {
+        return Err(Error::not_found("no JSONL file lies in the folder or below it").at(base).hint(
+            "looked for *.jsonl and *.JSONL, plain, .gz or .zst; hidden files and folders are left out",
+        ));
+    }
+    check_expanded_names(&inputs)?;
+    let wanted = wanted(&inputs, options);
+    // Complete already: nothing has to be writable.
+    if let Ok(Some(report)) = existing(base, options, &wanted) {
+        return Ok(report);
+    }
+    let site = Site::enter(base, &options.index_folder, options.durable)?;
+    if let Some(report) = existing(base, options, &wanted)? {
+        return Ok(report);
+    }
+    let work = site.work(&atomic::hash_of(&wanted.to_text()))?;
+    let done = build(&work, &inputs, wanted, options, watch).and_then(|report| {
+        site.commit(&work, &[&options.index_folder], options.overwrite)?;
+        Ok(Report { output: base.to_path_buf(), ..report })
+    });
+    if done.is_err() {
+        // The error that is being reported matters more than one of tidying up.
+        let _ = atomic::remove(&work);
+    }
+    done
+}
+
+/// A name that is one part of a path and can be seen.
+pub(super) fn check_folder_name(option: &str, name: &str) -> Result<()> {
+    let mut parts = Path::new(name).components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(_)), None) if !name.starts_with('.') && !name.contains(['/', '\0', '\n']) => {
+            Ok(())
+        }
+        _ => Err(Error::config(format!("{option} is {name:?}; expected the plain name of one folder"))),
+    }
+}
+
+/// The JSONL files below a folder, those in its index folder left out.
+pub(super) fn inputs_below(base: &Path, index_folder: &str) -> Result<Vec<Input>> {
+    let store = Local::new(base);
+    if !store.entry("")?.is_folder {
+        return Err(Error::config("expected a folder, found a file")
+            .at(base)
+            .hint("name the folder it lies in"));
+    }
+    let own = format!("{index_folder}/");
+    discover(&store, "", SUFFIXES)?
+        .iter()
+        .filter(|e| !e.key.starts_with(&own))
+        .map(|e| Input::look(&base.join(&e.key), &e.key))
+        .collect()
+}
+
+fn expanded_name(input: &Input, index_folder: &str) -> String {
+    match input.is_compressed() {
+        true => format!("{index_folder}/expanded/{}", plain_name(&input.row.name)),
+        false => input.row.name.clone(),
+    }
+}
+
+fn check_expanded_names(inputs: &[Input]) -> Result<()> {
+    let mut seen = std::collections::HashMap::new();
+    for input in inputs.iter().filter(|i| i.is_compressed()) {
+        if let Some(other) = seen.insert(plain_name(&input.row.name), input) {
+            return Err(Error::config(format!(
+                "{:?} and {:?} expand to one name",
+                other.row.name, input.row.name
+            ))
+            .at(&input.file)
+            .hint("remove one of them"));
+        }
+    }
+    Ok(())
+}
+
+// What decides the index: the side file without its findings.
+fn wanted(inputs: &[Input], options: &IndexOptions) -> SideFile {
+    let mut side = SideFile::new("forager");
+    side.inputs = inputs.iter().map(|i| i.row.clone()).collect();
+    side.options = Map::from_iter([
+        ("task".to_string(), json!("index")),
+        ("index_folder".to_string(), json!(options.index_folder)),
+        ("checksum".to_string(), json!(options.checksum)),
+    ]);
+    side
+}
+
+fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Option<Report>> {
+    let store = Local::new(base);
+    let folder = base.join(&options.index_folder);
+    if !atomic::exists(&folder) {
+        return Ok(None);
+    }
+    let names = atomic::names(&folder)?;
+    let is_index = names.is_empty() || names.iter().any(|n| n == format::FILE_LIST || n == format::SIDE_FILE);
+    if options.overwrite && is_index {
+        return Ok(None);
+    }
+    let side = store
+        .open(&format!("{}/{}", options.index_folder, format::SIDE_FILE))
+        .and_then(|object| SideFile::read(object.as_ref()));
+    match side {
+        Ok(side) if side.inputs == wanted.inputs && side.options == wanted.options => Ok(Some(Report {
+            unchanged: true,
+            output: base.to_path_buf(),
+            files: side.files.len() as u64,
+            records: side.records.unwrap_or(0),
+            input_bytes: side.inputs.iter().map(|f| f.size).sum(),
+            ..Report::default()
+        })),
+        _ if !is_index => {
+            Err(site::exists(&folder)
+                .hint("it does not look like an index, so --overwrite does not replace it"))
+        }
+        _ => Err(site::exists(&folder)),
+    }
+}
+
+fn build(
+    work: &Path,
+    inputs: &[Input],
+    mut side: SideFile,
+    options: &IndexOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let durable = options.durable;
+    let folder = work.join(&options.index_folder);
+    atomic::remove(&folder)?;
+    atomic::make_folder(&folder)?;
+    let mut rows = Rows { file: Growing::create(folder.join(format::LOCATIONS))?, batch: Vec::new(), n: 0 };
+    let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
+    let mut folders = vec![folder.clone()];
+    for input in inputs {
+        let name = expanded_name(input, &options.index_folder);
+        let expanded = input.is_compressed().then(|| work.join(&name));
+        if let Some(parent) = expanded.as_deref().and_then(Path::parent) {
+            atomic::make_folder(parent)?;
+            folders.extend(parent.ancestors().take_while(|f| *f != folder).map(Path::to_path_buf));
+        }
+        let first = rows.n;
+        let mut row = scan(
+            input,
+            expanded.as_deref(),
+            side.files.len() as u64,
+            &mut rows,
+            options,
+            &mut |stored, n| {
+                watch.progress(Progress { done_bytes: now.done_bytes + stored, records: n, ..now });
+                check(watch)
+            },
+        )?;
+        now.done_bytes += input.row.size;
+        if rows.n > first {
+            row.name = name;
+            side.files.push(row);
+        }
+    }
+    side.records = Some(rows.n);
+    rows.finish(durable)?;
+    let paths: Vec<String> = side.files.iter().map(|f| f.name.clone()).collect();
+    atomic::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
+    atomic::write(&folder.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+    folders.sort();
+    folders.dedup();
+    folders.iter().rev().try_for_each(|f| atomic::sync_folder(f, durable))?;
+    watch.progress(Progress { done_bytes: now.total_bytes, records: side.records.unwrap_or(0), ..now });
+    check(watch)?;
+    Ok(Report {
+        files: side.files.len() as u64,
+        records: side.records.unwrap_or(0),
+        input_bytes: now.total_bytes,
+        ..Report::default()
+    })
+}
+
+/// Rows on their way to the file.
+struct Rows {
+    file: Growing,
+    batch: Vec<u8>,
+    n: u64,
+}
+
+impl Rows {
+    fn add(&mut self, file: u64, byte: u64, size: u64) {
+        self.batch.extend_from_slice(&format::location_row(file, byte, size));
+        self.n += 1;
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write(&self.batch)?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn finish(mut self, durable: bool) -> Result<()> {
+        self.flush()?;
+        self.file.finish(durable).map(|_| ())
+    }
+}
+
+// One input's rows; its bytes go into `expanded` on the way where it is compressed.
+fn scan(
+    input: &Input,
+    expanded: Option<&Path>,
+    number: u64,
+    rows: &mut Rows,
+    options: &IndexOptions,
+    step: &mut dyn FnMut(u64, u64) -> Result<()>,
+) -> Result<FileRow> {
+    let mut stream = input.stream(0)?;
+    let mut copy = expanded.map(Growing::create).transpose()?;
+    let mut hash = (options.checksum && copy.is_none()).then(|| Box::new(Xxh3::new()));
+    let mut lines = LineScan::default();
+    loop {
+        let bytes = stream.next(PART)?;
+        if bytes.is_empty() {
+            break;
+        }
+        lines.feed(bytes, &mut |byte, size| rows.add(number, byte, size));
+        if let Some(hash) = &mut hash {
+            hash.update(bytes);
+        }
+        if let Some(copy) = &mut copy {
+            copy.write(bytes)?;
+        }
+        rows.flush()?;
+        step(stream.stored(), rows.n)?;
+    }
+    lines.finish(&mut |byte, size| rows.add(number, byte, size));
+    stream.finish()?;
+    match copy {
+        Some(copy) => {
+            let row = copy.finish(options.durable)?;
+            Ok(if options.checksum { row } else { FileRow { xxh3: None, ..row } })
+        }
+        None => Ok(FileRow { xxh3: hash.map(|h| atomic::hex(h.digest())), ..input.row.clone() }),
+    }
+}

@@ -1,0 +1,215 @@
+//! One input file, plain or compressed, read as a stream of bytes from any place.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Kind, Result};
+use crate::format::FileRow;
+use crate::store::{Io, Local, Object, Store};
+
+/// An input as it was found when the task began.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    /// Where it lies.
+    pub(super) file: PathBuf,
+    /// Its relative name, size and time.
+    pub(super) row: FileRow,
+    compression: Option<Compression>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Compression {
+    Gzip,
+    Zstd,
+}
+
+const SUFFIXES: [&str; 2] = [".gz", ".zst"];
+
+impl Input {
+    /// Looks at the file; compression is told by its first bytes.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unsupported` when it is no file, `Corrupt` when its name promises a compression that its bytes lack.
+    pub(super) fn look(file: &Path, name: &str) -> Result<Self> {
+        let object = open(file)?;
+        let mut scratch = Vec::new();
+        let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
+        let compression = match head {
+            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd] => Some(Compression::Zstd),
+            _ => None,
+        };
+        if compression.is_none() && plain_name(name) != name {
+            return Err(Error::corrupt(format!(
+                "the name promises a compressed file, the first bytes are {head:02x?}"
+            ))
+            .at(file)
+            .byte(0));
+        }
+        let row = FileRow {
+            name: name.to_string(),
+            size: object.size(),
+            modified_ns: object.modified_ns(),
+            xxh3: None,
+        };
+        Ok(Input { file: file.to_path_buf(), row, compression })
+    }
+
+    /// Has to be expanded before it can be read by position.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
+    /// Its bytes, expanded, from byte `from` on.
+    ///
+    /// # Errors
+    /// `Stale` when it is not the file it was; `Corrupt`, `Io`.
+    pub(super) fn stream(&self, from: u64) -> Result<Stream> {
+        let object = open(&self.file)?;
+        self.check(object.as_ref())?;
+        let stored = Arc::new(AtomicU64::new(0));
+        let reader =
+            ObjectReader { object: object.clone(), at: 0, stored: stored.clone(), scratch: Vec::new() };
+        let bytes = match self.compression {
+            None => Bytes::Plain(object),
+            Some(Compression::Gzip) => Bytes::Expanded(Box::new(flate2::read::MultiGzDecoder::new(
+                io::BufReader::with_capacity(PART, reader),
+            ))),
+            Some(Compression::Zstd) => Bytes::Expanded(Box::new(
+                zstd::stream::read::Decoder::new(reader).map_err(|e| self.damaged(e, 0))?,
+            )),
+        };
+        let mut stream = Stream { input: self.clone(), bytes, at: 0, stored, scratch: Vec::new() };
+        match stream.bytes {
+            Bytes::Plain(_) => stream.at = from,
+            Bytes::Expanded(_) => {
+                while stream.at < from {
+                    let most = usize::try_from(from - stream.at).unwrap_or(PART).min(PART);
+                    if stream.next(most)?.is_empty() {
+                        return Err(self.changed("it became shorter"));
+                    }
+                }
+            }
+        }
+        Ok(stream)
+    }
+
+    fn check(&self, now: &dyn Object) -> Result<()> {
+        if now.size() != self.row.size {
+            return Err(self.changed(&format!("{} bytes, found {}", self.row.size, now.size())));
+        }
+        match now.modified_ns() == self.row.modified_ns {
+            true => Ok(()),
+            false => Err(self.changed("its time of change is another one")),
+        }
+    }
+
+    fn changed(&self, how: &str) -> Error {
+        Error::new(Kind::Stale, format!("the input changed while it was read: {how}"))
+            .at(&self.file)
+            .hint("run it again when nothing writes to the input")
+    }
+
+    fn damaged(&self, cause: io::Error, at: u64) -> Error {
+        match cause.downcast::<Error>() {
+            Ok(error) => error,
+            Err(cause) => Error::corrupt(format!(
+                "the compressed stream is damaged or cut short after {at} expanded bytes"
+            ))
+            .at(&self.file)
+            .caused_by(cause)
+            .hint("the copy may be unfinished: fetch the file again"),
+        }
+    }
+}
+
+/// The name without `.gz` or `.zst`.
+pub(super) fn plain_name(name: &str) -> &str {
+    SUFFIXES.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
+}
+
+/// Read at once: large enough that calls cost nothing, small enough to stay in the processor's cache.
+pub(super) const PART: usize = 256 << 10;
+
+/// An input's bytes in order.
+pub(super) struct Stream {
+    input: Input,
+    bytes: Bytes,
+    at: u64,
+    stored: Arc<AtomicU64>,
+    scratch: Vec<u8>,
+}
+
+enum Bytes {
+    Plain(Arc<dyn Object>),
+    Expanded(Box<dyn Read + Send>),
+}
+
+impl Stream {
+    /// The next bytes, at most `most`; none at the end.
+    ///
+    /// # Errors
+    /// `Corrupt` when a compressed stream is damaged; `Stale` when the file changed; `Io`.
+    pub(super) fn next(&mut self, most: usize) -> Result<&[u8]> {
+        match &mut self.bytes {
+            Bytes::Plain(object) => {
+                let left = object.size().saturating_sub(self.at);
+                let size = usize::try_from(left).unwrap_or(most).min(most);
+                let bytes = object.read(self.at, size, &mut self.scratch)?;
+                self.at += size as u64;
+                self.stored.store(self.at, Ordering::Relaxed);
+                Ok(bytes)
+            }
+            Bytes::Expanded(reader) => {
+                self.scratch.resize(most, 0);
+                let mut filled = 0;
+                while filled < most {
+                    match reader.read(&mut self.scratch[filled..]) {
+                        Ok(0) => break,
+                        Ok(n) => filled += n,
+                        Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                        Err(e) => return Err(self.input.damaged(e, self.at + filled as u64)),
+                    }
+                }
+                self.at += filled as u64;
+                Ok(&self.scratch[..filled])
+            }
+        }
+    }
+
+    /// Bytes behind it, as they are stored.
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    /// At the end: the file is still the one it was at the beginning.
+    pub(super) fn finish(&self) -> Result<()> {
+        self.input.check(open(&self.input.file)?.as_ref())
+    }
+}
+
+// Read by position, never mapped: somebody may still write to an input.
+fn open(file: &Path) -> Result<Arc<dyn Object>> {
+    Local::new(file).io(Io::Pread).open("")
+}
+
+struct ObjectReader {
+    object: Arc<dyn Object>,
+    at: u64,
+    stored: Arc<AtomicU64>,
+    scratch: Vec<u8>,
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = self.object.size().saturating_sub(self.at);
+        let size = usize::try_from(left).unwrap_or(out.len()).min(out.len());
+        let bytes = self.object.read(self.at, size, &mut self.scratch).map_err(io::Error::other)?;
+        out[..size].copy_from_slice(bytes);
+        self.at += size as u64;
+        self.stored.store(self.at, Ordering::Relaxed);
+        Ok(size)
+    }
+}

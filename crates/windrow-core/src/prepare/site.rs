@@ -1,0 +1,125 @@
+//! Where a task writes: the lock, the hidden work folder, and the renames that make its result visible.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::atomic::{self, Lock};
+use crate::error::{Error, Kind, Result};
+
+const MARKER: &str = "commit.json";
+
+/// A folder that one task writes into.
+pub(super) struct Site {
+    out: PathBuf,
+    task: String,
+    durable: bool,
+    is_new: bool,
+    lock: Option<Lock>,
+}
+
+/// What is to be renamed out of a work folder, in this order; the last one makes the others visible.
+#[derive(Serialize, Deserialize)]
+struct Commit {
+    targets: Vec<String>,
+    overwrite: bool,
+}
+
+impl Site {
+    /// Makes the folder, locks it for tasks of this name, and finishes what a killed run had begun to make visible.
+    ///
+    /// # Errors
+    /// `Exists` when another run is writing here; `Io`.
+    pub(super) fn enter(out: &Path, task: &str, durable: bool) -> Result<Self> {
+        let is_new = atomic::make_folder(out)?;
+        let lock = Lock::take(out.join(format!(".{task}.lock")))?;
+        let site = Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) };
+        for folder in site.leftovers()? {
+            if atomic::exists(&folder.join(MARKER)) {
+                site.finish(&folder)?;
+            }
+        }
+        Ok(site)
+    }
+
+    /// The work folder for inputs and options of this hash; those of other inputs or options are removed.
+    pub(super) fn work(&self, hash: &str) -> Result<PathBuf> {
+        let folder = self.out.join(format!(".{}.tmp-{hash}", self.task));
+        for other in self.leftovers()? {
+            if other != folder {
+                log::info!("removing what an earlier run left: {}", other.display());
+                atomic::remove(&other)?;
+            }
+        }
+        atomic::make_folder(&folder)?;
+        Ok(folder)
+    }
+
+    /// Work folders of this task that stopped runs left behind.
+    pub(super) fn leftovers(&self) -> Result<Vec<PathBuf>> {
+        let prefix = format!(".{}.tmp-", self.task);
+        let names = atomic::names(&self.out)?;
+        Ok(names.iter().filter(|n| n.starts_with(&prefix)).map(|n| self.out.join(n)).collect())
+    }
+
+    /// Makes `targets` of a work folder visible, the last one last. A crash in between is mended by the next run.
+    ///
+    /// # Errors
+    /// `Exists` when one is there and `overwrite` is not set; `Io`.
+    pub(super) fn commit(&self, folder: &Path, targets: &[&str], overwrite: bool) -> Result<()> {
+        let commit = Commit { targets: targets.iter().map(ToString::to_string).collect(), overwrite };
+        atomic::sync_folder(folder, self.durable)?;
+        let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
+        atomic::replace(&folder.join(MARKER), &text, self.durable)?;
+        atomic::sync_folder(folder, self.durable)?;
+        self.finish(folder)
+    }
+
+    fn finish(&self, folder: &Path) -> Result<()> {
+        let marker = folder.join(MARKER);
+        let commit: Commit = atomic::read(&marker)
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .filter(|c: &Commit| c.targets.iter().all(|t| !t.contains('/') && t != ".."))
+            .ok_or_else(|| {
+                Error::corrupt("what a stopped run left cannot be understood")
+                    .at(&marker)
+                    .hint("remove its folder")
+            })?;
+        let to_move: Vec<_> = commit.targets.iter().filter(|t| atomic::exists(&folder.join(t))).collect();
+        // The old ones leave before the new ones come, the one that makes them visible first: never a mixture.
+        for target in to_move.iter().rev() {
+            let old = self.out.join(target);
+            if !atomic::exists(&old) {
+                continue;
+            }
+            if !commit.overwrite {
+                atomic::remove(&marker)?;
+                return Err(exists(&old));
+            }
+            let aside = folder.join(format!("old-{target}"));
+            atomic::remove(&aside)?;
+            atomic::rename(&old, &aside)?;
+        }
+        for target in to_move {
+            atomic::rename(&folder.join(target), &self.out.join(target))?;
+        }
+        atomic::sync_folder(&self.out, self.durable)?;
+        atomic::remove(folder)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.lock = None;
+        if self.is_new {
+            atomic::remove_if_empty(&self.out);
+        }
+    }
+}
+
+/// The error for an output that is there already.
+pub(super) fn exists(path: &Path) -> Error {
+    Error::new(Kind::Exists, "the output exists already, from other inputs or options")
+        .at(path)
+        .hint("write elsewhere, or replace it with --overwrite (overwrite=True)")
+}

@@ -1,0 +1,235 @@
+//! The text of one field of a JSON line, borrowed from the line where it holds no escapes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::encode::LinePlace;
+use crate::error::{Error, Kind, Result};
+
+/// The string that stands in `field` of a JSON object; of a field that stands there twice, the last one.
+///
+/// A byte-order mark is left out on the first line. Other fields are skipped, whatever they hold.
+///
+/// # Errors
+/// `Corrupt` naming file, line and byte: a blank line, bytes that are no UTF-8, no JSON, no object, no such field, or a
+/// field that holds no string.
+pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result<Cow<'a, str>> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    let unmarked = if place.line == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
+    let skipped = (line.len() - unmarked.len()) as u64;
+    let corrupt = |column: usize, message: String| {
+        place.error(Kind::Corrupt, message).byte(place.byte + skipped + column as u64)
+    };
+    let text = std::str::from_utf8(unmarked).map_err(|e| {
+        let at = e.valid_up_to();
+        corrupt(at, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at]))
+    })?;
+    if text.trim_ascii().is_empty() {
+        return Err(corrupt(0, format!("a blank line; expected a JSON object with {field:?}"))
+            .hint("remove blank lines from the input"));
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    let found = Field(field).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    match found {
+        Ok(Some(Found::Text(text))) => Ok(text),
+        Ok(Some(Found::Other(what))) => {
+            Err(corrupt(0, format!("field {field:?} holds {what}; expected a string")).field(field))
+        }
+        Ok(None) => Err(no_field(text, field, corrupt(0, format!("no field {field:?} in the line")))),
+        Err(e) if e.is_data() => {
+            Err(corrupt(0, format!("expected a JSON object with {field:?}, found {}", kind_of(text))))
+        }
+        Err(e) => {
+            Err(corrupt(e.column().saturating_sub(1).min(text.len()), "the line is not JSON".to_string())
+                .caused_by(e)
+                .hint("a record is one line; NaN and Infinity are not JSON"))
+        }
+    }
+}
+
+fn no_field(text: &str, field: &str, error: Error) -> Error {
+    let keys: Vec<String> = match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
+        Ok(map) => map.keys().take(10).cloned().collect(),
+        Err(_) => Vec::new(),
+    };
+    let error = error.field(field);
+    match keys.is_empty() {
+        true => error,
+        false => error.hint(format!("it has {}; choose one with the text field option", keys.join(", "))),
+    }
+}
+
+fn kind_of(text: &str) -> &'static str {
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b'{') => "another object",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+enum Found<'a> {
+    Text(Cow<'a, str>),
+    Other(&'static str),
+}
+
+struct Field<'f>(&'f str);
+
+impl<'a> DeserializeSeed<'a> for Field<'_> {
+    type Value = Option<Found<'a>>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Field<'_> {
+    type Value = Option<Found<'a>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_it) = map.next_key_seed(Key(self.0))? {
+            if is_it {
+                found = Some(map.next_value_seed(Text)?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a key is the one.
+struct Key<'f>(&'f str);
+
+impl<'a> DeserializeSeed<'a> for Key<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> std::result::Result<bool, E> {
+        Ok(key == self.0)
+    }
+}
+
+/// A string, or what is there instead.
+struct Text;
+
+impl<'a> DeserializeSeed<'a> for Text {
+    type Value = Found<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<Found<'a>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Text {
+    type Value = Found<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'a str) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Text(Cow::Owned(text.to_string())))
+    }
+
+    fn visit_string<E>(self, text: String) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Text(Cow::Owned(text)))
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Other("null"))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Other("true or false"))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Other("a number"))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Other("a number"))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> std::result::Result<Found<'a>, E> {
+        Ok(Found::Other("a number"))
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'a>>(self, mut list: A) -> std::result::Result<Found<'a>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Found::Other("a list"))
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> std::result::Result<Found<'a>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Found::Other("an object"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(line: &[u8]) -> Result<Cow<'_, str>> {
+        text_of(line, "text", &LinePlace { file: "f.jsonl", line: 0, byte: 100 })
+    }
+
+    #[test]
+    fn text_is_borrowed_where_it_can_be() {
+        assert!(matches!(text(br#"{"a":[{"b":1}],"text":"x"}"#).unwrap(), Cow::Borrowed("x")));
+        assert_eq!(text(br#"{"text":"a\n\u00e9"}"#).unwrap(), "a\n\u{e9}");
+        assert_eq!(text("\u{feff}{\"text\":\"é\"} \r".as_bytes()).unwrap(), "é");
+        assert_eq!(text(br#"{"text":"a","text":"b"}"#).unwrap(), "b");
+    }
+
+    #[test]
+    fn what_is_wrong_and_where() {
+        let deep = [b"{\"text\":".as_slice(), &b"[".repeat(100_000)].concat();
+        for (line, message, byte) in [
+            (b"  ".as_slice(), "a blank line", 100),
+            (b"{\"text\":\"\xff\"}", "invalid UTF-8: byte 0xff", 109),
+            (b"{\"text\":\"x\"", "not JSON", 110),
+            (b"{\"text\":\"x\"} 1", "not JSON", 113),
+            (b"{\"text\":NaN}", "not JSON", 108),
+            (b"[1]", "found a list", 100),
+            (b"3", "found a number", 100),
+            (b"{\"t\":1}", "no field \"text\"", 100),
+            (b"{\"text\":null}", "holds null", 100),
+            (b"{\"text\":[\"x\"]}", "holds a list", 100),
+            (b"{\"text\":{\"x\":1}}", "holds an object", 100),
+            (&deep, "not JSON", 100 + deep.len() as u64),
+        ] {
+            let error = text(line).unwrap_err();
+            assert!(error.message().contains(message), "{error}");
+            assert_eq!(error.kind(), Kind::Corrupt);
+            assert_eq!(error.place().file.as_deref(), Some("f.jsonl"));
+            assert_eq!(error.place().record, Some(0));
+            assert!(error.place().byte.is_some_and(|b| b.abs_diff(byte) <= 1), "{error}: {byte}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Compressed objects: recognised by their first bytes and expanded once, into a file that can be read at any place.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{Local, Object, Store};
+use crate::error::{Error, Kind, Result};
+
+/// Bytes held at a time on either side of the decompressor.
+const BUFFER: usize = 64 << 10;
+
+/// How an object is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// gzip, one member or several.
+    Gzip,
+    /// Zstandard, one frame or several.
+    Zstd,
+}
+
+impl Compression {
+    /// What the first bytes say; `None` when they are not those of a compressed stream.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn of(object: &dyn Object) -> Result<Option<Compression>> {
+        let mut scratch = Vec::new();
+        let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
+        Ok(match head {
+            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd] => Some(Compression::Zstd),
+            _ => None,
+        })
+    }
+
+    /// What the name ends in, without the dot.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gz",
+            Compression::Zstd => "zst",
+        }
+    }
+}
+
+/// Opens an object; where it is compressed, expands it first into the cache (`$WINDROW_CACHE`, else
+/// `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`) or takes what an earlier run expanded.
+///
+/// The cache file is named by a hash of the object's path, size, time and ends, and appears by one rename.
+///
+/// # Errors
+/// `Corrupt` when the stream is cut off or damaged; `Io` when the disk is full; `Config` when there is no place for a
+/// cache. Nothing is left behind then.
+pub fn expanded(store: &Arc<dyn Store>, key: &str) -> Result<Arc<dyn Object>> {
+    let object = store.open(key)?;
+    match Compression::of(object.as_ref())? {
+        None => Ok(object),
+        Some(compression) => expanded_in(&cache_folder()?, object.as_ref(), compression),
+    }
+}
+
+fn expanded_in(
+    folder: &Path,
+    object: &dyn Object,
+    compression: Compression,
+) -> Result<Arc<dyn Object>> {
+    let name = format!("{:016x}", cache_key(object)?);
+    let store = Local::new(folder);
+    let inner = match store.open(&name) {
+        Ok(inner) => inner,
+        Err(e) if e.kind() == Kind::NotFound => {
+            expand_into(folder, &name, object, compression)?;
+            store.open(&name)?
+        }
+        Err(e) => return Err(e),
+    };
+    Ok(Arc::new(Expanded { inner, name: object.name().to_string(), modified_ns: object.modified_ns() }))
+}
+
+/// Writes what a compressed object expands to; gives the number of bytes. Memory stays bounded by the stream's own
+/// window, whatever it expands to.
+///
+/// # Errors
+/// `Corrupt` naming the object when its stream is cut off or damaged; `Io` when reading or writing fails.
+pub fn expand_to(object: &dyn Object, compression: Compression, writer: &mut dyn Write) -> Result<u64> {
+    let broken = |e: io::Error, done: u64| broken_stream(object, compression, e, done);
+    let input = BufReader::with_capacity(BUFFER, Cursor { object, at: 0, scratch: Vec::new() });
+    let mut stream: Box<dyn Read + '_> = match compression {
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+        Compression::Zstd => {
+            Box::new(zstd::stream::read::Decoder::with_buffer(input).map_err(|e| broken(e, 0))?)
+        }
+    };
+    let mut buffer = vec![0; BUFFER];
+    let mut done = 0;
+    loop {
+        let size = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(done),
+            Ok(size) => size,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(broken(e, done)),
+        };
+        writer.write_all(&buffer[..size]).map_err(|e| {
+            Error::new(Kind::Io, format!("cannot write what it expands to, after {done} bytes"))
+                .at(object.name())
+                .caused_by(e)
+        })?;
+        done += size as u64;
+    }
+}
+
+fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error, done: u64) -> Error {
+    // An error of the store keeps its own kind and place.
+    let cause = match cause.downcast::<Error>() {
+        Ok(own) => return own,
+        Err(cause) => cause,
+    };
+    let what = match cause.kind() {
+        io::ErrorKind::UnexpectedEof => "the compressed stream is cut off",
+        _ => "the compressed stream is damaged",
+    };
+    Error::corrupt(format!(
+        "{what}: expected a whole .{} stream, found {} bytes that expand to {done} and no end",
+        compression.suffix(),
+        object.size()
+    ))
+    .at(object.name())
+    .caused_by(cause)
+    .hint("the copy looks unfinished: fetch it again")
+}
+
+fn expand_into(folder: &Path, name: &str, object: &dyn Object, compression: Compression) -> Result<()> {
+    let hint = "set WINDROW_CACHE to a folder with more space";
+    let failed = |doing: &str, e| Error::io(doing, folder, e).hint(hint);
+    fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
+    // Removed when it is dropped before the rename.
+    let mut temporary = tempfile::Builder::new()
+        .prefix(&format!(".{name}.tmp-"))
+        .tempfile_in(folder)
+        .map_err(|e| failed("create a file in the cache", e))?;
+    log::info!("expanding {} into {}", object.name(), folder.display());
+    let size = expand_to(object, compression, temporary.as_file_mut()).map_err(|e| match e.kind() {
+        Kind::Io if e.hint_text().is_none() => e.hint(hint),
+        _ => e,
+    })?;
+    temporary.as_file().sync_all().map_err(|e| failed("write the cache to disk", e))?;
+    let path = folder.join(name);
+    temporary.persist(&path).map_err(|e| failed("rename a file of the cache", e.error))?;
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|e| failed("write the cache to disk", e))?;
+    log::info!("expanded {} to {size} bytes", object.name());
+    Ok(())
+}
+
+fn cache_folder() -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    set("WINDROW_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|p| p.join("windrow")))
+        .or_else(|| set("HOME").map(|p| p.join(".cache/windrow")))
+        .ok_or_else(|| {
+            Error::config("compressed data needs a cache folder, and neither WINDROW_CACHE nor HOME is set")
+                .field("WINDROW_CACHE")
+        })
+}
+
+fn cache_key(object: &dyn Object) -> Result<u64> {
+    let mut hash = Xxh3::new();
+    let path = std::path::absolute(object.name()).unwrap_or_else(|_| PathBuf::from(object.name()));
+    hash.update(path.as_os_str().as_encoded_bytes());
+    hash.update(&object.size().to_le_bytes());
+    let mut scratch = Vec::new();
+    match object.modified_ns() {
+        Some(time) => {
+            hash.update(&time.to_le_bytes());
+            // The end of a gzip stream holds a checksum of its content.
+            let part = object.size().min(4096);
+            hash.update(object.read(object.size() - part, part as usize, &mut scratch)?);
+        }
+        // Where no time is known, the content itself tells two versions apart.
+        None => {
+            let mut at = 0;
+            while at < object.size() {
+                let part = (object.size() - at).min(BUFFER as u64);
+                hash.update(object.read(at, part as usize, &mut scratch)?);
+                at += part;
+            }
+        }
+    }
+    Ok(hash.digest())
+}
+
+/// An object as a stream.
+struct Cursor<'a> {
+    object: &'a dyn Object,
+    at: u64,
+    scratch: Vec<u8>,
+}
+
+impl Read for Cursor<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = (self.object.size() - self.at).min(out.len() as u64) as usize;
+        let bytes = self.object.read(self.at, size, &mut self.scratch).map_err(io::Error::other)?;
+        out[..size].copy_from_slice(bytes);
+        self.at += size as u64;
+        Ok(size)
+    }
+}
+
+/// The expanded bytes under the name of the compressed object.
+struct Expanded {
+    inner: Arc<dyn Object>,
+    name: String,
+    modified_ns: Option<u64>,
+}
+
+impl Object for Expanded {
+    fn size(&self) -> u64 {
+        self.inner.size()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        self.modified_ns
+    }
+
+    fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        self.inner.read(start, size, scratch)
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        self.inner.mapped()
+    }
+
+    fn advise(&self, start: u64, size: u64) {
+        self.inner.advise(start, size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Memory;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn object(bytes: Vec<u8>) -> Arc<dyn Object> {
+        Memory::new().with("x.gz", bytes).open("x.gz").unwrap()
+    }
+
+    fn expand(bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let object = object(bytes);
+        let mut out = Vec::new();
+        let compression = Compression::of(object.as_ref())?.unwrap();
+        let size = expand_to(object.as_ref(), compression, &mut out)?;
+        assert_eq!(size, out.len() as u64);
+        Ok(out)
+    }
+
+    #[test]
+    fn members_and_frames_follow_each_other() {
+        assert_eq!(expand([gzip(b"ab"), gzip(b""), gzip(b"c")].concat()).unwrap(), b"abc");
+        let frame = |b: &[u8]| zstd::encode_all(b, 1).unwrap();
+        assert_eq!(expand([frame(b"ab"), frame(b"c")].concat()).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn every_cut_of_a_stream_is_an_error_that_names_it() {
+        let text = b"one line\nanother line\n".repeat(20);
+        for whole in [gzip(&text), zstd::encode_all(&text[..], 3).unwrap()] {
+            for end in 4..whole.len() {
+                let e = expand(whole[..end].to_vec()).unwrap_err();
+                assert_eq!(e.kind(), Kind::Corrupt, "cut at {end}: {e}");
+                assert_eq!(e.place().file.as_deref(), Some("x.gz"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_cache_holds_whole_files_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = || fs::read_dir(folder.path()).unwrap().count();
+        let whole = gzip(b"some text");
+        let cut = object(whole[..whole.len() - 1].to_vec());
+        assert!(expanded_in(folder.path(), cut.as_ref(), Compression::Gzip).is_err());
+        assert_eq!(names(), 0);
+        for _ in 0..2 {
+            let whole = object(whole.clone());
+            let found = expanded_in(folder.path(), whole.as_ref(), Compression::Gzip).unwrap();
+            assert_eq!(found.mapped(), Some(&b"some text"[..]));
+            assert_eq!(found.name(), "x.gz");
+            assert_eq!(names(), 1);
+        }
+    }
+
+    #[test]
+    fn a_writer_that_fails_is_an_io_error() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let e = expand_to(object(gzip(b"a")).as_ref(), Compression::Gzip, &mut Full).unwrap_err();
+        assert_eq!(e.kind(), Kind::Io);
+    }
+}
