@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
+import importlib
 import json
 import multiprocessing
 import os
 import pathlib
 import pickle
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -156,9 +159,9 @@ def test_the_line_indexer_writes_the_same_bytes_as_the_core(golden, tmp_path):
     if case["call"].startswith("create_default_jsonl_indexer") or NAMED_BY_FOLDER in folder.name:
         paths = sorted(str(path) for path in base.rglob("*.jsonl"))
         FileTextLinesIndexer(paths, OwnStore(base_path=base))()
-        assert len(OwnStore(base_path=base).load()) == sum(pathlib.Path(p).read_bytes().count(b"\n") for p in paths) + len(
-            [p for p in paths if pathlib.Path(p).read_bytes()[-1:] not in (b"", b"\n")]
-        )
+        assert len(OwnStore(base_path=base).load()) == sum(
+            pathlib.Path(p).read_bytes().count(b"\n") for p in paths
+        ) + len([p for p in paths if pathlib.Path(p).read_bytes()[-1:] not in (b"", b"\n")])
         return
     before = visible(base)
     indexer = make_indexer(case, base, input_base_path=str(base), index_store=OwnStore(base_path=str(base)))
@@ -518,8 +521,9 @@ def test_errors_of_the_functions_come_with_their_place(tmp_path):
             indexer = create_tokenize_and_index_jsonl_text_func(
                 tokenize, 0, str(tmp_path), sample_size=2, process_text_line_func=text_func, index_store=store
             )
-            with pytest.raises(ValueError, match="this text is wrong"):
+            with pytest.raises(ValueError, match="this text is wrong") as caught:
                 indexer()
+            assert caught.value.path.endswith("a.jsonl") and caught.value.record == 1
             assert visible(tmp_path) == before
 
 
@@ -568,3 +572,10 @@ def test_aux_arrays_of_another_dtype(tmp_path):
     assert list(dataset[0]) == ["tokens", "a_mask", "weights"]
     batch = next(iter(DataLoader(dataset, batch_size=1)))
     assert batch["tokens"].shape == batch["weights"].shape == (1, 4)
+
+
+def test_the_examples_in_the_docstrings_run():
+    package = importlib.import_module("windrow.compat")
+    names = [module.name for module in pkgutil.walk_packages(package.__path__, "windrow.compat.")]
+    ran = sum(doctest.testmod(importlib.import_module(name), raise_on_error=True).attempted for name in names)
+    assert ran > 20

@@ -1,4 +1,4 @@
-"""data-forager itself reads what windrow writes, windrow reads what data-forager writes, and both write the same bytes."""
+"""data-forager reads what windrow writes, windrow reads what data-forager writes, and both write the same bytes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ def test_the_index_of_the_corpus(folders):
     their_jsonl_indexer.create_default_jsonl_indexer(str(theirs))()
     assert_same_files(ours / "index", theirs / "index", INDEX_FILES)
 
-    expected = [json.loads(line) for name in (ours / "index/file_location.txt").read_text().split() for line in (ours / name).open("rb")]
+    expected = [
+        json.loads(line)
+        for name in (ours / "index/file_location.txt").read_text().split()
+        for line in (ours / name).open("rb")
+    ]
     assert len(expected) == 344
     for base in folders:
         for dataset in (

@@ -1,8 +1,8 @@
 """Raw u32 token streams cut by a cursor: oxidizr's loader, batch for batch.
 
-The cursor arithmetic is the original's: a batch is one block of `batch_size * (seq_len + 1)` tokens, the cursor then moves on by
-`batch_size * seq_len`, and starts again at the beginning of the shard when a whole block does not fit any more.
-`windrow.open(path).pack(seq_len)` is the native view that uses every token as a target exactly once.
+The cursor arithmetic is the original's: a batch is one block of `batch_size * (seq_len + 1)` tokens, the cursor then
+moves on by `batch_size * seq_len`, and starts again at the beginning of the shard when a whole block does not fit any
+more. `windrow.open(path).pack(seq_len)` is the native view that uses every token as a target exactly once.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ class Count(int):
 class LitDataLoader:
     """Batches of next-token pairs from a token stream, for ever.
 
-    `tokens`: integers in 0..2**32, `[N]`. A batch is `(inputs, targets)`, both uint32 `[batch_size, seq_len]`, `targets` one token on.
+    `tokens`: integers in 0..2**32, `[N]`. A batch is `(inputs, targets)`, both uint32 `[batch_size, seq_len]`,
+    `targets` one token on.
 
-    Raises `windrow.ConfigError` for a batch size or length below 1 and for tokens that are not 32-bit ids. Too few tokens for one
-    batch (of the shard, where there is one) is an error at `next_batch`.
+    Raises `windrow.ConfigError` for a batch size or length below 1 and for tokens that are not 32-bit ids. Too few
+    tokens for one batch (of the shard, where there is one) is an error at `next_batch`.
 
     >>> loader = LitDataLoader(range(10), batch_size=2, seq_len=4)
     >>> inputs, targets = loader.next_batch()
@@ -81,14 +82,17 @@ class LitDataLoader:
     def from_file(cls, path: str | os.PathLike[str], batch_size: int, seq_len: int) -> LitDataLoader:
         """Over a headerless file of little-endian u32, mapped and not read into memory.
 
-        Raises `windrow.NotFoundError` when it is not there and `windrow.CorruptError` when its size is not a multiple of 4.
+        Raises `windrow.NotFoundError` when it is not there and `windrow.CorruptError` when its size is not a multiple
+        of 4.
         """
         loader = cls(_map_tokens(os.fspath(path)), batch_size, seq_len)
         loader._path = os.fspath(path)
         return loader
 
     def with_sharding(self, rank: int, world_size: int) -> LitDataLoader:
-        """Restricts this loader to part `rank` of `world_size` equal parts (the last takes the remainder), and returns it."""
+        """Restricts this loader to part `rank` of `world_size` equal parts (the last takes the remainder), and returns
+        it.
+        """
         if not 0 <= rank < world_size:
             raise failure(windrow.ConfigError, f"rank is {rank}, expected 0..{world_size} (world_size)")
         size = len(self._tokens) // world_size
@@ -133,8 +137,8 @@ class LitDataLoader:
 class PrefetchDataLoader:
     """The same batches, made ahead by one thread: at most `num_prefetch` wait.
 
-    Takes the loader over: use only one of the two. Dropping it, leaving the `with` block or `shutdown()` ends the thread at once.
-    Works in a forked child, which goes on behind the last batch that was handed out.
+    Takes the loader over: use only one of the two. Dropping it, leaving the `with` block or `shutdown()` ends the
+    thread at once. Works in a forked child, which goes on behind the last batch that was handed out.
 
     >>> loader = PrefetchDataLoader(LitDataLoader(range(100), 2, 4), 2)
     >>> loader.next_batch()[0].tolist()

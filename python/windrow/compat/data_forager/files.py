@@ -14,7 +14,7 @@ from ..failure import failure
 
 
 def find_jsonl_files(base_path: str | os.PathLike[str]) -> list[str]:
-    """All `*.jsonl` and `*.JSONL` files below `base_path`, not those in or named as hidden ones, in natural order of their paths."""
+    """The `*.jsonl` and `*.JSONL` files below `base_path`, hidden ones left out, in natural order of their paths."""
     if not os.path.isdir(base_path):
         raise failure(windrow.NotFoundError, "there is no such folder", path=base_path)
     return natural_order(find_files(base_path, ["*.jsonl", "*.JSONL"]))

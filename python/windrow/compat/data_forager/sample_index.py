@@ -27,8 +27,8 @@ class SampleLocation:
 class SampleIndex:
     """All samples: uint64 `[N, 3]` rows of (number in `file_locations`, byte offset, number of bytes).
 
-    `sample_schema` says which arrays a sample is made of, where it is more than its tokens; `token_dtype` is the dtype that the
-    index is known to have been written with, or None.
+    `sample_schema` says which arrays a sample is made of, where it is more than its tokens; `token_dtype` is the dtype
+    that the index is known to have been written with, or None.
     """
 
     file_locations: list[str]
@@ -40,7 +40,9 @@ class SampleIndex:
         return int(self.sample_locations.shape[0])
 
     def __getitem__(self, idx: int) -> SampleLocation:
-        """Sample `idx`, negative from the end; `IndexError` beyond the ends, `windrow.CorruptError` for an unknown file."""
+        """Sample `idx`, negative from the end; `IndexError` beyond the ends, `windrow.CorruptError` for an unknown
+        file.
+        """
         if not -len(self) <= idx < len(self):
             raise failure(windrow.OutOfRangeError, f"sample {idx} is out of range: there are {len(self)}")
         file, offset, size = (int(value) for value in self.sample_locations[idx])

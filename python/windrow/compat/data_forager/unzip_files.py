@@ -1,4 +1,4 @@
-"""Expands gzip files below a folder: `python -m windrow.compat.data_forager.unzip_files --input-files-path P [--output-path O]`."""
+"""Expands gzip files below a folder, also as `python -m windrow.compat.data_forager.unzip_files --help`."""
 
 from __future__ import annotations
 

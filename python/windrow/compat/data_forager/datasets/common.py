@@ -25,8 +25,8 @@ MOST_FILES_KEPT = 256
 class Dataset(abc.ABC):
     """`len(dataset)` samples; `dataset[i]` is made by `_process_sample` from the bytes of sample i.
 
-    Files are opened at the first access and read by position: one dataset may be used from several threads and in forked workers,
-    and it pickles. Works as a map-style dataset of `torch.utils.data.DataLoader`.
+    Files are opened at the first access and read by position: one dataset may be used from several threads and in
+    forked workers, and it pickles. Works as a map-style dataset of `torch.utils.data.DataLoader`.
     """
 
     @classmethod
@@ -62,8 +62,8 @@ class Dataset(abc.ABC):
     def __getitem__(self, idx: Any) -> Any:
         """Sample `idx`, negative from the end; a list of samples for a slice, a list or an array of integers.
 
-        Raises IndexError beyond the ends, ValueError for anything that is not an index, and errors that are ValueErrors for a sample
-        that cannot be understood.
+        Raises IndexError beyond the ends, ValueError for anything that is not an index, and errors that are ValueErrors
+        for a sample that cannot be understood.
         """
         if isinstance(idx, slice):
             return [self._sample_at(i) for i in range(*idx.indices(len(self)))]

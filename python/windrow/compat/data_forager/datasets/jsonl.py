@@ -12,8 +12,10 @@ from ..sample_index import SampleIndex
 from .common import Dataset
 
 
-class JsonRecordError(windrow.CorruptError, json.JSONDecodeError):  # type: ignore[misc]
-    """A record that is not JSON: a `windrow.CorruptError` and, as in the original, a `json.JSONDecodeError` (a ValueError)."""
+class JsonRecordError(windrow.CorruptError, json.JSONDecodeError):
+    """A record that is not JSON: a `windrow.CorruptError` and, as in the original, a `json.JSONDecodeError` (a
+    ValueError).
+    """
 
     def __init__(self, message: str, cause: json.JSONDecodeError) -> None:
         ValueError.__init__(self, message)
@@ -45,8 +47,8 @@ class JsonlDataset(Dataset):
 
     A default `torch.utils.data.DataLoader` delivers batches of objects as a list of dicts.
 
-    Reading a line that is not JSON (blank, with a byte order mark, not in `text_encoding`) raises an error that is a ValueError and
-    names file, sample and byte.
+    Reading a line that is not JSON (blank, with a byte order mark, not in `text_encoding`) raises an error that is a
+    ValueError and names file, sample and byte.
 
     >>> import pathlib, tempfile
     >>> from windrow.compat.data_forager.indexers.jsonl_indexer import create_default_jsonl_indexer

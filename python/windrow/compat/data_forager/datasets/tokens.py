@@ -17,8 +17,9 @@ from .common import Dataset
 class TokensDataset(Dataset):
     """Samples of token ids: `dataset[i]` is a read-only array `[T]` of `token_dtype`.
 
-    Raises `windrow.MismatchError` (a ValueError) when the index is known to have been written with another dtype, and a ValueError
-    at a sample whose size is not a multiple of the dtype's, or that has arrays beside its tokens (`TokensWithAuxDataset` reads these).
+    Raises `windrow.MismatchError` (a ValueError) when the index is known to have been written with another dtype, and a
+    ValueError at a sample whose size is not a multiple of the dtype's, or that has arrays beside its tokens
+    (`TokensWithAuxDataset` reads these).
     """
 
     def __init__(

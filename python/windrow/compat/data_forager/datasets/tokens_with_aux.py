@@ -16,7 +16,8 @@ from .common import Dataset
 
 
 class TokensWithAuxDataset(Dataset):
-    """`dataset[i]` is a dict of read-only arrays `[sample_size]`: `tokens` and what stands beside them, dtypes as in the index.
+    """`dataset[i]` is a dict of read-only arrays `[sample_size]`: `tokens` and what stands beside them, dtypes as in
+    the index.
 
     Raises ValueError for an index without a sample schema (`TokensDataset` reads these).
     """

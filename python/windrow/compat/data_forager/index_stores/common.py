@@ -10,8 +10,8 @@ from ..sample_index import SampleIndex
 class IndexStoreInterface(Protocol):
     """Writing: `init_store`, `add_sample` for each sample in order, `close`. Reading: `load`.
 
-    A store for samples with arrays beside the tokens also has `set_sample_schema(schema)`; `discard()` is called, where there is
-    one, when a run ends in an error.
+    A store for samples with arrays beside the tokens also has `set_sample_schema(schema)`; `discard()` is called, where
+    there is one, when a run ends in an error.
     """
 
     def init_store(self) -> None:

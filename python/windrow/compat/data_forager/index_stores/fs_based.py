@@ -1,4 +1,4 @@
-"""The index as files in a folder: `file_location.txt`, `sample_locations.bin` and, for samples of several arrays, `sample_schema.json`."""
+"""The index as files in a folder: the data files' paths, a row per sample, and the schema of what a sample holds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_ROWS_CHECKED_ON_LOAD = 1_000_000
 ROWS_PER_WRITE = 1 << 16
 
 
-class IndexAlreadyExists(windrow.ExistsError, ValueError):  # type: ignore[misc]
+class IndexAlreadyExists(windrow.ExistsError, ValueError):
     """The index is there already: a FileExistsError and, as in the original, a ValueError."""
 
 
@@ -98,12 +98,14 @@ class IndexStore:
     def set_origin(
         self, input_paths: Sequence[str], options: dict[str, Any], token_dtype: npt.DTypeLike | None = None
     ) -> None:
-        """What the begun index is made from, and the dtype of the ids that its samples are made of: kept in the side file."""
+        """What the begun index is made from, and the dtype of the ids that its samples are made of: kept in the side
+        file.
+        """
         dtype = None if token_dtype is None else np.dtype(token_dtype)
         self._side = SideFile(dtype=dtype, inputs=self._input_rows(input_paths), options=options)
 
     def close(self) -> None:
-        """Makes the index visible, after its bytes have reached the disk; without `init_store` there is nothing to do."""
+        """Makes the index visible once its bytes have reached the disk; without `init_store` there is nothing to do."""
         if self._work_path is None:
             return
         self._write_rows()
@@ -134,8 +136,8 @@ class IndexStore:
     def load(self) -> SampleIndex:
         """Reads the index; its rows are mapped, not copied.
 
-        Raises `windrow.NotFoundError` when there is none, `windrow.CorruptError` for rows that cannot be, and `windrow.StaleError`
-        when a side file says that the data has changed since.
+        Raises `windrow.NotFoundError` when there is none, `windrow.CorruptError` for rows that cannot be, and
+        `windrow.StaleError` when a side file says that the data has changed since.
         """
         paths = self._read_file_list()
         rows = self._map_rows()

@@ -18,7 +18,8 @@ SIDE_FILE = "windrow.json"
 
 @dataclass
 class SideFile:
-    """`files` and `inputs` are rows of name and size, and the time of the last change of what windrow did not write itself.
+    """`files` and `inputs` are rows of name and size, and the time of the last change of what windrow did not write
+    itself.
 
     `options` are what the index was made with: the same inputs and options again give the same index.
     """

@@ -13,7 +13,9 @@ from .text_lines import FileTextLinesIndexer
 COMPRESSED = ["*.jsonl.gz", "*.JSONL.gz", "*.jsonl.zst", "*.JSONL.zst"]
 
 
-def create_default_jsonl_indexer(input_base_path: str | os.PathLike[str], name: str | None = None) -> FileTextLinesIndexer:
+def create_default_jsonl_indexer(
+    input_base_path: str | os.PathLike[str], name: str | None = None
+) -> FileTextLinesIndexer:
     """What, called, indexes the `*.jsonl` and `*.JSONL` files below `input_base_path` into `<input_base_path>/index/`.
 
     A second run over the same files has nothing to do. Raises `windrow.NotFoundError` when the folder is not there;

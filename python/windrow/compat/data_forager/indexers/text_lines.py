@@ -17,8 +17,8 @@ from ..sample_generators.common import NOOPSampleGenerator, SampleGeneratorInter
 class FileTextLinesIndexer:
     """Called, it feeds every line of the files to the generator and adds the samples that come out to the store.
 
-    Lines end at `\\n`, which belongs to them. Without a generator each line is a sample where it stands. When anything goes wrong,
-    the store is told to forget what it got. `description` and `name` go to the log.
+    Lines end at `\\n`, which belongs to them. Without a generator each line is a sample where it stands. When anything
+    goes wrong, the store is told to forget what it got. `description` and `name` go to the log.
     """
 
     def __init__(
@@ -38,7 +38,8 @@ class FileTextLinesIndexer:
     def __call__(self) -> None:
         """Makes the index; where the store can say that it holds just this one already, there is nothing to do.
 
-        Raises what the store, the generator and the functions in it raise; `windrow.NotFoundError` for an input that is not there.
+        Raises what the store, the generator and the functions in it raise; `windrow.NotFoundError` for an input that is
+        not there.
         """
         store, generator = self._index_store, self._sample_generator
         options = self._options()
@@ -78,9 +79,7 @@ class FileTextLinesIndexer:
             for line in _lines(path):
                 for sample in self._sample_generator.create_samples(line):
                     first, size = next_byte.get(sample.file_path, 0), len(sample.sample_bytes)
-                    self._index_store.add_sample(
-                        file_location=sample.file_path, byte_offset=first, num_bytes=size
-                    )
+                    self._index_store.add_sample(file_location=sample.file_path, byte_offset=first, num_bytes=size)
                     next_byte[sample.file_path] = first + size
             self._sample_generator.finish(is_last_file=number + 1 == len(self._input_file_paths))
 

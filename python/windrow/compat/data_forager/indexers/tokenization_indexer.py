@@ -47,16 +47,18 @@ def create_tokenize_and_index_jsonl_text_func(
     """What, called, tokenises the texts of JSONL lines into samples of one size, and indexes these.
 
     Inputs: the `*.jsonl` and `*.JSONL` files below `input_base_path`, or `input_file_paths`. Samples go to
-    `<output_base_path>/tokenized-samples/`, the index to `<output_base_path>/index/`; both are by default below `input_base_path`.
-    `sample_generator_kwargs` are those of `TokenizedSampleGenerator`: `sample_size` (None: one sample per line, without `eos_idx`),
-    `token_dtype` (default uint16), `base_output_path`, `file_name_postfix`.
+    `<output_base_path>/tokenized-samples/`, the index to `<output_base_path>/index/`; both are by default below
+    `input_base_path`. `sample_generator_kwargs` are those of `TokenizedSampleGenerator`: `sample_size` (None: one
+    sample per line, without `eos_idx`), `token_dtype` (default uint16), `base_output_path`, `file_name_postfix`.
 
-    The same run again has nothing to do; an interrupted one leaves nothing visible. Raises ValueError when there is no input or
-    no destination; when called, errors that are ValueErrors or KeyErrors for a line without text and for an id that does not fit,
-    and a FileExistsError when there is an index already.
+    The same run again has nothing to do; an interrupted one leaves nothing visible. Raises ValueError when there is no
+    input or no destination; when called, errors that are ValueErrors or KeyErrors for a line without text and for an id
+    that does not fit, and a FileExistsError when there is an index already.
     """
     log = logging.getLogger(__name__) if logger is None else logger
-    inputs, store, samples = _places(input_base_path, input_file_paths, output_base_path, index_store, sample_generator_kwargs)
+    inputs, store, samples = _places(
+        input_base_path, input_file_paths, output_base_path, index_store, sample_generator_kwargs
+    )
     text_func = get_text_from_jsonl if process_text_line_func is None else process_text_line_func
     generator = TokenizedSampleGenerator(text_func, tokenizer_func, eos_idx, **sample_generator_kwargs)
     log.debug("tokenising %d files into %s", len(inputs), samples)
@@ -76,15 +78,18 @@ def create_tokenize_and_index_with_aux_func(
     name: str | None = None,
     **sample_generator_kwargs: Any,
 ) -> FileTextLinesIndexer:
-    """What, called, tokenises documents of typed parts, with arrays such as a loss mask beside the tokens, and indexes the samples.
+    """What, called, tokenises documents of typed parts, with arrays such as a loss mask beside the tokens, and indexes
+    the samples.
 
-    `process_parts_func` gives the `Part`s of a line, `aux_generators` name and make the arrays. `sample_generator_kwargs` are those of
-    `TokenizedSampleWithAuxGenerator`: `sample_size` (default 4096), `token_dtype` (default uint32), `base_output_path`,
-    `file_name_postfix`. Inputs, outputs and errors as in `create_tokenize_and_index_jsonl_text_func`; `TokensWithAuxDataset` reads
-    the result.
+    `process_parts_func` gives the `Part`s of a line, `aux_generators` name and make the arrays.
+    `sample_generator_kwargs` are those of `TokenizedSampleWithAuxGenerator`: `sample_size` (default 4096),
+    `token_dtype` (default uint32), `base_output_path`, `file_name_postfix`. Inputs, outputs and errors as in
+    `create_tokenize_and_index_jsonl_text_func`; `TokensWithAuxDataset` reads the result.
     """
     log = logging.getLogger(__name__) if logger is None else logger
-    inputs, store, samples = _places(input_base_path, input_file_paths, output_base_path, index_store, sample_generator_kwargs)
+    inputs, store, samples = _places(
+        input_base_path, input_file_paths, output_base_path, index_store, sample_generator_kwargs
+    )
     generator = TokenizedSampleWithAuxGenerator(
         process_parts_func, tokenizer_func, eos_idx, aux_generators, **sample_generator_kwargs
     )
@@ -126,11 +131,13 @@ def _places(
         input_file_paths = find_jsonl_files(input_base_path)
     if index_store is None:
         if output is None:
-            raise failure(
-                windrow.ConfigError, "no destination: give output_base_path, input_base_path or index_store"
-            )
+            raise failure(windrow.ConfigError, "no destination: give output_base_path, input_base_path or index_store")
         index_store = IndexStore(output)
     if "base_output_path" not in generator_options and output is not None:
         generator_options["base_output_path"] = os.path.join(output, SAMPLES_FOLDER)
     samples = generator_options.get("base_output_path")
-    return list(input_file_paths), index_store, f"{SAMPLES_FOLDER} beside each input" if samples is None else str(samples)
+    return (
+        list(input_file_paths),
+        index_store,
+        f"{SAMPLES_FOLDER} beside each input" if samples is None else str(samples),
+    )

@@ -20,9 +20,10 @@ class SampleData:
 class SampleGeneratorInterface(Protocol):
     """Per input file: `prepare`, then `create_samples` for each line, then `finish`.
 
-    The samples of one file are stored behind each other in the order in which they are returned: their byte offsets are counted,
-    not looked up. More methods are called where a generator has them: `prepare_all(paths)` before the first file, `abort()` when the
-    run ends in an error, and `describe(first_line)`, which says in a dict what decides the samples.
+    The samples of one file are stored behind each other in the order in which they are returned: their byte offsets are
+    counted, not looked up. More methods are called where a generator has them: `prepare_all(paths)` before the first
+    file, `abort()` when the run ends in an error, and `describe(first_line)`, which says in a dict what decides the
+    samples.
     """
 
     def prepare(self, text_file_path: str) -> None:

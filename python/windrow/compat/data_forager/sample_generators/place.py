@@ -12,8 +12,10 @@ import windrow
 from ...failure import describe, place
 
 
-class LineKeyError(windrow.CorruptError, KeyError):  # type: ignore[misc]
-    """A line without the key that was asked for: a `windrow.CorruptError` (a ValueError) and, as in the original, a KeyError."""
+class LineKeyError(windrow.CorruptError, KeyError):
+    """A line without the key that was asked for: a `windrow.CorruptError` (a ValueError) and, as in the original, a
+    KeyError.
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would quote it
@@ -29,7 +31,9 @@ class LinePlace:
 
     @contextmanager
     def line(self, text: bytes) -> Iterator[None]:
-        """Around the work on one line. A ValueError or KeyError becomes a `windrow.CorruptError`; others go through as they are."""
+        """Around the work on one line. A ValueError or KeyError becomes a `windrow.CorruptError`; others go through as
+        they are.
+        """
         try:
             yield
         except (ValueError, KeyError) as error:

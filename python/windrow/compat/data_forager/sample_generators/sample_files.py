@@ -36,7 +36,9 @@ class SampleFiles:
         for path in inputs:
             other = seen.setdefault(self._name(path), path)
             if other != path or list(inputs).count(path) > 1:
-                raise failure(windrow.ExistsError, f"its samples would go into the same file as those of {other}", path=path)
+                raise failure(
+                    windrow.ExistsError, f"its samples would go into the same file as those of {other}", path=path
+                )
             self._refuse_existing(self._name(path))
 
     def begin(self, input_path: str) -> None:

@@ -35,10 +35,11 @@ def get_text_from_jsonl(jsonl_bytes: bytes, text_key: str = "text", text_encodin
 
 
 class TokenizedSampleGenerator(SampleGeneratorInterface):
-    """Samples of `sample_size` tokens over all documents in a row, each followed by `eos_idx`; what is left at the end is dropped.
+    """Samples of `sample_size` tokens over all documents in a row, each followed by `eos_idx`; what is left at the end
+    is dropped.
 
-    With `sample_size=None` each document is a sample of its own length, without `eos_idx`. `process_text_line_func` gives the text
-    of a line, `tokenizer_func` its ids, which must fit `token_dtype`. The samples are written into
+    With `sample_size=None` each document is a sample of its own length, without `eos_idx`. `process_text_line_func`
+    gives the text of a line, `tokenizer_func` its ids, which must fit `token_dtype`. The samples are written into
     `<base_output_path>/<input's stem>-<file_name_postfix>.bin`.
     """
 
@@ -67,7 +68,9 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
 
     @property
     def in_core(self) -> bool:
-        """Whether the core gives the same: for the default text function (others get lines with their ends) and ids it can store."""
+        """Whether the core gives the same: for the default text function (others get lines with their ends) and ids it
+        can store.
+        """
         return self._process_text_line_func is get_text_from_jsonl and stored_in_core(self.token_dtype)
 
     def run_in_core(
@@ -111,7 +114,9 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         }
 
     def prepare_all(self, text_file_paths: Sequence[str]) -> None:
-        """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot hold."""
+        """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot
+        hold.
+        """
         if self._packer is not None:
             exact("tokens", [self._eos_idx], self.token_dtype)
         self._files.plan(text_file_paths)
@@ -122,7 +127,9 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         self._place = LinePlace(text_file_path)
 
     def create_samples(self, text_line: bytes) -> list[SampleData]:
-        """The samples that this line completes. Errors are those of the two functions, and ValueErrors, with file and line."""
+        """The samples that this line completes. Errors are those of the two functions, and ValueErrors, with file and
+        line.
+        """
         with self._place.line(text_line):
             ids = self._ids(text_line)
             if self._packer is None:

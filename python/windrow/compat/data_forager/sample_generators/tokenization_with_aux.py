@@ -26,10 +26,11 @@ TokenizerFunc = Callable[[str], list[int]]
 
 
 class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
-    """Samples of `sample_size` tokens over all documents in a row, each followed by `eos_idx`, and what the `aux_generators` make.
+    """Samples of `sample_size` tokens over all documents in a row, each followed by `eos_idx`, and what the
+    `aux_generators` make.
 
-    `process_parts_func` gives the parts of a line; each is tokenised for itself. A sample is its tokens, then the other arrays in
-    the order of their names. Raises ValueError when `aux_generators` is empty.
+    `process_parts_func` gives the parts of a line; each is tokenised for itself. A sample is its tokens, then the other
+    arrays in the order of their names. Raises ValueError when `aux_generators` is empty.
     """
 
     def __init__(
@@ -85,7 +86,9 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
         }
 
     def prepare_all(self, text_file_paths: Sequence[str]) -> None:
-        """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot hold."""
+        """Chooses the names of all sample files before anything is written; refuses an `eos_idx` that the dtype cannot
+        hold.
+        """
         exact("tokens", [self._eos_idx], self._dtypes["tokens"])
         self._files.plan(text_file_paths)
 
@@ -95,7 +98,7 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
         self._place = LinePlace(text_file_path)
 
     def create_samples(self, text_line: bytes) -> list[SampleData]:
-        """The samples that this line completes. Errors are those of the functions, and ValueErrors, with file and line."""
+        """The samples that this line completes. Errors: those of the functions, and ValueErrors, with file and line."""
         with self._place.line(text_line):
             samples = self._packer.add(self._document(text_line))
         for sample in samples:

@@ -12,7 +12,8 @@ from .common import AuxDataGenerator
 class LossMaskGenerator(AuxDataGenerator):
     """uint8, 1 = excluded from the loss, 0 = trained on.
 
-    `masked_types`: the excluded types, by default `{"system", "prompt"}`; `mask_eos`: whether the end-of-sequence token is excluded.
+    `masked_types`: the excluded types, by default `{"system", "prompt"}`; `mask_eos`: whether the end-of-sequence token
+    is excluded.
 
     >>> LossMaskGenerator().generate("prompt", 3), LossMaskGenerator().generate("response", 2)
     ([1, 1, 1], [0, 0])
