@@ -140,7 +140,7 @@ impl Starts {
                 starts.extend_from_slice(&part);
             }
             // What follows the last line end is a line only when it holds a byte.
-            if starts.last() == Some(&size) {
+            if size > 0 && starts.last() == Some(&size) {
                 starts.pop();
             }
         }
