@@ -24,7 +24,6 @@ from windrow._native import (
     open,
     tokenize,
     trace,
-    verify,
 )
 from windrow.errors import (
     ConfigError,
@@ -66,5 +65,4 @@ __all__ = [
     "open",
     "tokenize",
     "trace",
-    "verify",
 ]

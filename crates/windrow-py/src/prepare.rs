@@ -248,20 +248,6 @@ impl Eos {
     }
 }
 
-/// Checks every claim that is made about a data set: sizes, hashes, counts, offsets.
-///
-/// Returns:
-///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.
-///
-/// Raises:
-///     NotFoundError: nothing there.
-#[pyfunction]
-pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-    let watcher = Watcher::new(None);
-    let findings = py.detach(|| prepare::verify(&path, &prepare::VerifyOptions::default(), &watcher));
-    json::plain(py, &watcher.finish(py, findings)?)
-}
-
 /// Random token ids ``[num_tokens]``, uint32, below ``vocab_size``: the same for the same seed.
 ///
 /// Raises:
