@@ -45,7 +45,7 @@ class SampleIndex:
         """
         if not -len(self) <= idx < len(self):
             raise failure(windrow.OutOfRangeError, f"sample {idx} is out of range: there are {len(self)}")
-        file, offset, size = (int(value) for value in self.sample_locations[idx])
+        file, offset, size = self.sample_locations[idx].tolist()
         if file >= len(self.file_locations):
             raise failure(
                 windrow.CorruptError,

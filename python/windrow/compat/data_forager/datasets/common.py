@@ -20,6 +20,7 @@ from ..index_stores.fs_based import IndexStore
 from ..sample_index import SampleIndex, SampleLocation
 
 MOST_FILES_KEPT = 256
+SIZE_BELIEVED = 1 << 20
 
 
 class Dataset(abc.ABC):
@@ -65,6 +66,8 @@ class Dataset(abc.ABC):
         Raises IndexError beyond the ends, ValueError for anything that is not an index, and errors that are ValueErrors
         for a sample that cannot be understood.
         """
+        if type(idx) is int:  # the common case first
+            return self._sample_at(idx)
         if isinstance(idx, slice):
             return [self._sample_at(i) for i in range(*idx.indices(len(self)))]
         if isinstance(idx, Sequence | np.ndarray) and not isinstance(idx, str | bytes) and np.ndim(idx) == 1:
@@ -185,8 +188,9 @@ def _open_file(path: str) -> int:
 
 
 def _read_at(handle: int, first: int, size: int) -> bytes:
-    # The size comes from the index: no more is asked for than the file can give.
-    size = min(size, max(0, os.fstat(handle).st_size - first))
+    if size > SIZE_BELIEVED:
+        # The size comes from the index: no more memory is asked for than the file can fill.
+        size = min(size, max(0, os.fstat(handle).st_size - first))
     found = os.pread(handle, size, first)
     while len(found) < size:
         more = os.pread(handle, size - len(found), first + len(found))
