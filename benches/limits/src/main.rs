@@ -49,7 +49,14 @@ fn mix(mut x: u64) -> u64 {
 // Random blocks of u16, laid as int64 inputs and labels (`widen`) or copied as they are (`memcpy`) into one buffer that
 // each thread uses again: the same bytes in and out as a batch of `input_ids` and `labels`, without order, queue or
 // hand-over.
-fn blocks(file: &str, length: usize, batch: usize, threads: usize, secs: f64, widen: bool) -> Fallible<Value> {
+fn blocks(
+    file: &str,
+    length: usize,
+    batch: usize,
+    threads: usize,
+    secs: f64,
+    widen: bool,
+) -> Fallible<Value> {
     let map = map(file)?;
     let n_blocks = (map.len() / 2 - 1) / length;
     let rows = AtomicU64::new(0);
@@ -73,7 +80,8 @@ fn blocks(file: &str, length: usize, batch: usize, threads: usize, secs: f64, wi
                             lay(&bytes[2..], &mut labels[at]);
                         } else {
                             let inputs = bytes_of(&mut inputs);
-                            inputs[row * length * 2..(row + 1) * length * 2].copy_from_slice(&bytes[..length * 2]);
+                            inputs[row * length * 2..(row + 1) * length * 2]
+                                .copy_from_slice(&bytes[..length * 2]);
                         }
                     }
                     black_box((&mut inputs, &mut labels));
@@ -156,5 +164,7 @@ fn encode(file: &str, tokenizer: &str, threads: usize) -> Fallible<Value> {
         Ok(())
     })?;
     let secs = start.elapsed().as_secs_f64();
-    Ok(json!({ "bytes": bytes, "ids": ids.load(Ordering::Relaxed), "secs": secs, "backend": tokenizer.backend() }))
+    Ok(
+        json!({ "bytes": bytes, "ids": ids.load(Ordering::Relaxed), "secs": secs, "backend": tokenizer.backend() }),
+    )
 }

@@ -131,7 +131,8 @@ impl LoaderBuilder {
                 (vec![samples.feed().clone()], sampler)
             }
             From::Mixed(mixture) => {
-                let sizes: Vec<_> = mixture.parts().map(|(_, samples, weight)| (samples.len(), weight)).collect();
+                let sizes: Vec<_> =
+                    mixture.parts().map(|(_, samples, weight)| (samples.len(), weight)).collect();
                 let sampler = Mix::new(&sizes, self.shuffle, self.seed, mixture.stop)?;
                 (mixture.samples.iter().map(|s| s.feed().clone()).collect(), Arc::new(sampler))
             }
@@ -166,15 +167,16 @@ impl LoaderBuilder {
             BatchSize::Global(rows) => rows,
             BatchSize::PerRank(rows) => rows.saturating_mul(world_size),
         };
-        let (parts, names, weights, stop): (Vec<RecipePart>, Vec<String>, Vec<f64>, Option<Stop>) = match &self.from {
-            From::One(samples) => (vec![samples.recipe().clone()], Vec::new(), Vec::new(), None),
-            From::Mixed(m) => (
-                m.samples.iter().map(|s| s.recipe().clone()).collect(),
-                m.names.clone(),
-                m.weights.clone(),
-                Some(m.stop),
-            ),
-        };
+        let (parts, names, weights, stop): (Vec<RecipePart>, Vec<String>, Vec<f64>, Option<Stop>) =
+            match &self.from {
+                From::One(samples) => (vec![samples.recipe().clone()], Vec::new(), Vec::new(), None),
+                From::Mixed(m) => (
+                    m.samples.iter().map(|s| s.recipe().clone()).collect(),
+                    m.names.clone(),
+                    m.weights.clone(),
+                    Some(m.stop),
+                ),
+            };
         Ok(Recipe {
             version: 1,
             parts,
@@ -212,7 +214,8 @@ fn rank_from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<(u
             (None, Some(_)) if world_name == "SLURM_NTASKS" => {}
             (None, None) => {}
             (rank, _) => {
-                let (set, unset) = if rank.is_some() { (rank_name, world_name) } else { (world_name, rank_name) };
+                let (set, unset) =
+                    if rank.is_some() { (rank_name, world_name) } else { (world_name, rank_name) };
                 return Err(Error::config(format!("the environment sets {set} but not {unset}"))
                     .hint("pass rank= and world_size=, or set both variables"));
             }

@@ -265,7 +265,8 @@ impl DataSet {
                 (Arc::new(bins), Arc::new(collate))
             }
         };
-        let recipe = RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
+        let recipe =
+            RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
         Ok(Samples { feed: Feed::new(self.source.clone(), view, collate), data: self.clone(), recipe })
     }
 }

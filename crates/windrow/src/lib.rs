@@ -42,7 +42,8 @@ pub use windrow_core::plan::{Plan, State};
 pub use windrow_core::sampler::Stop;
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
-    Buffer, DType, Error, Kind, Lengths, Result, collate, format, loader, plan, prepare, sampler, source, store, view,
+    Buffer, DType, Error, Kind, Lengths, Place, Result, Span, collate, format, loader, plan, prepare,
+    sampler, source, store, view,
 };
 #[cfg(feature = "text")]
 pub use windrow_text as text;

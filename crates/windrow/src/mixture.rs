@@ -26,7 +26,9 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
             return Err(Error::config(format!("two parts of the mixture are called {name:?}")));
         }
         if !(weight.is_finite() && weight > 0.0) {
-            return Err(Error::config(format!("the weight of {name:?} is {weight}; it must be a number above 0")));
+            return Err(Error::config(format!(
+                "the weight of {name:?} is {weight}; it must be a number above 0"
+            )));
         }
         if samples.is_empty() {
             return Err(Error::config(format!("{name:?} has no samples")).at(samples.data_set().path()));
@@ -43,7 +45,12 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
 impl Mixture {
     /// The parts: name, samples, weight.
     pub fn parts(&self) -> impl Iterator<Item = (&str, &Samples, f64)> {
-        self.names.iter().map(String::as_str).zip(&self.samples).zip(self.weights.iter().copied()).map(|((n, s), w)| (n, s, w))
+        self.names
+            .iter()
+            .map(String::as_str)
+            .zip(&self.samples)
+            .zip(self.weights.iter().copied())
+            .map(|((n, s), w)| (n, s, w))
     }
 
     /// When its epoch ends.

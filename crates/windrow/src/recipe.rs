@@ -125,10 +125,13 @@ impl Recipe {
     /// # Errors
     /// `Corrupt` when it is none, `Unsupported` when it is of another version.
     pub fn from_json(text: &str) -> Result<Recipe> {
-        let recipe: Recipe = serde_json::from_str(text).map_err(|e| Error::corrupt("this is no plan").caused_by(e))?;
+        let recipe: Recipe =
+            serde_json::from_str(text).map_err(|e| Error::corrupt("this is no plan").caused_by(e))?;
         match recipe.version {
             1 => Ok(recipe),
-            other => Err(Error::unsupported(format!("a plan of version {other}; this windrow reads version 1"))),
+            other => {
+                Err(Error::unsupported(format!("a plan of version {other}; this windrow reads version 1")))
+            }
         }
     }
 
@@ -143,26 +146,19 @@ impl Recipe {
     /// # Errors
     /// As [`open_with`]; `Config` when names, weights and parts do not agree in number.
     pub fn builder(&self) -> Result<LoaderBuilder> {
-        let mut samples = Vec::new();
-        for part in &self.parts {
-            samples.push(part.open()?);
-        }
-        let one = samples.pop().filter(|_| samples.is_empty() && self.stop.is_none());
-        let builder = match one {
-            Some(one) => one.loader(),
-            None => {
-                let samples: Vec<_> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
-                if samples.len() != self.names.len() || samples.len() != self.weights.len() {
-                    return Err(Error::config(format!(
-                        "a mixture of {} parts has {} names and {} weights",
-                        samples.len(),
-                        self.names.len(),
-                        self.weights.len()
-                    )));
-                }
-                let names = self.names.iter().cloned();
-                let parts = names.zip(samples).zip(self.weights.iter().copied()).map(|((n, s), w)| (n, s, w));
-                mix(parts.collect(), self.stop.unwrap_or_default())?.loader()
+        let mut samples: Vec<Samples> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
+        let builder = match (self.stop, samples.len()) {
+            (None, 1) => samples.remove(0).loader(),
+            (Some(stop), n) if n == self.names.len() && n == self.weights.len() => {
+                let named = self.names.iter().cloned().zip(samples).zip(self.weights.iter().copied());
+                mix(named.map(|((name, samples), weight)| (name, samples, weight)).collect(), stop)?.loader()
+            }
+            (_, n) => {
+                return Err(Error::config(format!(
+                    "a plan of {n} parts with {} names and {} weights is neither one view nor a mixture",
+                    self.names.len(),
+                    self.weights.len()
+                )));
             }
         };
         Ok(builder

@@ -86,4 +86,21 @@ mod tests {
         };
         assert_eq!(keys(&[".jsonl", ".JSONL"]), ["a.jsonl", "a.JSONL", "b/x.jsonl"]);
     }
+
+    #[test]
+    fn texts_compare_as_wholes_numbers_count_and_case_does_not() {
+        // Text before a number is compared as a whole: "a" < "a.b.jsonl".
+        let want =
+            ["a1.jsonl", "a.b.jsonl", "b/x2.jsonl", "b/x010.jsonl", "B/x.jsonl", "c1.5.jsonl", "c1.10.jsonl"];
+        let mut store = Memory::new();
+        for name in want.iter().rev().chain(&[".a/x.jsonl", "x.json", "x.Jsonl", ".y.jsonl"]) {
+            store = store.with(name, Vec::new());
+        }
+        let found: Vec<_> = discover(&store, "", &[".jsonl", ".JSONL", ".jsonl.gz"])
+            .unwrap()
+            .into_iter()
+            .map(|e| e.key)
+            .collect();
+        assert_eq!(found, want);
+    }
 }

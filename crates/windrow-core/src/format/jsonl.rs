@@ -1,12 +1,11 @@
 //! JSON Lines without an index: the lines of one file, or of all files below a folder, found when it is opened.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::data_files::DataFiles;
 use super::discover::discover;
 use super::json_lines::{JsonLines, Row, Rows};
-use super::lines::line_ends;
+use super::lines::{Part, line_ends};
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
@@ -96,8 +95,11 @@ fn keys_below(look: &Look) -> Result<Vec<String>> {
     let mut keys: Vec<String> =
         discover(look.store.as_ref(), &look.key, &SUFFIXES)?.into_iter().map(|e| e.key).collect();
     if keys.is_empty() {
-        return Err(Error::not_found(format!("expected files ending in {}, found none", SUFFIXES.join(", ")))
-            .at(look.display()));
+        return Err(Error::not_found(format!(
+            "expected files ending in {}, found none",
+            SUFFIXES.join(", ")
+        ))
+        .at(look.display()));
     }
     // What an index expanded stands twice below the folder: compressed, and expanded in the index folder.
     let indexes = discover(look.store.as_ref(), &look.key, &["/sample_locations.bin"])?;
@@ -125,7 +127,9 @@ impl Starts {
             let size = object.size();
             units.extend((0..size.div_ceil(UNIT)).map(|i| (file, i * UNIT, (i * UNIT + UNIT).min(size))));
         }
-        let found = scan_units(objects, &units)?;
+        let parts: Vec<Part<'_>> =
+            units.iter().map(|&(file, from, to)| Part { object: objects[file].as_ref(), from, to }).collect();
+        let found = line_ends(&parts)?;
         let sizes: Vec<u64> = objects.iter().map(|o| o.size()).collect();
         let total: usize = found.iter().map(Vec::len).sum();
         let mut starts = Vec::with_capacity(total + sizes.len());
@@ -147,30 +151,6 @@ impl Starts {
         first_records.push(starts.len() as u64);
         Ok(Starts { starts, first_records, sizes })
     }
-}
-
-/// The line ends in each unit; the threads end before this returns.
-fn scan_units(objects: &[Arc<dyn Object>], units: &[(usize, u64, u64)]) -> Result<Vec<Vec<u64>>> {
-    let results: Vec<Mutex<Result<Vec<u64>>>> = units.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((i, &(file, from, to))) = {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            units.get(i).map(|unit| (i, unit))
-        } {
-            let mut ends = Vec::new();
-            let outcome = line_ends(objects[file].as_ref(), from, to, &mut |end| ends.push(end));
-            *results[i].lock().unwrap_or_else(PoisonError::into_inner) = outcome.map(|()| ends);
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    results.into_iter().map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
 impl Rows for Starts {
@@ -216,10 +196,7 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_over_all_files() {
-        assert_eq!(
-            rows(&["", "a\nbc\n", "", "\n", "d", ""]),
-            [(1, 0, 2), (1, 2, 3), (3, 0, 1), (4, 0, 1)]
-        );
+        assert_eq!(rows(&["", "a\nbc\n", "", "\n", "d", ""]), [(1, 0, 2), (1, 2, 3), (3, 0, 1), (4, 0, 1)]);
         assert_eq!(rows(&["", ""]), []);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, locatio
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
+pub(crate) use lines::{Part, line_ends};
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 

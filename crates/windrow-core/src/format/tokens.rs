@@ -62,7 +62,8 @@ impl Format for Tokens {
         keys.sort_by(|a, b| natural_order(a, b));
         tokenizer_must_be(side, options.tokenizer.as_deref(), &look.display())?;
         let dtype = dtype(side.and_then(|s| s.dtype), options.dtype, look)?;
-        let files = DataFiles::open(look.store.clone(), keys, |key, _| Error::not_found("the file is gone").at(key))?;
+        let files =
+            DataFiles::open(look.store.clone(), keys, |key, _| Error::not_found("the file is gone").at(key))?;
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {
             lengths.push(length(&files, file, dtype)?);
@@ -97,13 +98,18 @@ impl Format for Tokens {
 fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DType> {
     let dtype = match (written, asked) {
         (Some(written), Some(asked)) if written != asked => {
-            return Err(Error::mismatch(format!("dtype {asked} was asked for, the side file says {written}"))
-                .at(look.display())
-                .hint("leave dtype= out"));
+            return Err(Error::mismatch(format!(
+                "dtype {asked} was asked for, the side file says {written}"
+            ))
+            .at(look.display())
+            .hint("leave dtype= out"));
         }
         (Some(dtype), _) | (None, Some(dtype)) => dtype,
         (None, None) => {
-            log::warn!("{}: a .bin without a side file is read as uint32; dtype= says otherwise", look.display());
+            log::warn!(
+                "{}: a .bin without a side file is read as uint32; dtype= says otherwise",
+                look.display()
+            );
             DType::U32
         }
     };
@@ -121,16 +127,20 @@ fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DT
 fn length(files: &DataFiles, file: usize, dtype: DType) -> Result<u64> {
     let (size, width) = (files.get(file)?.size(), dtype.size() as u64);
     if size == 0 {
-        return Err(Error::corrupt(format!("the file is empty: expected at least one {dtype} of {width} bytes"))
-            .at(files.name(file))
-            .hint("the copy looks unfinished"));
+        return Err(Error::corrupt(format!(
+            "the file is empty: expected at least one {dtype} of {width} bytes"
+        ))
+        .at(files.name(file))
+        .hint("the copy looks unfinished"));
     }
     match size % width {
         0 => Ok(size / width),
-        over => Err(Error::corrupt(format!("the file has {size} bytes: {over} more than whole {dtype} ids of {width} bytes"))
-            .at(files.name(file))
-            .byte(size - over)
-            .hint("the copy looks unfinished, or the ids are of another dtype=")),
+        over => Err(Error::corrupt(format!(
+            "the file has {size} bytes: {over} more than whole {dtype} ids of {width} bytes"
+        ))
+        .at(files.name(file))
+        .byte(size - over)
+        .hint("the copy looks unfinished, or the ids are of another dtype=")),
     }
 }
 

@@ -64,7 +64,9 @@ fn on_all_cores(work: &(impl Fn() -> Result<()> + Sync)) -> Result<()> {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mut found = work();
         for other in others {
-            let theirs = other.join().unwrap_or_else(|_| Err(Error::corrupt("a thread panicked while it checked ids")));
+            let theirs = other
+                .join()
+                .unwrap_or_else(|_| Err(Error::corrupt("a thread panicked while it checked ids")));
             found = found.and(theirs);
         }
         found
@@ -86,9 +88,12 @@ fn check_span_ids(source: &dyn Source, span: Span, vocab_size: u64, scratch: &mu
     let values = source.read(span, scratch)?;
     let Some((at, id)) = first_outside(&values, vocab_size)? else { return Ok(()) };
     let one = Span { start: span.start + at as u64, len: 1, ..span };
-    let mut error = Error::corrupt(format!("id {id} at value {} is outside the vocabulary of {vocab_size} ids", one.start))
-        .record(span.record)
-        .hint("was it made with another tokenizer, or is it of another dtype?");
+    let mut error = Error::corrupt(format!(
+        "id {id} at value {} is outside the vocabulary of {vocab_size} ids",
+        one.start
+    ))
+    .record(span.record)
+    .hint("was it made with another tokenizer, or is it of another dtype?");
     if let Some(place) = source.locate(one)?.first() {
         error = error.at(&place.file).byte(place.start);
     }
@@ -130,7 +135,9 @@ fn first_outside(values: &Values<'_>, vocab_size: u64) -> Result<Option<(usize, 
         DType::I16 => search!(i16),
         DType::I32 => search!(i32),
         DType::I64 => search!(i64),
-        dtype => return Err(Error::config(format!("{dtype} values are no ids: there is no vocabulary to check"))),
+        dtype => {
+            return Err(Error::config(format!("{dtype} values are no ids: there is no vocabulary to check")));
+        }
     })
 }
 

@@ -7,14 +7,13 @@ use serde_json::{Map, json};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::atomic::{self, Growing};
-use super::discover::{SUFFIXES, discover};
-use super::input::{Input, PART, plain_name};
+use super::input::{INPUT_SUFFIXES, Input, PART, plain_name};
 use super::lines::LineScan;
 use super::site::{self, Site};
 use super::{Progress, Report, Watch, check};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
-use crate::store::{Local, Store};
+use crate::store::{Local, Object, Store};
 
 /// How to index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,7 +105,7 @@ pub(super) fn inputs_below(base: &Path, index_folder: &str) -> Result<Vec<Input>
             .hint("name the folder it lies in"));
     }
     let own = format!("{index_folder}/");
-    discover(&store, "", SUFFIXES)?
+    format::discover(&store, "", INPUT_SUFFIXES)?
         .iter()
         .filter(|e| !e.key.starts_with(&own))
         .map(|e| Input::look(&base.join(&e.key), &e.key))
@@ -270,6 +269,11 @@ fn scan(
     step: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<FileRow> {
     let mut stream = input.stream(0)?;
+    if let (Some(object), false) = (stream.plain(), options.checksum) {
+        scan_plain(object, number, rows, step)?;
+        stream.finish()?;
+        return Ok(input.row.clone());
+    }
     let mut copy = expanded.map(Growing::create).transpose()?;
     let mut hash = (options.checksum && copy.is_none()).then(|| Box::new(Xxh3::new()));
     let mut lines = LineScan::default();
@@ -297,4 +301,39 @@ fn scan(
         }
         None => Ok(FileRow { xxh3: hash.map(|h| atomic::hex(h.digest())), ..input.row.clone() }),
     }
+}
+
+/// What the cores scan between two writes.
+const WINDOW: u64 = 32 << 20;
+const WINDOW_PART: u64 = 2 << 20;
+
+// A plain file's rows: a window at a time is scanned on all cores, then written in order.
+fn scan_plain(
+    object: &dyn Object,
+    number: u64,
+    rows: &mut Rows,
+    step: &mut dyn FnMut(u64, u64) -> Result<()>,
+) -> Result<()> {
+    let size = object.size();
+    let mut start = 0;
+    let mut window = 0;
+    while window < size {
+        let end = (window + WINDOW).min(size);
+        let parts: Vec<format::Part<'_>> = (0..(end - window).div_ceil(WINDOW_PART))
+            .map(|i| window + i * WINDOW_PART)
+            .map(|from| format::Part { object, from, to: (from + WINDOW_PART).min(end) })
+            .collect();
+        for line_end in format::line_ends(&parts)?.into_iter().flatten() {
+            rows.add(number, start, line_end - start);
+            start = line_end;
+        }
+        rows.flush()?;
+        step(end, rows.n)?;
+        window = end;
+    }
+    // The last line may lack its line break.
+    if start < size {
+        rows.add(number, start, size - start);
+    }
+    Ok(())
 }

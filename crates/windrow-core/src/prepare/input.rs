@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
-use crate::store::{Io, Local, Object, Store};
+use crate::store::{Compression, Io, Local, Object, Store};
 
 /// An input as it was found when the task began.
 #[derive(Clone, Debug)]
@@ -19,13 +19,11 @@ pub(super) struct Input {
     compression: Option<Compression>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Compression {
-    Gzip,
-    Zstd,
-}
+/// What the names of JSONL inputs end in.
+pub(super) const INPUT_SUFFIXES: &[&str] =
+    &[".jsonl", ".JSONL", ".jsonl.gz", ".jsonl.zst", ".JSONL.gz", ".JSONL.zst"];
 
-const SUFFIXES: [&str; 2] = [".gz", ".zst"];
+const COMPRESSED: [&str; 2] = [".gz", ".zst"];
 
 impl Input {
     /// Looks at the file; compression is told by its first bytes.
@@ -34,14 +32,10 @@ impl Input {
     /// `NotFound`, `Unsupported` when it is no file, `Corrupt` when its name promises a compression that its bytes lack.
     pub(super) fn look(file: &Path, name: &str) -> Result<Self> {
         let object = open(file)?;
-        let mut scratch = Vec::new();
-        let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
-        let compression = match head {
-            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            [0x28, 0xb5, 0x2f, 0xfd] => Some(Compression::Zstd),
-            _ => None,
-        };
+        let compression = Compression::of(object.as_ref())?;
         if compression.is_none() && plain_name(name) != name {
+            let mut scratch = Vec::new();
+            let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
             return Err(Error::corrupt(format!(
                 "the name promises a compressed file, the first bytes are {head:02x?}"
             ))
@@ -74,12 +68,10 @@ impl Input {
             ObjectReader { object: object.clone(), at: 0, stored: stored.clone(), scratch: Vec::new() };
         let bytes = match self.compression {
             None => Bytes::Plain(object),
-            Some(Compression::Gzip) => Bytes::Expanded(Box::new(flate2::read::MultiGzDecoder::new(
-                io::BufReader::with_capacity(PART, reader),
-            ))),
-            Some(Compression::Zstd) => Bytes::Expanded(Box::new(
-                zstd::stream::read::Decoder::new(reader).map_err(|e| self.damaged(e, 0))?,
-            )),
+            Some(compression) => {
+                let stream = io::BufReader::with_capacity(PART, reader);
+                Bytes::Expanded(compression.decoder(stream).map_err(|e| self.damaged(e, 0))?)
+            }
         };
         let mut stream = Stream { input: self.clone(), bytes, at: 0, stored, scratch: Vec::new() };
         match stream.bytes {
@@ -127,7 +119,7 @@ impl Input {
 
 /// The name without `.gz` or `.zst`.
 pub(super) fn plain_name(name: &str) -> &str {
-    SUFFIXES.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
+    COMPRESSED.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
 }
 
 /// Read at once: large enough that calls cost nothing, small enough to stay in the processor's cache.
@@ -176,6 +168,14 @@ impl Stream {
                 self.at += filled as u64;
                 Ok(&self.scratch[..filled])
             }
+        }
+    }
+
+    /// The file itself, where it is not compressed.
+    pub(super) fn plain(&self) -> Option<&dyn Object> {
+        match &self.bytes {
+            Bytes::Plain(object) => Some(object.as_ref()),
+            Bytes::Expanded(_) => None,
         }
     }
 

@@ -5,7 +5,6 @@
 
 mod atomic;
 mod chunks;
-mod discover;
 mod dummy;
 mod encode;
 mod index;
@@ -17,6 +16,7 @@ mod pipeline;
 mod site;
 mod text;
 mod tokenize;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -25,6 +25,7 @@ pub use encode::{Encode, Encoded, LinePlace};
 pub use index::{IndexOptions, index};
 pub use text::text_of;
 pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize};
+pub use verify::{Findings, Problem, VerifyOptions, verify};
 
 use crate::error::{Error, Kind, Result};
 

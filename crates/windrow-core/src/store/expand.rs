@@ -1,7 +1,7 @@
 //! Compressed objects: recognised by their first bytes and expanded once, into a file that can be read at any place.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +37,17 @@ impl Compression {
         })
     }
 
+    /// What a compressed stream expands to; all members or frames of it.
+    ///
+    /// # Errors
+    /// When the decoder cannot be set up.
+    pub fn decoder<'a>(self, stream: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+        Ok(match self {
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),
+            Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(stream)?),
+        })
+    }
+
     /// What the name ends in, without the dot.
     pub fn suffix(self) -> &'static str {
         match self {
@@ -62,11 +73,7 @@ pub fn expanded(store: &Arc<dyn Store>, key: &str) -> Result<Arc<dyn Object>> {
     }
 }
 
-fn expanded_in(
-    folder: &Path,
-    object: &dyn Object,
-    compression: Compression,
-) -> Result<Arc<dyn Object>> {
+fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> Result<Arc<dyn Object>> {
     let name = format!("{:016x}", cache_key(object)?);
     let store = Local::new(folder);
     let inner = match store.open(&name) {
@@ -88,12 +95,7 @@ fn expanded_in(
 pub fn expand_to(object: &dyn Object, compression: Compression, writer: &mut dyn Write) -> Result<u64> {
     let broken = |e: io::Error, done: u64| broken_stream(object, compression, e, done);
     let input = BufReader::with_capacity(BUFFER, Cursor { object, at: 0, scratch: Vec::new() });
-    let mut stream: Box<dyn Read + '_> = match compression {
-        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
-        Compression::Zstd => {
-            Box::new(zstd::stream::read::Decoder::with_buffer(input).map_err(|e| broken(e, 0))?)
-        }
-    };
+    let mut stream = compression.decoder(input).map_err(|e| broken(e, 0))?;
     let mut buffer = vec![0; BUFFER];
     let mut done = 0;
     loop {

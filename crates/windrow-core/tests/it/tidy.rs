@@ -19,7 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prepare", &["format", "source", "store"]),
 ];
 
-const ROOMS: &[&str] = &["store", "source", "format", "view", "sampler", "collate", "plan", "loader", "prepare"];
+const ROOMS: &[&str] =
+    &["store", "source", "format", "view", "sampler", "collate", "plan", "loader", "prepare"];
 
 fn source_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -84,8 +85,10 @@ fn every_room_has_its_arrows_written_down() {
 #[test]
 fn files_are_touched_only_by_the_store_and_the_writer_of_prepare() {
     let found = breaches(|name, line| {
-        let may = name.starts_with("store/") || name == "prepare/atomic.rs" || name.starts_with("prepare/atomic/");
-        (!may && (line.contains("std::fs") || line.contains("File::open"))).then(|| "touches files".to_string())
+        let may =
+            name.starts_with("store/") || name == "prepare/atomic.rs" || name.starts_with("prepare/atomic/");
+        (!may && (line.contains("std::fs") || line.contains("File::open")))
+            .then(|| "touches files".to_string())
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
@@ -94,7 +97,9 @@ fn files_are_touched_only_by_the_store_and_the_writer_of_prepare() {
 fn views_and_samplers_neither_read_nor_draw_nor_look_at_the_clock() {
     let found = breaches(|name, line| {
         let pure = name.starts_with("view/") || name.starts_with("sampler/");
-        let impure = ["std::io", "std::time", "Instant", "rand::", "thread", "std::env"].iter().find(|w| line.contains(**w))?;
+        let impure = ["std::io", "std::time", "Instant", "rand::", "thread", "std::env"]
+            .iter()
+            .find(|w| line.contains(**w))?;
         pure.then(|| format!("uses {impure}"))
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -103,7 +108,8 @@ fn views_and_samplers_neither_read_nor_draw_nor_look_at_the_clock() {
 #[test]
 fn the_heart_depends_on_no_arm_no_runtime_and_no_python() {
     let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
-    let dependencies = manifest.split("[dev-dependencies]").next().unwrap().split("[dependencies]").nth(1).unwrap();
+    let dependencies =
+        manifest.split("[dev-dependencies]").next().unwrap().split("[dependencies]").nth(1).unwrap();
     let names: Vec<&str> = dependencies.lines().filter_map(|l| l.split(['.', ' ', '=']).next()).collect();
     for banned in ["tokio", "pyo3", "rayon", "windrow", "windrow-text", "tokenizers", "reqwest", "rand"] {
         assert!(!names.contains(&banned), "the heart depends on {banned}");

@@ -108,7 +108,9 @@ impl Format for Forager {
         };
         let key = |name: &str| join(&base.index, name);
         let side = match look.store.entry(&key(SIDE_FILE)) {
-            Ok(entry) if !entry.is_folder => Some(SideFile::read(look.store.open(&key(SIDE_FILE))?.as_ref())?),
+            Ok(entry) if !entry.is_folder => {
+                Some(SideFile::read(look.store.open(&key(SIDE_FILE))?.as_ref())?)
+            }
             _ => None,
         };
         let listed = listed_files(look.store.open(&key(FILE_LIST))?.as_ref())?;
@@ -138,9 +140,11 @@ impl Format for Forager {
         let written = layout.as_ref().and_then(Layout::token_dtype).or(side.as_ref().and_then(|s| s.dtype));
         let dtype = match (written, options.dtype) {
             (Some(written), Some(asked)) if written != asked => {
-                return Err(Error::mismatch(format!("dtype {asked} was asked for, the samples hold {written}"))
-                    .at(look.display())
-                    .hint("leave dtype= out"));
+                return Err(Error::mismatch(format!(
+                    "dtype {asked} was asked for, the samples hold {written}"
+                ))
+                .at(look.display())
+                .hint("leave dtype= out"));
             }
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
             (None, None) => {
@@ -153,9 +157,13 @@ impl Format for Forager {
         let known = side.as_ref().and_then(|s| s.vocab_size);
         schema.vocab_size = options.vocab_size.or(known);
         let source: SharedSource = match &layout {
-            Some(layout) => {
-                Arc::new(TokenSamples::laid_out(rows, files, schema, layout, &look.store.display(&key(SAMPLE_SCHEMA)))?)
-            }
+            Some(layout) => Arc::new(TokenSamples::laid_out(
+                rows,
+                files,
+                schema,
+                layout,
+                &look.store.display(&key(SAMPLE_SCHEMA)),
+            )?),
             None => {
                 let uniform = side.as_ref().and_then(|s| s.record_length);
                 Arc::new(TokenSamples::plain(rows, files, schema, uniform)?)
@@ -183,7 +191,9 @@ struct Base {
 // The base folder of an index below it, or the index folder itself.
 fn base_of(look: &Look, folder: &str) -> Option<Base> {
     let has = |index: &str| {
-        [FILE_LIST, LOCATIONS].iter().all(|name| look.store.entry(&join(index, name)).is_ok_and(|e| !e.is_folder))
+        [FILE_LIST, LOCATIONS]
+            .iter()
+            .all(|name| look.store.entry(&join(index, name)).is_ok_and(|e| !e.is_folder))
     };
     let below = join(&look.key, folder);
     if has(&below) {
@@ -204,7 +214,9 @@ fn join(folder: &str, name: &str) -> String {
 fn listed_files(object: &dyn Object) -> Result<Vec<String>> {
     let bytes = read_small(object, MOST_LIST_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|e| {
-        Error::corrupt("the list of files is not UTF-8").at(object.name()).byte(e.utf8_error().valid_up_to() as u64)
+        Error::corrupt("the list of files is not UTF-8")
+            .at(object.name())
+            .byte(e.utf8_error().valid_up_to() as u64)
     })?;
     Ok(text.lines().map(str::to_string).collect())
 }
@@ -216,7 +228,10 @@ fn layout(store: &dyn Store, key: &str) -> Result<Option<Layout>> {
     let object = store.open(key)?;
     let bytes = read_small(object.as_ref(), MOST_SCHEMA_BYTES)?;
     let layout = serde_json::from_slice(&bytes).map_err(|e| {
-        Error::corrupt("the sample schema cannot be understood").at(object.name()).caused_by(e).hint("tokenise the data again")
+        Error::corrupt("the sample schema cannot be understood")
+            .at(object.name())
+            .caused_by(e)
+            .hint("tokenise the data again")
     })?;
     Ok(Some(layout))
 }
@@ -232,16 +247,24 @@ fn check_unchanged(side: &SideFile, base: &Base, look: &Look, with_time: bool) -
         };
         let object = match look.store.open(&key) {
             Ok(object) => object,
-            Err(e) if e.kind() == Kind::NotFound => return Err(stale("the file is gone since it was indexed".to_string())),
+            Err(e) if e.kind() == Kind::NotFound => {
+                return Err(stale("the file is gone since it was indexed".to_string()));
+            }
             Err(e) => return Err(e),
         };
         if object.size() != row.size {
-            return Err(stale(format!("the file has {} bytes, it had {} when it was indexed", object.size(), row.size)));
+            return Err(stale(format!(
+                "the file has {} bytes, it had {} when it was indexed",
+                object.size(),
+                row.size
+            )));
         }
         if let (true, Some(then), Some(now)) = (with_time, row.modified_ns, object.modified_ns())
             && then != now
         {
-            return Err(stale("the file was changed after it was indexed: its time of change differs".to_string()));
+            return Err(stale(
+                "the file was changed after it was indexed: its time of change differs".to_string(),
+            ));
         }
     }
     Ok(())

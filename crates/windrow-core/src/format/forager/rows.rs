@@ -64,13 +64,12 @@ impl Rows for LocationRows {
             u64::from_le_bytes(field)
         };
         let (file, start, size) = (number(0), number(1), number(2));
-        let wrong = |what: String| {
-            Err(Error::corrupt(what)
-                .at(self.object.name())
-                .record(record)
-                .byte(byte)
-                .hint("the index does not belong to these files; `windrow index --overwrite` makes it again"))
-        };
+        let wrong =
+            |what: String| {
+                Err(Error::corrupt(what).at(self.object.name()).record(record).byte(byte).hint(
+                    "the index does not belong to these files; `windrow index --overwrite` makes it again",
+                ))
+            };
         let count = files.count() as u64;
         let Some(number) = usize::try_from(file).ok().filter(|_| file < count) else {
             return wrong(format!("the row names file {file}, but file_location.txt lists {count}"));

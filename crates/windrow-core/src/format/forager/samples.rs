@@ -27,26 +27,44 @@ pub(super) struct TokenSamples {
 
 impl TokenSamples {
     /// Records of plain tokens; all of `uniform` tokens, where the side file says so.
-    pub(super) fn plain(rows: LocationRows, files: DataFiles, schema: Schema, uniform: Option<u64>) -> Result<Self> {
+    pub(super) fn plain(
+        rows: LocationRows,
+        files: DataFiles,
+        schema: Schema,
+        uniform: Option<u64>,
+    ) -> Result<Self> {
         let row_size = match uniform {
-            Some(length) => Some(
-                length
-                    .checked_mul(schema.element.size() as u64)
-                    .ok_or_else(|| Error::corrupt(format!("records of {length} tokens")).field("record_length"))?,
-            ),
+            Some(length) => Some(length.checked_mul(schema.element.size() as u64).ok_or_else(|| {
+                Error::corrupt(format!("records of {length} tokens")).field("record_length")
+            })?),
             None => None,
         };
-        Ok(TokenSamples { rows, files, schema, tokens_offset: 0, track_offsets: Vec::new(), uniform, row_size })
+        Ok(TokenSamples {
+            rows,
+            files,
+            schema,
+            tokens_offset: 0,
+            track_offsets: Vec::new(),
+            uniform,
+            row_size,
+        })
     }
 
     /// Records laid out as a schema says: every claim in it is checked here.
-    pub(super) fn laid_out(rows: LocationRows, files: DataFiles, mut schema: Schema, layout: &Layout, at: &str) -> Result<Self> {
+    pub(super) fn laid_out(
+        rows: LocationRows,
+        files: DataFiles,
+        mut schema: Schema,
+        layout: &Layout,
+        at: &str,
+    ) -> Result<Self> {
         let wrong = |what: String| Error::corrupt(what).at(at).hint("tokenise the data again");
         let (n, total) = (layout.sample_size, layout.total_bytes_per_sample);
         let mut tokens_offset = None;
         let mut track_offsets = Vec::new();
         for array in &layout.arrays {
-            let end = n.checked_mul(array.dtype.size() as u64).and_then(|size| array.offset.checked_add(size));
+            let end =
+                n.checked_mul(array.dtype.size() as u64).and_then(|size| array.offset.checked_add(size));
             if end.is_none_or(|end| end > total) {
                 return Err(wrong(format!(
                     "array {:?} takes {n} {} from byte {} of a sample of {total} bytes",
@@ -63,7 +81,8 @@ impl TokenSamples {
             }
         }
         let Some(tokens_offset) = tokens_offset else {
-            return Err(wrong(format!("expected an array {TOKENS:?} among {} arrays", layout.arrays.len())).field("arrays"));
+            return Err(wrong(format!("expected an array {TOKENS:?} among {} arrays", layout.arrays.len()))
+                .field("arrays"));
         };
         Ok(TokenSamples {
             rows,
@@ -85,12 +104,16 @@ impl TokenSamples {
                 row,
                 format!("the sample has {} bytes, every sample of this data set has {expected}", row.size),
             )),
-            None if row.size % self.schema.element.size() as u64 != 0 => Err(self.wrong_size(
-                record,
-                row,
-                format!("the sample has {} bytes, no multiple of a {}", row.size, self.schema.element.dtype),
-            )
-            .hint("open it with the dtype= it was written with")),
+            None if row.size % self.schema.element.size() as u64 != 0 => Err(self
+                .wrong_size(
+                    record,
+                    row,
+                    format!(
+                        "the sample has {} bytes, no multiple of a {}",
+                        row.size, self.schema.element.dtype
+                    ),
+                )
+                .hint("open it with the dtype= it was written with")),
             _ => Ok(row),
         }
     }
@@ -99,12 +122,19 @@ impl TokenSamples {
         Error::corrupt(what).at(self.files.name(row.file)).record(record).byte(row.start)
     }
 
-    fn bytes<'a>(&'a self, offset: u64, element: Element, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+    fn bytes<'a>(
+        &'a self,
+        offset: u64,
+        element: Element,
+        span: Span,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<Values<'a>> {
         let row = self.row(span.record)?;
         let width = element.size() as u64;
         check_span(span, self.length_in(row))?;
-        let size = usize::try_from(span.len * width)
-            .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)).record(span.record))?;
+        let size = usize::try_from(span.len * width).map_err(|_| {
+            Error::unsupported(format!("{} values at once on this machine", span.len)).record(span.record)
+        })?;
         // Within the row, whose end was compared with the file's.
         let bytes = self.files.get(row.file)?.read(row.start + offset + span.start * width, size, scratch)?;
         Ok(Values { bytes, element, channels: 1, decode: Decode::Plain })
@@ -139,7 +169,8 @@ impl Source for TokenSamples {
     }
 
     fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let (Some(offset), Some(found)) = (self.track_offsets.get(track), self.schema.tracks.get(track)) else {
+        let (Some(offset), Some(found)) = (self.track_offsets.get(track), self.schema.tracks.get(track))
+        else {
             return Err(Error::out_of_range("track", track, self.schema.tracks.len() as u64));
         };
         self.bytes(*offset, found.element, span, scratch)

@@ -4,6 +4,7 @@ mod encoders;
 mod faults;
 mod golden;
 mod tokens;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

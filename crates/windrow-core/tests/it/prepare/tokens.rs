@@ -215,7 +215,7 @@ fn nothing_to_read_is_an_error() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path().join("new");
     for input in [empty.path().to_path_buf(), empty.path().join("missing.jsonl")] {
-        let error = tokenize(&[input.clone()], &out, &Ord, &packed(2), &()).unwrap_err();
+        let error = tokenize(std::slice::from_ref(&input), &out, &Ord, &packed(2), &()).unwrap_err();
         assert_eq!(error.kind(), Kind::NotFound, "{error}");
         assert_eq!(index(&input, &IndexOptions::default(), &()).unwrap_err().kind(), Kind::NotFound);
         assert!(!out.exists());

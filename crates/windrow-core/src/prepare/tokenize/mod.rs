@@ -1,127 +1,33 @@
-//! Text to packed token samples: the options, and the task from its inputs to its visible result.
+//! Text to packed token samples: the task from its inputs to its visible result.
+
+mod options;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::atomic;
-use super::chunks::{Chunk, Chunks};
-use super::discover::{SUFFIXES, discover};
-use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
-use super::index::check_folder_name;
-use super::input::Input;
-use super::names::{Named, below_common_folder, output_names};
-use super::pack::{Packer, Packing, State};
-use super::site::{self, Site};
-use super::{Progress, Report, Watch, check, pipeline};
+use options::{RUN_ONLY, rules};
+pub use options::{Remainder, TokenLayout, TokenizeOptions, Track};
+
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, Layout, LayoutArray, SideFile};
+use crate::prepare::atomic;
+use crate::prepare::chunks::{Chunk, Chunks};
+use crate::prepare::encode::{Encode, EncodedChunk, Rules, encode_chunk};
+use crate::prepare::input::{INPUT_SUFFIXES, Input};
+use crate::prepare::names::{Named, below_common_folder, output_names};
+use crate::prepare::pack::{Packer, Packing, State};
+use crate::prepare::site::{self, Site};
+use crate::prepare::{Progress, Report, Watch, check, pipeline};
 use crate::store::{Local, Store};
 
-/// What [`tokenize`] writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TokenLayout {
-    /// Samples in one `.bin` per input, and a byte-offset index of them, as data-forager does.
-    #[default]
-    Forager,
-    /// One stream of all documents without a header: `tokens.bin`.
-    Tokens,
-}
-
-/// What becomes of the tokens at the very end that do not fill a sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Remainder {
-    /// They are left out, and counted in [`Report::dropped_tokens`].
-    #[default]
-    Drop,
-    /// They are filled up with this id.
-    Pad(i64),
-}
-
-/// A byte beside every token, such as a loss mask.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Track {
-    /// Its name in `sample_schema.json`.
-    pub name: String,
-    /// Its value beside the end-of-sequence id that the task appends.
-    pub eos: u8,
-    /// Its value beside padding.
-    pub pad: u8,
-}
-
-/// How to tokenise.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TokenizeOptions {
-    /// What to write.
-    pub layout: TokenLayout,
-    /// Tokens per sample, documents packed one after the other; `None` makes each document a record.
-    pub sample_size: Option<u64>,
-    /// The id appended to each document: with a sample size, in the tokens layout, and else where `append_eos` is set.
-    pub eos: Option<i64>,
-    /// Appends `eos` to documents of variable length too.
-    pub append_eos: bool,
-    /// dtype of a stored id; `None` takes the smaller of uint16 and uint32 that holds the vocabulary.
-    pub dtype: Option<DType>,
-    /// What becomes of the tokens at the end that do not fill a sample.
-    pub remainder: Remainder,
-    /// Bytes beside the tokens; stored after a sample's tokens, by name.
-    pub tracks: Vec<Track>,
-    /// Name of the folder of samples.
-    pub samples_folder: String,
-    /// What follows the input's name in the name of its samples.
-    pub postfix: String,
-    /// Name of the index folder.
-    pub index_folder: String,
-    /// Replace an existing output.
-    pub overwrite: bool,
-    /// Bring everything to the disk before it becomes visible.
-    pub durable: bool,
-    /// Encoding threads; `None` takes as many as the machine has.
-    pub threads: Option<usize>,
-    /// Input bytes between restart points.
-    pub checkpoint_bytes: u64,
-    /// No input at all gives an empty output instead of an error.
-    pub allow_empty: bool,
-}
-
-impl Default for TokenizeOptions {
-    fn default() -> Self {
-        TokenizeOptions {
-            layout: TokenLayout::Forager,
-            sample_size: None,
-            eos: None,
-            append_eos: false,
-            dtype: None,
-            remainder: Remainder::Drop,
-            tracks: Vec::new(),
-            samples_folder: "tokenized-samples".to_string(),
-            postfix: "tokenized-samples".to_string(),
-            index_folder: format::INDEX_FOLDER.to_string(),
-            overwrite: false,
-            durable: true,
-            threads: None,
-            checkpoint_bytes: 64 << 20,
-            allow_empty: false,
-        }
-    }
-}
-
 const CHUNK: u64 = 1 << 20;
-/// A sample of more tokens would not fit into memory anywhere.
-const MOST_SAMPLE: u64 = 1 << 40;
 const TASK: &str = "tokenize";
 const STREAM: &str = "tokens.bin";
-/// Options that do not decide what is written.
-const RUN_ONLY: [&str; 5] = ["overwrite", "durable", "threads", "checkpoint_bytes", "allow_empty"];
-
 /// Tokenises every line of the inputs and packs the ids into samples.
 ///
-/// Inputs are files, or folders in which JSONL files are found as [`super::index`] finds them; `.gz` and `.zst` are
+/// Inputs are files, or folders in which JSONL files are found as [`crate::prepare::index()`] finds them; `.gz` and `.zst` are
 /// expanded on the way. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
 /// cut every S tokens; a sample lies in the file of the line that completed it. Without, each document is a record.
 ///
@@ -178,71 +84,6 @@ fn targets(options: &TokenizeOptions) -> [&str; 2] {
     }
 }
 
-fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Rules> {
-    check_folder_name("samples_folder", &options.samples_folder)?;
-    check_folder_name("index_folder", &options.index_folder)?;
-    check_folder_name("postfix", &options.postfix)?;
-    if options.samples_folder == options.index_folder {
-        return Err(Error::config("samples_folder and index_folder are the same"));
-    }
-    if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
-        return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
-    }
-    if options.layout == TokenLayout::Tokens && (options.sample_size.is_some() || !options.tracks.is_empty())
-    {
-        return Err(Error::config(
-            "the tokens layout is one stream: it has neither a sample size nor tracks",
-        ));
-    }
-    if options.sample_size.is_none() && !options.tracks.is_empty() {
-        return Err(Error::config("tracks need a sample size"));
-    }
-    let appends =
-        options.sample_size.is_some() || options.layout == TokenLayout::Tokens || options.append_eos;
-    if options.append_eos && options.eos.is_none() {
-        return Err(Error::config("append_eos is set, but no end-of-sequence id is given"));
-    }
-    let pad = match (options.remainder, options.sample_size) {
-        (Remainder::Pad(id), Some(_)) => Some(id),
-        _ => None,
-    };
-    // Ids that the user names belong to the vocabulary, also where the tokenizer does not know them.
-    let named = options.eos.max(pad).and_then(|id| u64::try_from(id).ok()).map(|id| id.saturating_add(1));
-    let vocab_size = encode.vocab_size().map(|v| v.max(named.unwrap_or(0)));
-    let dtype = match (options.dtype, vocab_size) {
-        (Some(dtype), _) => dtype,
-        (None, Some(vocab)) => [DType::U16, DType::U32]
-            .into_iter()
-            .find(|d| i64::try_from(vocab.saturating_sub(1)).is_ok_and(|id| d.holds(id)))
-            .ok_or_else(|| Error::config(format!("no dtype for a vocabulary of {vocab} ids")))?,
-        (None, None) => {
-            return Err(Error::config("the encoder does not say its vocabulary, so no dtype can be chosen")
-                .field("dtype")
-                .hint("give dtype=\"uint16\" or dtype=\"uint32\""));
-        }
-    };
-    if !dtype.is_integer() || dtype == DType::Bool {
-        return Err(Error::config(format!("token ids cannot be stored as {dtype}")).hint("uint16 or uint32"));
-    }
-    let mut tracks: Vec<_> = options.tracks.iter().enumerate().collect();
-    tracks.sort_by(|a, b| a.1.name.cmp(&b.1.name));
-    if let Some(pair) = tracks.windows(2).find(|pair| pair[0].1.name == pair[1].1.name) {
-        return Err(Error::config(format!("two tracks are called {:?}", pair[0].1.name)));
-    }
-    let rules = Rules {
-        dtype,
-        vocab_size,
-        eos: options.eos.filter(|_| appends),
-        tracks: tracks.iter().map(|(i, track)| (*i, track.eos)).collect(),
-    };
-    for (field, id) in [("eos", rules.eos), ("remainder", pad)] {
-        if let Some(id) = id {
-            rules.check(id).map_err(|e| e.field(field))?;
-        }
-    }
-    Ok(rules)
-}
-
 // Every input with the name it goes by.
 fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
     let mut found = Vec::new();
@@ -256,7 +97,7 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
             continue;
         }
         let own = format!("{}/", options.index_folder);
-        let entries = discover(&store, "", SUFFIXES)?;
+        let entries = format::discover(&store, "", INPUT_SUFFIXES)?;
         let before = found.len();
         let below = entries.into_iter().filter(|e| !e.key.starts_with(&own));
         found.extend(below.map(|e| Named { file: path.join(&e.key), relative: e.key }));

@@ -1,0 +1,70 @@
+//! `windrow bench`: how fast a view of some data feeds here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use windrow::ViewRecipe;
+
+use crate::args::{Cutting, Opening, Ordering, loader};
+use crate::failure::{DONE, Failure};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::{speed, text};
+
+/// Measure samples, tokens and bytes a second here, beside a plain copy of as many bytes
+///
+/// Without an option that cuts: --pack 1024.
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    /// A file or folder
+    path: PathBuf,
+    /// Threads that lay batches; by default as many as there are cores, at most 8
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// How long to measure
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+    #[command(flatten)]
+    cutting: Cutting,
+    #[command(flatten)]
+    ordering: Ordering,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
+    if !(args.seconds > 0.0 && args.seconds < 86_400.0) {
+        return Err(Failure::usage(format!(
+            "--seconds {}: expected a time above 0, below a day",
+            args.seconds
+        )));
+    }
+    let view = args.cutting.view().unwrap_or(ViewRecipe::Pack { length: 1024, eos: None });
+    let recipe = args.ordering.recipe(&args.path, &args.opening, view);
+    let mut loader = loader(&recipe, args.threads)?.build()?;
+    let interrupt = Interrupt::listen();
+    let fed = speed::feed(&mut loader, args.seconds, &interrupt)?;
+    loader.stop();
+    let feed = &loader.plan().feeds()[0];
+    let size = feed.source().files().iter().map(|f| f.size).sum();
+    let copied = speed::copying(size, fed.batch_bytes, fed.threads, args.seconds.min(0.5));
+    out.pairs(&[
+        ("view", format!("{}, {}", feed.view().describe(), text::counted(feed.len(), "sample"))),
+        ("batch", format!("{} rows, {}", recipe.global_batch_size, text::size(fed.batch_bytes))),
+        ("threads", fed.threads.to_string()),
+        ("batches", text::rate(fed.batches, "batches")),
+        ("samples", text::rate(fed.samples, "samples")),
+        ("tokens", text::rate(fed.positions, "tokens")),
+        ("bytes", text::rate(fed.bytes, "B")),
+        ("memcpy", format!("{}, as many bytes on as many threads", text::rate(copied, "B"))),
+    ])?;
+    out.object(json!({
+        "view": feed.view().describe(),
+        "samples": feed.len(),
+        "batch_size": recipe.global_batch_size,
+        "per_second": fed,
+        "memcpy_bytes_per_second": copied,
+    }))?;
+    Ok(DONE)
+}

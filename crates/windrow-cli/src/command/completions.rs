@@ -1,0 +1,22 @@
+//! `windrow completions`: what a shell needs to complete commands and options.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::failure::{DONE, Failure};
+use crate::out::Out;
+
+/// Print a shell's completion script
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// For this shell
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Completions, out: &mut Out) -> Result<i32, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "windrow", &mut script);
+    out.raw(&script)?;
+    Ok(DONE)
+}

@@ -1,0 +1,211 @@
+//! `windrow peek`: some records as people read them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use windrow::Span;
+use windrow::text::Tokenizer;
+use windrow::{DataSet, Error, open_with};
+
+use crate::args::Opening;
+use crate::failure::{DONE, Failure};
+use crate::out::Out;
+use crate::{ids, look, text};
+
+/// Show records in readable form: text decoded, JSON laid out, series as a small plot
+#[derive(Args, Debug)]
+pub(crate) struct Peek {
+    /// A file or folder
+    path: PathBuf,
+    /// How many, from the first
+    #[arg(short, value_name = "N", default_value_t = 3)]
+    n: u64,
+    /// Only this one; negative counts from the end
+    #[arg(long, value_name = "I", conflicts_with = "n", allow_hyphen_values = true)]
+    index: Option<i64>,
+    /// Decode with this tokenizer; by default the built-in one that the side file names
+    #[arg(long, value_name = "T")]
+    tokenizer: Option<String>,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+/// Values of one record that are read at most.
+const MOST_VALUES: u64 = 4096;
+/// Lines of one record that are shown at most.
+const MOST_LINES: usize = 12;
+/// An array of at least so many numbers is shown as a plot.
+const LEAST_PLOTTED: usize = 16;
+
+pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
+    let data = open_with(&args.path, &args.opening.options())?;
+    let side = look::side_file(&args.path)?;
+    let tokenizer = match data.is_json() {
+        true => None,
+        false => look::tokenizer(args.tokenizer.as_deref(), side.as_ref())?,
+    };
+    let records = match args.index {
+        Some(index) => {
+            let record = from_the_end(index, data.len())
+                .ok_or_else(|| Error::out_of_range("record", index, data.len()).at(data.path()))?;
+            record..record + 1
+        }
+        None => 0..args.n.min(data.len()),
+    };
+    let mut objects = Vec::new();
+    for record in records {
+        let length = text::count(data.length(record)?);
+        let unit = if data.is_json() { "bytes" } else { "values" };
+        out.line(format_args!("record {record}  {length} {unit}"))?;
+        let object = match data.is_json() {
+            true => show_json(&data, record, out)?,
+            false => show_numbers(&data, record, tokenizer.as_ref(), out)?,
+        };
+        if out.is_json() {
+            objects.push(object);
+        }
+    }
+    out.object(json!({ "path": args.path, "records_in_all": data.len(), "records": objects }))?;
+    Ok(DONE)
+}
+
+fn from_the_end(index: i64, len: u64) -> Option<u64> {
+    let record = match index {
+        0.. => u64::try_from(index).ok(),
+        _ => len.checked_sub(index.unsigned_abs()),
+    };
+    record.filter(|r| *r < len)
+}
+
+fn show_json(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failure> {
+    let value = data.json(record)?;
+    if !out.is_json() {
+        let mut lines = Vec::new();
+        lay_out(&value, &mut lines);
+        show_lines(&lines, out)?;
+    }
+    Ok(json!({ "record": record, "value": value }))
+}
+
+fn show_numbers(
+    data: &DataSet,
+    record: u64,
+    tokenizer: Option<&Tokenizer>,
+    out: &mut Out,
+) -> Result<Value, Failure> {
+    let source = data.source();
+    let span = Span { record, start: 0, len: data.length(record)?.min(MOST_VALUES) };
+    let extras = data.extras(record)?;
+    let mut lines = Vec::new();
+    let numbers = match source.schema().element.dtype.is_integer() {
+        true => {
+            let ids = ids::whole_numbers(source.as_ref(), span)?;
+            lines.push(format!("  {}", join(&ids)));
+            if let Some(text) = tokenizer.and_then(|t| ids::decoded(t, &ids)) {
+                lines.extend(text.lines().map(|line| format!("  | {}", text::escaped(line))));
+            }
+            json!(ids)
+        }
+        false => {
+            let floats = ids::floats(source.as_ref(), span)?;
+            lines.push(format!("  {}", plot(&floats)));
+            json!(floats)
+        }
+    };
+    if !extras.is_empty() {
+        lay_out(&Value::Object(extras.clone()), &mut lines);
+    }
+    show_lines(&lines, out)?;
+    Ok(json!({ "record": record, "length": data.length(record)?, "values": numbers, "extras": extras }))
+}
+
+fn show_lines(lines: &[String], out: &mut Out) -> Result<(), Failure> {
+    let width = text::width();
+    for line in lines.iter().take(MOST_LINES) {
+        out.line(text::cut(line, width))?;
+    }
+    if lines.len() > MOST_LINES {
+        out.line(format_args!("  … {} more lines", text::count((lines.len() - MOST_LINES) as u64)))?;
+    }
+    Ok(())
+}
+
+// One line per key; the parser bounds the depth.
+fn lay_out(value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let width = map.keys().map(|k| k.chars().count()).max().unwrap_or(0).min(24);
+            for (key, value) in map {
+                lines.push(format!("  {:width$}  {}", text::escaped(key), one_line(value)));
+            }
+        }
+        other => lines.push(format!("  {}", one_line(other))),
+    }
+}
+
+fn one_line(value: &Value) -> String {
+    match value {
+        Value::Array(items) if items.len() >= LEAST_PLOTTED => {
+            let numbers: Option<Vec<f64>> = items.iter().map(Value::as_f64).collect();
+            match numbers {
+                Some(numbers) => plot(&numbers),
+                None => text::escaped(&value.to_string()),
+            }
+        }
+        // The terminal cuts it anyway: a megabyte need not be escaped.
+        Value::String(text) => {
+            format!("\"{}\"", text::escaped(&text.chars().take(2_000).collect::<String>()))
+        }
+        other => text::escaped(&other.to_string()),
+    }
+}
+
+fn join(ids: &[i64]) -> String {
+    let shown: Vec<String> = ids.iter().take(64).map(i64::to_string).collect();
+    format!("{}{}", shown.join(" "), if ids.len() > 64 { " …" } else { "" })
+}
+
+// A series as a row of bars, each the mean of its part.
+fn plot(numbers: &[f64]) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let known = || numbers.iter().copied().filter(|x| x.is_finite());
+    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    if low > high {
+        return format!("{} numbers, none of them finite", text::count(numbers.len() as u64));
+    }
+    let columns = numbers.len().min(48);
+    let bars: String = (0..columns)
+        .map(|c| {
+            let part = &numbers[c * numbers.len() / columns..(c + 1) * numbers.len() / columns];
+            let known: Vec<f64> = part.iter().copied().filter(|x| x.is_finite()).collect();
+            if known.is_empty() {
+                return ' ';
+            }
+            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            let share = if high > low { (mean - low) / (high - low) } else { 0.0 };
+            LEVELS[((share * 8.0) as usize).min(7)]
+        })
+        .collect();
+    format!("{bars}  {} numbers, {low} to {high}", text::count(numbers.len() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_indices_count_from_the_end() {
+        assert_eq!(from_the_end(-1, 5), Some(4));
+        assert_eq!(from_the_end(-6, 5), None);
+        assert_eq!(from_the_end(4, 5), Some(4));
+        assert_eq!(from_the_end(5, 5), None);
+    }
+
+    #[test]
+    fn a_series_is_plotted_and_control_characters_are_escaped() {
+        let series: Vec<f64> = (0..16).map(f64::from).collect();
+        assert_eq!(one_line(&json!(series)), "▁▁▂▂▃▃▄▄▅▅▆▆▇▇██  16 numbers, 0 to 15");
+        assert_eq!(one_line(&json!("a\u{1b}b")), "\"a\\u{1b}b\"");
+    }
+}

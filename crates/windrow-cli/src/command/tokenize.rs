@@ -1,0 +1,165 @@
+//! `windrow tokenize`: text to token ids on disk.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use windrow::prepare::{self, Encode, Remainder, TokenLayout, TokenizeOptions};
+use windrow::text::Tokenizer;
+use windrow::{DType, TextEncoder};
+
+use crate::args::{dtype, no_stdin};
+use crate::failure::{DONE, Failure};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::text;
+
+/// Turn the text of JSONL files into token ids
+///
+/// The output appears complete or not at all. A run that was stopped goes on where it was when the same command is run
+/// again, and ends in the same files.
+#[derive(Args, Debug)]
+pub(crate) struct Tokenize {
+    /// JSONL files, or folders that hold some; .gz and .zst too
+    #[arg(required = true, value_name = "IN")]
+    inputs: Vec<PathBuf>,
+    /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base
+    #[arg(short, long, value_name = "T")]
+    tokenizer: String,
+    /// Folder to write
+    #[arg(short, long, value_name = "DIR")]
+    out: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = To::Forager)]
+    to: To,
+    /// Pack documents into samples of N tokens; without it, each document is a record
+    #[arg(long, value_name = "N")]
+    sample_size: Option<u64>,
+    /// What ends a document: the tokenizer's own token, an id, a token's name, or none
+    #[arg(long, value_name = "auto|ID|none", default_value = "auto")]
+    eos: String,
+    /// End documents with it where each is a record, too
+    #[arg(long)]
+    append_eos: bool,
+    /// Key of the text
+    #[arg(long, value_name = "KEY", default_value = "text")]
+    text_field: String,
+    /// Special tokens that stand in the text become their ids; by default text is text
+    #[arg(long)]
+    special_tokens: bool,
+    /// dtype of a stored id; by default the smaller of uint16 and uint32 that holds the vocabulary
+    #[arg(long, value_parser = dtype)]
+    dtype: Option<DType>,
+    /// With --sample-size: what becomes of the tokens at the end that fill no sample
+    #[arg(long, value_enum, default_value_t = Rest::Drop)]
+    remainder: Rest,
+    /// With --remainder pad: the id to fill with, by default the one that ends a document
+    #[arg(long, value_name = "ID")]
+    pad_value: Option<i64>,
+    /// Replace an existing output
+    #[arg(long)]
+    overwrite: bool,
+    /// Encoding threads; by default as many as there are cores
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Input bytes after which a run that is stopped can go on
+    #[arg(long, value_name = "BYTES", default_value_t = TokenizeOptions::default().checkpoint_bytes)]
+    checkpoint_bytes: u64,
+    /// Do not wait for the disk
+    #[arg(long)]
+    no_durable: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum To {
+    /// Samples with a byte-offset index
+    Forager,
+    /// One stream without a header, tokens.bin
+    Tokens,
+    /// Not in this build
+    FlatTokens,
+    /// Not in this build
+    Shards,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rest {
+    /// They are left out and counted
+    Drop,
+    /// They are filled up
+    Pad,
+}
+
+pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(&args.inputs)?;
+    let layout = match args.to {
+        To::Forager => TokenLayout::Forager,
+        To::Tokens => TokenLayout::Tokens,
+        To::FlatTokens => return Err(not_here("flat-tokens")),
+        To::Shards => return Err(not_here("shards")),
+    };
+    let encoder = TextEncoder::new(Tokenizer::load(&args.tokenizer)?, &args.text_field, &args.eos)?
+        .special_tokens(args.special_tokens);
+    let options = TokenizeOptions {
+        layout,
+        sample_size: args.sample_size,
+        eos: encoder.eos(),
+        append_eos: args.append_eos,
+        dtype: args.dtype,
+        remainder: remainder(args, encoder.eos())?,
+        overwrite: args.overwrite,
+        durable: !args.no_durable,
+        threads: args.threads,
+        checkpoint_bytes: args.checkpoint_bytes,
+        ..TokenizeOptions::default()
+    };
+    let interrupt = Interrupt::listen();
+    let started = Instant::now();
+    let watch = Progress::new("tokenize", out.quiet(), &interrupt);
+    let report = prepare::tokenize(&args.inputs, &args.out, &encoder, &options, &watch)?;
+    drop(watch);
+    let seconds = started.elapsed().as_secs_f64();
+
+    let (tokens, documents) =
+        (text::counted(report.tokens, "token"), text::counted(report.documents, "document"));
+    let speed = text::rate(report.input_bytes as f64 / seconds.max(1e-9), "B");
+    let how = match report.unchanged {
+        true => "was there already".to_string(),
+        false => format!("{} in {seconds:.1} s, {speed}", text::size(report.output_bytes)),
+    };
+    let what = match report.unchanged {
+        true => text::counted(report.records, "record"),
+        false => format!("{tokens} of {documents} in {}", text::counted(report.records, "record")),
+    };
+    out.line(format_args!("{}: {what}; {how}", args.out.display()))?;
+    if report.dropped_tokens > 0 {
+        let dropped = text::counted(report.dropped_tokens, "token");
+        out.line(format_args!(
+            "  {dropped} at the end filled no sample and were left out (--remainder pad keeps them)"
+        ))?;
+    }
+    if report.resumed_bytes > 0 {
+        out.line(format_args!("  went on after {} of an earlier run", text::size(report.resumed_bytes)))?;
+    }
+    out.object(json!({ "report": report, "seconds": seconds }))?;
+    Ok(DONE)
+}
+
+fn not_here(to: &str) -> Failure {
+    Failure::Usage {
+        message: format!("--to {to} is not in this build"),
+        hint: Some("this build writes forager and tokens".to_string()),
+    }
+}
+
+fn remainder(args: &Tokenize, eos: Option<i64>) -> Result<Remainder, Failure> {
+    match (args.remainder, args.pad_value.or(eos)) {
+        (Rest::Drop, _) => Ok(Remainder::Drop),
+        (Rest::Pad, Some(id)) => Ok(Remainder::Pad(id)),
+        (Rest::Pad, None) => {
+            Err(Failure::usage("--remainder pad needs --pad-value, as no id ends a document"))
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! `windrow trace`: which bytes a step read, and which steps read a record.
+
+use std::fs;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use windrow::format::Options;
+use windrow::plan::{Cursor, Step, Steps};
+use windrow::sampler::Shard;
+use windrow::text::Tokenizer;
+use windrow::{Error, Plan, Recipe};
+
+use crate::args::{Cutting, Opening, Ordering, loader};
+use crate::failure::{DONE, Failure};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::{ids, look, text};
+
+/// Show which bytes a step read, or which steps read a record
+///
+/// PLAN is a plan's JSON file (`-` for stdin), or data and how to cut it: `windrow trace tokens/ --pack 1024 --step 7`.
+#[derive(Args, Debug)]
+pub(crate) struct Trace {
+    /// A plan's JSON, `-` for stdin, or data
+    plan: PathBuf,
+    /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
+    #[arg(long, value_name = "K", required_unless_present = "record", conflicts_with = "record")]
+    step: Option<u64>,
+    /// Only this row of the batch
+    #[arg(long, value_name = "R", requires = "step")]
+    row: Option<u64>,
+    /// The epoch, from 0
+    #[arg(long, value_name = "E")]
+    epoch: Option<u64>,
+    /// Only the rows of this rank
+    #[arg(long, value_name = "R", requires = "world_size", requires = "step")]
+    rank: Option<u64>,
+    /// Number of ranks
+    #[arg(long, value_name = "W", requires = "rank")]
+    world_size: Option<u64>,
+    /// The other way: which steps read this record; numbers run through the data, with --file through that file
+    #[arg(long, value_name = "N")]
+    record: Option<u64>,
+    /// The file the record is in
+    #[arg(long, value_name = "F", requires = "record")]
+    file: Option<String>,
+    /// With --record: the part of a mixture, from 0
+    #[arg(long, value_name = "I", default_value_t = 0, requires = "record")]
+    part: usize,
+    /// Decode with this tokenizer; by default the built-in one that the side file names
+    #[arg(long, value_name = "T")]
+    tokenizer: Option<String>,
+    #[command(flatten)]
+    cutting: Cutting,
+    #[command(flatten)]
+    ordering: Ordering,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+/// Positions of one record that are looked for at most.
+const MOST_FOUND: usize = 10_000;
+/// A plan is a few kilobytes; its text is read up to here.
+const MOST_PLAN: u64 = 64 << 20;
+const PREVIEW_VALUES: u64 = 64;
+
+pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
+    let recipe = recipe(args)?;
+    let plan = loader(&recipe, Some(0))?.plan()?;
+    let steps = Steps {
+        global_batch_size: recipe.global_batch_size,
+        shard: Shard::new(0, 1)?,
+        drop_last: recipe.drop_last,
+        epochs: None,
+    };
+    steps.check(plan.sampler())?;
+    match (args.step, args.record) {
+        (Some(step), _) => forwards(args, &recipe, &plan, &steps, step, out)?,
+        (None, Some(record)) => backwards(args, &plan, &steps, record, out)?,
+        (None, None) => return Err(Failure::usage("name a --step or a --record")),
+    }
+    Ok(DONE)
+}
+
+fn recipe(args: &Trace) -> Result<Recipe, Failure> {
+    if let Some(view) = args.cutting.view() {
+        return Ok(args.ordering.recipe(&args.plan, &args.opening, view));
+    }
+    if args.plan.is_dir() {
+        return Err(Failure::Usage {
+            message: format!("{} is data; how is it cut?", args.plan.display()),
+            hint: Some(
+                "name a view, as in --pack 1024 --batch-size 32 --seed 0, or give a plan's JSON".to_string(),
+            ),
+        });
+    }
+    let plan = if args.plan.as_os_str() == "-" { Path::new("stdin") } else { &args.plan };
+    if args.ordering.is_given() || args.opening.options() != Options::default() {
+        return Err(Failure::Usage {
+            message: "a plan says itself how its data is opened and ordered".to_string(),
+            hint: Some("leave those options out; for data, name a view, as in --pack 1024".to_string()),
+        });
+    }
+    let text = read_plan(&args.plan).map_err(|e| Error::io("read the plan", plan, e))?;
+    let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
+    Ok(Recipe::from_json(&text).map_err(|e| e.or_at(plan).hint(hint))?)
+}
+
+fn read_plan(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let source: Box<dyn Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(fs::File::open(path)?),
+    };
+    source.take(MOST_PLAN).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The step with this number in an epoch, or in the run.
+pub(crate) fn find_step(
+    plan: &Plan,
+    steps: &Steps,
+    epoch: Option<u64>,
+    number: u64,
+) -> windrow::Result<Step> {
+    let sampler = plan.sampler();
+    let mut cursor = Cursor { epoch: epoch.unwrap_or(0), samples: 0 };
+    let mut inside = number;
+    while let Some(most) = steps.in_epoch(sampler, cursor.epoch).filter(|most| inside >= *most) {
+        if epoch.is_some() {
+            return Err(Error::out_of_range("step", number, most)
+                .hint("without --epoch, steps count through all of them"));
+        }
+        // Epochs of one view are equally long; those of a mixture may differ.
+        let epochs = if plan.feeds().len() == 1 { inside / most.max(1) } else { 1 };
+        cursor.epoch = cursor.epoch.checked_add(epochs).ok_or_else(|| no_such(number))?;
+        inside -= epochs * most;
+    }
+    cursor.samples = inside.checked_mul(steps.global_batch_size).ok_or_else(|| no_such(number))?;
+    steps.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(|| no_such(number))
+}
+
+fn no_such(step: u64) -> Error {
+    Error::out_of_range("step", step, u64::MAX)
+}
+
+/// The tokenizer that shows what a plan reads.
+fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
+    let side = match recipe.parts.first() {
+        Some(part) => look::side_file(&part.path)?,
+        None => None,
+    };
+    look::tokenizer(args.tokenizer.as_deref(), side.as_ref())
+}
+
+fn forwards(
+    args: &Trace,
+    recipe: &Recipe,
+    plan: &Plan,
+    steps: &Steps,
+    number: u64,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let step = find_step(plan, steps, args.epoch, number)?;
+    let n_rows = step.all.end - step.all.start;
+    let rows = rows(args, n_rows)?;
+    let tokenizer = tokenizer(args, recipe)?;
+    let (epoch, first, last) = (step.epoch, text::count(step.all.start), text::count(step.all.end - 1));
+    out.line(format_args!("step {number}  epoch {epoch}, positions {first} to {last}"))?;
+    let mut objects = Vec::new();
+    for row in rows {
+        let object = show_row(plan, epoch, step.all.start + row, row, tokenizer.as_ref(), out)?;
+        if out.is_json() {
+            objects.push(object);
+        }
+    }
+    out.object(json!({
+        "plan": plan.identity()?.to_string(),
+        "seed": plan.seed(),
+        "step": number,
+        "epoch": epoch,
+        "batch_rows": n_rows,
+        "rows": objects,
+    }))?;
+    Ok(())
+}
+
+// Rows of the batch over all ranks; --row counts within the rank where one is named.
+fn rows(args: &Trace, n_rows: u64) -> Result<Range<u64>, Failure> {
+    let own = match (args.rank, args.world_size) {
+        (Some(rank), Some(world_size)) => Shard::new(rank, world_size)?.rows(n_rows),
+        _ => 0..n_rows,
+    };
+    match args.row {
+        Some(row) if row < own.end - own.start => Ok(own.start + row..own.start + row + 1),
+        Some(row) => Err(Error::out_of_range("row", row, own.end - own.start).into()),
+        None => Ok(own),
+    }
+}
+
+fn show_row(
+    plan: &Plan,
+    epoch: u64,
+    position: u64,
+    row: u64,
+    tokenizer: Option<&Tokenizer>,
+    out: &mut Out,
+) -> Result<Value, Failure> {
+    let traced = plan.trace(epoch, position)?;
+    let feed = &plan.feeds()[traced.feed];
+    let source = feed.source();
+    let part = if plan.feeds().len() > 1 { format!(", part {}", traced.feed) } else { String::new() };
+    let sample = text::count(traced.sample);
+    out.line(format_args!(
+        "row {row}  position {position}{part}, sample {sample} of {}",
+        feed.view().describe()
+    ))?;
+    let mut reads = Vec::new();
+    for span in &traced.spans {
+        let locations = source.locate(*span)?;
+        let (record, from, to) =
+            (text::count(span.record), text::count(span.start), text::count(span.start + span.len));
+        for l in &locations {
+            let (start, end) = (text::count(l.start), text::count(l.start + l.size));
+            let file = text::escaped(&l.file);
+            out.line(format_args!("  record {record}  values {from}..{to}  {file}  bytes {start}..{end}"))?;
+        }
+        reads.push(
+            json!({ "record": span.record, "start": span.start, "len": span.len, "locations": locations }),
+        );
+    }
+    let mut object = json!({
+        "row": row,
+        "position": position,
+        "part": traced.feed,
+        "view": feed.view().describe(),
+        "sample": traced.sample,
+        "pass": traced.pass,
+        "reads": reads,
+    });
+    if let (Some(tokenizer), Some(span)) = (tokenizer, traced.spans.first()) {
+        let mut first = *span;
+        first.len = first.len.min(PREVIEW_VALUES);
+        let ids = ids::whole_numbers(source.as_ref(), first)?;
+        if let Some(preview) = ids::decoded(tokenizer, &ids) {
+            out.line(text::cut(&format!("  | {}", text::escaped(&preview)), text::width()))?;
+            object["text"] = json!(preview);
+        }
+    }
+    Ok(object)
+}
+
+fn backwards(args: &Trace, plan: &Plan, steps: &Steps, record: u64, out: &mut Out) -> Result<(), Failure> {
+    let feeds = plan.feeds();
+    let feed =
+        feeds.get(args.part).ok_or_else(|| Error::out_of_range("part", args.part, feeds.len() as u64))?;
+    let record = match &args.file {
+        Some(file) => record_in_file(feed, file, record)?,
+        None => record,
+    };
+    let epoch = args.epoch.unwrap_or(0);
+    let batch = steps.global_batch_size;
+    let in_epoch = steps.in_epoch(plan.sampler(), epoch);
+    let found = plan.find(args.part, record, epoch, MOST_FOUND)?;
+    let complete = found.len() < MOST_FOUND;
+    let mut rows = Vec::new();
+    for at in found {
+        // A view says which samples may read a record; what was drawn decides.
+        if plan.trace(epoch, at.position)?.spans.iter().any(|span| span.record == record && span.len > 0) {
+            let step = Some(at.position / batch).filter(|step| in_epoch.is_none_or(|n| *step < n));
+            rows.push((at.position, at.sample, step, at.position % batch));
+        }
+    }
+    rows.sort_unstable();
+    out.line(format_args!(
+        "record {}  in epoch {epoch}: {}",
+        text::count(record),
+        text::counted(rows.len() as u64, "sample")
+    ))?;
+    for (position, sample, step, row) in &rows {
+        let place = match step {
+            Some(step) => format!("step {step}, row {row}"),
+            None => "in the last batch, which is not full and left out".to_string(),
+        };
+        out.line(format_args!("  {place}  position {position}, sample {sample}"))?;
+    }
+    if !complete {
+        out.line(format_args!(
+            "  … only the first {} samples were looked at",
+            text::count(MOST_FOUND as u64)
+        ))?;
+    }
+    let reads: Vec<Value> = rows
+        .iter()
+        .map(|(position, sample, step, row)| json!({ "step": step, "row": row, "position": position, "sample": sample }))
+        .collect();
+    out.object(json!({ "record": record, "part": args.part, "epoch": epoch, "read_by": reads, "complete": complete }))?;
+    Ok(())
+}
+
+// Goes through the index: which record is the `n`th of a file no table says.
+fn record_in_file(feed: &windrow::plan::Feed, file: &str, n: u64) -> Result<u64, Failure> {
+    let source = feed.source();
+    let names: Vec<String> = source.files().into_iter().map(|f| f.file).collect();
+    let below = format!("/{}", file.trim_start_matches("./"));
+    let matching: Vec<&String> =
+        names.iter().filter(|name| *name == file || name.ends_with(&below)).collect();
+    let [name] = matching[..] else {
+        let hint = names.first().map(|name| format!("the first file is {name}")).unwrap_or_default();
+        let message = format!("{} of the data's files are called {file:?}, expected one", matching.len());
+        return Err(Error::not_found(message).hint(hint).into());
+    };
+    let interrupt = Interrupt::listen();
+    let mut seen = 0;
+    for record in 0..source.len() {
+        interrupt.check()?;
+        let whole = windrow::Span { record, start: 0, len: source.length(record)? };
+        if source.locate(whole)?.iter().any(|l| l.file == *name) {
+            if seen == n {
+                return Ok(record);
+            }
+            seen += 1;
+        }
+    }
+    Err(Error::out_of_range("record", n, seen).at(name).into())
+}

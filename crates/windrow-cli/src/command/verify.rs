@@ -1,0 +1,56 @@
+//! `windrow verify`: every claim that is written beside the data, checked.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use windrow::format::INDEX_FOLDER;
+use windrow::prepare::{self, VerifyOptions};
+
+use crate::failure::{BAD_DATA, DONE, Failure};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::text;
+
+/// Check every claim: sizes, hashes, counts, offsets; exit 3 and a list where data is bad
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// A file or folder
+    path: PathBuf,
+    /// Name of the index folder
+    #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]
+    index_folder: String,
+    /// Finish or remove what killed runs left behind
+    #[arg(long)]
+    gc: bool,
+}
+
+pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
+    let interrupt = Interrupt::listen();
+    let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
+    let found = prepare::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;
+    for problem in &found.problems {
+        let record =
+            problem.record.map_or(String::new(), |record| format!(", record {}", text::count(record)));
+        let (file, what) = (text::escaped(&problem.file), text::escaped(&problem.what));
+        out.line(format_args!("bad: {file}{record}: {what}"))?;
+        out.line(format_args!("  expected: {}", text::escaped(&problem.expected)))?;
+        out.line(format_args!("  found:    {}", text::escaped(&problem.found)))?;
+    }
+    let shown = found.problems.len() as u64;
+    if found.n_problems > shown {
+        out.line(format_args!("… and {}", text::counted(found.n_problems - shown, "more problem")))?;
+    }
+    for note in &found.notes {
+        out.line(format_args!("note: {}", text::escaped(note)))?;
+    }
+    let (files, size) = (text::counted(found.checked_files, "file"), text::size(found.checked_bytes));
+    let verdict = match found.n_problems {
+        0 => "good".to_string(),
+        n => text::counted(n, "problem"),
+    };
+    out.line(format_args!("{}: {verdict}; {files}, {size} checked", args.path.display()))?;
+    out.object(json!({ "good": found.n_problems == 0, "findings": found }))?;
+    Ok(if found.n_problems == 0 { DONE } else { BAD_DATA })
+}

@@ -1,0 +1,137 @@
+//! How a command fails, the exit code it gives, and its JSON.
+
+use std::error::Error as _;
+use std::{fmt, io};
+
+use serde_json::{Value, json};
+use windrow::{Error, Kind};
+
+/// Done.
+pub(crate) const DONE: i32 = 0;
+/// Failed.
+pub(crate) const FAILED: i32 = 1;
+/// The command line makes no sense.
+pub(crate) const USAGE: i32 = 2;
+/// The data is bad.
+pub(crate) const BAD_DATA: i32 = 3;
+/// A state, plan or tokenizer does not fit the data.
+pub(crate) const MISMATCH: i32 = 4;
+/// Stopped by the user.
+pub(crate) const INTERRUPTED: i32 = 130;
+
+/// Why a command ended early.
+pub(crate) enum Failure {
+    /// What windrow says.
+    Windrow(Error),
+    /// Arguments that each parse but make no sense together.
+    Usage { message: String, hint: Option<String> },
+    /// stdout cannot be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::Usage { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn exit(&self) -> i32 {
+        match self {
+            Failure::Usage { .. } => USAGE,
+            // The reader has what it wanted.
+            Failure::Output(_) if self.is_broken_pipe() => DONE,
+            Failure::Output(_) => FAILED,
+            Failure::Windrow(e) => match e.kind() {
+                Kind::Corrupt | Kind::Stale | Kind::Unrecognised => BAD_DATA,
+                Kind::Mismatch => MISMATCH,
+                Kind::Config => USAGE,
+                Kind::Interrupted => INTERRUPTED,
+                _ => FAILED,
+            },
+        }
+    }
+
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Failure::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let mut json = match self {
+            Failure::Usage { message, hint } => json!({"kind": "usage", "message": message, "hint": hint}),
+            Failure::Output(e) => json!({"kind": "io", "message": format!("cannot write to stdout: {e}")}),
+            Failure::Windrow(e) => {
+                let place = e.place();
+                let message = match e.source() {
+                    Some(cause) => format!("{}: {cause}", e.message()),
+                    None => e.message().to_string(),
+                };
+                json!({
+                    "kind": e.kind().name(),
+                    "message": message,
+                    "path": place.file,
+                    "record": place.record,
+                    "byte": place.byte,
+                    "field": place.field,
+                    "hint": e.hint_text(),
+                })
+            }
+        };
+        json["exit"] = self.exit().into();
+        json
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Windrow(e) => e.fmt(f),
+            Failure::Usage { message, hint } => {
+                f.write_str(message)?;
+                hint.iter().try_for_each(|hint| write!(f, "\n  hint: {hint}"))
+            }
+            Failure::Output(e) => write!(f, "cannot write to stdout: {e}"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Self {
+        Failure::Windrow(e)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        Failure::Output(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_follow_the_kind() {
+        let exit = |kind| Failure::from(Error::new(kind, "x")).exit();
+        assert_eq!(exit(Kind::NotFound), 1);
+        assert_eq!(exit(Kind::Exists), 1);
+        assert_eq!(exit(Kind::Config), 2);
+        assert_eq!(exit(Kind::Corrupt), 3);
+        assert_eq!(exit(Kind::Stale), 3);
+        assert_eq!(exit(Kind::Unrecognised), 3);
+        assert_eq!(exit(Kind::Mismatch), 4);
+        assert_eq!(exit(Kind::Interrupted), 130);
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).exit(), 0);
+    }
+
+    #[test]
+    fn json_has_kind_place_and_hint() {
+        let e = Error::corrupt("bad").at("a.jsonl").record(3).byte(17).hint("mend it");
+        let json = Failure::from(e).to_json();
+        assert_eq!(json["kind"], "corrupt");
+        assert_eq!(
+            (&json["path"], &json["record"], &json["byte"]),
+            (&json!("a.jsonl"), &json!(3), &json!(17))
+        );
+        assert_eq!((&json["hint"], &json["exit"]), (&json!("mend it"), &json!(3)));
+    }
+}

@@ -1,0 +1,51 @@
+//! Ctrl-C: the first asks to stop where the work can go on later, the second ends at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::SIGINT;
+use signal_hook::{SigId, flag, low_level};
+use windrow::{Error, Kind, Result};
+
+use crate::failure::INTERRUPTED;
+
+/// Whether the user asked to stop. While it lives, Ctrl-C does not end the program.
+pub(crate) struct Interrupt {
+    asked: Arc<AtomicBool>,
+    handlers: Vec<SigId>,
+}
+
+impl Interrupt {
+    /// Listens for Ctrl-C. Only for work that looks here often.
+    pub(crate) fn listen() -> Interrupt {
+        let asked = Arc::new(AtomicBool::new(false));
+        // In this order: the first signal finds the flag down and only raises it.
+        let handlers = [
+            flag::register_conditional_shutdown(SIGINT, INTERRUPTED, asked.clone()),
+            flag::register(SIGINT, asked.clone()),
+        ];
+        // A system that takes no handler ends the program at the first Ctrl-C.
+        Interrupt { asked, handlers: handlers.into_iter().flatten().collect() }
+    }
+
+    /// Whether Ctrl-C came.
+    pub(crate) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// `Interrupted` once Ctrl-C came.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.asked() {
+            true => Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        for id in self.handlers.drain(..) {
+            low_level::unregister(id);
+        }
+    }
+}

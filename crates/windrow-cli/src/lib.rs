@@ -1,0 +1,79 @@
+//! The door on the command line: parse, call the face, print. One file per command.
+//!
+//! stdout is data, stderr is messages and progress. `--json` gives one versioned object, errors too.
+//!
+//! | exit | means |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | failed |
+//! | 2 | the command line makes no sense |
+//! | 3 | the data is bad |
+//! | 4 | a state, plan or tokenizer does not fit the data |
+//! | 130 | interrupted, and can be run again |
+
+mod args;
+mod command;
+mod failure;
+mod ids;
+mod interrupt;
+mod look;
+mod out;
+mod progress;
+mod speed;
+mod text;
+mod warnings;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::failure::{DONE, Failure, USAGE};
+use crate::out::Out;
+
+/// Runs the program on these arguments, the first of which is its name, and gives its exit code.
+///
+/// ```
+/// assert_eq!(windrow_cli::main_from(["windrow", "inspect", "/nothing/here", "-q"].map(Into::into)), 1);
+/// ```
+pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(e) => return not_parsed(&e, args.iter().any(|a| a == "--json")),
+    };
+    warnings::listen(cli.quiet);
+    let mut out = Out::new(cli.json, cli.quiet, cli.command.name());
+    let done = command::run(cli.command, &mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
+    match done {
+        Ok(exit) => exit,
+        Err(failure) => {
+            report(&failure, &mut out);
+            failure.exit()
+        }
+    }
+}
+
+fn not_parsed(error: &clap::Error, json: bool) -> i32 {
+    let is_answer = !error.use_stderr();
+    if json && !is_answer {
+        // The first line says what is wrong; the rest is usage for people.
+        let text = error.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let mut out = Out::new(true, true, "");
+        report(&Failure::usage(message), &mut out);
+        return USAGE;
+    }
+    // Nobody is left to tell when the terminal is gone.
+    let _ = error.print();
+    if is_answer { DONE } else { USAGE }
+}
+
+fn report(failure: &Failure, out: &mut Out) {
+    if failure.is_broken_pipe() {
+        return;
+    }
+    let _ = writeln!(io::stderr(), "error: {failure}");
+    let _ = out.error(failure.to_json());
+}

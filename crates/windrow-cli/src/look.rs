@@ -1,0 +1,41 @@
+//! What lies at a path besides its records: the side file, and the tokenizer it names.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windrow::Result;
+use windrow::format::{Look, SideFile};
+use windrow::store::Local;
+use windrow::text::{NAMES, Tokenizer};
+
+/// The side file beside the data at `path`, where there is one.
+pub(crate) fn side_file(path: &Path) -> Result<Option<SideFile>> {
+    let (root, key) = match path.file_name() {
+        Some(name) if !path.is_dir() => {
+            let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            (parent, name.to_string_lossy().into_owned())
+        }
+        _ => (path, String::new()),
+    };
+    Ok(Look::at(Arc::new(Local::new(root)), &key)?.side)
+}
+
+/// The tokenizer asked for, or the built-in one that the side file names. One that did not make the data is refused
+/// when asked for, and left out otherwise.
+pub(crate) fn tokenizer(asked: Option<&str>, side: Option<&SideFile>) -> Result<Option<Tokenizer>> {
+    let lock = side.and_then(|s| s.tokenizer.as_ref());
+    if let Some(name) = asked {
+        let tokenizer = Tokenizer::load(name)?;
+        lock.map_or(Ok(()), |lock| tokenizer.check_lock(lock))?;
+        return Ok(Some(tokenizer));
+    }
+    let Some(lock) = lock.filter(|lock| NAMES.contains(&lock.name.as_str())) else { return Ok(None) };
+    let loaded = Tokenizer::load(&lock.name).and_then(|t| t.check_lock(lock).map(|()| t));
+    match loaded {
+        Ok(tokenizer) => Ok(Some(tokenizer)),
+        Err(e) => {
+            log::warn!("text is not shown: {e}");
+            Ok(None)
+        }
+    }
+}

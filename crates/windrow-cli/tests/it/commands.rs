@@ -1,0 +1,212 @@
+//! Each command on small data: what people see, and what `--json` gives.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::program::Desk;
+
+fn tokens() -> Desk {
+    let desk = Desk::new();
+    desk.texts("in/a.jsonl", &["abcdefgh", "ijklmnopqrst", "uvwxyz"]);
+    desk.texts("in/b.jsonl", &["0123456789"]);
+    desk.windrow("tokenize in --tokenizer bytes --out tok --append-eos").done();
+    desk
+}
+
+#[test]
+fn index_then_inspect_then_peek_json_lines() {
+    let desk = Desk::new();
+    desk.write("c/a.jsonl", "{\"id\": 1, \"text\": \"one\"}\n{\"id\": 2, \"text\": \"zwei\\u001b[31m\"}\n");
+    let said = desk.windrow("index c").done();
+    assert!(said.starts_with("c/index: 2 records in 1 file; "), "{said}");
+    assert!(desk.windrow("index c").done().contains("was up to date"));
+
+    let said = desk.windrow("inspect c").done();
+    assert!(said.contains("format   forager\nrecords  2\n"), "{said}");
+    let info = desk.windrow("inspect c --json").json();
+    assert_eq!((&info["command"], &info["info"]["records"]), (&json!("inspect"), &json!(2)));
+
+    let said = desk.windrow("peek c --index -1").done();
+    assert!(said.contains("record 1  ") && said.contains("text  \"zwei\\u{1b}[31m\""), "{said}");
+    let peeked = desk.windrow("peek c -n 1 --json").json();
+    assert_eq!(peeked["records"], json!([{ "record": 0, "value": { "id": 1, "text": "one" } }]));
+}
+
+#[test]
+fn tokenize_then_peek_gives_the_text_again() {
+    let desk = tokens();
+    let said = desk.windrow("peek tok -n 1").done();
+    assert!(said.contains("97 98 99 100 101 102 103 104 256") && said.contains("| abcdefgh"), "{said}");
+    let info = desk.windrow("inspect tok --json --histogram").json();
+    assert_eq!((&info["info"]["records"], &info["info"]["values"]), (&json!(4), &json!(40)));
+    assert_eq!(
+        (&info["side_file"]["tokenizer"]["name"], &info["side_file"]["eos"]),
+        (&json!("bytes"), &json!(256))
+    );
+    assert_eq!(
+        info["histogram"],
+        json!([{ "from": 4, "to": 7, "records": 1 }, { "from": 8, "to": 15, "records": 3 }])
+    );
+    let said = desk.windrow("inspect tok --histogram").done();
+    let bars = format!("   4..7  1  {}\n  8..15  3  {}\n", "█".repeat(13), "█".repeat(40));
+    assert!(said.contains(&bars), "{said}");
+}
+
+#[test]
+fn tokenize_packs_samples_and_pads_the_rest() {
+    let desk = Desk::new();
+    desk.texts("a.jsonl", &["abcdefgh", "ij"]);
+    let report =
+        desk.windrow("tokenize a.jsonl -t bytes -o tok --sample-size 8 --json").json()["report"].clone();
+    assert_eq!(
+        (&report["records"], &report["tokens"], &report["dropped_tokens"]),
+        (&json!(1), &json!(8), &json!(4))
+    );
+    let report = desk
+        .windrow("tokenize a.jsonl -t bytes -o pad --sample-size 8 --remainder pad --json")
+        .json()["report"]
+        .clone();
+    assert_eq!((&report["records"], &report["padded_tokens"]), (&json!(2), &json!(4)));
+}
+
+#[test]
+fn tokenize_to_tokens_gives_one_stream() {
+    let desk = Desk::new();
+    desk.texts("a.jsonl", &["ab", "c"]);
+    desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok --to tokens").done();
+    let ids: Vec<u16> = fs::read(desk.path("tok/tokens.bin"))
+        .unwrap()
+        .chunks_exact(2)
+        .map(|b| u16::from_le_bytes([b[0], b[1]]))
+        .collect();
+    assert_eq!(ids, [97, 98, 256, 99, 256]);
+    assert_eq!(desk.windrow("inspect tok --json").json()["info"]["dtype"], "uint16");
+}
+
+#[test]
+fn verify_finds_a_changed_byte_and_exits_3() {
+    let desk = tokens();
+    let said = desk.windrow("verify tok").done();
+    assert!(said.contains("tok: good; "), "{said}");
+    let data = desk.path("tok/tokenized-samples/a-tokenized-samples.bin");
+    let mut bytes = fs::read(&data).unwrap();
+    bytes[2] ^= 1;
+    fs::write(&data, bytes).unwrap();
+    let ran = desk.windrow("verify tok --json");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert_eq!(ran.json()["good"], false);
+    let ran = desk.windrow("verify tok");
+    assert!(ran.out.contains("a-tokenized-samples.bin") && ran.out.contains("1 problem"), "{ran:?}");
+}
+
+#[test]
+fn verify_removes_what_a_killed_run_left() {
+    let desk = tokens();
+    desk.write("tok/.tokenize.tmp-0123456789abcdef/half.bin", "half");
+    assert!(desk.windrow("verify tok").done().contains("note: "));
+    assert!(desk.path("tok/.tokenize.tmp-0123456789abcdef").exists());
+    desk.windrow("verify tok --gc").done();
+    assert!(!desk.path("tok/.tokenize.tmp-0123456789abcdef").exists());
+}
+
+#[test]
+fn dummy_is_the_same_for_the_same_seed() {
+    let desk = Desk::new();
+    desk.windrow("dummy --vocab-size 1000 --tokens 5000 --out d.bin").done();
+    desk.windrow("dummy --vocab-size 1000 --tokens 5000 --out e.bin --json").json();
+    desk.windrow("dummy --vocab-size 1000 --tokens 5000 --out f.bin --seed 1").done();
+    let read = |name| fs::read(desk.path(name)).unwrap();
+    assert_eq!(read("d.bin").len(), 20_000);
+    assert_eq!(read("d.bin"), read("e.bin"));
+    assert_ne!(read("d.bin"), read("f.bin"));
+    assert_eq!(desk.windrow("inspect d.bin --json").json()["info"]["values"], 5000);
+}
+
+#[test]
+fn bench_measures_each_kind_of_view() {
+    let desk = tokens();
+    for view in ["--pack 8", "--pack 8 --eos 256", "--records 8", "--windows 4,2,1", "--crop 4", "--bins 16"]
+    {
+        let ran = desk.windrow(&format!("bench tok {view} --batch-size 2 --seconds 0.05 --threads 1 --json"));
+        assert!(ran.json()["per_second"]["samples"].as_f64().unwrap() > 0.0, "{view}: {ran:?}");
+    }
+    let said = desk.windrow("bench tok --pack 8 --batch-size 2 --seconds 0.05").done();
+    assert!(said.contains("memcpy   "), "{said}");
+}
+
+#[test]
+fn trace_and_its_inverse_agree() {
+    let desk = tokens();
+    let view = "--pack 4 --batch-size 3 --seed 9";
+    let traced = desk.windrow(&format!("trace tok {view} --step 1 --row 2 --json")).json();
+    assert_eq!((&traced["epoch"], &traced["batch_rows"]), (&json!(0), &json!(3)));
+    let row = &traced["rows"][0];
+    assert_eq!((&row["row"], &row["position"]), (&json!(2), &json!(5)));
+    let read = &row["reads"][0];
+    let found = desk.windrow(&format!("trace tok {view} --record {} --json", read["record"])).json();
+    let reader = json!({ "step": 1, "row": 2, "position": 5, "sample": row["sample"] });
+    assert!(found["read_by"].as_array().unwrap().contains(&reader), "{found} lacks {reader}");
+
+    // The same record by its number in its file: the second file holds one record.
+    let found =
+        desk.windrow(&format!("trace tok {view} --file b-tokenized-samples.bin --record 0 --json")).json();
+    assert_eq!(found["record"], 3);
+    let said = desk.windrow(&format!("trace tok {view} --step 1 --row 2")).done();
+    assert!(said.contains("-tokenized-samples.bin  bytes "), "{said}");
+}
+
+#[test]
+fn a_trace_names_the_bytes_of_the_batch() {
+    let desk = tokens();
+    let traced =
+        desk.windrow("trace tok --records 4 --batch-size 4 --no-shuffle --step 0 --row 1 --json").json();
+    let location = &traced["rows"][0]["reads"][0]["locations"][0];
+    let bytes = fs::read(desk.path(location["file"].as_str().unwrap())).unwrap();
+    let start = location["start"].as_u64().unwrap() as usize;
+    assert_eq!(bytes[start..start + 10], [105, 0, 106, 0, 107, 0, 108, 0, 109, 0]);
+    assert_eq!(location["size"], 10);
+    assert_eq!(traced["rows"][0]["text"], "ijklm");
+}
+
+#[test]
+fn steps_run_on_through_epochs_and_ranks_share_the_rows() {
+    let desk = tokens();
+    // 40 tokens in blocks of 4: 9 samples, 4 steps of 2 in an epoch.
+    let view = "trace tok --pack 4 --batch-size 2 --json";
+    let whole = desk.windrow(&format!("{view} --step 6")).json();
+    assert_eq!(whole["epoch"], 1);
+    let same = desk.windrow(&format!("{view} --step 2 --epoch 1")).json();
+    assert_eq!(whole["rows"], same["rows"]);
+    let rank = desk.windrow(&format!("{view} --step 6 --rank 1 --world-size 2")).json();
+    assert_eq!(rank["rows"][0], whole["rows"][1]);
+    assert_eq!(rank["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_plan_is_read_from_a_file_and_from_stdin() {
+    let desk = tokens();
+    let plan = json!({
+        "version": 1,
+        "parts": [{ "path": "tok", "view": { "pack": { "length": 4 } } }],
+        "shuffle": true, "seed": 9, "global_batch_size": 3, "drop_last": true,
+    });
+    desk.write("plan.json", plan.to_string());
+    let from_data = desk.windrow("trace tok --pack 4 --batch-size 3 --seed 9 --step 1 --json").json();
+    assert_eq!(desk.windrow("trace plan.json --step 1 --json").json(), from_data);
+    assert_eq!(desk.windrow_reading("trace - --step 1 --json", "plan.json").json(), from_data);
+}
+
+#[test]
+fn completions_and_help_are_printed() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(desk.windrow(&format!("completions {shell}")).done().contains("tokenize"));
+    }
+    let help = desk.windrow("--help").done();
+    for command in ["demo", "inspect", "peek", "index", "tokenize", "verify", "trace", "bench", "dummy"] {
+        assert!(help.contains(&format!("  {command} ")), "{help}");
+        desk.windrow(&format!("{command} --help")).done();
+    }
+    assert!(desk.windrow("--version").done().starts_with("windrow "));
+}

@@ -1,0 +1,138 @@
+//! Each way to fail: its exit code, its words, its JSON.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::program::Desk;
+
+#[test]
+fn what_is_not_there_exits_1() {
+    let desk = Desk::new();
+    let err = desk.windrow("inspect nowhere").failed(1);
+    assert!(err.starts_with("error: ") && err.contains("\n  at: ") && err.contains("nowhere"), "{err}");
+    let ran = desk.windrow("inspect nowhere --json");
+    let error = &ran.json()["error"];
+    assert_eq!((&error["kind"], &error["exit"]), (&json!("not_found"), &json!(1)));
+    assert!(error["path"].as_str().unwrap().ends_with("nowhere"), "{error}");
+    desk.windrow("index nowhere").failed(1);
+    desk.texts("a.jsonl", &["x"]);
+    let err = desk.windrow("tokenize a.jsonl --tokenizer gpt17 --out tok").failed(1);
+    assert!(err.contains("gpt17") && err.contains("cl100k_base"), "{err}");
+    desk.windrow("index .").done();
+    assert!(desk.windrow("peek . --index 1").failed(1).contains("there are 1"));
+    desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok").done();
+    let err = desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok --append-eos").failed(1);
+    assert!(err.contains("--overwrite"), "{err}");
+    desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok --append-eos --overwrite").done();
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_exits_2() {
+    let desk = Desk::new();
+    desk.texts("a.jsonl", &["x"]);
+    desk.windrow("index .").done();
+    desk.windrow("tokenize a.jsonl -t bytes -o tok").done();
+    for line in [
+        "",
+        "frobnicate",
+        "inspect",
+        "inspect . --frobnicate",
+        "peek . -n 2 --index 1",
+        "tokenize a.jsonl --tokenizer bytes",
+        "tokenize a.jsonl -t bytes -o x --to flat-tokens",
+        "tokenize a.jsonl -t bytes -o x --to shards",
+        "tokenize a.jsonl -t bytes -o x --dtype complex64",
+        "tokenize a.jsonl -t bytes -o x --sample-size 8 --eos none --remainder pad",
+        "tokenize - -t bytes -o x",
+        "trace tok --step 1",
+        "trace tok --pack 8",
+        "trace tok --pack 8 --crop 8 --step 0",
+        "trace tok --pack 8 --step 0 --rank 1",
+        "trace tok --windows 1,2,3,4 --step 0",
+        "trace plan.json --step 0 --seed 3",
+        "bench tok --pack 0",
+        "bench tok --seconds -1",
+        "bench . --pack 8",
+        "dummy --vocab-size 0 --tokens 5 --out d.bin",
+        "completions tcsh",
+    ] {
+        let ran = desk.windrow(line);
+        assert_eq!(ran.code, Some(2), "{line}: {ran:?}");
+        assert!(ran.out.is_empty(), "{line}: {ran:?}");
+    }
+    let error = desk.windrow("inspect --json").json()["error"].clone();
+    assert_eq!((&error["kind"], &error["exit"]), (&json!("usage"), &json!(2)));
+    assert!(desk.windrow("tokenize a.jsonl -t bytes -o x --to shards").err.contains("not in this build"));
+}
+
+#[test]
+fn bad_data_exits_3_and_leaves_nothing() {
+    let desk = Desk::new();
+    desk.write("a.jsonl", "{\"text\": \"fine\"}\n{\"text\": 7}\n");
+    let ran = desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok --json");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let error = &ran.json()["error"];
+    assert_eq!(
+        (&error["kind"], &error["record"], &error["byte"]),
+        (&json!("corrupt"), &json!(1), &json!(17))
+    );
+    assert!(desk.tree("tok").keys().all(|name| name.starts_with('.')), "{:?}", desk.tree("tok").keys());
+
+    desk.write("odd.bin", [1, 2, 3, 4, 5]);
+    assert!(desk.windrow("inspect odd.bin").failed(3).contains('5'));
+    desk.write("strange.xyz", "?");
+    desk.windrow("inspect strange.xyz").failed(3);
+}
+
+#[test]
+fn data_that_changed_after_indexing_exits_3() {
+    let desk = Desk::new();
+    desk.texts("c/a.jsonl", &["one", "two"]);
+    desk.windrow("index c").done();
+    desk.texts("c/a.jsonl", &["one", "two", "three"]);
+    let err = desk.windrow("inspect c").failed(3);
+    assert!(err.contains("a.jsonl") && err.contains("windrow index"), "{err}");
+    desk.windrow("index c").failed(1);
+    desk.windrow("index c --overwrite").done();
+    assert_eq!(desk.windrow("inspect c --json").json()["info"]["records"], 3);
+}
+
+#[test]
+fn another_tokenizer_exits_4() {
+    let desk = Desk::new();
+    desk.texts("a.jsonl", &["one"]);
+    desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok").done();
+    let err = desk.windrow("peek tok --tokenizer cl100k_base").failed(4);
+    assert!(err.contains("bytes") || err.contains("cl100k_base"), "{err}");
+}
+
+#[test]
+fn a_plan_that_is_none_names_itself() {
+    let desk = Desk::new();
+    desk.write("plan.json", "{\"version\": 1}");
+    let err = desk.windrow("trace plan.json --step 0").failed(3);
+    assert!(err.contains("this is no plan") && err.contains("plan.json"), "{err}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let desk = Desk::new();
+    let mut child = desk.start("completions bash");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{output:?}");
+}
+
+#[test]
+fn messages_go_to_stderr_and_quiet_leaves_only_errors() {
+    let desk = Desk::new();
+    desk.write("t.bin", [0u8; 64]);
+    let ran = desk.windrow("inspect t.bin");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.starts_with("warning: "), "no dtype was given: {ran:?}");
+    let ran = desk.windrow("inspect t.bin -q");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    fs::remove_file(desk.path("t.bin")).unwrap();
+    assert!(desk.windrow("inspect t.bin -q").failed(1).starts_with("error: "));
+}

@@ -1,0 +1,12 @@
+//! One test binary for the command line: every command as it is typed, every exit code, every way of being stopped.
+
+#[cfg(test)]
+mod commands;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod failures;
+#[cfg(test)]
+mod program;
+#[cfg(test)]
+mod stopped;

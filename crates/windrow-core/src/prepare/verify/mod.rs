@@ -1,0 +1,235 @@
+//! Holds every claim of a side file and of an index against the bytes.
+
+mod claims;
+mod lines;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::input::INPUT_SUFFIXES;
+use super::site::Site;
+use super::{Progress, Watch, atomic, check};
+use crate::error::{Error, Kind, Result};
+use crate::format::{self, SideFile};
+use crate::store::{Local, Store};
+
+/// How to verify.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VerifyOptions {
+    /// Name of the index folder.
+    pub index_folder: String,
+    /// Finishes or removes what stopped runs left behind, unless somebody is writing there.
+    pub gc: bool,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { index_folder: format::INDEX_FOLDER.to_string(), gc: false }
+    }
+}
+
+/// A claim that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The record, where it is one record's problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<u64>,
+    /// What was looked at: `size`, `xxh3`, `records`, `row`, `id`, `JSON`, …
+    pub what: String,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+/// What was looked at and what was wrong with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Data files that were read.
+    pub checked_files: u64,
+    /// Bytes that were read.
+    pub checked_bytes: u64,
+    /// Records that were looked at.
+    pub checked_records: u64,
+    /// Claims that do not hold, the first thousand of them.
+    pub problems: Vec<Problem>,
+    /// How many there are in all.
+    pub n_problems: u64,
+    /// What could not be checked, what was left behind, what was tidied up.
+    pub notes: Vec<String>,
+}
+
+impl Findings {
+    fn problem(&mut self, file: &str, record: Option<u64>, what: &str, expected: String, found: String) {
+        const MOST: u64 = 1_000;
+        if self.n_problems < MOST {
+            let (file, what) = (file.to_string(), what.to_string());
+            self.problems.push(Problem { file, record, what, expected, found });
+        }
+        self.n_problems += 1;
+    }
+
+    // An error about the data is a finding; one about stopping is not.
+    fn take<T>(&mut self, file: &str, what: &str, expected: &str, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(e) if e.kind() == Kind::Interrupted => Err(e),
+            Err(e) => {
+                self.problem(file, None, what, expected.to_string(), e.message().to_string());
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Checks the data set or file at `path`: sizes, hashes and counts against the side file, every row of an index against
+/// the data files, every id against the vocabulary, every JSON record for being JSON.
+///
+/// What is wrong with the data stands in [`Findings::problems`]; what cannot be checked, such as values of raw tokens
+/// without a side file, in [`Findings::notes`].
+///
+/// # Errors
+/// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
+pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+    let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
+    let is_folder = Local::new(&path).entry("")?.is_folder;
+    let mut work = Work { findings: Findings::default(), now: Progress::default(), watch };
+    if !is_folder {
+        work.file(&path, options)?;
+        return Ok(work.findings);
+    }
+    let is_index = atomic::size(&path.join(format::LOCATIONS)).is_some();
+    match (path.parent(), path.file_name().and_then(|n| n.to_str())) {
+        (Some(base), Some(name)) if is_index => {
+            let options = VerifyOptions { index_folder: name.to_string(), ..options.clone() };
+            work.folder(base, &options)?;
+        }
+        _ => work.folder(&path, options)?,
+    }
+    Ok(work.findings)
+}
+
+struct Work<'a> {
+    findings: Findings,
+    now: Progress,
+    watch: &'a dyn Watch,
+}
+
+impl Work<'_> {
+    fn folder(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
+        self.leftovers(base, None, options.gc)?;
+        let index = base.join(&options.index_folder);
+        let is_forager = atomic::exists(&index.join(format::LOCATIONS));
+        let side_path = [base.join(format::SIDE_FILE), index.join(format::SIDE_FILE)]
+            .into_iter()
+            .find(|path| atomic::exists(path));
+        let side = self.side_file(side_path.as_deref())?;
+        if let Some(side) = &side {
+            self.claims(base, side)?;
+        }
+        if is_forager {
+            return self.rows(base, &options.index_folder, side.as_ref());
+        }
+        let own = format!("{}/", options.index_folder);
+        let mut lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
+        lines.retain(|e| !e.key.starts_with(&own));
+        self.now.total_bytes += lines.iter().map(|e| e.size).sum::<u64>();
+        for entry in &lines {
+            self.json_lines(&base.join(&entry.key))?;
+        }
+        if side_path.is_none() && lines.is_empty() {
+            self.note(format!(
+                "nothing here says what it should be: no {}, no index, no JSONL",
+                format::SIDE_FILE
+            ));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, options: &VerifyOptions) -> Result<()> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
+            return Err(Error::config("expected the path of a file").at(path));
+        };
+        self.leftovers(folder, Some(name), options.gc)?;
+        let own = folder.join(format!("{name}.{}", format::SIDE_FILE));
+        if atomic::exists(&own) {
+            let side = self.side_file(Some(&own))?;
+            return side.map_or(Ok(()), |side| self.claims(folder, &side));
+        }
+        if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {
+            self.now.total_bytes = atomic::size(path).unwrap_or(0);
+            return self.json_lines(path);
+        }
+        let beside = folder.join(format::SIDE_FILE);
+        let side = self.side_file(Some(&beside).filter(|p| atomic::exists(p)).map(PathBuf::as_path))?;
+        match side {
+            Some(mut side) if side.files.iter().any(|f| f.name == name) => {
+                side.files.retain(|f| f.name == name);
+                self.claims(folder, &side)
+            }
+            _ => {
+                self.note(format!(
+                    "{name} has no side file: nothing says which size, values or hash it should have"
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    fn side_file(&mut self, path: Option<&Path>) -> Result<Option<SideFile>> {
+        let Some(path) = path else { return Ok(None) };
+        let name = path.display().to_string();
+        let side = Local::new(path).open("").and_then(|object| SideFile::read(object.as_ref()));
+        self.findings.take(&name, "side file", "one that can be understood", side)
+    }
+
+    // Work folders that stopped runs left in this folder; of one task, or of all.
+    fn leftovers(&mut self, folder: &Path, of: Option<&str>, gc: bool) -> Result<()> {
+        let names = atomic::names(folder)?;
+        let mut tasks: Vec<&str> = names
+            .iter()
+            .filter_map(|n| Some(n.strip_prefix('.')?.rsplit_once(".tmp-")?.0))
+            .filter(|task| of.is_none_or(|of| of == *task))
+            .collect();
+        tasks.dedup();
+        for task in tasks {
+            if !gc {
+                self.note(format!(
+                    "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or verify with --gc",
+                    folder.display()
+                ));
+                continue;
+            }
+            match Site::enter(folder, task, true) {
+                Ok(site) => {
+                    for left in site.leftovers()? {
+                        atomic::remove(&left)?;
+                    }
+                    self.note(format!("tidied up what a stopped run left: .{task}.tmp-*"));
+                }
+                Err(e) if e.kind() == Kind::Exists => {
+                    self.note(format!(".{task}.tmp-* is left alone: {}", e.message()));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, text: String) {
+        self.findings.notes.push(text);
+    }
+
+    fn step(&mut self, bytes: u64) -> Result<()> {
+        self.now.done_bytes += bytes;
+        self.findings.checked_bytes += bytes;
+        self.now.records = self.findings.checked_records;
+        self.watch.progress(self.now);
+        check(self.watch)
+    }
+}

@@ -1,0 +1,168 @@
+//! What `verify` finds, and that it finds nothing where nothing is wrong.
+
+use std::fs;
+use std::path::Path;
+
+use windrow_core::prepare::{
+    Findings, IndexOptions, TokenLayout, TokenizeOptions, Track, VerifyOptions, dummy, index, tokenize,
+    verify,
+};
+use windrow_core::{DType, Kind};
+
+use super::encoders::{FailsAt, Ord, Parts};
+use super::{folder_of, tree};
+
+const THREE: &[u8] = b"{\"text\":\"abc\"}\n{\"text\":\"de\"}\n{\"text\":\"f\"}\n";
+
+fn check(path: &Path) -> Findings {
+    verify(path, &VerifyOptions::default(), &()).unwrap()
+}
+
+/// The one thing that is wrong: what was looked at, and the words expected and found must hold.
+fn only(path: &Path, what: &str, expected: &str, found: &str) {
+    let findings = check(path);
+    assert_eq!(findings.n_problems, findings.problems.len() as u64);
+    let problem = findings.problems.iter().find(|p| p.what == what).unwrap_or_else(|| panic!("{findings:?}"));
+    assert!(problem.expected.contains(expected) && problem.found.contains(found), "{problem:?}");
+}
+
+fn packed() -> (tempfile::TempDir, tempfile::TempDir) {
+    let input = folder_of(&[("a.jsonl", THREE)]);
+    let out = tempfile::tempdir().unwrap();
+    let options = TokenizeOptions {
+        sample_size: Some(2),
+        eos: Some(0),
+        dtype: Some(DType::U32),
+        ..TokenizeOptions::default()
+    };
+    tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+    (input, out)
+}
+
+#[test]
+fn whole_data_sets_have_no_problems() {
+    let (input, out) = packed();
+    let findings = check(out.path());
+    assert_eq!(
+        (findings.n_problems, findings.checked_records, findings.notes.len()),
+        (0, 4, 0),
+        "{findings:?}"
+    );
+    assert_eq!(check(&out.path().join("index")), findings);
+
+    index(input.path(), &IndexOptions { checksum: true, ..IndexOptions::default() }, &()).unwrap();
+    let findings = check(input.path());
+    assert_eq!(
+        (findings.n_problems, findings.checked_records, findings.notes.len()),
+        (0, 3, 0),
+        "{findings:?}"
+    );
+
+    let stream = tempfile::tempdir().unwrap();
+    let options = TokenizeOptions { layout: TokenLayout::Tokens, eos: Some(0), ..TokenizeOptions::default() };
+    tokenize(&[input.path().join("a.jsonl")], stream.path(), &Ord, &options, &()).unwrap();
+    let findings = check(stream.path());
+    assert_eq!((findings.n_problems, findings.checked_bytes, findings.notes.len()), (0, 9 * 4, 0));
+    assert_eq!(check(&stream.path().join("tokens.bin")), findings);
+
+    let file = stream.path().join("d.bin");
+    dummy(&file, 50, 1000, 1, false).unwrap();
+    assert_eq!((check(&file).n_problems, check(&file).checked_bytes), (0, 4000));
+
+    let parts = folder_of(&[("p.jsonl", b"{\"parts\":[{\"type\":\"x\",\"text\":\"abcdef\"}]}\n")]);
+    let out = tempfile::tempdir().unwrap();
+    let options = TokenizeOptions {
+        sample_size: Some(3),
+        dtype: Some(DType::U16),
+        tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
+        ..TokenizeOptions::default()
+    };
+    let mask = Parts { masked: Vec::new() };
+    tokenize(&[parts.path().into()], out.path(), &mask, &options, &()).unwrap();
+    assert_eq!(check(out.path()).n_problems, 0);
+}
+
+#[test]
+fn every_flipped_bit_of_hashed_files_is_found() {
+    let (_input, out) = packed();
+    let path = out.path().join("tokenized-samples/a-tokenized-samples.bin");
+    let whole = fs::read(&path).unwrap();
+    for bit in 0..whole.len() * 8 {
+        let mut bad = whole.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, bad).unwrap();
+        only(out.path(), "xxh3", "", "");
+    }
+    fs::write(&path, &whole[..5]).unwrap();
+    only(out.path(), "size", "32", "5");
+    fs::remove_file(&path).unwrap();
+    only(out.path(), "file", "to be there", "cannot open");
+}
+
+#[test]
+fn wrong_rows_are_found() {
+    let rows =
+        |rows: &[[u64; 3]]| -> Vec<u8> { rows.iter().flatten().flat_map(|n| n.to_le_bytes()).collect() };
+    let (_input, out) = packed();
+    let path = out.path().join("index/sample_locations.bin");
+    let good = [[0, 0, 8], [0, 8, 8], [0, 16, 8], [0, 24, 8]];
+    assert_eq!(fs::read(&path).unwrap(), rows(&good));
+    let with = |i: usize, row: [u64; 3]| {
+        let mut bad = good;
+        bad[i] = row;
+        rows(&bad)
+    };
+    for (bytes, what, expected, found) in [
+        (with(1, [9, 0, 8]), "row", "file below 1", "file 9"),
+        (with(3, [0, 32, 8]), "row", "within the 32 bytes", "bytes 32 + 8"),
+        (with(3, [0, u64::MAX, 8]), "row", "within the 32 bytes", "+ 8"),
+        (with(2, [0, 0, 8]), "row", "byte 16", "byte 0"),
+        (with(3, [0, 24, 4]), "row", "8 bytes", "4 bytes"),
+        (rows(&good[..3]), "records", "4", "3"),
+        (rows(&good)[..90].to_vec(), "size", "multiple of 24", "90"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        only(out.path(), what, expected, found);
+    }
+}
+
+#[test]
+fn lines_that_are_no_json_are_found_with_and_without_an_index() {
+    let base = folder_of(&[("a.jsonl", b"\xef\xbb\xbf{}\n\n{\"a\":\xff}\n{]\n1 2\n3\n")]);
+    for _ in 0..2 {
+        let findings = check(base.path());
+        let records: Vec<_> = findings.problems.iter().map(|p| p.record.unwrap()).collect();
+        assert_eq!(records, [1, 2, 3, 4], "{findings:?}");
+        assert_eq!(findings.checked_records, 6);
+        index(base.path(), &IndexOptions::default(), &()).unwrap();
+    }
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    fs::File::options().append(true).open(base.path().join("a.jsonl")).unwrap().set_modified(later).unwrap();
+    only(base.path(), "time of change", "ns", "ns");
+}
+
+#[test]
+fn what_cannot_be_checked_is_said() {
+    let base = folder_of(&[("t.bin", b"abcd"), ("x/y.txt", b"")]);
+    let findings = check(&base.path().join("t.bin"));
+    assert!(findings.notes[0].contains("no side file") && findings.problems.is_empty(), "{findings:?}");
+    assert_eq!(check(base.path()).notes.len(), 1);
+    let error = verify(&base.path().join("none"), &VerifyOptions::default(), &()).unwrap_err();
+    assert_eq!(error.kind(), Kind::NotFound);
+}
+
+#[test]
+fn leftovers_are_noted_and_tidied_up_when_asked() {
+    let input = folder_of(&[("a.jsonl", THREE)]);
+    let out = tempfile::tempdir().unwrap();
+    let options =
+        TokenizeOptions { sample_size: Some(2), checkpoint_bytes: 10, ..TokenizeOptions::default() };
+    let fails = FailsAt { file: "a.jsonl", line: 2, kind: Kind::Interrupted };
+    tokenize(&[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
+    let before = tree(out.path());
+    assert!(check(out.path()).notes[0].contains("a stopped run left .tokenize.tmp-*"));
+    assert_eq!(tree(out.path()), before);
+    let gc = VerifyOptions { gc: true, ..VerifyOptions::default() };
+    assert!(verify(out.path(), &gc, &()).unwrap().notes[0].contains("tidied up"));
+    assert_eq!(tree(out.path()).len(), 0);
+}
