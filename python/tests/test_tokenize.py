@@ -201,3 +201,16 @@ def test_formats_name_what_open_takes() -> None:
     assert {"forager", "jsonl", "tokens"} <= {row["name"] for row in rows}
     assert all(set(row) == {"name", "title", "layout", "records", "written_by"} for row in rows)
     assert all(row.values() for row in rows)
+
+
+def test_verify_finds_what_changed(corpus: Path, tmp_path: Path) -> None:
+    wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", sample_size=8)
+    found = wr.verify(tmp_path / "out")
+    assert found["problems"] == [] and found["checked_files"] > 0
+    (path,) = (tmp_path / "out" / "tokenized-samples").glob("*.bin")
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    problems = wr.verify(tmp_path / "out")["problems"]
+    assert any(path.name in problem["file"] for problem in problems)
+    assert all(set(problem) >= {"file", "what", "expected", "found"} for problem in problems)

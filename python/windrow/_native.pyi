@@ -14,6 +14,28 @@ _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[A
 _Sample: TypeAlias = dict[str, npt.NDArray[Any]]
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
 
+__all__ = [
+    "__version__",
+    "Dataset",
+    "View",
+    "Mix",
+    "Loader",
+    "Tokenizer",
+    "open",
+    "_reopen",
+    "mix",
+    "_recut",
+    "_remix",
+    "index",
+    "tokenize",
+    "verify",
+    "_main",
+    "create_dummy_data",
+    "formats",
+    "trace",
+    "find",
+]
+
 __version__: str
 
 def open(
@@ -197,6 +219,7 @@ def tokenize(
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | None = None,
 ) -> dict[str, Any]: ...
+def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(
     vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
 ) -> npt.NDArray[np.uint32]: ...
@@ -221,3 +244,4 @@ def find(
 def _reopen(path: _Path, options: str) -> Dataset: ...
 def _recut(recipe: str, seed: SupportsIndex) -> View: ...
 def _remix(recipe: str, seed: SupportsIndex) -> Mix: ...
+def _main(arguments: Sequence[str]) -> int: ...
