@@ -24,6 +24,7 @@ from windrow._native import (
     open,
     tokenize,
     trace,
+    verify,
 )
 from windrow.errors import (
     ConfigError,
@@ -65,4 +66,5 @@ __all__ = [
     "open",
     "tokenize",
     "trace",
+    "verify",
 ]

@@ -5,7 +5,8 @@ use std::ptr;
 
 use numpy::PyArrayDescr;
 use numpy::npyffi::{
-    NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE, NpyTypes, get_type_object, PY_ARRAY_API, PyArrayObject, npy_intp,
+    NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArrayObject,
+    get_type_object, npy_intp,
 };
 use pyo3::prelude::*;
 use windrow::DType;

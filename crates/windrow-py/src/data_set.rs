@@ -9,12 +9,12 @@ use windrow::format::Options;
 use windrow::{DataSet, Error, ViewRecipe};
 use windrow_core::Span;
 
-
 use crate::array::value_array;
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
-use crate::json::{self, Keys, Stop};
+use crate::json::{self, Stop};
+use crate::keys::Keys;
 use crate::options::{Count, choice};
 use crate::view::View;
 
@@ -224,7 +224,11 @@ impl Dataset {
     ///
     /// Raises:
     ///     OutOfRangeError, CorruptError
-    fn bytes<'py>(&self, py: Python<'py>, i: &Bound<'py, PyAny>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+    fn bytes<'py>(
+        &self,
+        py: Python<'py>,
+        i: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         match Index::read(i, "record", self.data.len())? {
             Index::One(record) => Ok(pyo3::types::PyBytes::new(py, &self.data.bytes(record).or_raise(py)?)),
             Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("bytes() takes one record number")),
@@ -294,7 +298,13 @@ impl Dataset {
     /// >>> len(view), view[1]["input_ids"].tolist(), view[1]["labels"].tolist()
     /// (2, [4, 5, 6, 7], [5, 6, 7, 8])
     #[pyo3(signature = (length, eos=None, *, dtype=None))]
-    fn pack(&self, py: Python<'_>, length: Count, eos: Option<i64>, dtype: Option<AnyDType>) -> PyResult<View> {
+    fn pack(
+        &self,
+        py: Python<'_>,
+        length: Count,
+        eos: Option<i64>,
+        dtype: Option<AnyDType>,
+    ) -> PyResult<View> {
         self.view(py, ViewRecipe::Pack { length: length.0, eos }, dtype, 0)
     }
 

@@ -26,7 +26,10 @@ pub(crate) struct Torch {
 
 impl Torch {
     fn find(torch: &Bound<'_, PyAny>) -> PyResult<Torch> {
-        Ok(Torch { from_numpy: torch.getattr("from_numpy")?.unbind(), bfloat16: torch.getattr("bfloat16")?.unbind() })
+        Ok(Torch {
+            from_numpy: torch.getattr("from_numpy")?.unbind(),
+            bfloat16: torch.getattr("bfloat16")?.unbind(),
+        })
     }
 
     // A field as a tensor over the same memory. torch takes no bfloat16 from numpy, so its bits go as int16.
@@ -34,7 +37,8 @@ impl Torch {
         let py = memory.py();
         match memory.get().fields()[field].dtype {
             DType::Bf16 => {
-                let bits = self.from_numpy.bind(py).call1((field_array(memory, field, Some(DType::I16))?,))?;
+                let bits =
+                    self.from_numpy.bind(py).call1((field_array(memory, field, Some(DType::I16))?,))?;
                 bits.call_method1("view", (&self.bfloat16,))
             }
             _ => self.from_numpy.bind(py).call1((field_array(memory, field, None)?,)),

@@ -26,7 +26,8 @@ impl Index {
         }
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(isize::try_from(len)?)?;
-            let numbers = (0..indices.slicelength).map(|i| (indices.start + i as isize * indices.step) as u64);
+            let numbers =
+                (0..indices.slicelength).map(|i| (indices.start + i as isize * indices.step) as u64);
             return Ok(Index::Many(numbers.collect()));
         }
         let is_sequence = key.hasattr("__len__")? || key.hasattr("tolist")?;
@@ -79,7 +80,9 @@ fn one(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<u64> {
 
 fn no_index(key: &Bound<'_, PyAny>) -> PyErr {
     let class = key.get_type().name().map_or_else(|_| "object".to_string(), |n| n.to_string());
-    PyTypeError::new_err(format!("index with a whole number, a slice, or a list of whole numbers, not {class}"))
+    PyTypeError::new_err(format!(
+        "index with a whole number, a slice, or a list of whole numbers, not {class}"
+    ))
 }
 
 /// Goes through something by number.

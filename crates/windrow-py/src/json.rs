@@ -3,15 +3,14 @@
 //! As Python's `json.loads` reads it: whole numbers of any size, the last of repeated keys. Not a number, infinity and
 //! half surrogate pairs are refused; nesting ends at 128.
 
-use memchr::memchr2;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
+use crate::keys::Keys;
+
 const MOST_DEEP: usize = 128;
-const N_KEYS: usize = 512;
-const MOST_KEY_BYTES: usize = 40;
 
 /// Why a text could not be read.
 pub(crate) enum Stop {
@@ -27,44 +26,15 @@ impl From<PyErr> for Stop {
     }
 }
 
-/// Keys seen before: records repeat them, and a string made once has its hash.
-pub(crate) struct Keys(Vec<Option<(Box<[u8]>, Py<PyString>)>>);
-
-impl Default for Keys {
-    fn default() -> Self {
-        Keys((0..N_KEYS).map(|_| None).collect())
-    }
-}
-
-impl Keys {
-    fn get<'py>(&mut self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyString>, Stop> {
-        if key.len() > MOST_KEY_BYTES {
-            return string(py, key);
-        }
-        // FNV-1a: keys are a few bytes long.
-        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
-        let place = (hash >> 32) as usize % N_KEYS;
-        if let Some((bytes, made)) = &self.0[place]
-            && **bytes == *key
-        {
-            return Ok(made.bind(py).clone());
-        }
-        let made = string(py, key)?;
-        // The one that is replaced dies after the cache is whole again: its end may run other code.
-        let old = self.0[place].replace((key.into(), made.clone().unbind()));
-        drop(old);
-        Ok(made)
-    }
-}
-
 /// Reads one JSON text.
 pub(crate) fn parse<'py>(py: Python<'py>, text: &[u8], keys: &mut Keys) -> Result<Bound<'py, PyAny>, Stop> {
-    let mut reader = Reader { py, text, at: 0, depth: 0, keys, buffer: Vec::new() };
-    let value = reader.value()?;
+    let mut reader = Reader { py, text, at: 0, depth: 0, keys, buffer: Vec::new(), stopped: None };
+    let value = reader.value();
     reader.space();
-    match reader.at == text.len() {
-        true => Ok(value),
-        false => Err(Stop::Text(reader.at, "more text after the value")),
+    match (value, reader.stopped) {
+        (Some(value), _) if reader.at == text.len() => Ok(value),
+        (None, Some(stop)) => Err(stop),
+        _ => Err(Stop::Text(reader.at, "more text after the value")),
     }
 }
 
@@ -85,6 +55,8 @@ struct Reader<'t, 'k, 'py> {
     keys: &'k mut Keys,
     // For strings with escapes.
     buffer: Vec<u8>,
+    // Why it stopped. Kept aside so that a value is one register wide on its way up.
+    stopped: Option<Stop>,
 }
 
 impl<'t, 'py> Reader<'t, '_, 'py> {
@@ -99,20 +71,33 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         }
     }
 
-    fn stop<T>(&self, what: &'static str) -> Result<T, Stop> {
-        Err(Stop::Text(self.at, what))
+    #[cold]
+    fn stop<T>(&mut self, what: &'static str) -> Option<T> {
+        self.stopped = Some(Stop::Text(self.at, what));
+        None
     }
 
-    fn value(&mut self) -> Result<Bound<'py, PyAny>, Stop> {
+    // The value, or the end of reading.
+    fn made<T>(&mut self, made: Result<T, Stop>) -> Option<T> {
+        match made {
+            Ok(made) => Some(made),
+            Err(stop) => {
+                self.stopped = Some(stop);
+                None
+            }
+        }
+    }
+
+    fn value(&mut self) -> Option<Bound<'py, PyAny>> {
         self.space();
         match self.peek() {
             b'"' => {
                 let (start, end, escaped) = self.string_span()?;
                 let made = match escaped {
-                    false => string(self.py, &self.text[start..end])?,
-                    true => string(self.py, &self.buffer)?,
+                    false => string(self.py, &self.text[start..end]),
+                    true => string(self.py, &self.buffer),
                 };
-                Ok(made.into_any())
+                self.made(made).map(Bound::into_any)
             }
             b'{' => self.nested(Self::object),
             b'[' => self.nested(Self::array),
@@ -126,20 +111,17 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         }
     }
 
-    fn word(&mut self, word: &[u8], value: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Stop> {
+    fn word(&mut self, word: &[u8], value: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         match self.text[self.at..].starts_with(word) {
             true => {
                 self.at += word.len();
-                Ok(value)
+                Some(value)
             }
             false => self.stop("expected true, false or null"),
         }
     }
 
-    fn nested(
-        &mut self,
-        inner: fn(&mut Self) -> Result<Bound<'py, PyAny>, Stop>,
-    ) -> Result<Bound<'py, PyAny>, Stop> {
+    fn nested(&mut self, inner: fn(&mut Self) -> Option<Bound<'py, PyAny>>) -> Option<Bound<'py, PyAny>> {
         if self.depth == MOST_DEEP {
             return self.stop("nested deeper than 128");
         }
@@ -147,15 +129,15 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         self.at += 1;
         let value = inner(self)?;
         self.depth -= 1;
-        Ok(value)
+        Some(value)
     }
 
-    fn object(&mut self) -> Result<Bound<'py, PyAny>, Stop> {
+    fn object(&mut self) -> Option<Bound<'py, PyAny>> {
         let dict = PyDict::new(self.py);
         self.space();
         if self.peek() == b'}' {
             self.at += 1;
-            return Ok(dict.into_any());
+            return Some(dict.into_any());
         }
         loop {
             self.space();
@@ -164,48 +146,51 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
             }
             let (start, end, escaped) = self.string_span()?;
             let key = match escaped {
-                false => self.keys.get(self.py, &self.text[start..end])?,
-                true => string(self.py, &self.buffer)?,
+                false => self.keys.get(self.py, &self.text[start..end]),
+                true => string(self.py, &self.buffer),
             };
+            let key = self.made(key)?;
             self.space();
             if self.peek() != b':' {
                 return self.stop("expected ':' after the key");
             }
             self.at += 1;
             let value = self.value()?;
-            dict.set_item(key, value)?;
+            let set = dict.set_item(key, value);
+            self.made(set.map_err(Stop::from))?;
             if !self.goes_on(b'}')? {
-                return Ok(dict.into_any());
+                return Some(dict.into_any());
             }
         }
     }
 
-    fn array(&mut self) -> Result<Bound<'py, PyAny>, Stop> {
+    fn array(&mut self) -> Option<Bound<'py, PyAny>> {
         let list = PyList::empty(self.py);
         self.space();
         if self.peek() == b']' {
             self.at += 1;
-            return Ok(list.into_any());
+            return Some(list.into_any());
         }
         loop {
             let value = self.value()?;
-            list.append(value)?;
+            let added = list.append(value);
+            self.made(added.map_err(Stop::from))?;
             if !self.goes_on(b']')? {
-                return Ok(list.into_any());
+                return Some(list.into_any());
             }
         }
     }
 
-    fn goes_on(&mut self, end: u8) -> Result<bool, Stop> {
+    fn goes_on(&mut self, end: u8) -> Option<bool> {
         self.space();
         match self.peek() {
             b',' => {
                 self.at += 1;
-                Ok(true)
+                Some(true)
             }
             found if found == end => {
                 self.at += 1;
-                Ok(false)
+                Some(false)
             }
             _ if end == b'}' => self.stop("expected ',' or '}'"),
             _ => self.stop("expected ',' or ']'"),
@@ -213,36 +198,40 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
     }
 
     // The string that starts here: its span without quotes; with escapes its bytes stand in the buffer instead.
-    fn string_span(&mut self) -> Result<(usize, usize, bool), Stop> {
+    fn string_span(&mut self) -> Option<(usize, usize, bool)> {
         let start = self.at + 1;
         let mut from = start;
         let mut escaped = false;
-        self.buffer.clear();
         loop {
-            let Some(found) = memchr2(b'"', b'\\', &self.text[from..]) else {
-                return self.stop("a string without its closing quote");
-            };
-            let end = from + found;
-            if let Some(control) = self.text[from..end].iter().position(|b| *b < 0x20) {
-                self.at = from + control;
-                return self.stop("a control character in a string");
-            }
-            if self.text[end] == b'"' {
-                if escaped {
-                    self.buffer.extend_from_slice(&self.text[from..end]);
+            let end = from + plain_len(&self.text[from..]);
+            match self.text.get(end) {
+                Some(b'"') => {
+                    if escaped {
+                        self.buffer.extend_from_slice(&self.text[from..end]);
+                    }
+                    self.at = end + 1;
+                    return Some((start, end, escaped));
                 }
-                self.at = end + 1;
-                return Ok((start, end, escaped));
+                Some(b'\\') => {
+                    if !escaped {
+                        self.buffer.clear();
+                    }
+                    escaped = true;
+                    self.buffer.extend_from_slice(&self.text[from..end]);
+                    self.at = end + 1;
+                    self.escape()?;
+                    from = self.at;
+                }
+                Some(_) => {
+                    self.at = end;
+                    return self.stop("a control character in a string");
+                }
+                None => return self.stop("a string without its closing quote"),
             }
-            self.buffer.extend_from_slice(&self.text[from..end]);
-            escaped = true;
-            self.at = end + 1;
-            self.escape()?;
-            from = self.at;
         }
     }
 
-    fn escape(&mut self) -> Result<(), Stop> {
+    fn escape(&mut self) -> Option<()> {
         let plain = match self.peek() {
             b'"' => b'"',
             b'\\' => b'\\',
@@ -256,16 +245,16 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
                 self.at += 1;
                 let c = self.code_point()?;
                 self.buffer.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                return Ok(());
+                return Some(());
             }
             _ => return self.stop("no such escape"),
         };
         self.at += 1;
         self.buffer.push(plain);
-        Ok(())
+        Some(())
     }
 
-    fn code_point(&mut self) -> Result<char, Stop> {
+    fn code_point(&mut self) -> Option<char> {
         let first = self.four_digits()?;
         let code = match first {
             0xD800..=0xDBFF if self.text[self.at..].starts_with(b"\\u") => {
@@ -278,12 +267,12 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
             other => other,
         };
         match char::from_u32(code) {
-            Some(c) => Ok(c),
+            Some(c) => Some(c),
             None => self.stop("half of a surrogate pair"),
         }
     }
 
-    fn four_digits(&mut self) -> Result<u32, Stop> {
+    fn four_digits(&mut self) -> Option<u32> {
         let digits = self.text.get(self.at..self.at + 4).unwrap_or_default();
         let mut code = 0;
         for digit in digits {
@@ -296,7 +285,7 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
             return self.stop("expected four hexadecimal digits");
         }
         self.at += 4;
-        Ok(code)
+        Some(code)
     }
 
     fn digits(&mut self) -> usize {
@@ -307,12 +296,14 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         self.at - start
     }
 
-    fn number(&mut self) -> Result<Bound<'py, PyAny>, Stop> {
+    fn number(&mut self) -> Option<Bound<'py, PyAny>> {
         let start = self.at;
         self.at += usize::from(self.peek() == b'-');
         let leading_zero = self.peek() == b'0';
         match self.digits() {
-            0 if self.peek() == b'I' => return self.stop("NaN and Infinity are no JSON; expected a number or null"),
+            0 if self.peek() == b'I' => {
+                return self.stop("NaN and Infinity are no JSON; expected a number or null");
+            }
             0 => return self.stop("expected digits"),
             2.. if leading_zero => return self.stop("a number with a leading zero"),
             _ => {}
@@ -338,18 +329,51 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         if !whole {
             // Of the right form, so that Rust reads it; too large is infinite.
             return match text.parse::<f64>() {
-                Ok(number) if number.is_finite() => Ok(PyFloat::new(self.py, number).into_any()),
-                _ => Err(Stop::Text(start, "a number too large for a float")),
+                Ok(number) if number.is_finite() => Some(PyFloat::new(self.py, number).into_any()),
+                _ => {
+                    self.at = start;
+                    self.stop("a number too large for a float")
+                }
             };
         }
-        match text.parse::<i64>() {
-            Ok(number) => Ok(number.into_pyobject(self.py).map_err(PyErr::from)?.into_any()),
-            Err(_) => Ok(self.py.get_type::<PyInt>().call1((text,))?),
-        }
+        let made = match text.parse::<i64>() {
+            Ok(number) => number.into_pyobject(self.py).map(|n| n.into_any()).map_err(PyErr::from),
+            Err(_) => self.py.get_type::<PyInt>().call1((text,)),
+        };
+        self.made(made.map_err(Stop::from))
     }
 }
 
-fn string<'py>(py: Python<'py>, bytes: &[u8]) -> Result<Bound<'py, PyString>, Stop> {
+// How many bytes of a string come before a quote, a backslash, a control character or the end.
+fn plain_len(text: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    // The lowest set top bit is that of the first byte below `n`; higher ones may be wrong.
+    let below = |x: u64, n: u64| x.wrapping_sub(ONES * n) & !x & TOPS;
+    let is_end = |b: u8| b < 0x20 || b == b'"' || b == b'\\';
+    let mut at = 0;
+    // Long runs in strides that the compiler turns into vectors.
+    while let Some(block) = text.get(at..at + 64) {
+        if block.iter().fold(false, |found, &b| found | is_end(b)) {
+            break;
+        }
+        at += 64;
+    }
+    for word in text[at..].chunks_exact(8) {
+        // A chunk has eight bytes.
+        let x = u64::from_le_bytes(word.try_into().unwrap_or_default());
+        let ends =
+            below(x, 0x20) | below(x ^ (ONES * u64::from(b'"')), 1) | below(x ^ (ONES * u64::from(b'\\')), 1);
+        if ends != 0 {
+            return at + ends.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    at + text[at..].iter().take_while(|b| !is_end(**b)).count()
+}
+
+/// UTF-8 bytes as a Python string.
+pub(crate) fn string<'py>(py: Python<'py>, bytes: &[u8]) -> Result<Bound<'py, PyString>, Stop> {
     let Ok(size) = ffi::Py_ssize_t::try_from(bytes.len()) else {
         return Err(Stop::Text(0, "a string too large for Python"));
     };

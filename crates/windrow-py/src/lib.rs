@@ -8,6 +8,7 @@ mod error;
 mod framework;
 mod index;
 mod json;
+mod keys;
 mod loader;
 mod logging;
 mod options;
@@ -35,6 +36,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view::_remix, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::index, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::formats, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace, module)?)?;

@@ -98,8 +98,9 @@ impl Loader {
             (None, Some(rows)) => builder.global_batch_size(rows.0),
             (given, _) => {
                 let found = if given.is_some() { "both are given" } else { "none is given" };
-                let error = Error::config(format!("batch_size or global_batch_size: {found}"))
-                    .hint("batch_size counts the rows of each rank, global_batch_size those of all ranks together");
+                let error = Error::config(format!("batch_size or global_batch_size: {found}")).hint(
+                    "batch_size counts the rows of each rank, global_batch_size those of all ranks together",
+                );
                 return Err(raise(py, &error));
             }
         };
@@ -143,7 +144,10 @@ impl Loader {
 
     fn __repr__(&self) -> String {
         let state = self.running.state();
-        format!("Loader({}; seed={}, epoch={}, samples={})", state.plan, state.seed, state.epoch, state.samples)
+        format!(
+            "Loader({}; seed={}, epoch={}, samples={})",
+            state.plan, state.seed, state.epoch, state.samples
+        )
     }
 
     fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {

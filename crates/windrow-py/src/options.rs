@@ -32,7 +32,12 @@ impl Count {
 ///
 /// # Errors
 /// `ConfigError` that lists the words.
-pub(crate) fn choice<T: DeserializeOwned>(py: Python<'_>, name: &str, text: &str, words: &[&str]) -> PyResult<T> {
+pub(crate) fn choice<T: DeserializeOwned>(
+    py: Python<'_>,
+    name: &str,
+    text: &str,
+    words: &[&str],
+) -> PyResult<T> {
     let found = words.contains(&text).then(|| serde_json::from_value(text.into()).ok()).flatten();
     found.ok_or_else(|| {
         raise(py, &Error::config(format!("{name}={text:?}")).hint(format!("one of {}", words.join(", "))))

@@ -40,7 +40,6 @@ use crate::options::{Count, choice};
 /// 2
 #[pyfunction]
 #[pyo3(signature = (path, *, index_folder="index", overwrite=false, checksum=false, allow_empty=false, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn index<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -248,6 +247,20 @@ impl Eos {
     }
 }
 
+/// Checks every claim that is made about a data set: sizes, hashes, counts, offsets.
+///
+/// Returns:
+///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.
+///
+/// Raises:
+///     NotFoundError: nothing there.
+#[pyfunction]
+pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+    let watcher = Watcher::new(None);
+    let findings = py.detach(|| prepare::verify(&path, &prepare::VerifyOptions::default(), &watcher));
+    json::plain(py, &watcher.finish(py, findings)?)
+}
+
 /// Random token ids ``[num_tokens]``, uint32, below ``vocab_size``: the same for the same seed.
 ///
 /// Raises:
@@ -273,7 +286,14 @@ pub(crate) fn create_dummy_data(
     Ok(tokens.into_pyarray(py))
 }
 
+// A quarter of a terabyte: more is a slip of the finger.
 const MOST_DUMMY: u64 = 1 << 36;
+
+/// Runs the program ``windrow`` on these arguments, the first of which is its name, and gives its exit code.
+#[pyfunction]
+pub(crate) fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> i32 {
+    py.detach(|| windrow_cli::main_from(arguments))
+}
 
 /// The formats that ``open`` reads: a list of dicts of name, title, layout, records and written_by.
 ///

@@ -6,8 +6,8 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use windrow::{Loader, LoaderBuilder, Next, Plan, State, Stats};
 use windrow_core::Result;
-use windrow_core::plan::{Cursor, Steps};
 use windrow_core::collate::Batch;
+use windrow_core::plan::{Cursor, Steps};
 
 use crate::error::OrRaise;
 

@@ -91,7 +91,8 @@ pub(crate) fn find<'py>(
     let rows: Vec<Value> = found
         .iter()
         .map(|found| {
-            let (step, row) = (found.position / steps.global_batch_size, found.position % steps.global_batch_size);
+            let (step, row) =
+                (found.position / steps.global_batch_size, found.position % steps.global_batch_size);
             json!({ "step": step, "row": row, "position": found.position, "sample": found.sample })
         })
         .filter(|row| n_steps.is_none_or(|n| row["step"].as_u64() < Some(n)))
@@ -110,7 +111,9 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
         py.import("pathlib")?.call_method1("Path", (path,))?.call_method0("read_text")?.extract()?
     } else {
         let class = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("a plan is a Loader, a dict, or the path of one, not {class}")));
+        return Err(PyTypeError::new_err(format!(
+            "a plan is a Loader, a dict, or the path of one, not {class}"
+        )));
     };
     let made = py.detach(|| -> Result<_> {
         let loader = Recipe::from_json(&text)?.builder()?.rank(0, 1).threads(Some(0)).build()?;
@@ -145,7 +148,9 @@ fn traced_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Value>
     let mut reads = Vec::new();
     for span in &traced.spans {
         let locations = feed.source().locate(*span)?;
-        reads.push(json!({ "record": span.record, "start": span.start, "len": span.len, "locations": locations }));
+        reads.push(
+            json!({ "record": span.record, "start": span.start, "len": span.len, "locations": locations }),
+        );
     }
     Ok(json!({
         "row": row,

@@ -51,7 +51,11 @@ impl View {
     }
 
     /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
-    fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn __getitems__<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let numbers = many(indices, "sample", self.samples.len())?;
         let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
         framework::rows(&Memory::new(py, batch)?, numbers.len())
@@ -154,7 +158,11 @@ impl Mix {
     }
 
     /// The samples with these numbers: what ``DataLoader`` asks for. Tensors where torch is imported.
-    fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn __getitems__<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let numbers = many(indices, "sample", self.len())?;
         let list = PyList::empty(py);
         // Neighbours of one part are laid together.
@@ -175,7 +183,8 @@ impl Mix {
     }
 
     fn __repr__(&self) -> String {
-        let parts: Vec<_> = self.mixture.parts().map(|(name, s, w)| format!("{name}: {} × {w}", s.len())).collect();
+        let parts: Vec<_> =
+            self.mixture.parts().map(|(name, s, w)| format!("{name}: {} × {w}", s.len())).collect();
         format!("Mix({}, samples={})", parts.join(", "), self.len())
     }
 
