@@ -7,6 +7,8 @@ mod disk;
 #[cfg(test)]
 mod format;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod loader;
 #[cfg(test)]
 mod prepare;

@@ -1,13 +1,16 @@
 //! Headerless token files: ids one after the other, little-endian, one stream per file.
 
+mod claims;
+
 use std::sync::Arc;
 
+use self::claims::Claims;
 use super::data_files::DataFiles;
 use super::discover::natural_order;
-use super::vocabulary::{check_ids, tokenizer_must_be};
+use super::vocabulary::check_ids;
 use super::{About, Certainty, Format, Look, Options};
 use crate::array::{DType, Element};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 
@@ -48,7 +51,6 @@ impl Format for Tokens {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let side = look.side.as_ref().filter(|s| s.format == self.name());
         let mut keys: Vec<String> = match look.is_folder {
             true => {
                 let top = look.names.iter().filter(|name| name.ends_with(".bin") && !name.contains('/'));
@@ -60,32 +62,19 @@ impl Format for Tokens {
             return Err(Error::not_found("expected `.bin` files, found none").at(look.display()));
         }
         keys.sort_by(|a, b| natural_order(a, b));
-        tokenizer_must_be(side, options.tokenizer.as_deref(), &look.display())?;
-        let dtype = dtype(side.and_then(|s| s.dtype), options.dtype, look)?;
+        let claims = Claims::of(look, &keys, options)?;
+        let dtype = dtype(claims.dtype, options.dtype, look)?;
         let files =
             DataFiles::open(look.store.clone(), keys, |key, _| Error::not_found("the file is gone").at(key))?;
+        if !options.trust {
+            claims.check(look, &files)?;
+        }
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {
             lengths.push(length(&files, file, dtype)?);
         }
-        if let Some(side) = side
-            && !options.trust
-        {
-            for (file, key) in files.keys().iter().enumerate() {
-                let name = key.rsplit('/').next().unwrap_or_default();
-                let size = lengths[file] * dtype.size() as u64;
-                if let Some(row) = side.files.iter().find(|row| row.name == name && row.size != size) {
-                    return Err(Error::new(
-                        Kind::Stale,
-                        format!("the file has {size} bytes, the side file says {}", row.size),
-                    )
-                    .at(files.name(file))
-                    .hint("the copy looks unfinished; trust=True reads it as it is"));
-                }
-            }
-        }
         let mut schema = Schema::numbers(Element::little(dtype));
-        let known = side.and_then(|s| s.vocab_size);
+        let known = claims.vocab_size;
         schema.vocab_size = options.vocab_size.or(known);
         let source = Streams { files, lengths, schema };
         if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
