@@ -3,6 +3,7 @@
 
 mod index;
 mod lines;
+mod paths;
 
 use std::path::Path;
 
