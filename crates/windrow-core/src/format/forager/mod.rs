@@ -31,6 +31,9 @@ pub(crate) const LOCATIONS: &str = "sample_locations.bin";
 /// Which arrays a sample is made of, when there is more than its tokens.
 pub(crate) const SAMPLE_SCHEMA: &str = "sample_schema.json";
 
+/// The array of a layout that holds the ids.
+const TOKENS: &str = "tokens";
+
 const MOST_LIST_BYTES: u64 = 1 << 30;
 const MOST_SCHEMA_BYTES: u64 = 1 << 20;
 
@@ -144,7 +147,9 @@ impl Format for Forager {
             return Ok(Arc::new(JsonLines::new(self.name(), rows, files)));
         }
         tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &look.display())?;
-        let written = layout.as_ref().and_then(Layout::token_dtype).or(side.as_ref().and_then(|s| s.dtype));
+        let ids = layout.as_ref().map(Layout::tokens).transpose();
+        let ids = ids.map_err(|e| e.at(store.display(&key(SAMPLE_SCHEMA))))?;
+        let written = ids.map(|ids| ids.dtype).or(side.as_ref().and_then(|s| s.dtype));
         let dtype = match (written, options.dtype) {
             (Some(written), Some(asked)) if written != asked => {
                 return Err(Error::mismatch(format!(
@@ -182,8 +187,13 @@ impl Format for Forager {
 }
 
 impl Layout {
-    fn token_dtype(&self) -> Option<DType> {
-        self.arrays.iter().find(|a| a.name == "tokens").map(|a| a.dtype)
+    /// The array of ids.
+    fn tokens(&self) -> Result<&LayoutArray> {
+        self.arrays.iter().find(|a| a.name == TOKENS).ok_or_else(|| {
+            Error::corrupt(format!("expected an array {TOKENS:?} among {} arrays", self.arrays.len()))
+                .field("arrays")
+                .hint("tokenise the data again")
+        })
     }
 }
 

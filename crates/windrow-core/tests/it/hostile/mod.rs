@@ -4,6 +4,7 @@
 mod index;
 mod lines;
 mod paths;
+mod side;
 
 use std::path::Path;
 
