@@ -121,7 +121,8 @@ impl Error {
     /// What the operating system said about `file`.
     pub fn io(doing: &str, file: impl AsRef<std::path::Path>, cause: std::io::Error) -> Self {
         let kind = match cause.kind() {
-            std::io::ErrorKind::NotFound => Kind::NotFound,
+            // Below a file there is nothing either.
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Kind::NotFound,
             std::io::ErrorKind::AlreadyExists => Kind::Exists,
             _ => Kind::Io,
         };

@@ -166,7 +166,7 @@ impl<R: Rows> Source for JsonLines<R> {
 
 /// The value that a JSON record writes. `place` is where the record begins; its byte is made absolute in errors.
 ///
-/// Nesting ends at 128; of equal keys the last counts; NaN and Infinity are not JSON.
+/// Values nest at most 127 deep; of equal keys the last counts; NaN and Infinity are not JSON.
 ///
 /// # Errors
 /// `Corrupt` naming the byte that is not JSON.
@@ -198,7 +198,7 @@ pub fn parse_json(bytes: &[u8], place: &Place) -> Result<Value> {
         let hint = if is_number_word(rest) {
             "JSON has no NaN or Infinity: write null instead"
         } else if cause.to_string().starts_with("recursion limit") {
-            "values may nest 128 deep"
+            "values may nest 127 deep"
         } else {
             "every line must hold one JSON value"
         };
@@ -215,6 +215,11 @@ fn error_byte(bytes: &[u8], cause: &serde_json::Error) -> usize {
     // At the end of the text the column is that of the last byte.
     let column = if cause.is_eof() { cause.column() } else { cause.column().saturating_sub(1) };
     let at = (line_start + column).min(bytes.len());
+    // A number too large for a float64 is known by its last digit.
+    if cause.to_string().starts_with("number out of range") {
+        let in_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-');
+        return bytes[..at].iter().rposition(|b| !in_number(b)).map_or(0, |b| b + 1);
+    }
     // In `NaN` and `-Infinity` it stumbles at a later letter.
     let word = bytes[..at].iter().rposition(|b| !b.is_ascii_alphabetic() && *b != b'-').map_or(0, |b| b + 1);
     if is_number_word(&bytes[word..]) { word } else { at }

@@ -172,7 +172,9 @@ pub struct Options {
 /// # Errors
 /// `Unrecognised` when none is; `Config` when the named one does not exist; what [`Format::open`] says.
 pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
-    choose(table, look, options.format.as_deref())?.open(look, options)
+    // Who names an index folder means that index, whatever else lies there.
+    let by_index = options.index_folder.as_ref().map(|_| Forager.name());
+    choose(table, look, options.format.as_deref().or(by_index))?.open(look, options)
 }
 
 /// The format that is asked for, or the surest one.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Look;
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::store::read_small;
+use crate::store::{open_if_there, read_small};
 
 /// The side file's name.
 pub const SIDE_FILE: &str = "windrow.json";
@@ -95,6 +95,14 @@ pub struct Golden {
     pub ids: Vec<u32>,
 }
 
+/// What a side file of any version says of itself.
+#[derive(Deserialize)]
+struct Written {
+    version: u64,
+    #[serde(default)]
+    windrow: Value,
+}
+
 impl SideFile {
     /// An empty one for this format, by this windrow.
     pub fn new(format: &str) -> Self {
@@ -119,12 +127,12 @@ impl SideFile {
                 vec![format!("{}.{SIDE_FILE}", look.key), format!("{folder}{SIDE_FILE}")]
             }
         };
-        for key in keys {
-            if look.store.entry(&key).is_ok_and(|e| !e.is_folder) {
-                let side = Self::read(look.store.open(&key)?.as_ref())?;
+        for (i, key) in keys.iter().enumerate() {
+            if let Some(object) = open_if_there(look.store.as_ref(), key)? {
+                let side = Self::read(object.as_ref())?;
                 let name = look.key.rsplit('/').next().unwrap_or_default();
                 // A folder's side file speaks for a file in it only when it names that file.
-                if look.is_folder || key.starts_with(&look.key) || side.files.iter().any(|f| f.name == name) {
+                if look.is_folder || i == 0 || side.files.iter().any(|f| f.name == name) {
                     return Ok(Some(side));
                 }
             }
@@ -138,19 +146,21 @@ impl SideFile {
     /// `Corrupt` when it is not one, or of a later version.
     pub fn read(object: &dyn crate::store::Object) -> Result<SideFile> {
         let bytes = read_small(object, MOST_BYTES)?;
-        let side: SideFile = serde_json::from_slice(&bytes).map_err(|e| {
+        let not_one = |e: serde_json::Error| {
             Error::corrupt("the side file cannot be understood")
                 .at(object.name())
                 .caused_by(e)
                 .hint("delete it and prepare the data again, or read the data with format=… and dtype=…")
-        })?;
-        match side.version {
-            1 => Ok(side),
-            other => {
-                Err(Error::unsupported(format!("side file of version {other}; this windrow reads version 1"))
-                    .at(object.name())
-                    .hint(format!("it was written by windrow {}", side.windrow)))
-            }
+        };
+        // Another version may differ in everything but these two.
+        match serde_json::from_slice(&bytes).map_err(not_one)? {
+            Written { version: 1, .. } => serde_json::from_slice(&bytes).map_err(not_one),
+            Written { version, windrow } => Err(Error::unsupported(format!(
+                "side file of version {version}; this windrow reads version 1"
+            ))
+            .at(object.name())
+            .field("version")
+            .hint(format!("it was written by windrow {windrow}"))),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Records by number.
 
+pub mod conformance;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};

@@ -32,7 +32,8 @@ impl Compression {
         let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
         Ok(match head {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            [0x28, 0xb5, 0x2f, 0xfd] => Some(Compression::Zstd),
+            // A frame, or one that is to be skipped: parallel writers begin with those.
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Compression::Zstd),
             _ => None,
         })
     }
@@ -68,9 +69,27 @@ impl Compression {
 pub fn expanded(store: &Arc<dyn Store>, key: &str) -> Result<Arc<dyn Object>> {
     let object = store.open(key)?;
     match Compression::of(object.as_ref())? {
-        None => Ok(object),
+        None => check_plain(object.as_ref()).map(|()| object),
         Some(compression) => expanded_in(&cache_folder()?, object.as_ref(), compression),
     }
+}
+
+// A name that promises a compression which the first bytes lack: cut off, or something else altogether.
+fn check_plain(object: &dyn Object) -> Result<()> {
+    let promised = [Compression::Gzip, Compression::Zstd]
+        .into_iter()
+        .find(|c| object.name().strip_suffix(c.suffix()).is_some_and(|name| name.ends_with('.')));
+    let Some(promised) = promised else { return Ok(()) };
+    let mut scratch = Vec::new();
+    let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
+    Err(Error::corrupt(format!(
+        "expected a .{} stream, found {} bytes starting {head:02x?}",
+        promised.suffix(),
+        object.size()
+    ))
+    .at(object.name())
+    .byte(0)
+    .hint("the copy looks unfinished; if it is plain text, name it so"))
 }
 
 fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> Result<Arc<dyn Object>> {

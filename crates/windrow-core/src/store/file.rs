@@ -138,6 +138,9 @@ impl Store for Local {
                     Ok(meta) if meta.is_file() => {
                         found.push(Entry { key, size: meta.len(), is_folder: false });
                     }
+                    Ok(meta) if meta.is_dir() => {
+                        log::warn!("{}: a link to a folder is not followed", item.path().display());
+                    }
                     Ok(_) => {}
                     // A link that leads nowhere is listed, so that opening it says so: a shard must not vanish.
                     Err(_) if kind.is_symlink() => found.push(Entry { key, size: 0, is_folder: false }),

@@ -83,6 +83,19 @@ pub trait Object: Send + Sync {
     }
 }
 
+/// The object at `key`, opened; `None` when nothing, or a folder, is there. What stands in the way of knowing is an error.
+///
+/// # Errors
+/// What [`Store::entry`] and [`Store::open`] say, but for `NotFound`.
+pub(crate) fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Object>>> {
+    match store.entry(key) {
+        Ok(entry) if entry.is_folder => Ok(None),
+        Ok(_) => store.open(key).map(Some),
+        Err(e) if e.kind() == crate::error::Kind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// Reads all of an object, refusing one larger than `most` bytes: for headers, lists and side files.
 ///
 /// # Errors

@@ -3,6 +3,12 @@
 #[cfg(test)]
 mod collate;
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
+mod format;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod loader;
 #[cfg(test)]
 mod prepare;

@@ -1,6 +1,7 @@
 //! Byte-offset index: JSONL files or token samples, found by `index/file_location.txt` and
 //! `index/sample_locations.bin`. The layout of data-forager 0.2.0.
 
+mod claims;
 mod rows;
 mod samples;
 
@@ -8,17 +9,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::claims::{check_claims, check_unchanged};
 use self::rows::LocationRows;
 use self::samples::TokenSamples;
 use super::data_files::DataFiles;
-use super::json_lines::JsonLines;
-use super::jsonl::refuse_number_options;
+use super::json_lines::{JsonLines, Rows};
+use super::jsonl::{SUFFIXES, refuse_number_options};
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::{About, Certainty, Format, Look, Options, SIDE_FILE, SideFile};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Schema, SharedSource};
-use crate::store::{Object, Store, read_small};
+use crate::store::{Object, Store, open_if_there, read_small};
 
 /// The folder that holds the index, below the base folder.
 pub const INDEX_FOLDER: &str = "index";
@@ -93,6 +95,7 @@ impl Format for Forager {
     }
 
     fn recognise(&self, look: &Look) -> Certainty {
+        // Half an index is one too: opening it says what is missing, rather than another format reading past it.
         match look.is_folder && base_of(look, INDEX_FOLDER).is_some() {
             true => Certainty::Yes,
             false => Certainty::No,
@@ -107,33 +110,37 @@ impl Format for Forager {
                 .hint("`windrow index` makes them for JSONL files"));
         };
         let key = |name: &str| join(&base.index, name);
-        let side = match look.store.entry(&key(SIDE_FILE)) {
-            Ok(entry) if !entry.is_folder => {
-                Some(SideFile::read(look.store.open(&key(SIDE_FILE))?.as_ref())?)
-            }
-            _ => None,
+        let store = look.store.as_ref();
+        let side = match open_if_there(store, &key(SIDE_FILE))? {
+            Some(object) => Some(SideFile::read(object.as_ref())?),
+            None => None,
         };
-        let listed = listed_files(look.store.open(&key(FILE_LIST))?.as_ref())?;
+        let listed = listed_files(part(look, folder, &key(FILE_LIST))?.as_ref(), options.allow_outside)?;
         let keys: Vec<String> = listed.iter().map(|name| join(&base.folder, name)).collect();
         let files = DataFiles::open(look.store.clone(), keys, |key, line| {
             Error::not_found(format!("line {} of {FILE_LIST} names a file that is not there", line + 1))
                 .at(key)
                 .hint("was it moved? `windrow index --overwrite` makes the index again")
         })?;
-        let rows = LocationRows::new(look.store.open(&key(LOCATIONS))?)?;
-        let layout = layout(look.store.as_ref(), &key(SAMPLE_SCHEMA))?;
+        let rows = LocationRows::new(part(look, folder, &key(LOCATIONS))?)?;
+        let layout = layout(store, &key(SAMPLE_SCHEMA))?;
+        let all_end = |suffixes: &[&str]| {
+            !listed.is_empty() && listed.iter().all(|name| suffixes.iter().any(|s| name.ends_with(s)))
+        };
         let tokens = layout.is_some()
-            || options.dtype.is_some()
             || side.as_ref().is_some_and(|s| s.dtype.is_some())
-            || (!listed.is_empty() && listed.iter().all(|name| name.ends_with(".bin")));
-        if let Some(side) = &side
-            && !options.trust
-        {
-            check_unchanged(side, &base, look, !tokens)?;
+            || all_end(&[".bin"])
+            || (options.dtype.is_some() && !all_end(&SUFFIXES));
+        if let Some(side) = &side {
+            let at = |name| store.display(&key(name));
+            check_claims(side, &listed, &rows, layout.as_ref(), &at)?;
+            if !options.trust {
+                check_unchanged(side, &base.folder, store, !tokens)?;
+            }
         }
-        rows.check_all(&files)?;
         if !tokens {
             refuse_number_options(options)?;
+            rows.check_all(&files, |record| rows.row(record, &files).map(drop))?;
             return Ok(Arc::new(JsonLines::new(self.name(), rows, files)));
         }
         tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &look.display())?;
@@ -156,23 +163,21 @@ impl Format for Forager {
         let mut schema = Schema::numbers(Element::little(dtype));
         let known = side.as_ref().and_then(|s| s.vocab_size);
         schema.vocab_size = options.vocab_size.or(known);
-        let source: SharedSource = match &layout {
-            Some(layout) => Arc::new(TokenSamples::laid_out(
-                rows,
-                files,
-                schema,
-                layout,
-                &look.store.display(&key(SAMPLE_SCHEMA)),
-            )?),
+        let source = match &layout {
+            Some(layout) => {
+                TokenSamples::laid_out(rows, files, schema, layout, &store.display(&key(SAMPLE_SCHEMA)))?
+            }
             None => {
                 let uniform = side.as_ref().and_then(|s| s.record_length);
-                Arc::new(TokenSamples::plain(rows, files, schema, uniform)?)
+                TokenSamples::plain(rows, files, schema, uniform)
+                    .map_err(|e| e.or_at(store.display(&key(SIDE_FILE))))?
             }
         };
+        source.check_all()?;
         if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(source.as_ref(), vocab_size)?;
+            check_ids(&source, vocab_size)?;
         }
-        Ok(source)
+        Ok(Arc::new(source))
     }
 }
 
@@ -188,12 +193,11 @@ struct Base {
     index: String,
 }
 
-// The base folder of an index below it, or the index folder itself.
+// The base folder of an index below it, or the index folder itself. One part of an index is enough to see it.
 fn base_of(look: &Look, folder: &str) -> Option<Base> {
     let has = |index: &str| {
-        [FILE_LIST, LOCATIONS]
-            .iter()
-            .all(|name| look.store.entry(&join(index, name)).is_ok_and(|e| !e.is_folder))
+        let is_there = |name| look.store.entry(&join(index, name)).is_ok_and(|e| !e.is_folder);
+        [FILE_LIST, LOCATIONS].into_iter().any(is_there)
     };
     let below = join(&look.key, folder);
     if has(&below) {
@@ -204,6 +208,18 @@ fn base_of(look: &Look, folder: &str) -> Option<Base> {
     (name == folder && has(&look.key)).then(|| Base { folder: above.to_string(), index: look.key.clone() })
 }
 
+// One of the two files that an index cannot do without.
+fn part(look: &Look, folder: &str, key: &str) -> Result<Arc<dyn Object>> {
+    look.store.open(key).map_err(|e| match e.kind() {
+        Kind::NotFound => {
+            Error::not_found(format!("half an index: expected {folder}/{FILE_LIST} and {folder}/{LOCATIONS}"))
+                .at(look.store.display(key))
+                .hint("the copy looks unfinished; `windrow index --overwrite` makes the index again")
+        }
+        _ => e,
+    })
+}
+
 fn join(folder: &str, name: &str) -> String {
     match (folder, name.starts_with('/')) {
         ("", _) | (_, true) => name.to_string(),
@@ -211,21 +227,32 @@ fn join(folder: &str, name: &str) -> String {
     }
 }
 
-fn listed_files(object: &dyn Object) -> Result<Vec<String>> {
+fn listed_files(object: &dyn Object, allow_outside: bool) -> Result<Vec<String>> {
     let bytes = read_small(object, MOST_LIST_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|e| {
         Error::corrupt("the list of files is not UTF-8")
             .at(object.name())
             .byte(e.utf8_error().valid_up_to() as u64)
     })?;
-    Ok(text.lines().map(str::to_string).collect())
+    let mut names = Vec::new();
+    for (i, name) in text.lines().enumerate() {
+        let refuse = |error: Error| Err(error.at(object.name()).field(format!("line {}", i + 1)));
+        if name.is_empty() || name.contains('\0') {
+            return refuse(Error::corrupt(format!("expected the path of a data file, found {name:?}")));
+        }
+        if !allow_outside && (name.starts_with('/') || name.split('/').any(|part| part == "..")) {
+            return refuse(
+                Error::config(format!("expected a path inside the base folder, found {name:?}"))
+                    .hint("allow_outside=True opens it, if you trust who wrote the index"),
+            );
+        }
+        names.push(name.to_string());
+    }
+    Ok(names)
 }
 
 fn layout(store: &dyn Store, key: &str) -> Result<Option<Layout>> {
-    if !store.entry(key).is_ok_and(|e| !e.is_folder) {
-        return Ok(None);
-    }
-    let object = store.open(key)?;
+    let Some(object) = open_if_there(store, key)? else { return Ok(None) };
     let bytes = read_small(object.as_ref(), MOST_SCHEMA_BYTES)?;
     let layout = serde_json::from_slice(&bytes).map_err(|e| {
         Error::corrupt("the sample schema cannot be understood")
@@ -234,38 +261,4 @@ fn layout(store: &dyn Store, key: &str) -> Result<Option<Layout>> {
             .hint("tokenise the data again")
     })?;
     Ok(Some(layout))
-}
-
-// Sizes of all files the side file names; for JSON records, which others wrote and may edit, the time of change as well.
-fn check_unchanged(side: &SideFile, base: &Base, look: &Look, with_time: bool) -> Result<()> {
-    for row in &side.files {
-        let key = join(&base.folder, &row.name);
-        let stale = |what: String| {
-            Error::new(Kind::Stale, what)
-                .at(look.store.display(&key))
-                .hint("`windrow index --overwrite` (or `tokenize --overwrite`) makes it anew; trust=True reads it as it is")
-        };
-        let object = match look.store.open(&key) {
-            Ok(object) => object,
-            Err(e) if e.kind() == Kind::NotFound => {
-                return Err(stale("the file is gone since it was indexed".to_string()));
-            }
-            Err(e) => return Err(e),
-        };
-        if object.size() != row.size {
-            return Err(stale(format!(
-                "the file has {} bytes, it had {} when it was indexed",
-                object.size(),
-                row.size
-            )));
-        }
-        if let (true, Some(then), Some(now)) = (with_time, row.modified_ns, object.modified_ns())
-            && then != now
-        {
-            return Err(stale(
-                "the file was changed after it was indexed: its time of change differs".to_string(),
-            ));
-        }
-    }
-    Ok(())
 }

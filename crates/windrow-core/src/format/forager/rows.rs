@@ -34,14 +34,15 @@ impl LocationRows {
         }
     }
 
-    /// Checks every row of a small index.
-    pub(super) fn check_all(&self, files: &DataFiles) -> Result<()> {
-        if self.count() <= CHECKED_AT_ONCE && files.opened_at_once() {
-            for record in 0..self.count() {
-                self.row(record, files)?;
-            }
+    /// Calls `check` with every record of a small index; records of a large one are checked when they are read.
+    ///
+    /// # Errors
+    /// What `check` says first.
+    pub(super) fn check_all(&self, files: &DataFiles, check: impl Fn(u64) -> Result<()>) -> Result<()> {
+        match self.count() <= CHECKED_AT_ONCE && files.opened_at_once() {
+            true => (0..self.count()).try_for_each(check),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 

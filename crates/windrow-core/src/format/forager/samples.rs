@@ -62,16 +62,18 @@ impl TokenSamples {
         let (n, total) = (layout.sample_size, layout.total_bytes_per_sample);
         let mut tokens_offset = None;
         let mut track_offsets = Vec::new();
+        let mut taken = Vec::new();
         for array in &layout.arrays {
             let end =
                 n.checked_mul(array.dtype.size() as u64).and_then(|size| array.offset.checked_add(size));
-            if end.is_none_or(|end| end > total) {
+            let Some(end) = end.filter(|end| *end <= total) else {
                 return Err(wrong(format!(
                     "array {:?} takes {n} {} from byte {} of a sample of {total} bytes",
                     array.name, array.dtype, array.offset
                 ))
                 .field("arrays"));
-            }
+            };
+            taken.push((array.offset, end, array.name.as_str()));
             if array.name == TOKENS {
                 schema.element = Element::little(array.dtype);
                 tokens_offset = Some(array.offset);
@@ -79,6 +81,18 @@ impl TokenSamples {
                 schema.tracks.push(Track { name: array.name.clone(), element: Element::little(array.dtype) });
                 track_offsets.push(array.offset);
             }
+        }
+        taken.sort_unstable();
+        if let Some(pair) = taken.windows(2).find(|pair| pair[1].0 < pair[0].1) {
+            return Err(wrong(format!(
+                "array {:?} begins at byte {}, inside {:?}, which ends at byte {}",
+                pair[1].2, pair[1].0, pair[0].2, pair[0].1
+            ))
+            .field("arrays"));
+        }
+        taken.sort_unstable_by_key(|array| array.2);
+        if let Some(pair) = taken.windows(2).find(|pair| pair[0].2 == pair[1].2) {
+            return Err(wrong(format!("two arrays are called {:?}", pair[0].2)).field("arrays"));
         }
         let Some(tokens_offset) = tokens_offset else {
             return Err(wrong(format!("expected an array {TOKENS:?} among {} arrays", layout.arrays.len()))
@@ -93,6 +107,14 @@ impl TokenSamples {
             uniform: Some(n),
             row_size: Some(total),
         })
+    }
+
+    /// Checks every row where there are not too many.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the first row that is wrong.
+    pub(super) fn check_all(&self) -> Result<()> {
+        self.rows.check_all(&self.files, |record| self.row(record).map(drop))
     }
 
     // The row of a record, of the size that all records must have.

@@ -1,0 +1,94 @@
+//! What a side file says against the index beside it and the data files below: a cut copy must not pass for a whole one.
+
+use std::collections::HashSet;
+
+use super::super::json_lines::Rows;
+use super::rows::LocationRows;
+use super::{FILE_LIST, LOCATIONS, Layout, SAMPLE_SCHEMA, join};
+use crate::error::{Error, Kind, Result};
+use crate::format::SideFile;
+use crate::store::Store;
+
+/// The index holds as many rows, the list the files, and the schema the tokens that the side file says.
+///
+/// # Errors
+/// `Corrupt` naming the part of the index that is not as it was written; `at` says what a person calls it.
+pub(super) fn check_claims(
+    side: &SideFile,
+    listed: &[String],
+    rows: &LocationRows,
+    layout: Option<&Layout>,
+    at: &dyn Fn(&'static str) -> String,
+) -> Result<()> {
+    let wrong = |name, what: String| {
+        Err(Error::corrupt(what)
+            .at(at(name))
+            .hint("the copy looks unfinished; prepared again with --overwrite it is whole"))
+    };
+    if let Some(records) = side.records.filter(|n| *n != rows.count()) {
+        return wrong(
+            LOCATIONS,
+            format!("the index has {} rows, the side file says {records}", rows.count()),
+        );
+    }
+    let named: HashSet<&str> = side.files.iter().map(|f| f.name.as_str()).collect();
+    if let Some(name) = listed.iter().find(|name| !named.contains(name.as_str())) {
+        return wrong(FILE_LIST, format!("{name:?} is listed, but the side file does not name it"));
+    }
+    let listed: HashSet<&str> = listed.iter().map(String::as_str).collect();
+    // Files that hold no sample are written, but not listed.
+    if let Some(file) = side.files.iter().find(|f| f.size > 0 && !listed.contains(f.name.as_str())) {
+        return wrong(FILE_LIST, format!("{:?} is not listed, but the side file names it", file.name));
+    }
+    let Some(layout) = layout else { return Ok(()) };
+    match (side.dtype, layout.token_dtype()) {
+        (Some(said), Some(found)) if said != found => {
+            return wrong(SAMPLE_SCHEMA, format!("the tokens are {found}, the side file says {said}"));
+        }
+        _ => {}
+    }
+    match side.record_length {
+        Some(said) if said != layout.sample_size => wrong(
+            SAMPLE_SCHEMA,
+            format!("samples of {} tokens, the side file says {said}", layout.sample_size),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Sizes of all files the side file names; for JSON records, which others wrote and may edit, the time of change as well.
+///
+/// # Errors
+/// `Stale` naming the file.
+pub(super) fn check_unchanged(side: &SideFile, base: &str, store: &dyn Store, with_time: bool) -> Result<()> {
+    for row in &side.files {
+        let key = join(base, &row.name);
+        let stale = |what: String| {
+            Error::new(Kind::Stale, what)
+                .at(store.display(&key))
+                .hint("`windrow index --overwrite` (or `tokenize --overwrite`) makes it anew; trust=True reads it as it is")
+        };
+        let object = match store.open(&key) {
+            Ok(object) => object,
+            Err(e) if e.kind() == Kind::NotFound => {
+                return Err(stale("the file is gone since it was indexed".to_string()));
+            }
+            Err(e) => return Err(e),
+        };
+        if object.size() != row.size {
+            return Err(stale(format!(
+                "the file has {} bytes, it had {} when it was indexed",
+                object.size(),
+                row.size
+            )));
+        }
+        if let (true, Some(then), Some(now)) = (with_time, row.modified_ns, object.modified_ns())
+            && then != now
+        {
+            return Err(stale(
+                "the file was changed after it was indexed: its time of change differs".to_string(),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! What side files say of token files: one for the folder, or one beside each file.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::data_files::DataFiles;
+use super::Tokens;
+use crate::array::DType;
+use crate::error::{Error, Kind, Result};
+use crate::format::vocabulary::tokenizer_must_be;
+use crate::format::{FileRow, Format, Look, Options, SIDE_FILE, SideFile};
+use crate::store::open_if_there;
+
+/// What is known of the files of one data set without a look at their ids.
+pub(super) struct Claims {
+    /// dtype of an id.
+    pub(super) dtype: Option<DType>,
+    /// Ids of all files are below this.
+    pub(super) vocab_size: Option<u64>,
+    rows: Vec<FileRow>,
+    /// The side file speaks for all of a folder.
+    is_whole: bool,
+}
+
+impl Claims {
+    /// What the side files beside `keys` say. The tokenizer that `options` name must be that of each.
+    ///
+    /// # Errors
+    /// `Mismatch` when two side files differ in their dtype, or the tokenizer is another one; `Corrupt`, `Unsupported`
+    /// for a side file that cannot be read.
+    pub(super) fn of(look: &Look, keys: &[String], options: &Options) -> Result<Claims> {
+        let hash = options.tokenizer.as_deref();
+        if let Some(side) = &look.side {
+            let own = Some(side).filter(|s| s.format == Tokens.name());
+            tokenizer_must_be(own, hash, &look.display())?;
+            return Ok(Claims {
+                // Another format's side file knows which type its numbers are, too.
+                dtype: side.dtype,
+                vocab_size: own.and_then(|s| s.vocab_size),
+                rows: own.map_or_else(Vec::new, |s| s.files.clone()),
+                is_whole: own.is_some() && look.is_folder,
+            });
+        }
+        let mut claims = Claims { dtype: None, vocab_size: Some(0), rows: Vec::new(), is_whole: false };
+        for key in keys {
+            claims.add(look, key, hash)?;
+        }
+        Ok(claims)
+    }
+
+    // What the side file beside one file of a folder says, where there is one.
+    fn add(&mut self, look: &Look, key: &str, hash: Option<&str>) -> Result<()> {
+        let side_key = format!("{key}.{SIDE_FILE}");
+        let side = match open_if_there(look.store.as_ref(), &side_key)? {
+            Some(object) => Some(SideFile::read(object.as_ref())?),
+            None => None,
+        };
+        tokenizer_must_be(side.as_ref(), hash, &look.store.display(key))?;
+        self.vocab_size = match (self.vocab_size, side.as_ref().and_then(|s| s.vocab_size)) {
+            (Some(so_far), Some(more)) => Some(so_far.max(more)),
+            _ => None,
+        };
+        let Some(side) = side else { return Ok(()) };
+        match (self.dtype, side.dtype) {
+            (Some(others), Some(this)) if others != this => {
+                return Err(Error::mismatch(format!(
+                    "the ids are {this}, those of the files before are {others}"
+                ))
+                .at(look.store.display(&side_key))
+                .hint("open the files one by one"));
+            }
+            (None, Some(this)) => self.dtype = Some(this),
+            _ => {}
+        }
+        self.rows.extend(side.files);
+        Ok(())
+    }
+
+    /// The files have the sizes that were written, none is missing and none was added.
+    ///
+    /// # Errors
+    /// `Stale` naming the file.
+    pub(super) fn check(&self, look: &Look, files: &DataFiles) -> Result<()> {
+        let rows: HashMap<&str, &FileRow> = self.rows.iter().map(|row| (row.name.as_str(), row)).collect();
+        let names: Vec<&str> =
+            files.keys().iter().map(|key| key.rsplit('/').next().unwrap_or_default()).collect();
+        let stale = |what: String| {
+            Error::new(Kind::Stale, what).hint("the copy looks unfinished; trust=True reads what is there")
+        };
+        for (file, name) in names.iter().enumerate() {
+            let size = files.get(file)?.size();
+            match rows.get(name) {
+                Some(row) if row.size != size => {
+                    let what = format!("the file has {size} bytes, the side file says {}", row.size);
+                    return Err(stale(what).at(files.name(file)));
+                }
+                None if self.is_whole => {
+                    return Err(Error::new(
+                        Kind::Stale,
+                        "the side file of the folder does not name this file",
+                    )
+                    .at(files.name(file))
+                    .hint("move it to another folder; trust=True reads it too"));
+                }
+                _ => {}
+            }
+        }
+        let there: HashSet<&str> = names.into_iter().collect();
+        match self.rows.iter().find(|row| self.is_whole && !there.contains(row.name.as_str())) {
+            Some(gone) => {
+                Err(stale(format!("the side file names it with {} bytes, but it is gone", gone.size))
+                    .at(look.store.display(&look.below(&gone.name))))
+            }
+            None => Ok(()),
+        }
+    }
+}
