@@ -1,0 +1,21 @@
+//! Wrongs of the past, one test each: bytes or numbers that once gave a panic, a wrong value, or a claim that did not hold.
+
+use windrow_core::Place;
+use windrow_core::format::{SideFile, parse_json};
+use windrow_core::store::{Memory, Store};
+
+/// A number was off by its last bit when it was read, so that a side file changed each time it was written.
+#[test]
+fn r0001_a_float_is_read_as_it_was_written() {
+    for text in ["0.10006499999999999", "1e-24", "2.2250738585072014e-308", "5e-324", "9007199254740993.0"] {
+        let found = parse_json(text.as_bytes(), &Place::default()).unwrap();
+        assert_eq!(found.as_f64().map(f64::to_bits), text.parse().ok().map(f64::to_bits), "{text}");
+    }
+    let read = |text: &str| {
+        let object = Memory::new().with("windrow.json", text.as_bytes()).open("windrow.json").unwrap();
+        SideFile::read(object.as_ref()).unwrap()
+    };
+    let text = r#"{"version":1,"windrow":"0.1.0","format":"tokens","statistics":{"std":1.0000000000000001e-24}}"#;
+    let side = read(text);
+    assert_eq!(read(&side.to_text()), side);
+}
