@@ -40,6 +40,7 @@ pub enum Cut {
 
 /// Bins need memory for `length` positions by design; below their limit the length stays small here.
 const MOST_BIN_POSITIONS: u64 = 1 << 16;
+const MOST_PIECES: u64 = 100_000;
 
 impl Cut {
     /// The view, over these lengths.
@@ -92,7 +93,9 @@ impl Cut {
 pub fn check_view(cut: Cut, view: &dyn View, lengths: &dyn Lengths) {
     let (samples, records) = (view.len(), lengths.len());
     assert_eq!(view.describe(), view.describe());
-    for sample in some(samples) {
+    // A sample of very many records has as many pieces: they are asked for where that is little memory.
+    let samples_seen = if view.positions().min(records) <= MOST_PIECES { samples } else { 0 };
+    for sample in some(samples_seen) {
         let mut pieces = Vec::new();
         if view.pieces(sample, Draw::new(1, 2, 3, sample), &mut pieces).is_err() {
             continue;
