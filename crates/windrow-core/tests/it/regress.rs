@@ -1,7 +1,10 @@
 //! Wrongs of the past, one test each: bytes or numbers that once gave a panic, a wrong value, or a claim that did not hold.
 
+use std::fs;
+
 use windrow_core::Place;
 use windrow_core::format::{SideFile, parse_json};
+use windrow_core::prepare::{VerifyOptions, verify};
 use windrow_core::store::{Memory, Store};
 
 /// A number was off by its last bit when it was read, so that a side file changed each time it was written.
@@ -15,7 +18,22 @@ fn r0001_a_float_is_read_as_it_was_written() {
         let object = Memory::new().with("windrow.json", text.as_bytes()).open("windrow.json").unwrap();
         SideFile::read(object.as_ref()).unwrap()
     };
-    let text = r#"{"version":1,"windrow":"0.1.0","format":"tokens","statistics":{"std":1.0000000000000001e-24}}"#;
+    let text =
+        r#"{"version":1,"windrow":"0.1.0","format":"tokens","statistics":{"std":1.0000000000000001e-24}}"#;
     let side = read(text);
     assert_eq!(read(&side.to_text()), side);
+}
+
+/// The claimed sizes were added up before they were held against the files.
+#[test]
+fn r0002_claimed_sizes_past_64_bits_are_problems_of_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.bin"), [1, 0, 2, 0]).unwrap();
+    let files = format!(r#"[{{"name":"a.bin","size":{0}}},{{"name":"b.bin","size":{0}}}]"#, u64::MAX);
+    let side = format!(r#"{{"version":1,"windrow":"0.1.0","format":"tokens","files":{files}}}"#);
+    fs::write(folder.path().join("windrow.json"), side).unwrap();
+    let found = verify(folder.path(), &VerifyOptions::default(), &()).unwrap();
+    let what: Vec<(&str, &str)> = found.problems.iter().map(|p| (&*p.file, &*p.what)).collect();
+    assert_eq!(what, [("a.bin", "size"), ("b.bin", "file")]);
+    assert_eq!(found.checked_bytes, 4);
 }
