@@ -1,11 +1,15 @@
 //! Wrongs of the past, one test each: bytes or numbers that once gave a panic, a wrong value, or a claim that did not hold.
 
 use std::fs;
+use std::sync::Arc;
 
-use windrow_core::Place;
-use windrow_core::format::{SideFile, parse_json};
+use windrow_core::collate::NextToken;
+use windrow_core::format::{FORMATS, Look, Options, SideFile, open, parse_json};
+use windrow_core::plan::Feed;
 use windrow_core::prepare::{VerifyOptions, verify};
 use windrow_core::store::{Memory, Store};
+use windrow_core::view::Pack;
+use windrow_core::{DType, Kind, Place};
 
 /// A number was off by its last bit when it was read, so that a side file changed each time it was written.
 #[test]
@@ -36,4 +40,20 @@ fn r0002_claimed_sizes_past_64_bits_are_problems_of_their_files() {
     let what: Vec<(&str, &str)> = found.problems.iter().map(|p| (&*p.file, &*p.what)).collect();
     assert_eq!(what, [("a.bin", "size"), ("b.bin", "file")]);
     assert_eq!(found.checked_bytes, 4);
+}
+
+/// An end id that the batch's dtype cannot hold was laid as its low bits: another id.
+#[test]
+fn r0003_an_end_id_that_does_not_fit_the_batch_is_an_error() {
+    let store = Memory::new().with("a.bin", [1u8, 0, 2, 0]).with("b.bin", [3u8, 0]);
+    let look = Look::at(Arc::new(store), "").unwrap();
+    let options = Options { dtype: Some(DType::U16), ..Options::default() };
+    let source = open(FORMATS, &look, &options).unwrap();
+    for (eos, dtype, fits) in [(255, DType::U8, true), (256, DType::U8, false), (256, DType::U16, true)] {
+        let view = Arc::new(Pack::new(source.clone(), 4, Some(eos)).unwrap());
+        let collate = NextToken::new(source.schema(), 4, Some(dtype), false, 0).unwrap();
+        let laid = Feed::new(source.clone(), view, Arc::new(collate)).batch(&[0], 0);
+        assert_eq!(laid.is_ok(), fits, "{eos} as {dtype}");
+        assert!(laid.is_ok() || laid.unwrap_err().kind() == Kind::Config);
+    }
 }
