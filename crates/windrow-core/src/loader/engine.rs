@@ -30,7 +30,6 @@ struct Shared {
     room: Condvar,
     plan: Arc<Plan>,
     steps: Steps,
-    pool: Pool,
     depth: usize,
 }
 
@@ -59,7 +58,6 @@ impl Engine {
         cursor: Cursor,
         n_threads: usize,
         prefetch: usize,
-        pool: &Pool,
     ) -> Result<Engine> {
         let queue = Queue {
             cursor,
@@ -76,7 +74,6 @@ impl Engine {
             room: Condvar::new(),
             plan: plan.clone(),
             steps,
-            pool: pool.clone(),
             depth: prefetch.max(n_threads),
         });
         let mut engine = Engine { shared, threads: Vec::new() };
@@ -92,8 +89,10 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The batch at the front, if it is ready within `wait`.
-    pub(super) fn take(&mut self, wait: Duration) -> Taken {
+    /// The batch at the front, if it is ready within `wait`. While it is not, and nobody has begun the step after the
+    /// last one, the caller lays that step itself: a consumer that outruns the threads is one more of them, and neither
+    /// side sleeps.
+    pub(super) fn take(&mut self, wait: Duration, pool: &Pool, workspace: &mut Workspace) -> Taken {
         let until = Instant::now() + wait;
         let mut queue = self.shared.lock();
         loop {
@@ -112,6 +111,15 @@ impl Engine {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Taken::NotYet;
+            }
+            if !queue.over && queue.slots.len() < self.shared.depth {
+                // Without a step to claim the run is over, which the next turn of the loop sees.
+                if let Some((number, step)) = self.shared.claim(&mut queue) {
+                    drop(queue);
+                    self.shared.finish(number, self.shared.lay(&step, pool, workspace));
+                    queue = self.shared.lock();
+                }
+                continue;
             }
             queue.consumer_sleeps = true;
             queue = self.shared.ready.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -139,17 +147,22 @@ impl Shared {
 
     fn work(&self) {
         let mut workspace = Workspace::default();
+        // A pool of its own: memory that another core wrote last is slow to write.
+        let pool = Pool::new(self.depth + 1);
         while let Some((number, step)) = self.begin() {
-            let lay = || self.plan.batch(step.epoch, step.own.clone(), Some(&self.pool), &mut workspace);
-            // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.
-            let batch = catch_unwind(AssertUnwindSafe(lay)).unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-                Err(Error::corrupt(format!("a loader thread panicked: {}", text.unwrap_or_default()))
-                    .hint("this is a defect of windrow; please report it with the data's format"))
-            });
-            self.finish(number, batch);
+            self.finish(number, self.lay(&step, &pool, &mut workspace));
         }
+    }
+
+    // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.
+    fn lay(&self, step: &Step, pool: &Pool, workspace: &mut Workspace) -> Result<Batch> {
+        let lay = || self.plan.batch(step.epoch, step.own.clone(), Some(pool), workspace);
+        catch_unwind(AssertUnwindSafe(lay)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(Error::corrupt(format!("a loader thread panicked: {}", text.unwrap_or_default()))
+                .hint("this is a defect of windrow; please report it with the data's format"))
+        })
     }
 
     // Waits for room and claims the next step.
@@ -160,7 +173,12 @@ impl Shared {
             queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.sleeping_workers -= 1;
         }
-        if queue.stopping || queue.over {
+        if queue.stopping { None } else { self.claim(&mut queue) }
+    }
+
+    // The step after the last one that was claimed, and its number; `None` when there is none any more.
+    fn claim(&self, queue: &mut Queue) -> Option<(u64, Step)> {
+        if queue.over {
             return None;
         }
         let Some(step) = self.steps.next(self.plan.sampler(), queue.cursor) else {

@@ -192,19 +192,12 @@ impl Loader {
         let engine = match &mut self.engine {
             Some(engine) => engine,
             None => {
-                let engine = Engine::start(
-                    &self.plan,
-                    self.steps,
-                    self.cursor,
-                    self.threads,
-                    self.prefetch,
-                    &self.pool,
-                )?;
+                let engine = Engine::start(&self.plan, self.steps, self.cursor, self.threads, self.prefetch)?;
                 self.engine.insert(engine)
             }
         };
         let asked = Instant::now();
-        let taken = engine.take(wait);
+        let taken = engine.take(wait, &self.pool, &mut self.workspace);
         self.stats.waited_secs += asked.elapsed().as_secs_f64();
         match taken {
             Taken::NotYet => Ok(Next::NotYet),

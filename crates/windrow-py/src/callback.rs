@@ -1,0 +1,206 @@
+//! Python functions that a task calls: tokenizers of the user's own, and whoever watches its progress.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use windrow::prepare::{Encode, Encoded, LinePlace, Progress, Watch, text_of};
+use windrow::text::Tokenizer;
+use windrow::{Error, Kind, Result};
+
+use crate::error::OrRaise;
+
+/// Where ids come from.
+pub(crate) enum Ids {
+    /// A tokenizer of windrow's.
+    Tokenizer { tokenizer: Tokenizer, special: bool },
+    /// A Python function from text to ids.
+    Function(Py<PyAny>),
+}
+
+/// A line's text and its ids, either of them from Python; then all lines come in order, one after the other.
+pub(crate) struct LineEncoder {
+    /// Where ids come from.
+    pub(crate) ids: Ids,
+    /// Key of the text in a JSON line.
+    pub(crate) field: String,
+    /// A Python function from a line's bytes to its text, instead of the field.
+    pub(crate) text: Option<Py<PyAny>>,
+    /// Ids are below this, where the caller says so.
+    pub(crate) vocab_size: Option<u64>,
+    /// The id that ends a document.
+    pub(crate) eos: Option<i64>,
+}
+
+impl LineEncoder {
+    fn text_by_python(&self, function: &Py<PyAny>, line: &[u8]) -> Result<String> {
+        Python::attach(|py| {
+            let text = function.bind(py).call1((PyBytes::new(py, line),));
+            text.and_then(|text| text.extract::<String>()).map_err(from_python)
+        })
+    }
+
+    fn ids_of(&self, text: &str, out: &mut Vec<i64>) -> Result<()> {
+        match &self.ids {
+            Ids::Tokenizer { tokenizer, special } => {
+                let mut ids = Vec::new();
+                match special {
+                    true => tokenizer.encode_special(text, &mut ids)?,
+                    false => tokenizer.encode(text, &mut ids)?,
+                }
+                out.extend(ids.into_iter().map(i64::from));
+                Ok(())
+            }
+            Ids::Function(function) => Python::attach(|py| {
+                let ids = function.bind(py).call1((text,)).and_then(|ids| whole_numbers(&ids));
+                ids.map(|ids| out.extend(ids)).map_err(from_python)
+            }),
+        }
+    }
+}
+
+impl Encode for LineEncoder {
+    fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
+        match &self.text {
+            None => self.ids_of(&text_of(line, &self.field, place)?, &mut out.ids),
+            Some(function) => self.ids_of(&self.text_by_python(function, line)?, &mut out.ids),
+        }
+    }
+
+    fn parallel(&self) -> bool {
+        self.text.is_none() && matches!(self.ids, Ids::Tokenizer { .. })
+    }
+
+    fn lock(&self) -> Option<windrow::format::TokenizerLock> {
+        match &self.ids {
+            Ids::Tokenizer { tokenizer, .. } => Some(tokenizer.lock()),
+            Ids::Function(_) => None,
+        }
+    }
+
+    fn describe(&self) -> String {
+        let name = |function: &Py<PyAny>| Python::attach(|py| described(function.bind(py)));
+        let text = match &self.text {
+            None => format!("field={}", self.field),
+            Some(function) => format!("text_function={}", name(function)),
+        };
+        match &self.ids {
+            Ids::Tokenizer { tokenizer, special } => {
+                let lock = tokenizer.lock();
+                format!("tokenizer={}:{} {text} special={special}", lock.name, lock.hash)
+            }
+            Ids::Function(function) => format!("function={} {text}", name(function)),
+        }
+    }
+
+    fn vocab_size(&self) -> Option<u64> {
+        match &self.ids {
+            Ids::Tokenizer { tokenizer, .. } => Some(tokenizer.vocab_size()),
+            Ids::Function(_) => self.vocab_size,
+        }
+    }
+
+    fn eos(&self) -> Option<i64> {
+        self.eos
+    }
+}
+
+// A list of ints, or an array of them.
+fn whole_numbers(ids: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let list = if ids.hasattr("tolist")? { ids.call_method0("tolist")? } else { ids.clone() };
+    list.extract::<Vec<i64>>().map_err(|e| {
+        let error = PyTypeError::new_err("the tokenizer must give a list of whole numbers for a text");
+        error.set_cause(ids.py(), Some(e));
+        error
+    })
+}
+
+// Python's functions have no content to compare, so a rerun is the same task when the same name is passed.
+fn described(function: &Bound<'_, PyAny>) -> String {
+    let part = |name: &str| function.getattr(name).and_then(|v| v.extract::<String>()).unwrap_or_default();
+    let class = function.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
+    let name = part("__qualname__");
+    format!("{}.{}", part("__module__"), if name.is_empty() { class } else { name })
+}
+
+/// An exception of Python's as the cause of an error: it leaves windrow as it came.
+fn from_python(error: PyErr) -> Error {
+    Error::new(Kind::Config, "a Python function failed").caused_by(error)
+}
+
+/// Looks for Ctrl-C, and tells a Python function how far a task is.
+pub(crate) struct Watcher {
+    progress: Option<Py<PyAny>>,
+    state: Mutex<Looking>,
+}
+
+struct Looking {
+    looked: Instant,
+    told: Option<Instant>,
+    // What Python raised; the task ends for it.
+    raised: Option<PyErr>,
+}
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_CALLS: Duration = Duration::from_millis(100);
+
+impl Watcher {
+    /// Tells `progress`, if there is one, ten times a second and at the end.
+    pub(crate) fn new(progress: Option<Py<PyAny>>) -> Watcher {
+        Watcher { progress, state: Mutex::new(Looking { looked: Instant::now(), told: None, raised: None }) }
+    }
+
+    /// What the task gave, or what Python raised meanwhile.
+    pub(crate) fn finish<T>(self, py: Python<'_>, result: Result<T>) -> PyResult<T> {
+        let raised = self.state.into_inner().ok().and_then(|state| state.raised);
+        match raised {
+            Some(error) => Err(error),
+            None => result.or_raise(py),
+        }
+    }
+
+    fn note(&self, outcome: PyResult<()>) {
+        if let (Err(error), Ok(mut state)) = (outcome, self.state.lock()) {
+            state.raised.get_or_insert(error);
+        }
+    }
+}
+
+impl Watch for Watcher {
+    fn progress(&self, now: Progress) {
+        let Some(function) = &self.progress else { return };
+        let at_the_end = now.done_bytes >= now.total_bytes;
+        let due = self.state.lock().is_ok_and(|mut state| {
+            let due = at_the_end || state.told.is_none_or(|told| told.elapsed() >= BETWEEN_CALLS);
+            if due {
+                state.told = Some(Instant::now());
+            }
+            due && state.raised.is_none()
+        });
+        if due {
+            self.note(Python::attach(|py| {
+                let dict = PyDict::new(py);
+                dict.set_item("done_bytes", now.done_bytes)?;
+                dict.set_item("total_bytes", now.total_bytes)?;
+                dict.set_item("records", now.records)?;
+                function.bind(py).call1((dict,)).map(|_| ())
+            }));
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        let due = self.state.lock().is_ok_and(|mut state| {
+            let due = state.looked.elapsed() >= BETWEEN_LOOKS;
+            if due {
+                state.looked = Instant::now();
+            }
+            due
+        });
+        if due {
+            self.note(Python::attach(|py| py.check_signals()));
+        }
+        self.state.lock().is_ok_and(|state| state.raised.is_some())
+    }
+}

@@ -1,0 +1,376 @@
+//! `windrow.open` and the data set it gives: records by number, and the views that cut them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use windrow::format::Options;
+use windrow::{DataSet, Error, ViewRecipe};
+use windrow_core::Span;
+
+use crate::array::value_array;
+use crate::dtype::AnyDType;
+use crate::error::{OrRaise, raise};
+use crate::index::{Each, Index};
+use crate::json::{self, Stop};
+use crate::keys::Keys;
+use crate::options::{Count, choice};
+use crate::view::View;
+
+/// Opens a file or folder of training data; the format is recognised by content.
+///
+/// Args:
+///     path: a file or folder.
+///     format: the name of a format, to force it; see ``windrow.formats()``.
+///     dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
+///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
+///     split: opens the folder of that name below ``path``.
+///     index_folder: name of the index folder, if it is not ``index``.
+///     tokenizer: hash of the tokenizer that must have made the tokens.
+///     allow_outside: accept files that an index names outside its base folder.
+///     trust: accept data whose size or time differs from what the side file says.
+///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
+///
+/// Raises:
+///     NotFoundError, UnrecognisedError: nothing there, or nothing known.
+///     CorruptError, StaleError: a claim in the files does not hold.
+///     ConfigError: options that do not fit.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> np.arange(10, dtype=np.uint16).tofile(path)
+/// >>> ds = wr.open(path, format="tokens", dtype="uint16")
+/// >>> len(ds), ds[0][:3].tolist()
+/// (1, [0, 1, 2])
+#[pyfunction]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, split=None, index_folder=None, tokenizer=None,
+                    allow_outside=false, trust=false, io="map"))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    format: Option<String>,
+    dtype: Option<AnyDType>,
+    vocab_size: Option<Count>,
+    split: Option<&str>,
+    index_folder: Option<String>,
+    tokenizer: Option<String>,
+    allow_outside: bool,
+    trust: bool,
+    io: &str,
+) -> PyResult<Dataset> {
+    let options = Options {
+        format,
+        dtype: dtype.map(|d| d.0),
+        vocab_size: vocab_size.map(|v| v.0),
+        index_folder,
+        tokenizer,
+        allow_outside,
+        trust,
+        io: choice(py, "io", io, &["map", "pread"])?,
+    };
+    let path = split.map_or(path.clone(), |split| path.join(split));
+    let path = absolute(&path);
+    let data = py.detach(|| windrow::open_with(&path, &options)).or_raise(py)?;
+    Ok(Dataset::new(data))
+}
+
+// A view is opened again from its path, in a process that may stand elsewhere.
+fn absolute(path: &Path) -> PathBuf {
+    match path.to_string_lossy().contains("://") {
+        true => path.to_path_buf(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+    }
+}
+
+/// Records on disk, by number.
+///
+/// ``ds[i]`` is a read-only numpy array ``[T]`` or ``[T, C]`` in the stored dtype, or the parsed value where records are
+/// JSON; a dict of arrays where arrays run beside the tokens. ``i`` counts from either end; a slice, list or 1-D array of
+/// numbers gives a list. Made by ``windrow.open``.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> _ = (folder / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+/// >>> ds = wr.open(folder)
+/// >>> len(ds), ds[-1]
+/// (2, {'text': 'two'})
+#[pyclass(frozen, module = "windrow", name = "Dataset")]
+pub(crate) struct Dataset {
+    data: DataSet,
+    // Taken for the length of a parse; a second taker starts with an empty one.
+    keys: Mutex<Keys>,
+}
+
+impl Dataset {
+    /// Around an opened one.
+    pub(crate) fn new(data: DataSet) -> Dataset {
+        Dataset { data, keys: Mutex::default() }
+    }
+
+    fn record<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.data.source().schema();
+        if self.data.is_json() {
+            return self.json(py, record);
+        }
+        let has_channels = schema.channels.is_some();
+        let source = self.data.source();
+        let len = self.data.length(record).or_raise(py)?;
+        let span = Span { record, start: 0, len };
+        let mut scratch = Vec::new();
+        let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
+        let tokens = value_array(py, &values, schema.element.dtype, has_channels)?;
+        if schema.tracks.is_empty() {
+            return Ok(tokens);
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("tokens", tokens)?;
+        for (number, track) in schema.tracks.iter().enumerate() {
+            let mut scratch = Vec::new();
+            let values = py.detach(|| source.read_track(number, span, &mut scratch)).or_raise(py)?;
+            dict.set_item(&track.name, value_array(py, &values, track.element.dtype, false)?)?;
+        }
+        Ok(dict.into_any())
+    }
+
+    fn json<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
+        let source = self.data.source();
+        let span = Span { record, start: 0, len: self.data.length(record).or_raise(py)? };
+        let mut scratch = Vec::new();
+        let values = source.read(span, &mut scratch).or_raise(py)?;
+        let parsed = match self.keys.try_lock() {
+            Ok(mut keys) => json::parse(py, values.bytes, &mut keys),
+            Err(_) => json::parse(py, values.bytes, &mut Keys::default()),
+        };
+        parsed.map_err(|stop| match stop {
+            Stop::Python(error) => error,
+            Stop::Text(at, what) => {
+                let mut error = Error::corrupt(format!("not JSON: {what}"))
+                    .record(record)
+                    .hint("every line must hold one JSON value; NaN and Infinity are none");
+                if let Some(place) = source.locate(span).ok().and_then(|places| places.into_iter().next()) {
+                    error = error.at(place.file).byte(place.start + at as u64);
+                }
+                raise(py, &error)
+            }
+        })
+    }
+
+    fn view(&self, py: Python<'_>, recipe: ViewRecipe, dtype: Option<AnyDType>, seed: u64) -> PyResult<View> {
+        let samples = py.detach(|| self.data.view(recipe, dtype.map(|d| d.0))).or_raise(py)?;
+        Ok(View::new(samples, seed))
+    }
+}
+
+#[pymethods]
+impl Dataset {
+    fn __len__(&self) -> usize {
+        usize::try_from(self.data.len()).unwrap_or(usize::MAX)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match Index::read(key, "record", self.data.len())? {
+            Index::One(record) => self.record(py, record),
+            Index::Many(records) => {
+                let list = PyList::empty(py);
+                for record in records {
+                    list.append(self.record(py, record)?)?;
+                }
+                Ok(list.into_any())
+            }
+        }
+    }
+
+    fn __iter__(this: &Bound<'_, Self>) -> Each {
+        Each::of(this.as_any(), this.get().data.len())
+    }
+
+    fn __repr__(&self) -> String {
+        let format = self.data.source().format();
+        format!("Dataset({:?}, format={format:?}, records={})", self.data.path(), self.data.len())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, String))> {
+        let reopen = py.import("windrow._native")?.getattr("_reopen")?;
+        let options = serde_json::to_string(self.data.options()).unwrap_or_default();
+        Ok((reopen, (self.data.path().to_string_lossy().into_owned(), options)))
+    }
+
+    /// Where it lies: an absolute path.
+    #[getter]
+    fn path(&self) -> String {
+        self.data.path().to_string_lossy().into_owned()
+    }
+
+    /// Name of the format.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.data.source().format()
+    }
+
+    /// What stands beside the numbers of record ``i``: prompt, other JSON keys; ``{}`` when nothing does.
+    ///
+    /// Raises:
+    ///     OutOfRangeError, CorruptError
+    fn extras<'py>(&self, py: Python<'py>, i: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match Index::read(i, "record", self.data.len())? {
+            Index::One(record) => json::plain(py, &self.data.extras(record).or_raise(py)?),
+            Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("extras() takes one record number")),
+        }
+    }
+
+    /// The bytes of record ``i`` as they lie on disk.
+    ///
+    /// Raises:
+    ///     OutOfRangeError, CorruptError
+    fn bytes<'py>(
+        &self,
+        py: Python<'py>,
+        i: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        match Index::read(i, "record", self.data.len())? {
+            Index::One(record) => Ok(pyo3::types::PyBytes::new(py, &self.data.bytes(record).or_raise(py)?)),
+            Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("bytes() takes one record number")),
+        }
+    }
+
+    /// A dict: format, records, values, dtype, length_min, length_mean, length_max, bytes, files, extras, ….
+    ///
+    /// Raises:
+    ///     CorruptError: an index is wrong.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let info = py.detach(|| self.data.info()).or_raise(py)?;
+        json::plain(py, &info)
+    }
+
+    /// Sliding windows of ``context_length + prediction_length`` inputs, ``stride`` apart (None: their width).
+    ///
+    /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[width]``, from width + 1 values: labels are one value
+    /// later, masks 1 where the label is real. ``tail="pad"`` adds a padded window where values would be left over.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a width or stride of 0.
+    ///     UnsupportedError: a ``scaler`` or ``nan`` treatment.
+    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan=None,
+                        dtype=None),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan=None, dtype=None)")]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
+    fn windows(
+        &self,
+        py: Python<'_>,
+        context_length: Count,
+        prediction_length: Count,
+        stride: Option<Count>,
+        scaler: Option<&Bound<'_, PyAny>>,
+        tail: &str,
+        nan: Option<&Bound<'_, PyAny>>,
+        dtype: Option<AnyDType>,
+    ) -> PyResult<View> {
+        for (name, given) in [("scaler", scaler), ("nan", nan)] {
+            if let Some(given) = given {
+                let error = Error::unsupported(format!("{name}={given} for {} records", self.format()))
+                    .hint(format!("leave {name} out: windows of the stored values are what there is"));
+                return Err(raise(py, &error));
+            }
+        }
+        let recipe = ViewRecipe::Windows {
+            context_length: context_length.0,
+            prediction_length: prediction_length.0,
+            stride: stride.map(|s| s.0),
+            tail: choice(py, "tail", tail, &["drop", "pad"])?,
+        };
+        self.view(py, recipe, dtype, 0)
+    }
+
+    /// Blocks of ``length`` inputs over the joined records, each from ``length + 1`` values, the next one ``length`` later.
+    ///
+    /// A sample is ``{"input_ids", "labels"}``, each ``[length]``: every value but the first is a label exactly once, up to
+    /// the dropped tail (in ``coverage()``). ``eos`` is an id to put after every record.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype cannot hold.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint32).tofile(path)
+    /// >>> view = wr.open(path, format="tokens", dtype="uint32").pack(4)
+    /// >>> len(view), view[1]["input_ids"].tolist(), view[1]["labels"].tolist()
+    /// (2, [4, 5, 6, 7], [5, 6, 7, 8])
+    #[pyo3(signature = (length, eos=None, *, dtype=None))]
+    fn pack(
+        &self,
+        py: Python<'_>,
+        length: Count,
+        eos: Option<i64>,
+        dtype: Option<AnyDType>,
+    ) -> PyResult<View> {
+        self.view(py, ViewRecipe::Pack { length: length.0, eos }, dtype, 0)
+    }
+
+    /// Whole records side by side in rows of ``length`` positions; ``strategy`` is ``"best_fit"`` or ``"first_fit"``.
+    ///
+    /// A sample is ``input_ids``, ``labels``, ``loss_masks``, ``position_ids``, ``segment_ids`` (``[length]`` each) and
+    /// ``cu_seqlens``.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a length of 0.
+    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=0, dtype=None))]
+    fn bins(
+        &self,
+        py: Python<'_>,
+        length: Count,
+        strategy: &str,
+        pad_value: i64,
+        dtype: Option<AnyDType>,
+    ) -> PyResult<View> {
+        let strategy = choice(py, "strategy", strategy, &["best_fit", "first_fit"])?;
+        self.view(py, ViewRecipe::Bins { length: length.0, strategy, pad_value }, dtype, 0)
+    }
+
+    /// One row per record, from its first ``length + 1`` values; shorter ones are filled with ``pad_value``.
+    ///
+    /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[length]``.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a length of 0.
+    #[pyo3(signature = (length, pad_value=0, *, dtype=None))]
+    fn records(
+        &self,
+        py: Python<'_>,
+        length: Count,
+        pad_value: i64,
+        dtype: Option<AnyDType>,
+    ) -> PyResult<View> {
+        self.view(py, ViewRecipe::Records { length: length.0, pad_value }, dtype, 0)
+    }
+
+    /// Up to ``length`` values of each record, from a random place (``mode="random"``) or its start (``"start"``).
+    ///
+    /// A sample is ``{"values": [length] or [length, C], "lengths": []}``; shorter records are padded with 0. ``seed`` keys the
+    /// places of ``view[i]``; a loader draws by its own seed, anew each epoch.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a length of 0.
+    #[pyo3(signature = (length, mode="random", *, dtype=None, seed=Count(0)),
+           text_signature = "($self, length, mode='random', *, dtype=None, seed=0)")]
+    fn crop(
+        &self,
+        py: Python<'_>,
+        length: Count,
+        mode: &str,
+        dtype: Option<AnyDType>,
+        seed: Count,
+    ) -> PyResult<View> {
+        let mode = choice(py, "mode", mode, &["random", "start"])?;
+        self.view(py, ViewRecipe::Crop { length: length.0, mode }, dtype, seed.0)
+    }
+}
+
+/// Opens a pickled data set again.
+#[pyfunction]
+pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Dataset> {
+    let options: Options = serde_json::from_str(options)
+        .map_err(|e| raise(py, &Error::corrupt("this is no pickled data set").caused_by(e)))?;
+    Ok(Dataset::new(py.detach(|| windrow::open_with(&path, &options)).or_raise(py)?))
+}

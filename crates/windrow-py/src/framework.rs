@@ -1,0 +1,120 @@
+//! How a batch reaches numpy, torch or jax: dicts over the batch's own memory.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyString};
+use windrow::DType;
+
+use crate::array::{Memory, field_array, row_array};
+
+/// Whose arrays a loader gives.
+pub(crate) enum Framework {
+    /// `numpy.ndarray`.
+    Numpy,
+    /// `torch.Tensor`, on the CPU.
+    Torch(Torch),
+    /// `jax.Array`; no copy where jax takes the memory as it is.
+    Jax(Py<PyAny>),
+}
+
+/// torch's functions, found once.
+pub(crate) struct Torch {
+    from_numpy: Py<PyAny>,
+    bfloat16: Py<PyAny>,
+}
+
+impl Torch {
+    fn find(torch: &Bound<'_, PyAny>) -> PyResult<Torch> {
+        Ok(Torch {
+            from_numpy: torch.getattr("from_numpy")?.unbind(),
+            bfloat16: torch.getattr("bfloat16")?.unbind(),
+        })
+    }
+
+    // A field as a tensor over the same memory. torch takes no bfloat16 from numpy, so its bits go as int16.
+    fn field<'py>(&self, memory: &Bound<'py, Memory>, field: usize) -> PyResult<Bound<'py, PyAny>> {
+        let py = memory.py();
+        match memory.get().fields()[field].dtype {
+            DType::Bf16 => {
+                let bits =
+                    self.from_numpy.bind(py).call1((field_array(memory, field, Some(DType::I16))?,))?;
+                bits.call_method1("view", (&self.bfloat16,))
+            }
+            _ => self.from_numpy.bind(py).call1((field_array(memory, field, None)?,)),
+        }
+    }
+}
+
+impl Framework {
+    /// By name; imports it.
+    pub(crate) fn named(py: Python<'_>, name: &str) -> PyResult<Framework> {
+        match name {
+            "numpy" => Ok(Framework::Numpy),
+            "torch" => Ok(Framework::Torch(Torch::find(py.import("torch")?.as_any())?)),
+            "jax" => Ok(Framework::Jax(py.import("jax.numpy")?.getattr("asarray")?.unbind())),
+            other => Err(crate::error::raise(
+                py,
+                &windrow::Error::config(format!("framework={other:?}")).hint("one of numpy, torch, jax"),
+            )),
+        }
+    }
+
+    /// A whole batch as a dict of name → array `[B, …]`.
+    pub(crate) fn batch<'py>(&self, memory: &Bound<'py, Memory>) -> PyResult<Bound<'py, PyDict>> {
+        let py = memory.py();
+        let dict = PyDict::new(py);
+        for (number, field) in memory.get().fields().iter().enumerate() {
+            let array = match self {
+                Framework::Numpy => field_array(memory, number, None)?,
+                Framework::Torch(torch) => torch.field(memory, number)?,
+                Framework::Jax(asarray) => asarray.bind(py).call1((field_array(memory, number, None)?,))?,
+            };
+            dict.set_item(PyString::intern(py, field.name), array)?;
+        }
+        Ok(dict)
+    }
+}
+
+/// One row of a batch as a dict of name → numpy array.
+pub(crate) fn row<'py>(memory: &Bound<'py, Memory>, row: usize) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(memory.py());
+    for (number, field) in memory.get().fields().iter().enumerate() {
+        dict.set_item(PyString::intern(memory.py(), field.name), row_array(memory, number, row)?)?;
+    }
+    Ok(dict)
+}
+
+/// All rows of a batch as dicts; tensors where torch is imported, so that its collate function takes its quick way.
+pub(crate) fn rows<'py>(memory: &Bound<'py, Memory>, n_rows: usize) -> PyResult<Bound<'py, PyList>> {
+    let py = memory.py();
+    let Some(torch) = imported_torch(py)? else {
+        let rows = (0..n_rows).map(|i| row(memory, i)).collect::<PyResult<Vec<_>>>()?;
+        return PyList::new(py, rows);
+    };
+    let rows: Vec<_> = (0..n_rows).map(|_| PyDict::new(py)).collect();
+    for (number, field) in memory.get().fields().iter().enumerate() {
+        let name = PyString::intern(py, field.name);
+        let tensors = torch.field(memory, number)?.call_method0("unbind")?;
+        for (dict, tensor) in rows.iter().zip(tensors.try_iter()?) {
+            dict.set_item(&name, tensor?)?;
+        }
+    }
+    PyList::new(py, rows)
+}
+
+// torch, if this process has imported it; a view must not import it on its own.
+fn imported_torch(py: Python<'_>) -> PyResult<Option<&'static Torch>> {
+    static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
+    if let Some(torch) = TORCH.get(py) {
+        return Ok(Some(torch));
+    }
+    let modules = py.import("sys")?.getattr("modules")?;
+    match modules.cast::<PyDict>().map_err(|e| PyValueError::new_err(e.to_string()))?.get_item("torch")? {
+        // Half imported, it has no such function yet.
+        Some(torch) if torch.hasattr("from_numpy")? => {
+            TORCH.get_or_try_init(py, || Torch::find(&torch)).map(Some)
+        }
+        _ => Ok(None),
+    }
+}

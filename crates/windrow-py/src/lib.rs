@@ -1,0 +1,46 @@
+//! The door to Python: handles, one error mapping, and buffers handed over without a copy.
+
+mod array;
+mod callback;
+mod data_set;
+mod dtype;
+mod error;
+mod framework;
+mod index;
+mod json;
+mod keys;
+mod loader;
+mod logging;
+mod options;
+mod prepare;
+mod running;
+mod text;
+mod trace;
+mod view;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    logging::install(module.py())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<data_set::Dataset>()?;
+    module.add_class::<view::View>()?;
+    module.add_class::<view::Mix>()?;
+    module.add_class::<loader::Loader>()?;
+    module.add_class::<text::Tokenizer>()?;
+    module.add_function(wrap_pyfunction!(data_set::open, module)?)?;
+    module.add_function(wrap_pyfunction!(data_set::_reopen, module)?)?;
+    module.add_function(wrap_pyfunction!(view::mix, module)?)?;
+    module.add_function(wrap_pyfunction!(view::_recut, module)?)?;
+    module.add_function(wrap_pyfunction!(view::_remix, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::index, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::formats, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::find, module)?)?;
+    Ok(())
+}

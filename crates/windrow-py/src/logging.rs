@@ -1,0 +1,50 @@
+//! Log records go to Python's `logging`, under the loggers `windrow.*`.
+
+use log::{Log, Metadata, Record};
+use pyo3::prelude::*;
+use pyo3_log::{Caching, Logger};
+
+/// Sends this process's log records to Python; does nothing where another logger was installed before.
+pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
+    let logger = Logger::new(py, Caching::LoggersAndLevels)?.filter(log::LevelFilter::Info);
+    if log::set_boxed_logger(Box::new(Renamed(logger))).is_ok() {
+        log::set_max_level(log::LevelFilter::Info);
+    }
+    Ok(())
+}
+
+// The crates of windrow are rooms of one house: `windrow_core::format` logs as `windrow.format`.
+struct Renamed(Logger);
+
+fn renamed(target: &str) -> String {
+    let (krate, rest) = target.split_once("::").unwrap_or((target, ""));
+    match krate.starts_with("windrow") {
+        true if rest.is_empty() => "windrow".to_string(),
+        true => format!("windrow::{rest}"),
+        false => target.to_string(),
+    }
+}
+
+impl Log for Renamed {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.0.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let target = renamed(record.target());
+        self.0.log(
+            &Record::builder()
+                .target(&target)
+                .level(record.level())
+                .args(*record.args())
+                .module_path(record.module_path())
+                .file(record.file())
+                .line(record.line())
+                .build(),
+        );
+    }
+
+    fn flush(&self) {
+        self.0.flush();
+    }
+}

@@ -1,0 +1,319 @@
+//! Preparing data from Python: index, tokenise, verify, dummy tokens.
+
+use std::path::PathBuf;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use windrow::prepare::{self, IndexOptions, Remainder, TokenLayout, TokenizeOptions};
+use windrow::text::Tokenizer;
+use windrow::{Error, formats as all_formats};
+
+use crate::callback::{Ids, LineEncoder, Watcher};
+use crate::dtype::AnyDType;
+use crate::error::{OrRaise, raise};
+use crate::json;
+use crate::options::{Count, choice};
+
+/// Indexes every line of the JSONL files below a folder, so that each is a record.
+///
+/// Args:
+///     path: the folder; ``*.jsonl`` at any depth, plain, ``.gz`` or ``.zst``.
+///     index_folder: name of the folder for the index, below ``path``.
+///     overwrite: replace an index of other inputs.
+///     checksum: keep a hash of every data file.
+///     allow_empty: no JSONL file at all gives an empty index.
+///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///
+/// Returns:
+///     A dict: unchanged, output, files, records, input_bytes, ….
+///
+/// Raises:
+///     NotFoundError: no folder, or no JSONL file in it.
+///     ExistsError: an index of other inputs, and no ``overwrite``.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> _ = (folder / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+/// >>> wr.index(folder)["records"]
+/// 2
+#[pyfunction]
+#[pyo3(signature = (path, *, index_folder="index", overwrite=false, checksum=false, allow_empty=false, progress=None))]
+pub(crate) fn index<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    index_folder: &str,
+    overwrite: bool,
+    checksum: bool,
+    allow_empty: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = IndexOptions {
+        index_folder: index_folder.to_string(),
+        overwrite,
+        checksum,
+        allow_empty,
+        ..IndexOptions::default()
+    };
+    let watcher = Watcher::new(progress);
+    let report = py.detach(|| prepare::index(&path, &options, &watcher));
+    json::plain(py, &watcher.finish(py, report)?)
+}
+
+/// Turns the text of JSONL files into token ids on disk.
+///
+/// The output appears complete or not at all; a run that was stopped goes on where it was when it is called again.
+///
+/// Args:
+///     inputs: a path or several: JSONL files, or folders that hold some; ``.gz`` and ``.zst`` too.
+///     out: the folder to write.
+///     tokenizer: a name or path as ``Tokenizer`` takes it, or a function from text to a list of ids.
+///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header.
+///     sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
+///     eos: the id that ends a document: ``"auto"`` the tokenizer's own, an id, a token's name, None or ``"none"``.
+///     text_field: key of the text in a line.
+///     text_function: a function from a line's bytes to its text, instead.
+///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary.
+///     vocab_size: ids of a function are below this.
+///     append_eos: end documents with ``eos`` where each is a record, too.
+///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
+///     special_tokens: special tokens that stand in the text become their ids.
+///     samples_folder, postfix, index_folder: names of folders and files.
+///     overwrite: replace an existing output.
+///     threads: encoding threads; a Python function always runs alone.
+///     allow_empty: no input at all gives an empty output.
+///     durable: bring everything to the disk before it becomes visible.
+///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///
+/// Returns:
+///     A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, ….
+///
+/// Raises:
+///     CorruptError: a line without that text; names file, record and byte.
+///     ConfigError: an id that does not fit the dtype.
+///     ExistsError: another output is there, and no ``overwrite``.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> _ = (folder / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+/// >>> wr.tokenize(folder / "a.jsonl", folder / "tokens", tokenizer="bytes", sample_size=4)["records"]
+/// 2
+/// >>> wr.open(folder / "tokens")[1].tolist()
+/// [116, 119, 111, 256]
+#[pyfunction]
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text",
+                    text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop",
+                    special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples",
+                    index_folder="index", overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn tokenize<'py>(
+    py: Python<'py>,
+    inputs: Inputs,
+    out: PathBuf,
+    tokenizer: &Bound<'py, PyAny>,
+    to: &str,
+    sample_size: Option<Count>,
+    eos: Eos,
+    text_field: &str,
+    text_function: Option<Py<PyAny>>,
+    dtype: Option<AnyDType>,
+    vocab_size: Option<Count>,
+    append_eos: bool,
+    remainder: &str,
+    special_tokens: bool,
+    samples_folder: &str,
+    postfix: &str,
+    index_folder: &str,
+    overwrite: bool,
+    threads: Option<Count>,
+    allow_empty: bool,
+    durable: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let layout: TokenLayout = choice(py, "to", to, &["forager", "tokens"])?;
+    let ids = ids_of(py, tokenizer, special_tokens)?;
+    let eos = eos.resolve(py, &ids)?;
+    let remainder = match remainder {
+        "pad" => Remainder::Pad(eos.unwrap_or(0)),
+        _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
+    };
+    let options = TokenizeOptions {
+        layout,
+        sample_size: sample_size.map(|s| s.0),
+        eos,
+        append_eos,
+        dtype: dtype.map(|d| d.0),
+        remainder,
+        samples_folder: samples_folder.to_string(),
+        postfix: postfix.to_string(),
+        index_folder: index_folder.to_string(),
+        overwrite,
+        durable,
+        threads: threads.map(Count::size),
+        allow_empty,
+        ..TokenizeOptions::default()
+    };
+    let encoder = LineEncoder {
+        ids,
+        field: text_field.to_string(),
+        text: text_function,
+        vocab_size: vocab_size.map(|v| v.0),
+        eos,
+    };
+    let watcher = Watcher::new(progress);
+    let report = py.detach(|| prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher));
+    json::plain(py, &watcher.finish(py, report)?)
+}
+
+fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, special: bool) -> PyResult<Ids> {
+    if let Ok(name) = tokenizer.extract::<PathBuf>() {
+        let name = name.to_string_lossy();
+        return Ok(Ids::Tokenizer { tokenizer: py.detach(|| Tokenizer::load(&name)).or_raise(py)?, special });
+    }
+    if !tokenizer.is_callable() {
+        let class = tokenizer.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "tokenizer is a name, a path, or a function from text to ids, not {class}"
+        )));
+    }
+    Ok(Ids::Function(tokenizer.clone().unbind()))
+}
+
+/// A path, or several.
+pub(crate) struct Inputs(Vec<PathBuf>);
+
+impl<'py> FromPyObject<'_, 'py> for Inputs {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match given.extract::<PathBuf>() {
+            Ok(path) => Ok(Inputs(vec![path])),
+            Err(_) => given.try_iter()?.map(|path| path?.extract()).collect::<PyResult<_>>().map(Inputs),
+        }
+    }
+}
+
+/// What ends a document, as users say it.
+pub(crate) enum Eos {
+    /// The tokenizer's own, where it has one.
+    Auto,
+    /// None.
+    Nothing,
+    /// This id.
+    Id(i64),
+    /// The token of this name.
+    Named(String),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Eos {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if given.is_none() {
+            return Ok(Eos::Nothing);
+        }
+        if let Ok(text) = given.cast::<PyString>() {
+            return Ok(match text.to_string().as_str() {
+                "auto" => Eos::Auto,
+                "none" => Eos::Nothing,
+                name => Eos::Named(name.to_string()),
+            });
+        }
+        Ok(Eos::Id(given.extract()?))
+    }
+}
+
+impl Eos {
+    fn resolve(self, py: Python<'_>, ids: &Ids) -> PyResult<Option<i64>> {
+        let spec = match self {
+            Eos::Nothing => return Ok(None),
+            Eos::Id(id) => return Ok(Some(id)),
+            Eos::Auto => "auto".to_string(),
+            Eos::Named(name) => name,
+        };
+        match ids {
+            Ids::Tokenizer { tokenizer, .. } => Ok(tokenizer.resolve_eos(&spec).or_raise(py)?.map(i64::from)),
+            Ids::Function(_) => match spec.parse() {
+                Ok(id) => Ok(Some(id)),
+                Err(_) => Err(raise(
+                    py,
+                    &Error::config(format!("eos={spec:?} with a Python function as tokenizer"))
+                        .hint("pass the id, or None"),
+                )),
+            },
+        }
+    }
+}
+
+/// Checks every claim that is made about a data set: sizes, hashes, counts, offsets.
+///
+/// Returns:
+///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.
+///
+/// Raises:
+///     NotFoundError: nothing there.
+#[pyfunction]
+pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+    let watcher = Watcher::new(None);
+    let findings = py.detach(|| prepare::verify(&path, &prepare::VerifyOptions::default(), &watcher));
+    json::plain(py, &watcher.finish(py, findings)?)
+}
+
+/// Random token ids ``[num_tokens]``, uint32, below ``vocab_size``: the same for the same seed.
+///
+/// Raises:
+///     ConfigError: a vocabulary of 0.
+///
+/// >>> import windrow as wr
+/// >>> wr.create_dummy_data(100, 5).dtype, wr.create_dummy_data(100, 5).shape
+/// (dtype('uint32'), (5,))
+#[pyfunction]
+#[pyo3(signature = (vocab_size, num_tokens, seed=Count(0)), text_signature = "(vocab_size, num_tokens, seed=0)")]
+pub(crate) fn create_dummy_data(
+    py: Python<'_>,
+    vocab_size: Count,
+    num_tokens: Count,
+    seed: Count,
+) -> PyResult<Bound<'_, PyArray1<u32>>> {
+    if num_tokens.0 > MOST_DUMMY {
+        let error = Error::config(format!("{} tokens in memory", num_tokens.0))
+            .hint("write them to a file with `windrow dummy`");
+        return Err(raise(py, &error));
+    }
+    let tokens = py.detach(|| prepare::dummy_tokens(vocab_size.0, num_tokens.size(), seed.0)).or_raise(py)?;
+    Ok(tokens.into_pyarray(py))
+}
+
+// A quarter of a terabyte: more is a slip of the finger.
+const MOST_DUMMY: u64 = 1 << 36;
+
+/// Runs the program ``windrow`` on these arguments, the first of which is its name, and gives its exit code.
+#[pyfunction]
+pub(crate) fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> i32 {
+    py.detach(|| windrow_cli::main_from(arguments))
+}
+
+/// The formats that ``open`` reads: a list of dicts of name, title, layout, records and written_by.
+///
+/// >>> import windrow as wr
+/// >>> "tokens" in [format["name"] for format in wr.formats()]
+/// True
+#[pyfunction]
+pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let rows: Vec<_> = all_formats()
+        .iter()
+        .map(|format| {
+            let about = format.about();
+            serde_json::json!({
+                "name": format.name(),
+                "title": about.title,
+                "layout": about.layout,
+                "records": about.records,
+                "written_by": about.written_by,
+            })
+        })
+        .collect();
+    json::plain(py, &rows)
+}

@@ -1,0 +1,187 @@
+//! A loader that many Python threads and forked children may hold: one at a time runs it, and a child gets its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use windrow::{Loader, LoaderBuilder, Next, Plan, State, Stats};
+use windrow_core::Result;
+use windrow_core::collate::Batch;
+use windrow_core::plan::{Cursor, Steps};
+
+use crate::error::OrRaise;
+
+/// How long to wait before looking for Ctrl-C again.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// The loader of this process, and how much of it was handed to Python.
+///
+/// The two small locks are taken by attached threads alone, which never wait inside: at a fork nobody else holds them.
+/// The loader's own lock is held while waiting for a batch, so a child must not touch it: it builds its own loader.
+pub(crate) struct Running {
+    builder: LoaderBuilder,
+    // The identity and seed; its cursor is that of the beginning.
+    first: State,
+    slot: Mutex<Arc<Slot>>,
+    delivered: Mutex<Delivered>,
+}
+
+struct Slot {
+    pid: u32,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    loader: Loader,
+    // Counts batches and jumps, so that threads that are overtaken do not turn the cursor back.
+    turn: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Delivered {
+    turn: u64,
+    cursor: Cursor,
+}
+
+impl Running {
+    /// At the first batch.
+    pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder) -> PyResult<Running> {
+        let loader = py.detach(|| builder.build()).or_raise(py)?;
+        let (first, cursor) = (loader.state(), loader.cursor());
+        let inner = Mutex::new(Inner { loader, turn: 0 });
+        Ok(Running {
+            builder,
+            first,
+            slot: Mutex::new(Arc::new(Slot { pid: std::process::id(), inner })),
+            delivered: Mutex::new(Delivered { turn: 0, cursor }),
+        })
+    }
+
+    /// The next batch; `None` at the end. Ends with `KeyboardInterrupt` soon after Ctrl-C; nothing is lost then.
+    pub(crate) fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        let slot = self.slot(py)?;
+        loop {
+            let (next, turn, cursor) = py.detach(|| {
+                let mut inner = slot.lock();
+                let next = inner.loader.next_within(LOOK_UP);
+                inner.turn += u64::from(matches!(next, Ok(Next::Batch(_))));
+                (next, inner.turn, inner.loader.cursor())
+            });
+            match next.or_raise(py)? {
+                Next::Batch(batch) => {
+                    self.note(Delivered { turn, cursor });
+                    return Ok(Some(batch));
+                }
+                Next::End => return Ok(None),
+                Next::NotYet => py.check_signals()?,
+            }
+        }
+    }
+
+    /// Where the run stands: what Python got.
+    pub(crate) fn state(&self) -> State {
+        let cursor = self.cursor();
+        State { epoch: cursor.epoch, samples: cursor.samples, ..self.first.clone() }
+    }
+
+    /// How many samples of which epoch were delivered to all ranks together.
+    pub(crate) fn cursor(&self) -> Cursor {
+        held(&self.delivered).cursor
+    }
+
+    /// Goes to where another run stood.
+    pub(crate) fn resume(&self, py: Python<'_>, state: &State) -> PyResult<()> {
+        let slot = self.slot(py)?;
+        let (turn, cursor) = py
+            .detach(|| -> Result<_> {
+                let mut inner = slot.lock();
+                inner.loader.resume(state)?;
+                inner.turn += 1;
+                Ok((inner.turn, inner.loader.cursor()))
+            })
+            .or_raise(py)?;
+        self.note(Delivered { turn, cursor });
+        Ok(())
+    }
+
+    /// What was done so far, in this process.
+    pub(crate) fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        let slot = self.slot(py)?;
+        Ok(py.detach(|| slot.lock().loader.stats()))
+    }
+
+    /// Ends the threads; the next batch would start them again.
+    pub(crate) fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let slot = self.slot(py)?;
+        py.detach(|| slot.lock().loader.stop());
+        Ok(())
+    }
+
+    /// The pure function and its rule from step to step.
+    pub(crate) fn plan(&self, py: Python<'_>) -> PyResult<(Arc<Plan>, Steps)> {
+        let slot = self.slot(py)?;
+        Ok(py.detach(|| {
+            let inner = slot.lock();
+            (inner.loader.plan().clone(), *inner.loader.steps())
+        }))
+    }
+
+    /// The plan's name.
+    pub(crate) fn identity(&self) -> &str {
+        &self.first.plan
+    }
+
+    /// What it was built from.
+    pub(crate) fn builder(&self) -> &LoaderBuilder {
+        &self.builder
+    }
+
+    fn note(&self, now: Delivered) {
+        let mut last = held(&self.delivered);
+        if now.turn >= last.turn {
+            *last = now;
+        }
+    }
+
+    // This process's loader. A forked child leaves its parent's where it is: its lock may be held by a thread that is
+    // not there, and its threads are not either.
+    fn slot(&self, py: Python<'_>) -> PyResult<Arc<Slot>> {
+        let slot = held(&self.slot).clone();
+        if slot.pid == std::process::id() {
+            return Ok(slot);
+        }
+        std::mem::forget(slot);
+        let mut loader = self.builder.clone().threads(Some(0)).build().or_raise(py)?;
+        let last = *held(&self.delivered);
+        loader.resume(&self.state()).or_raise(py)?;
+        let inner = Mutex::new(Inner { loader, turn: last.turn });
+        let slot = Arc::new(Slot { pid: std::process::id(), inner });
+        std::mem::forget(std::mem::replace(&mut *held(&self.slot), slot.clone()));
+        Ok(slot)
+    }
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A loader is whole between calls, so a poisoned lock is still a good one.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let slot = held(&self.slot).clone();
+        if slot.pid != std::process::id() {
+            // The count never reaches zero, so the parent's threads and locks stay untouched.
+            std::mem::forget(slot);
+            return;
+        }
+        // Ending the threads waits for them, and one of them may be writing to Python's log.
+        let stop = || slot.lock().loader.stop();
+        Python::try_attach(|py| py.detach(stop)).unwrap_or_else(stop);
+    }
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

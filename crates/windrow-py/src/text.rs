@@ -1,0 +1,84 @@
+//! `windrow.Tokenizer`: text to ids and back.
+
+use pyo3::prelude::*;
+use windrow::text;
+
+use crate::error::OrRaise;
+
+/// Text to ids and back: a built-in tokenizer by name, or a ``tokenizer.json``.
+///
+/// Names: ``bytes``, ``cl100k_base``, ``o200k_base``, ``gpt2``, ``deepseek_v3``, and ``llama3`` where the build has its
+/// vocabulary. Nothing is downloaded.
+///
+/// Raises:
+///     NotFoundError: neither a name nor a path.
+///     CorruptError: the file cannot be understood.
+///     UnsupportedError: this build has no such vocabulary.
+///
+/// >>> import windrow as wr
+/// >>> tokenizer = wr.Tokenizer("bytes")
+/// >>> tokenizer.encode("hi"), tokenizer.decode([104, 105]), tokenizer.vocab_size, tokenizer.eos
+/// ([104, 105], 'hi', 257, 256)
+#[pyclass(frozen, module = "windrow", name = "Tokenizer")]
+pub(crate) struct Tokenizer {
+    inner: text::Tokenizer,
+    given: String,
+}
+
+#[pymethods]
+impl Tokenizer {
+    #[new]
+    fn new(py: Python<'_>, name_or_path: std::path::PathBuf) -> PyResult<Tokenizer> {
+        let given = name_or_path.to_string_lossy().into_owned();
+        let inner = py.detach(|| text::Tokenizer::load(&given)).or_raise(py)?;
+        Ok(Tokenizer { inner, given })
+    }
+
+    /// The ids of a text. Special tokens that stand in it are text, unless ``special_tokens``.
+    #[pyo3(signature = (text, *, special_tokens=false))]
+    fn encode(&self, py: Python<'_>, text: &str, special_tokens: bool) -> PyResult<Vec<u32>> {
+        let mut ids = Vec::new();
+        py.detach(|| match special_tokens {
+            true => self.inner.encode_special(text, &mut ids),
+            false => self.inner.encode(text, &mut ids),
+        })
+        .or_raise(py)?;
+        Ok(ids)
+    }
+
+    /// The text of ids; a character whose ids were cut apart becomes U+FFFD.
+    ///
+    /// Raises:
+    ///     OutOfRangeError: an id that no token has.
+    fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<String> {
+        let list = if ids.hasattr("tolist")? { ids.call_method0("tolist")? } else { ids.clone() };
+        let ids: Vec<u32> = list.extract()?;
+        py.detach(|| self.inner.decode(&ids)).or_raise(py)
+    }
+
+    /// Ids are below this.
+    #[getter]
+    fn vocab_size(&self) -> u64 {
+        self.inner.vocab_size()
+    }
+
+    /// The id that ends a document, or None where no token has one of the well-known names.
+    #[getter]
+    fn eos(&self) -> Option<u32> {
+        self.inner.eos()
+    }
+
+    /// The built-in name, or the file's name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Tokenizer({:?}, vocab_size={})", self.given, self.inner.vocab_size())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, pyo3::types::PyType>, (String,)) {
+        (py.get_type::<Tokenizer>(), (self.given.clone(),))
+    }
+}

@@ -1,0 +1,164 @@
+//! What a step read, and which steps read a record.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+use windrow::plan::{Cursor, Step, Steps};
+use windrow::sampler::Shard;
+use windrow::{Error, Plan, Recipe, Result};
+
+use crate::error::OrRaise;
+use crate::json;
+use crate::loader::Loader;
+use crate::options::Count;
+
+/// Which bytes a step read, row by row.
+///
+/// Args:
+///     plan: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
+///     step: the step, from 0; counted in ``epoch`` where that is given, else from the start of the run.
+///     row: only this row of the batch.
+///     epoch: the epoch, from 0.
+///     rank, world_size: only the rows of this rank; ``row`` then counts within them.
+///
+/// Returns:
+///     A list of dicts: row, position, part, view, sample, pass, and reads: a list of dicts of record, start, len, and
+///     locations, a list of dicts of file, start and size in bytes.
+///
+/// Raises:
+///     OutOfRangeError: no such step or row.
+#[pyfunction]
+#[pyo3(signature = (plan, step, *, row=None, epoch=None, rank=None, world_size=None))]
+pub(crate) fn trace<'py>(
+    py: Python<'py>,
+    plan: &Bound<'py, PyAny>,
+    step: Count,
+    row: Option<Count>,
+    epoch: Option<Count>,
+    rank: Option<Count>,
+    world_size: Option<Count>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (plan, steps) = plan_of(plan)?;
+    let traced = py.detach(|| -> Result<Vec<Value>> {
+        let step = find_step(&plan, &steps, epoch.map(|e| e.0), step.0)?;
+        let n_rows = step.all.end - step.all.start;
+        let own = match (rank, world_size) {
+            (Some(rank), Some(world_size)) => Shard::new(rank.0, world_size.0)?.rows(n_rows),
+            (None, None) => 0..n_rows,
+            _ => return Err(Error::config("rank and world_size: only one of them is given")),
+        };
+        let rows = match row {
+            Some(row) if row.0 < own.end - own.start => own.start + row.0..own.start + row.0 + 1,
+            Some(row) => return Err(Error::out_of_range("row", row.0, own.end - own.start)),
+            None => own,
+        };
+        rows.map(|row| traced_row(&plan, step.epoch, step.all.start + row, row)).collect()
+    });
+    json::plain(py, &traced.or_raise(py)?)
+}
+
+/// Which steps of an epoch read a record: the inverse of ``trace``.
+///
+/// Args:
+///     plan: as for ``trace``.
+///     record: the record's number in its data set.
+///     part: the view of a mixture, from 0.
+///     epoch: the epoch, from 0.
+///     most: ends after so many.
+///
+/// Returns:
+///     A list of dicts: step and row in the epoch, position, and sample. Steps that ``drop_last`` leaves out are not in it.
+///
+/// Raises:
+///     OutOfRangeError: no such record or part.
+#[pyfunction]
+#[pyo3(signature = (plan, record, *, part=Count(0), epoch=Count(0), most=Count(1000)),
+       text_signature = "(plan, record, *, part=0, epoch=0, most=1000)")]
+pub(crate) fn find<'py>(
+    py: Python<'py>,
+    plan: &Bound<'py, PyAny>,
+    record: Count,
+    part: Count,
+    epoch: Count,
+    most: Count,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (plan, steps) = plan_of(plan)?;
+    let found = py.detach(|| plan.find(part.size(), record.0, epoch.0, most.size())).or_raise(py)?;
+    let n_steps = steps.in_epoch(plan.sampler(), epoch.0);
+    let rows: Vec<Value> = found
+        .iter()
+        .map(|found| {
+            let (step, row) =
+                (found.position / steps.global_batch_size, found.position % steps.global_batch_size);
+            json!({ "step": step, "row": row, "position": found.position, "sample": found.sample })
+        })
+        .filter(|row| n_steps.is_none_or(|n| row["step"].as_u64() < Some(n)))
+        .collect();
+    json::plain(py, &rows)
+}
+
+fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
+    let py = given.py();
+    if let Ok(loader) = given.cast::<Loader>() {
+        return loader.get().running().plan(py);
+    }
+    let text: String = if given.is_instance_of::<PyDict>() {
+        py.import("json")?.call_method1("dumps", (given,))?.extract()?
+    } else if let Ok(path) = given.extract::<std::path::PathBuf>() {
+        py.import("pathlib")?.call_method1("Path", (path,))?.call_method0("read_text")?.extract()?
+    } else {
+        let class = given.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "a plan is a Loader, a dict, or the path of one, not {class}"
+        )));
+    };
+    let made = py.detach(|| -> Result<_> {
+        let loader = Recipe::from_json(&text)?.builder()?.rank(0, 1).threads(Some(0)).build()?;
+        Ok((loader.plan().clone(), *loader.steps()))
+    });
+    made.or_raise(py)
+}
+
+// The step with this number in an epoch, or in the run.
+fn find_step(plan: &Plan, steps: &Steps, epoch: Option<u64>, number: u64) -> Result<Step> {
+    let sampler = plan.sampler();
+    let mut cursor = Cursor { epoch: epoch.unwrap_or(0), samples: 0 };
+    let mut inside = number;
+    let no_such = || Error::new(windrow::Kind::OutOfRange, format!("no run comes to step {number}"));
+    while let Some(most) = steps.in_epoch(sampler, cursor.epoch).filter(|most| inside >= *most) {
+        if epoch.is_some() {
+            let error = Error::out_of_range("step", number, most);
+            return Err(error.hint("without epoch=, steps count through all epochs"));
+        }
+        // Epochs of one view are equally long; those of a mixture may differ.
+        let epochs = if plan.feeds().len() == 1 { inside / most.max(1) } else { 1 };
+        cursor.epoch = cursor.epoch.checked_add(epochs).ok_or_else(no_such)?;
+        inside -= epochs * most;
+    }
+    cursor.samples = inside.checked_mul(steps.global_batch_size).ok_or_else(no_such)?;
+    steps.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(no_such)
+}
+
+fn traced_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Value> {
+    let traced = plan.trace(epoch, position)?;
+    let feed = &plan.feeds()[traced.feed];
+    let mut reads = Vec::new();
+    for span in &traced.spans {
+        let locations = feed.source().locate(*span)?;
+        reads.push(
+            json!({ "record": span.record, "start": span.start, "len": span.len, "locations": locations }),
+        );
+    }
+    Ok(json!({
+        "row": row,
+        "position": position,
+        "part": traced.feed,
+        "view": feed.view().describe(),
+        "sample": traced.sample,
+        "pass": traced.pass,
+        "reads": reads,
+    }))
+}

@@ -1,0 +1,299 @@
+//! Views and mixtures: samples by number, as dicts of fresh arrays; what torch's `DataLoader` takes as a data set.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use windrow::{Mixture, RecipePart, Samples, Stop, mix as mix_samples};
+use windrow_core::collate::Batch;
+use windrow_core::{DType, Result};
+
+use crate::array::Memory;
+use crate::error::{OrRaise, raise};
+use crate::framework;
+use crate::index::{Each, Index, many};
+use crate::json;
+use crate::options::choice;
+
+/// The samples that a data set is cut into, by number.
+///
+/// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
+/// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. Made by
+/// ``Dataset.pack``, ``windows``, ``records``, ``crop`` and ``bins``.
+#[pyclass(frozen, module = "windrow", name = "View")]
+pub(crate) struct View {
+    samples: Samples,
+    seed: u64,
+}
+
+impl View {
+    /// Around samples; `seed` keys the random crops of `view[i]`.
+    pub(crate) fn new(samples: Samples, seed: u64) -> View {
+        View { samples, seed }
+    }
+
+    /// The samples.
+    pub(crate) fn samples(&self) -> &Samples {
+        &self.samples
+    }
+}
+
+#[pymethods]
+impl View {
+    fn __len__(&self) -> usize {
+        usize::try_from(self.samples.len()).unwrap_or(usize::MAX)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let index = Index::read(key, "sample", self.samples.len())?;
+        item(py, index, |numbers| self.samples.batch(numbers, self.seed))
+    }
+
+    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
+    fn __getitems__<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let numbers = many(indices, "sample", self.samples.len())?;
+        let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
+        framework::rows(&Memory::new(py, batch)?, numbers.len())
+    }
+
+    fn __iter__(this: &Bound<'_, Self>) -> Each {
+        Each::of(this.as_any(), this.get().samples.len())
+    }
+
+    fn __repr__(&self) -> String {
+        let recipe = self.samples.recipe();
+        let view = serde_json::to_string(&recipe.view).unwrap_or_default();
+        format!("View({view} of {:?}, samples={})", recipe.path, self.samples.len())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, u64))> {
+        let recipe = serde_json::to_string(self.samples.recipe()).unwrap_or_default();
+        Ok((py.import("windrow._native")?.getattr("_recut")?, (recipe, self.seed)))
+    }
+
+    /// What one epoch sees of the data, in values: a dict of used, repeated, padded, unseen, and skipped_records.
+    ///
+    /// Raises:
+    ///     CorruptError: an index is wrong.
+    fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let coverage = py.detach(|| self.samples.coverage()).or_raise(py)?;
+        json::plain(py, &coverage)
+    }
+
+    /// ``windrow.Loader(view, batch_size, **options)``.
+    #[pyo3(signature = (batch_size=None, **options))]
+    fn loader<'py>(
+        this: &Bound<'py, Self>,
+        batch_size: Option<Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        loader(this.as_any(), batch_size, options)
+    }
+}
+
+/// Several views as one, each with its share of every batch. Made by ``windrow.mix``.
+///
+/// ``mix[i]`` numbers the samples through the first view, then the second, and so on; a loader takes them in their shares.
+#[pyclass(frozen, module = "windrow", name = "Mix")]
+pub(crate) struct Mix {
+    mixture: Mixture,
+    // First sample number of each part, and the number of all.
+    starts: Arc<[u64]>,
+    seed: u64,
+}
+
+impl Mix {
+    fn new(mixture: Mixture, seed: u64) -> Mix {
+        let ends = mixture.parts().scan(0u64, |end, (_, samples, _)| {
+            *end = end.saturating_add(samples.len());
+            Some(*end)
+        });
+        let starts = std::iter::once(0).chain(ends).collect();
+        Mix { mixture, starts, seed }
+    }
+
+    /// The mixture.
+    pub(crate) fn mixture(&self) -> &Mixture {
+        &self.mixture
+    }
+
+    fn len(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    fn part(&self, sample: u64) -> (usize, u64) {
+        let part = self.starts.partition_point(|start| *start <= sample).saturating_sub(1);
+        (part, sample - self.starts[part])
+    }
+
+    // The samples of one part, as one batch.
+    fn batch(&self, part: usize, numbers: &[u64]) -> Result<Batch> {
+        match self.mixture.parts().nth(part) {
+            Some((_, samples, _)) => samples.batch(numbers, self.seed),
+            None => Err(windrow::Error::out_of_range("view", part, self.starts.len() as u64 - 1)),
+        }
+    }
+}
+
+#[pymethods]
+impl Mix {
+    fn __len__(&self) -> usize {
+        usize::try_from(self.len()).unwrap_or(usize::MAX)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let index = Index::read(key, "sample", self.len())?;
+        item(py, index, |numbers| match numbers {
+            [one] => {
+                let (part, number) = self.part(*one);
+                self.batch(part, &[number])
+            }
+            _ => Err(windrow::Error::config("samples of a mixture are laid one by one")),
+        })
+    }
+
+    /// The samples with these numbers: what ``DataLoader`` asks for. Tensors where torch is imported.
+    fn __getitems__<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let numbers = many(indices, "sample", self.len())?;
+        let list = PyList::empty(py);
+        // Neighbours of one part are laid together.
+        let places: Vec<_> = numbers.iter().map(|n| self.part(*n)).collect();
+        for run in places.chunk_by(|a, b| a.0 == b.0) {
+            let part = run[0].0;
+            let own: Vec<u64> = run.iter().map(|(_, number)| *number).collect();
+            let batch = py.detach(|| self.batch(part, &own)).or_raise(py)?;
+            for row in framework::rows(&Memory::new(py, batch)?, own.len())? {
+                list.append(row)?;
+            }
+        }
+        Ok(list)
+    }
+
+    fn __iter__(this: &Bound<'_, Self>) -> Each {
+        Each::of(this.as_any(), this.get().len())
+    }
+
+    fn __repr__(&self) -> String {
+        let parts: Vec<_> =
+            self.mixture.parts().map(|(name, s, w)| format!("{name}: {} × {w}", s.len())).collect();
+        format!("Mix({}, samples={})", parts.join(", "), self.len())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, u64))> {
+        let parts: Vec<_> = self.mixture.parts().map(|(name, s, w)| (name, s.recipe(), w)).collect();
+        let recipe = serde_json::to_string(&(parts, self.mixture.stop())).unwrap_or_default();
+        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seed)))
+    }
+
+    /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.
+    fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, samples, _) in self.mixture.parts() {
+            let coverage = py.detach(|| samples.coverage()).or_raise(py)?;
+            dict.set_item(name, json::plain(py, &coverage)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// ``windrow.Loader(mix, batch_size, **options)``.
+    #[pyo3(signature = (batch_size=None, **options))]
+    fn loader<'py>(
+        this: &Bound<'py, Self>,
+        batch_size: Option<Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        loader(this.as_any(), batch_size, options)
+    }
+}
+
+/// Mixes views: of every batch each gives its share, to within one sample.
+///
+/// Args:
+///     parts: name → (view, weight). Weights are numbers above 0; their ratio counts.
+///     stop: when an epoch ends: ``"first"`` before a sample would come twice, ``"all"`` once every sample has come,
+///         ``"never"``.
+///
+/// Raises:
+///     ConfigError: no part, an empty view, a weight that is no number above 0.
+///     MismatchError: the views give different tensors.
+#[pyfunction]
+#[pyo3(signature = (parts, *, stop="first"))]
+pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyDict>, stop: &str) -> PyResult<Mix> {
+    let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
+    let mut given = Vec::new();
+    let mut seed = 0;
+    for (name, part) in parts {
+        let name = name.cast::<PyString>()?.to_string();
+        let Ok((view, weight)) = part.extract::<(Bound<'_, View>, f64)>() else {
+            return Err(PyTypeError::new_err(format!("{name:?}: expected (view, weight)")));
+        };
+        seed = view.get().seed;
+        given.push((name, view.get().samples.clone(), weight));
+    }
+    Ok(Mix::new(py.detach(|| mix_samples(given, stop)).or_raise(py)?, seed))
+}
+
+/// Opens and cuts a pickled view again.
+#[pyfunction]
+pub(crate) fn _recut(py: Python<'_>, recipe: &str, seed: u64) -> PyResult<View> {
+    let recipe: RecipePart = unpickled(py, recipe)?;
+    Ok(View::new(py.detach(|| recipe.open()).or_raise(py)?, seed))
+}
+
+/// Opens a pickled mixture again.
+#[pyfunction]
+pub(crate) fn _remix(py: Python<'_>, recipe: &str, seed: u64) -> PyResult<Mix> {
+    let (parts, stop): (Vec<(String, RecipePart, f64)>, Stop) = unpickled(py, recipe)?;
+    let reopened = py.detach(|| {
+        let parts = parts.into_iter().map(|(name, part, weight)| Ok((name, part.open()?, weight)));
+        mix_samples(parts.collect::<Result<_>>()?, stop)
+    });
+    Ok(Mix::new(reopened.or_raise(py)?, seed))
+}
+
+/// The samples of a view with its tensors as `dtype`.
+pub(crate) fn recut(samples: &Samples, dtype: DType) -> Result<Samples> {
+    samples.data_set().view(samples.recipe().view.clone(), Some(dtype))
+}
+
+fn unpickled<T: serde::de::DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {
+    serde_json::from_str(text)
+        .map_err(|e| raise(py, &windrow::Error::corrupt("this is no pickled view").caused_by(e)))
+}
+
+fn item<'py>(
+    py: Python<'py>,
+    index: Index,
+    lay: impl Fn(&[u64]) -> Result<Batch> + Sync,
+) -> PyResult<Bound<'py, PyAny>> {
+    let one = |number: u64| -> PyResult<Bound<'py, PyDict>> {
+        let batch = py.detach(|| lay(&[number])).or_raise(py)?;
+        framework::row(&Memory::new(py, batch)?, 0)
+    };
+    match index {
+        Index::One(number) => Ok(one(number)?.into_any()),
+        Index::Many(numbers) => {
+            let rows = numbers.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, rows)?.into_any())
+        }
+    }
+}
+
+fn loader<'py>(
+    view: &Bound<'py, PyAny>,
+    batch_size: Option<Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = view.py();
+    let arguments = PyTuple::new(py, [Some(view.clone()), batch_size])?;
+    py.get_type::<crate::loader::Loader>().call(arguments, options)
+}

@@ -1,0 +1,72 @@
+"""Small data, made anew for each test, and a way to run a script in a process of its own under a hard time limit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windrow as wr
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def testdata() -> Path:
+    """The data that lies in the repository."""
+    return ROOT / "testdata"
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    """A headerless uint16 file of the numbers 0..20000: each value says where it stood."""
+    path = tmp_path / "tokens.bin"
+    np.arange(20_000, dtype=np.uint16).tofile(path)
+    return path
+
+
+@pytest.fixture
+def dataset(tokens: Path) -> wr.Dataset:
+    """The numbers 0..20000 as one record."""
+    return wr.open(tokens, format="tokens", dtype="uint16")
+
+
+@pytest.fixture
+def view(dataset: wr.Dataset) -> wr.View:
+    """Samples of 16 inputs: sample i starts with the token 16 * i."""
+    return dataset.pack(16)
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """Token records of 0, 1, 2, … 59 values; value j of record i is i + j."""
+    source = tmp_path / "documents.jsonl"
+    source.write_text("".join(f'{{"text": "{i}"}}\n' for i in range(60)))
+    wr.tokenize(
+        source,
+        tmp_path / "documents",
+        tokenizer=lambda text: list(range(int(text), 2 * int(text))),
+        eos=None,
+        vocab_size=200,
+    )
+    return tmp_path / "documents"
+
+
+@pytest.fixture
+def run_script(tmp_path: Path) -> Callable[..., str]:
+    """Runs Python code in a new process; fails when it does, and when it takes longer than the limit. Gives its stdout."""
+
+    def run(code: str, *arguments: object, limit: float = 60) -> str:
+        script = tmp_path / "script.py"
+        script.write_text(textwrap.dedent(code))
+        command = [sys.executable, str(script), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run

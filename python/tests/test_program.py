@@ -1,0 +1,52 @@
+"""`python -m windrow` is the program `windrow`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import windrow as wr
+
+
+def program(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "windrow", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_commands_run_and_give_json(tmp_path: Path) -> None:
+    assert program("dummy", "--vocab-size", 100, "--tokens", 1000, "--out", tmp_path / "x.bin").returncode == 0
+    assert np.array_equal(wr.open(tmp_path / "x.bin")[0], wr.create_dummy_data(100, 1000))
+    done = program("inspect", tmp_path / "x.bin", "--json")
+    assert (done.returncode, json.loads(done.stdout)["version"]) == (0, 1)
+
+
+def test_exit_codes_are_the_programs() -> None:
+    assert program("no-such-command").returncode == 2
+    assert program("inspect", "/nothing/here").returncode == 1
+    assert program("--help").returncode == 0
+
+
+def test_warnings_go_to_stderr_unless_quiet(tmp_path: Path) -> None:
+    np.arange(100, dtype=np.uint32).tofile(tmp_path / "x.bin")
+    assert program("inspect", tmp_path / "x.bin").stderr.startswith("warning: ")
+    assert program("inspect", tmp_path / "x.bin", "-q").stderr == ""
+
+
+def test_ctrl_c_ends_it_as_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "some words to read, again and again"}\n' * 2_000_000)
+    command = [sys.executable, "-m", "windrow", "tokenize", tmp_path / "a.jsonl", "--tokenizer", "cl100k_base"]
+    with subprocess.Popen([*command, "--out", tmp_path / "out"], stderr=subprocess.PIPE, text=True) as process:
+        while not any((tmp_path / "out").glob(".*")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert not (tmp_path / "out" / "index").exists()

@@ -1,0 +1,93 @@
+"""Types and documentation: the stubs agree with the module, users' code checks, and every example runs."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import windrow as wr
+
+SAMPLE = """
+from typing import Any
+import numpy as np
+import numpy.typing as npt
+import windrow as wr
+
+ds: wr.Dataset = wr.open("corpus", format="tokens", dtype=np.uint16, vocab_size=100)
+n: int = len(ds)
+record: npt.NDArray[np.uint16] = ds[0]
+some: list[Any] = ds[2:10:2] + ds[[5, 1]] + ds[np.array([1])]
+view: wr.View = ds.pack(1024, eos=0, dtype="int32")
+sample: dict[str, npt.NDArray[Any]] = view[np.int64(3)]
+windows = ds.windows(context_length=8, prediction_length=2, stride=4, tail="pad")
+mix: wr.Mix = wr.mix({"a": (view, 0.7), "b": (windows, 0.3)}, stop="all")
+loader = wr.Loader(mix, global_batch_size=32, framework="torch", seed=1, epochs=2)
+for batch in loader:
+    batch["labels"]
+state: dict[str, int | str] = loader.state_dict()
+loader.load_state_dict(state)
+report: dict[str, Any] = wr.tokenize(["a.jsonl"], "out", tokenizer=lambda text: [1, 2], eos=None)
+try:
+    wr.open("nope")
+except wr.NotFoundError as e:
+    hint: str | None = e.hint
+"""
+
+WRONG = """
+import windrow as wr
+
+ds = wr.open("corpus", form="tokens")
+ds.pack("1024")
+wr.Loader(ds, 32)
+ds.windows(8, tail="cut")
+wr.tokenize("a", "b")
+"""
+
+
+def mypy(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_users_code_checks_under_strict(tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    done = mypy(tmp_path / "sample.py")
+    assert done.returncode == 0, done.stdout
+
+
+def test_mistakes_are_found(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG)
+    found = mypy(tmp_path / "wrong.py").stdout.splitlines()
+    lines = {line.split(":")[1] for line in found if ": error:" in line}
+    assert lines == {"4", "5", "6", "7", "8"}, found
+
+
+def test_the_stubs_agree_with_the_module() -> None:
+    command = [sys.executable, "-m", "mypy.stubtest", "windrow._native", "windrow.errors", "--ignore-disjoint-bases"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def documented() -> list[tuple[str, Any]]:
+    found = [("windrow", wr)]
+    for name in wr.__all__:
+        thing = getattr(wr, name)
+        if inspect.isclass(thing):
+            found += [(f"{name}.{n}", m) for n, m in vars(thing).items() if not n.startswith("_")]
+        if not isinstance(thing, str):
+            found.append((name, thing))
+    return found
+
+
+@pytest.mark.parametrize(("name", "thing"), documented(), ids=[name for name, _ in documented()])
+def test_everything_is_documented_and_its_examples_run(name: str, thing: Any) -> None:
+    assert thing.__doc__, f"{name} has no docstring"
+    example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name, None, 0)
+    result = doctest.DocTestRunner(verbose=False).run(example)
+    assert result.failed == 0

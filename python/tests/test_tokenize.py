@@ -1,0 +1,216 @@
+"""Preparing data from Python: index, tokenise with windrow's tokenizers or one's own function, dummy tokens."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import windrow as wr
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "in" / "a.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(json.dumps({"text": "wörd " * i, "n": i}) + "\n" for i in range(20)))
+    return path
+
+
+def texts(path: Path) -> list[str]:
+    return [json.loads(line)["text"] for line in path.read_text().splitlines()]
+
+
+def test_index_makes_each_line_a_record(corpus: Path) -> None:
+    report = wr.index(corpus.parent)
+    assert (report["records"], report["files"], report["unchanged"]) == (20, 1, False)
+    assert wr.index(corpus.parent)["unchanged"]
+    ds = wr.open(corpus.parent)
+    assert ds.format == "forager"
+    assert [record["n"] for record in ds] == list(range(20))
+
+
+def test_index_refuses_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        wr.index(tmp_path)
+    assert wr.index(tmp_path, allow_empty=True)["records"] == 0
+
+
+def test_a_named_tokenizer_and_its_end(corpus: Path, tmp_path: Path) -> None:
+    report = wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", sample_size=64)
+    stream = [id for text in texts(corpus) for id in [*text.encode(), 256]]
+    assert report["documents"] == 20
+    assert report["dropped_tokens"] == len(stream) % 64
+    ds = wr.open(tmp_path / "out")
+    assert np.concatenate(ds[:]).tolist() == stream[: len(ds) * 64]
+    assert ds[0].dtype == np.uint16
+
+
+def test_a_tokenizer_json(corpus: Path, tmp_path: Path, testdata: Path) -> None:
+    path = testdata / "tokenizer" / "tiny4k" / "tokenizer.json"
+    tokenizers = pytest.importorskip("tokenizers")
+    reference = tokenizers.Tokenizer.from_file(str(path))
+    wr.tokenize([corpus], tmp_path / "out", tokenizer=path, eos=None)
+    expected = [reference.encode(text, add_special_tokens=False).ids for text in texts(corpus)]
+    assert [record.tolist() for record in wr.open(tmp_path / "out")] == expected
+
+
+def test_ones_own_function_and_one_stream(corpus: Path, tmp_path: Path) -> None:
+    wr.tokenize(
+        corpus.parent,
+        tmp_path / "out",
+        tokenizer=lambda text: np.array([len(text), 1]),
+        text_function=lambda line: str(json.loads(line)["n"]),
+        to="tokens",
+        eos=7,
+        dtype="uint32",
+    )
+    ds = wr.open(tmp_path / "out")
+    assert ds[0].tolist() == [1, 1, 7] * 10 + [2, 1, 7] * 10
+    assert ds[0].dtype == np.uint32
+
+
+def test_exceptions_of_ones_own_function_come_out_as_they_are(corpus: Path, tmp_path: Path) -> None:
+    class Mine(Exception):
+        pass
+
+    def fails(text: str) -> list[int]:
+        if len(text) > 30:
+            raise Mine("at last")
+        return [1]
+
+    with pytest.raises(Mine, match="at last"):
+        wr.tokenize(corpus, tmp_path / "out", tokenizer=fails, vocab_size=9, eos=None)
+    with pytest.raises(KeyError):
+        wr.tokenize(
+            corpus, tmp_path / "out", tokenizer="bytes", text_function=lambda line: str(json.loads(line)["nope"])
+        )
+    with pytest.raises(TypeError, match="list of whole numbers"):
+        wr.tokenize(corpus, tmp_path / "out", tokenizer=lambda text: "ids", vocab_size=9, eos=None)  # type: ignore[arg-type, return-value]
+    assert not (tmp_path / "out" / "index").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"tokenizer": "no such tokenizer"}, wr.NotFoundError),
+        ({"tokenizer": "bytes", "text_field": "nope"}, wr.CorruptError),
+        ({"tokenizer": "bytes", "dtype": "uint8", "sample_size": 4}, wr.ConfigError),
+        ({"tokenizer": "bytes", "eos": "<nope>"}, wr.ConfigError),
+        ({"tokenizer": "bytes", "to": "parquet"}, wr.ConfigError),
+        ({"tokenizer": "bytes", "remainder": "eat"}, wr.ConfigError),
+        ({"tokenizer": lambda text: [70_000], "dtype": "uint16", "eos": None}, wr.ConfigError),
+        ({"tokenizer": lambda text: [1], "vocab_size": 9}, wr.ConfigError),
+        ({"tokenizer": 3}, TypeError),
+    ],
+)
+def test_what_cannot_work_is_refused_and_leaves_nothing(
+    corpus: Path, tmp_path: Path, options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        wr.tokenize(corpus, tmp_path / "out", **options)
+    assert not (tmp_path / "out" / "index").exists()
+
+
+def test_an_error_names_the_line(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{"text": 5}\n')
+    with pytest.raises(wr.CorruptError) as found:
+        wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer="bytes")
+    assert (found.value.path, found.value.record) == (str(tmp_path / "a.jsonl"), 1)
+
+
+def test_progress_is_told_and_may_stop(corpus: Path, tmp_path: Path) -> None:
+    told: list[dict[str, int]] = []
+    wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", progress=told.append)
+    assert told[-1]["done_bytes"] == told[-1]["total_bytes"] == corpus.stat().st_size
+
+    def stop(now: dict[str, int]) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        wr.tokenize(corpus, tmp_path / "other", tokenizer="bytes", progress=stop)
+    assert not (tmp_path / "other" / "index").exists()
+
+
+def test_ctrl_c_stops_and_a_rerun_completes(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "some words to read"}\n' * 20_000)
+    script = tmp_path / "slow.py"
+    script.write_text(
+        textwrap.dedent("""
+        import sys, time
+        import windrow as wr
+
+        def ids(text):
+            if sys.argv[3] == "slow":
+                time.sleep(0.001)
+            return list(text.encode())
+
+        print("ready", flush=True)
+        wr.tokenize(sys.argv[1], sys.argv[2], tokenizer=ids, eos=None, vocab_size=256)
+        """)
+    )
+    command = [sys.executable, str(script), str(path), str(tmp_path / "out")]
+    with subprocess.Popen([*command, "slow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=15)
+        assert time.monotonic() - sent < 2
+    assert "KeyboardInterrupt" in err
+    assert not (tmp_path / "out" / "index").exists()
+    subprocess.run([*command, "quick"], check=True, timeout=60)
+    assert len(wr.open(tmp_path / "out")) == 20_000
+
+
+def test_dummy_data_is_the_same_for_a_seed() -> None:
+    a, b, c = wr.create_dummy_data(50, 1000), wr.create_dummy_data(50, 1000), wr.create_dummy_data(50, 1000, seed=1)
+    assert (a.dtype, a.shape) == (np.uint32, (1000,))
+    assert np.array_equal(a, b) and not np.array_equal(a, c)
+    assert set(a.tolist()) == set(range(50))
+    with pytest.raises(ValueError):
+        wr.create_dummy_data(0, 10)
+
+
+def test_a_tokenizer_encodes_and_decodes() -> None:
+    tokenizer = wr.Tokenizer("cl100k_base")
+    ids = tokenizer.encode("Hello <|endoftext|> wörld")
+    assert tokenizer.decode(ids) == tokenizer.decode(np.array(ids)) == "Hello <|endoftext|> wörld"
+    assert tokenizer.eos not in ids
+    assert tokenizer.eos in tokenizer.encode("Hello <|endoftext|> wörld", special_tokens=True)
+    assert max(ids) < tokenizer.vocab_size
+    assert tokenizer.name == "cl100k_base"
+    with pytest.raises(IndexError):
+        tokenizer.decode([2**31])
+    with pytest.raises(FileNotFoundError):
+        wr.Tokenizer("no such")
+
+
+def test_formats_name_what_open_takes() -> None:
+    rows = wr.formats()
+    assert {"forager", "jsonl", "tokens"} <= {row["name"] for row in rows}
+    assert all(set(row) == {"name", "title", "layout", "records", "written_by"} for row in rows)
+    assert all(row.values() for row in rows)
+
+
+def test_verify_finds_what_changed(corpus: Path, tmp_path: Path) -> None:
+    wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", sample_size=8)
+    found = wr.verify(tmp_path / "out")
+    assert found["problems"] == [] and found["checked_files"] > 0
+    (path,) = (tmp_path / "out" / "tokenized-samples").glob("*.bin")
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    problems = wr.verify(tmp_path / "out")["problems"]
+    assert any(path.name in problem["file"] for problem in problems)
+    assert all(set(problem) >= {"file", "what", "expected", "found"} for problem in problems)

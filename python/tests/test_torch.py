@@ -1,0 +1,69 @@
+"""Batches as torch tensors: the same memory, every dtype, and the quick way into DataLoader."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import windrow as wr
+
+
+def test_tensors_lie_in_the_batchs_memory(view: wr.View) -> None:
+    given: list[dict[str, Any]] = []
+    loader = wr.Loader(view, 8, shuffle=False, framework="torch", collate=lambda batch: given.append(batch) or batch)
+    batch = next(loader)
+    assert set(batch) == {"input_ids", "labels"}
+    for tensor in batch.values():
+        assert (tensor.shape, tensor.dtype) == ((8, 16), torch.int64)
+        assert tensor.is_contiguous()
+        assert tensor.data_ptr() % 64 == 0
+        assert tensor.data_ptr() == tensor.numpy().ctypes.data
+    assert batch is given[0]
+    batch["labels"][0, 0] = 5
+    assert batch["labels"].numpy()[0, 0] == 5
+
+
+def test_torch_gets_what_numpy_gets(view: wr.View) -> None:
+    pairs = zip(wr.Loader(view, 8, seed=1), wr.Loader(view, 8, seed=1, framework="torch"), strict=False)
+    for a, b in islice(pairs, 20):
+        assert all(np.array_equal(a[name], b[name].numpy()) for name in a)
+
+
+def test_a_kept_tensor_keeps_its_values(view: wr.View) -> None:
+    loader = wr.Loader(view, 8, shuffle=False, framework="torch")
+    kept = [next(loader)["input_ids"] for _ in range(50)]
+    assert [int(tensor[0, 0]) for tensor in kept] == [16 * 8 * k for k in range(50)]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "uint16", "float16", "float32", "float64", "bfloat16", torch.bfloat16])
+def test_every_dtype(dataset: wr.Dataset, dtype: Any) -> None:
+    view = wr.open(dataset.path, format="tokens", dtype="uint8").pack(4) if dtype == "uint8" else dataset.pack(4)
+    batch = next(wr.Loader(view, 3, shuffle=False, framework="torch", dtype=dtype))
+    name = str(dtype).removeprefix("torch.")
+    assert batch["labels"].dtype == getattr(torch, name)
+    if name != "uint8":
+        assert batch["labels"][:, 0].tolist() == [1, 5, 9]
+
+
+def test_data_loader_gets_tensors_where_torch_is_imported(view: wr.View) -> None:
+    rows = view.__getitems__([3, 0])
+    assert all(type(tensor) is torch.Tensor for row in rows for tensor in row.values())
+    assert rows[0]["input_ids"].tolist() == list(range(48, 64))
+    batches = list(torch.utils.data.DataLoader(view, batch_size=32))
+    assert torch.equal(torch.cat([b["labels"] for b in batches])[:, 0], torch.arange(len(view)) * 16 + 1)
+
+
+def test_data_loader_shuffles_a_view(view: wr.View) -> None:
+    batches = torch.utils.data.DataLoader(view, batch_size=32, shuffle=True)
+    starts = torch.cat([b["input_ids"][:, 0] for b in batches]) // 16
+    assert sorted(starts.tolist()) == list(range(len(view)))
+
+
+def test_lengths_come_as_numbers_per_row(dataset: wr.Dataset) -> None:
+    view = dataset.crop(8, mode="start")
+    batch = next(iter(torch.utils.data.DataLoader(view, batch_size=1)))
+    assert batch["lengths"].tolist() == [8]

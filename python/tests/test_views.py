@@ -1,0 +1,148 @@
+"""Views: the samples that each way of cutting gives, as dicts of fresh arrays."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import windrow as wr
+
+
+def test_pack_gives_every_token_but_the_first_as_a_label_once(view: wr.View) -> None:
+    assert len(view) == (20_000 - 1) // 16
+    labels = np.concatenate([sample["labels"] for sample in view])
+    assert np.array_equal(labels, np.arange(1, len(view) * 16 + 1))
+    first = view[0]
+    assert np.array_equal(first["input_ids"], np.arange(16))
+    assert first["input_ids"].dtype == first["labels"].dtype == np.int64
+
+
+def test_pack_puts_the_end_id_after_every_record(documents: Path) -> None:
+    view = wr.open(documents).pack(8, eos=199)
+    joined = np.concatenate([sample["input_ids"] for sample in view])
+    expected = [value for i in range(60) for value in [*range(i, 2 * i), 199]]
+    assert joined.tolist() == expected[: len(joined)]
+
+
+def test_records_pad_short_ones_and_mask_what_is_no_label(documents: Path) -> None:
+    view = wr.open(documents).records(8, pad_value=7)
+    sample = next(s for s in view if s["input_ids"][0] == 3)
+    assert sample["input_ids"][:2].tolist() == [3, 4]
+    assert sample["labels"][:2].tolist() == [4, 5]
+    assert sample["loss_masks"].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+
+
+def test_windows_slide(dataset: wr.Dataset) -> None:
+    view = dataset.windows(6, prediction_length=2, stride=4)
+    assert [view[i]["input_ids"][0] for i in range(3)] == [0, 4, 8]
+    assert view[1]["labels"].tolist() == list(range(5, 13))
+    assert set(view[0]) == {"input_ids", "labels", "loss_masks"}
+    assert len(dataset.windows(8)) == len(dataset.windows(8, stride=8))
+
+
+def test_crop_starts_where_it_says(documents: Path) -> None:
+    ds = wr.open(documents)
+    view = ds.crop(4, mode="start")
+    assert view[20]["values"].tolist() == [20, 21, 22, 23]
+    assert view[2]["values"][:2].tolist() == [2, 3]
+    assert int(view[2]["lengths"]) == 2
+    a, b = ds.crop(4, seed=1), ds.crop(4, seed=1)
+    assert all(np.array_equal(a[i]["values"], b[i]["values"]) for i in range(60))
+    other = ds.crop(4, seed=2)
+    assert any(not np.array_equal(a[i]["values"], other[i]["values"]) for i in range(60))
+
+
+def test_bins_hold_whole_records(documents: Path) -> None:
+    view = wr.open(documents).bins(64, strategy="first_fit", pad_value=0)
+    names = {"input_ids", "labels", "loss_masks", "position_ids", "segment_ids", "cu_seqlens"}
+    assert set(view[0]) == names
+    found = []
+    for sample in view:
+        starts = np.flatnonzero((sample["position_ids"] == 0) & (sample["segment_ids"] >= 0))
+        found += sample["input_ids"][starts].tolist()
+        ends = sample["cu_seqlens"]
+        assert np.array_equal(np.unique(ends[:-1][ends[:-1] < ends[-1]]), starts)
+    # Record i starts with the value i; record 0 is empty.
+    assert sorted(found) == list(range(1, 60))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint16", "float32", np.int64])
+def test_tensors_come_as_asked(dataset: wr.Dataset, dtype: Any) -> None:
+    sample = dataset.pack(16, dtype=dtype)[3]
+    assert sample["input_ids"].dtype == np.dtype(dtype)
+    assert sample["input_ids"].tolist() == list(range(48, 64))
+
+
+def test_samples_are_fresh_and_writable(view: wr.View) -> None:
+    sample = view[0]
+    sample["input_ids"][:] = -1
+    assert view[0]["input_ids"].tolist() == list(range(16))
+    assert sample["labels"].tolist() == list(range(1, 17))
+
+
+def test_every_way_to_index(view: wr.View) -> None:
+    def starts(samples: list[Any]) -> list[int]:
+        return [int(s["input_ids"][0]) // 16 for s in samples]
+
+    assert starts([view[-1], view[np.int64(5)]]) == [len(view) - 1, 5]
+    assert starts(view[3:9:3]) == [3, 6]
+    assert starts(view[[4, 4, -2]]) == [4, 4, len(view) - 2]
+    assert starts(view.__getitems__([2, 0, -1])) == [2, 0, len(view) - 1]
+    with pytest.raises(IndexError):
+        view[len(view)]
+    with pytest.raises(IndexError):
+        view.__getitems__([0, len(view)])
+
+
+def test_coverage_adds_up(dataset: wr.Dataset, view: wr.View) -> None:
+    coverage = view.coverage()
+    assert coverage["used"] + coverage["unseen"] == 20_000
+    assert set(coverage) == {"used", "repeated", "padded", "unseen", "skipped_records"}
+
+
+def test_a_view_pickles_by_recipe(documents: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(documents.parent)
+    view = wr.open("documents").crop(5, seed=3, dtype="int32")
+    data = pickle.dumps(view)
+    assert len(data) < 2_000
+    monkeypatch.chdir("/")
+    again = pickle.loads(data)
+    for a, b in zip(view, again, strict=True):
+        assert all(np.array_equal(a[name], b[name]) for name in a)
+        assert a["values"].dtype == b["values"].dtype == np.int32
+
+
+def test_a_mixture_numbers_its_parts_in_order_and_pickles(dataset: wr.Dataset, view: wr.View) -> None:
+    other = dataset.pack(16, eos=9)
+    mix = pickle.loads(pickle.dumps(wr.mix({"a": (view, 0.7), "b": (other, 0.3)}, stop="all")))
+    assert len(mix) == len(view) + len(other)
+    assert mix[len(view)]["input_ids"].tolist() == other[0]["input_ids"].tolist()
+    rows = mix.__getitems__([0, len(view), 1, -1])
+    assert [int(r["input_ids"][0]) for r in rows] == [0, 0, 16, int(other[-1]["input_ids"][0])]
+    assert set(mix.coverage()) == {"a", "b"}
+
+
+def test_weights_and_names_are_checked(view: wr.View, dataset: wr.Dataset) -> None:
+    with pytest.raises(wr.ConfigError):
+        wr.mix({})
+    with pytest.raises(wr.ConfigError, match="weight"):
+        wr.mix({"a": (view, 0.0)})
+    with pytest.raises(wr.MismatchError):
+        wr.mix({"a": (view, 1.0), "b": (dataset.pack(8), 1.0)})
+
+
+def test_text_cannot_be_cut(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
+    with pytest.raises(wr.ConfigError, match="tokenize"):
+        wr.open(tmp_path / "a.jsonl").pack(4)
+
+
+def test_scaler_and_nan_are_refused_with_what_is_possible(dataset: wr.Dataset) -> None:
+    for options in ({"scaler": "max"}, {"nan": "mask"}):
+        with pytest.raises(wr.UnsupportedError) as found:
+            dataset.windows(8, **options)
+        assert found.value.hint

@@ -1,0 +1,70 @@
+"""Training data from disk to the model: at the speed of memory, in true random order, resumable to the exact sample.
+
+>>> import windrow as wr, numpy as np, tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+>>> wr.create_dummy_data(1000, 5000).tofile(path)
+>>> loader = wr.open(path, format="tokens", dtype="uint32").pack(128).loader(batch_size=8, seed=7)
+>>> batch = next(loader)
+>>> {name: array.shape for name, array in batch.items()}
+{'input_ids': (8, 128), 'labels': (8, 128)}
+"""
+
+from windrow._native import (
+    Dataset,
+    Loader,
+    Mix,
+    Tokenizer,
+    View,
+    __version__,
+    create_dummy_data,
+    find,
+    formats,
+    index,
+    mix,
+    open,
+    tokenize,
+    trace,
+    verify,
+)
+from windrow.errors import (
+    ConfigError,
+    CorruptError,
+    ExistsError,
+    IoError,
+    MismatchError,
+    NotFoundError,
+    OutOfRangeError,
+    StaleError,
+    UnrecognisedError,
+    UnsupportedError,
+    WindrowError,
+)
+
+__all__ = [
+    "ConfigError",
+    "CorruptError",
+    "Dataset",
+    "ExistsError",
+    "IoError",
+    "Loader",
+    "MismatchError",
+    "Mix",
+    "NotFoundError",
+    "OutOfRangeError",
+    "StaleError",
+    "Tokenizer",
+    "UnrecognisedError",
+    "UnsupportedError",
+    "View",
+    "WindrowError",
+    "__version__",
+    "create_dummy_data",
+    "find",
+    "formats",
+    "index",
+    "mix",
+    "open",
+    "tokenize",
+    "trace",
+    "verify",
+]

@@ -1,0 +1,247 @@
+"""The compiled module: what `windrow` re-exports. Docstrings stand on the objects themselves."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+_Path: TypeAlias = str | PathLike[str]
+_DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
+_Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
+_Sample: TypeAlias = dict[str, npt.NDArray[Any]]
+_Framework: TypeAlias = Literal["numpy", "torch", "jax"]
+
+__all__ = [
+    "__version__",
+    "Dataset",
+    "View",
+    "Mix",
+    "Loader",
+    "Tokenizer",
+    "open",
+    "_reopen",
+    "mix",
+    "_recut",
+    "_remix",
+    "index",
+    "tokenize",
+    "verify",
+    "_main",
+    "create_dummy_data",
+    "formats",
+    "trace",
+    "find",
+]
+
+__version__: str
+
+def open(
+    path: _Path,
+    *,
+    format: str | None = None,
+    dtype: _DType | None = None,
+    vocab_size: SupportsIndex | None = None,
+    split: str | None = None,
+    index_folder: str | None = None,
+    tokenizer: str | None = None,
+    allow_outside: bool = False,
+    trust: bool = False,
+    io: Literal["map", "pread"] = "map",
+) -> Dataset: ...
+@final
+class Dataset:
+    @property
+    def path(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any], /) -> Any: ...
+    @overload
+    def __getitem__(self, key: _Several, /) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]: ...
+    def extras(self, i: SupportsIndex) -> dict[str, Any]: ...
+    def bytes(self, i: SupportsIndex) -> bytes: ...
+    def info(self) -> dict[str, Any]: ...
+    def windows(
+        self,
+        context_length: SupportsIndex,
+        *,
+        prediction_length: SupportsIndex = 0,
+        stride: SupportsIndex | None = None,
+        scaler: None = None,
+        tail: Literal["drop", "pad"] = "drop",
+        nan: None = None,
+        dtype: _DType | None = None,
+    ) -> View: ...
+    def pack(
+        self, length: SupportsIndex, eos: SupportsIndex | None = None, *, dtype: _DType | None = None
+    ) -> View: ...
+    def bins(
+        self,
+        length: SupportsIndex,
+        strategy: Literal["best_fit", "first_fit"] = "best_fit",
+        *,
+        pad_value: SupportsIndex = 0,
+        dtype: _DType | None = None,
+    ) -> View: ...
+    def records(
+        self, length: SupportsIndex, pad_value: SupportsIndex = 0, *, dtype: _DType | None = None
+    ) -> View: ...
+    def crop(
+        self,
+        length: SupportsIndex,
+        mode: Literal["random", "start"] = "random",
+        *,
+        dtype: _DType | None = None,
+        seed: SupportsIndex = 0,
+    ) -> View: ...
+
+@final
+class View:
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any], /) -> _Sample: ...
+    @overload
+    def __getitem__(self, key: _Several, /) -> list[_Sample]: ...
+    def __getitems__(self, indices: Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]) -> list[dict[str, Any]]: ...
+    def __iter__(self) -> Iterator[_Sample]: ...
+    def __reduce__(self) -> tuple[Any, tuple[str, int]]: ...
+    def coverage(self) -> dict[str, int]: ...
+    def loader(self, batch_size: SupportsIndex | None = None, **options: Any) -> Loader: ...
+
+@final
+class Mix:
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any], /) -> _Sample: ...
+    @overload
+    def __getitem__(self, key: _Several, /) -> list[_Sample]: ...
+    def __getitems__(self, indices: Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]) -> list[dict[str, Any]]: ...
+    def __iter__(self) -> Iterator[_Sample]: ...
+    def __reduce__(self) -> tuple[Any, tuple[str, int]]: ...
+    def coverage(self) -> dict[str, dict[str, int]]: ...
+    def loader(self, batch_size: SupportsIndex | None = None, **options: Any) -> Loader: ...
+
+def mix(
+    parts: Mapping[str, tuple[View, float]], *, stop: Literal["first", "all", "never"] = "first"
+) -> Mix: ...
+@final
+class Loader:
+    def __new__(
+        cls,
+        view: View | Mix,
+        batch_size: SupportsIndex | None = None,
+        *,
+        global_batch_size: SupportsIndex | None = None,
+        shuffle: bool = True,
+        seed: SupportsIndex = 0,
+        drop_last: bool = True,
+        rank: SupportsIndex | None = None,
+        world_size: SupportsIndex | None = None,
+        epochs: SupportsIndex | None = None,
+        num_threads: SupportsIndex | None = None,
+        prefetch: SupportsIndex = 4,
+        framework: _Framework = "numpy",
+        dtype: _DType | None = None,
+        collate: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> Loader: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def plan(self) -> str: ...
+    def __iter__(self) -> Loader: ...
+    def __next__(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def __enter__(self) -> Loader: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        raised: BaseException | None = None,
+        trace: TracebackType | None = None,
+        /,
+    ) -> None: ...
+    def close(self) -> None: ...
+    def state_dict(self) -> dict[str, int | str]: ...
+    def load_state_dict(self, state: dict[str, int | str]) -> None: ...
+    def stats(self) -> dict[str, int | float]: ...
+    def recipe(self) -> dict[str, Any]: ...
+
+@final
+class Tokenizer:
+    def __new__(cls, name_or_path: _Path) -> Tokenizer: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def eos(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+    def encode(self, text: str, *, special_tokens: bool = False) -> list[int]: ...
+    def decode(self, ids: Sequence[int] | npt.NDArray[np.integer[Any]]) -> str: ...
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[str]]: ...
+
+def index(
+    path: _Path,
+    *,
+    index_folder: str = "index",
+    overwrite: bool = False,
+    checksum: bool = False,
+    allow_empty: bool = False,
+    progress: Callable[[dict[str, int]], object] | None = None,
+) -> dict[str, Any]: ...
+def tokenize(
+    inputs: _Path | Iterable[_Path],
+    out: _Path,
+    *,
+    tokenizer: _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
+    to: Literal["forager", "tokens"] = "forager",
+    sample_size: SupportsIndex | None = None,
+    eos: SupportsIndex | str | None = "auto",
+    text_field: str = "text",
+    text_function: Callable[[bytes], str] | None = None,
+    dtype: _DType | None = None,
+    vocab_size: SupportsIndex | None = None,
+    append_eos: bool = False,
+    remainder: Literal["drop", "pad"] = "drop",
+    special_tokens: bool = False,
+    samples_folder: str = "tokenized-samples",
+    postfix: str = "tokenized-samples",
+    index_folder: str = "index",
+    overwrite: bool = False,
+    threads: SupportsIndex | None = None,
+    allow_empty: bool = False,
+    durable: bool = True,
+    progress: Callable[[dict[str, int]], object] | None = None,
+) -> dict[str, Any]: ...
+def verify(path: _Path) -> dict[str, Any]: ...
+def create_dummy_data(
+    vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
+) -> npt.NDArray[np.uint32]: ...
+def formats() -> list[dict[str, str]]: ...
+def trace(
+    plan: Loader | dict[str, Any] | _Path,
+    step: SupportsIndex,
+    *,
+    row: SupportsIndex | None = None,
+    epoch: SupportsIndex | None = None,
+    rank: SupportsIndex | None = None,
+    world_size: SupportsIndex | None = None,
+) -> list[dict[str, Any]]: ...
+def find(
+    plan: Loader | dict[str, Any] | _Path,
+    record: SupportsIndex,
+    *,
+    part: SupportsIndex = 0,
+    epoch: SupportsIndex = 0,
+    most: SupportsIndex = 1000,
+) -> list[dict[str, int]]: ...
+def _reopen(path: _Path, options: str) -> Dataset: ...
+def _recut(recipe: str, seed: SupportsIndex) -> View: ...
+def _remix(recipe: str, seed: SupportsIndex) -> Mix: ...
+def _main(arguments: Sequence[str]) -> int: ...

@@ -1,0 +1,1 @@
+"""What makes an index: line by line, or by way of a tokenizer."""

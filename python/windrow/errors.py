@@ -1,0 +1,74 @@
+"""What goes wrong, by what a caller can do about it.
+
+Every class is a `WindrowError` and, where one fits, also the Python class that callers already catch. The message says
+what happened, where, and how to mend it; the same stands apart in the attributes.
+"""
+
+from __future__ import annotations
+
+
+class WindrowError(Exception):
+    """Base of windrow's errors.
+
+    Attributes: `kind` is the kind's name; `path` the file, `record` the record from 0, `byte` the offset in the file and
+    `field` the field of a header, index or side file, each None where it is not known; `hint` says how to mend it.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        kind: str | None = None,
+        path: str | None = None,
+        record: int | None = None,
+        byte: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.path = path
+        self.record = record
+        self.byte = byte
+        self.field = field
+        self.hint = hint
+
+
+class NotFoundError(WindrowError, FileNotFoundError):
+    """A path, a record's name or a tokenizer that is not there."""
+
+
+class OutOfRangeError(WindrowError, IndexError):
+    """A number outside 0..len."""
+
+
+class UnrecognisedError(WindrowError, ValueError):
+    """No format recognises what lies at the path."""
+
+
+class CorruptError(WindrowError, ValueError):
+    """The bytes contradict the format, the side file or each other."""
+
+
+class StaleError(WindrowError, ValueError):
+    """The data changed after it was indexed."""
+
+
+class MismatchError(WindrowError, ValueError):
+    """Two things that must agree do not: a state and a plan, a tokenizer and its data."""
+
+
+class ConfigError(WindrowError, ValueError):
+    """An option, or a combination of options, that cannot work."""
+
+
+class UnsupportedError(WindrowError, ValueError):
+    """Understood, but not readable or writable by this build."""
+
+
+class ExistsError(WindrowError, FileExistsError):
+    """The output exists already."""
+
+
+class IoError(WindrowError, OSError):
+    """The operating system said no."""
