@@ -3,8 +3,8 @@
 A page is run from top to bottom in a folder and a process of its own; its blocks share their names, as in a notebook.
 
 - ```python is run. A ```text block right after it is what it prints; `…` stands for anything within a line.
-- ```console: a line `$ command` is run, and the lines after it are what it prints, `…` again. Without such lines the
-  command must only succeed.
+- ```console: a line `$ command` is run, and the lines after it are its stdout, `…` again; lines that start with `error:`
+  are its stderr, and it must fail. Without any lines the command must only succeed.
 - `<!-- needs: demo -->` before a block makes the sample data of `windrow demo` first; see NEEDS for all names.
 - `<!-- file: train.py -->` before a Python block writes it to that file instead; a later command runs it.
 - ```sh holds commands that build or install (make, cargo, pip) and is only checked for being that; ```rust is run by
@@ -120,14 +120,12 @@ def run_console(block: Block, page: str) -> None:
             continue
         program, *words = command.split()
         assert program in PROGRAMS, f"{where}: no program that pages may run"
-        done = subprocess.run(
-            [*PROGRAMS[program], *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
+        done = subprocess.run([*PROGRAMS[program], *words], capture_output=True, text=True, check=False)
         code = done.returncode
-        failure_shown = shown.startswith("error:")
-        assert (code != 0) == failure_shown, f"{where}: exit {code}\n{done.stdout}"
+        is_failure_shown = shown.startswith("error:")
+        assert (code != 0) == is_failure_shown, f"{where}: exit {code}\n{done.stdout}{done.stderr}"
         if shown.strip():
-            check_printed(shown, done.stdout, where)
+            check_printed(shown, done.stderr if is_failure_shown else done.stdout, where)
 
 
 def run_page(page: str, text: str) -> None:
