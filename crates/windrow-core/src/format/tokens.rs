@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::data_files::DataFiles;
 use super::discover::natural_order;
 use super::vocabulary::{check_ids, tokenizer_must_be};
-use super::{About, Certainty, Format, Look, Options};
+use super::{About, Certainty, Format, Look, Options, SideFile};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -49,21 +49,12 @@ impl Format for Tokens {
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let side = look.side.as_ref().filter(|s| s.format == self.name());
-        let mut keys: Vec<String> = match look.is_folder {
-            true => {
-                let top = look.names.iter().filter(|name| name.ends_with(".bin") && !name.contains('/'));
-                top.map(|name| look.below(name)).collect()
-            }
-            false => vec![look.key.clone()],
-        };
-        if keys.is_empty() {
-            return Err(Error::not_found("expected `.bin` files, found none").at(look.display()));
-        }
-        keys.sort_by(|a, b| natural_order(a, b));
+        let keys = keys(look, side)?;
         tokenizer_must_be(side, options.tokenizer.as_deref(), &look.display())?;
         let dtype = dtype(side.and_then(|s| s.dtype), options.dtype, look)?;
-        let files =
-            DataFiles::open(look.store.clone(), keys, |key, _| Error::not_found("the file is gone").at(key))?;
+        let files = DataFiles::open(look.store.clone(), keys, |_, _| {
+            Error::not_found("expected a token file, found nothing").hint("the copy looks unfinished")
+        })?;
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {
             lengths.push(length(&files, file, dtype)?);
@@ -72,9 +63,8 @@ impl Format for Tokens {
             && !options.trust
         {
             for (file, key) in files.keys().iter().enumerate() {
-                let name = key.rsplit('/').next().unwrap_or_default();
                 let size = lengths[file] * dtype.size() as u64;
-                if let Some(row) = side.files.iter().find(|row| row.name == name && row.size != size) {
+                if let Some(row) = side.files.iter().find(|row| ends_in(key, &row.name) && row.size != size) {
                     return Err(Error::new(
                         Kind::Stale,
                         format!("the file has {size} bytes, the side file says {}", row.size),
@@ -93,6 +83,37 @@ impl Format for Tokens {
         }
         Ok(Arc::new(source))
     }
+}
+
+/// The files of a data set in natural order. Of a folder those that the side file lists, where it lists any: one that is
+/// missing must not make the data quietly shorter, nor a stray one longer.
+fn keys(look: &Look, side: Option<&SideFile>) -> Result<Vec<String>> {
+    if !look.is_folder {
+        return Ok(vec![look.key.clone()]);
+    }
+    let mut names: Vec<&String> = match side.map(|side| &side.files) {
+        Some(files) if !files.is_empty() => files.iter().map(|file| &file.name).collect(),
+        _ => look.names.iter().filter(|name| name.ends_with(".bin") && !name.contains('/')).collect(),
+    };
+    if names.is_empty() {
+        return Err(Error::not_found("expected `.bin` files, found none").at(look.display()));
+    }
+    let leads_out =
+        |name: &str| name.contains('\0') || name.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if let Some(name) = names.iter().find(|name| leads_out(name)) {
+        return Err(Error::config(format!(
+            "the side file names {name:?}: expected the name of a file in its folder"
+        ))
+        .at(look.display())
+        .field("files"));
+    }
+    names.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
+    names.dedup();
+    Ok(names.into_iter().map(|name| look.below(name)).collect())
+}
+
+fn ends_in(key: &str, name: &str) -> bool {
+    key.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DType> {
@@ -187,6 +208,15 @@ impl Source for Streams {
         Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
     }
 
+    fn touch(&self, span: Span) {
+        let width = self.schema.element.size() as u64;
+        if let Ok(file) = self.file(span)
+            && let Ok(object) = self.files.get(file)
+        {
+            object.touch(span.start * width, span.len * width);
+        }
+    }
+
     fn advise(&self, spans: &[Span]) {
         let width = self.schema.element.size() as u64;
         for span in spans {
@@ -214,5 +244,64 @@ impl Source for Streams {
 
     fn format(&self) -> &'static str {
         Tokens.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{FORMATS, FileRow, open};
+    use crate::store::Memory;
+
+    const IDS: [u8; 4] = [1, 0, 2, 0];
+
+    fn listing(names: &[&str]) -> Memory {
+        let mut side = SideFile::new("tokens");
+        side.dtype = Some(DType::U16);
+        side.files = names
+            .iter()
+            .map(|name| FileRow { name: name.to_string(), size: 4, ..FileRow::default() })
+            .collect();
+        Memory::new().with("d/windrow.json", side.to_text().into_bytes())
+    }
+
+    fn opened(store: Memory) -> Result<SharedSource> {
+        open(FORMATS, &Look::at(Arc::new(store), "d")?, &Options::default())
+    }
+
+    #[test]
+    fn the_files_that_the_side_file_lists_are_the_records() {
+        let part = listing(&["b10.bin", "b2.bin"]).with("d/b2.bin", IDS);
+        let e = opened(part.clone()).err().unwrap();
+        assert_eq!(e.kind(), Kind::NotFound, "{e}");
+        assert!(e.to_string().contains("d/b10.bin"), "{e}");
+
+        let whole = opened(part.with("d/b10.bin", IDS).with("d/stray.bin", IDS)).unwrap();
+        let names: Vec<_> = whole.files().into_iter().map(|file| file.file).collect();
+        assert_eq!(names, ["d/b2.bin", "d/b10.bin"]);
+
+        let e = opened(listing(&["a.bin"]).with("d/a.bin", [1, 0])).err().unwrap();
+        assert_eq!(e.kind(), Kind::Stale, "{e}");
+        assert!(e.message().contains('2') && e.message().contains('4'), "{e}");
+    }
+
+    #[test]
+    fn without_a_list_the_token_files_of_the_folder_are_the_records() {
+        let store = listing(&[]).with("d/a10.bin", IDS).with("d/a9.bin", IDS).with("d/sub/x.bin", IDS);
+        let names: Vec<_> = opened(store).unwrap().files().into_iter().map(|file| file.file).collect();
+        assert_eq!(names, ["d/a9.bin", "d/a10.bin"]);
+    }
+
+    #[test]
+    fn a_side_file_names_files_of_its_own_folder_only() {
+        for name in ["../b.bin", "/b.bin", "sub/../../b.bin", "", "a.bin\0"] {
+            let store = listing(&[name]).with("d/a.bin", IDS).with("b.bin", IDS).with("d/../b.bin", IDS);
+            let e = opened(store).err().unwrap();
+            assert_eq!(
+                (e.kind(), e.place().field.as_deref()),
+                (Kind::Config, Some("files")),
+                "{name:?}: {e}"
+            );
+        }
     }
 }
