@@ -103,18 +103,20 @@ pub enum Decode {
 /// The random numbers a sample may use: a counter keyed by (seed, epoch, pass, sample), never a generator with state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    key: u64,
+    seed: u64,
+    numbers: [u64; 3],
 }
 
 impl Draw {
     /// The draws of one sample in one pass of one epoch.
     pub fn new(seed: u64, epoch: u64, pass: u64, sample: u64) -> Self {
-        Draw { key: keyed_hash(seed, [epoch, pass, sample]) }
+        Draw { seed, numbers: [epoch, pass, sample] }
     }
 
     /// A number in `0..n`, another one for each `stream`; 0 when `n` is 0.
     pub fn below(&self, n: u64, stream: u64) -> u64 {
-        let hash = keyed_hash(self.key, [stream, 0, 0]);
+        // Hashed here, not in `new`: most samples draw nothing.
+        let hash = keyed_hash(keyed_hash(self.seed, self.numbers), [stream, 0, 0]);
         ((u128::from(hash) * u128::from(n)) >> 64) as u64
     }
 }

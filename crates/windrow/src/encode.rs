@@ -58,7 +58,7 @@ impl Encode for TextEncoder {
     }
 
     fn vocab_size(&self) -> Option<u64> {
-        Some(self.tokenizer.vocab_size() as u64)
+        Some(self.tokenizer.vocab_size())
     }
 
     fn eos(&self) -> Option<i64> {

@@ -28,6 +28,8 @@ mod data_set;
 mod encode;
 mod mixture;
 mod open;
+#[cfg(doctest)]
+mod pages;
 mod recipe;
 
 pub use builder::LoaderBuilder;

@@ -7,6 +7,8 @@ mod demo;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod program;
 #[cfg(test)]
 mod stopped;

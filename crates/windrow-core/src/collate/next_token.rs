@@ -123,6 +123,13 @@ impl Collate for NextToken {
                     }
                 }
                 Piece::Value(value) => {
+                    if self.dtype.is_integer() && !self.dtype.holds(*value) {
+                        return Err(Error::config(format!(
+                            "the id {value} between records does not fit {}, the dtype of the batch",
+                            self.dtype
+                        ))
+                        .hint("choose a wider dtype="));
+                    }
                     fill_value(
                         &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size],
                         self.dtype,

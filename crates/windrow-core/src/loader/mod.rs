@@ -46,7 +46,7 @@ pub struct Stats {
     pub samples: u64,
     /// Bytes of the tensors delivered to this rank.
     pub bytes: u64,
-    /// Seconds that the consumer waited for a batch.
+    /// Seconds that the consumer waited for a batch, or laid one itself because none was ready.
     pub waited_secs: f64,
     /// Threads that lay batches; 0 before the first batch, and in a forked child.
     pub threads: usize,

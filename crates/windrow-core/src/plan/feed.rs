@@ -114,7 +114,14 @@ impl Workspace {
             None => collate.fields(&samples().collect::<Vec<_>>())?.into(),
         };
         let mut batch = Batch::new(fields, rows.len(), pool);
+        let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
+            // While this row is copied, the next one comes from memory.
+            if let Some(next) = ahead.next()
+                && let Some(Piece::Read(span)) = next.pieces.first()
+            {
+                next.source.touch(*span);
+            }
             feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
         }
         Ok(batch)

@@ -142,6 +142,17 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(&format!("rename {} to it", from.display()), to, e))
 }
 
+/// Puts each of two paths in the other's place at once; `false` where the file system cannot.
+pub(super) fn exchange(one: &Path, other: &Path) -> Result<bool> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+        Err(e) => Err(Error::io("exchange it for the new one", other, e.into())),
+    }
+}
+
 /// Makes a folder and those above it; whether the folder itself is new.
 pub(super) fn make_folder(path: &Path) -> Result<bool> {
     if path.is_dir() {

@@ -86,6 +86,19 @@ impl Site {
                     .hint("remove its folder")
             })?;
         let to_move: Vec<_> = commit.targets.iter().filter(|t| atomic::exists(&folder.join(t))).collect();
+        // One folder alone changes places with its old self: readers see the one or the other, never neither. The
+        // marker goes first, so that a crash after the exchange does not make the next run change them back.
+        if let ([target], true) = (to_move.as_slice(), commit.overwrite)
+            && atomic::exists(&self.out.join(target))
+        {
+            let text = atomic::read(&marker);
+            atomic::remove(&marker)?;
+            if atomic::exchange(&folder.join(target), &self.out.join(target))? {
+                atomic::sync_folder(&self.out, self.durable)?;
+                return atomic::remove(folder);
+            }
+            atomic::replace(&marker, &text.unwrap_or_default(), self.durable)?;
+        }
         // The old ones leave before the new ones come, the one that makes them visible first: never a mixture.
         for target in to_move.iter().rev() {
             let old = self.out.join(target);

@@ -107,6 +107,11 @@ pub trait Source: Lengths {
         let _ = spans;
     }
 
+    /// Asks the processor to fetch a span that is read next, where its bytes lie in memory; changes nothing else.
+    fn touch(&self, span: Span) {
+        let _ = span;
+    }
+
     /// Which bytes of which file hold the span.
     ///
     /// # Errors

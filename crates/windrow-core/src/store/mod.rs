@@ -72,6 +72,11 @@ pub trait Object: Send + Sync {
         None
     }
 
+    /// Asks the processor to fetch bytes that are read next, where they lie in memory anyway.
+    fn touch(&self, start: u64, size: u64) {
+        let _ = (start, size);
+    }
+
     /// Tells the operating system that these bytes come soon, where it can use that.
     fn advise(&self, start: u64, size: u64) {
         let _ = (start, size);

@@ -13,6 +13,8 @@ mod loader;
 #[cfg(test)]
 mod prepare;
 #[cfg(test)]
+mod regress;
+#[cfg(test)]
 mod sampler;
 #[cfg(test)]
 mod tidy;

@@ -190,6 +190,15 @@ impl Source for TokenSamples {
         self.bytes(*offset, found.element, span, scratch)
     }
 
+    fn touch(&self, span: Span) {
+        let width = self.schema.element.size() as u64;
+        if let Ok(row) = self.row(span.record)
+            && let Ok(object) = self.files.get(row.file)
+        {
+            object.touch(row.start + self.tokens_offset + span.start * width, span.len * width);
+        }
+    }
+
     fn advise(&self, spans: &[Span]) {
         for span in spans {
             if let Ok(row) = self.rows.row(span.record, &self.files)

@@ -138,7 +138,7 @@ impl Work<'_> {
         let own = format!("{}/", options.index_folder);
         let mut lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
         lines.retain(|e| !e.key.starts_with(&own));
-        self.now.total_bytes += lines.iter().map(|e| e.size).sum::<u64>();
+        lines.iter().for_each(|e| self.expect(e.size));
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;
         }
@@ -162,7 +162,7 @@ impl Work<'_> {
             return side.map_or(Ok(()), |side| self.claims(folder, &side));
         }
         if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {
-            self.now.total_bytes = atomic::size(path).unwrap_or(0);
+            self.expect(atomic::size(path).unwrap_or(0));
             return self.json_lines(path);
         }
         let beside = folder.join(format::SIDE_FILE);
@@ -225,9 +225,14 @@ impl Work<'_> {
         self.findings.notes.push(text);
     }
 
+    // Saturating: an index may name one large, sparse file any number of times.
+    fn expect(&mut self, bytes: u64) {
+        self.now.total_bytes = self.now.total_bytes.saturating_add(bytes);
+    }
+
     fn step(&mut self, bytes: u64) -> Result<()> {
-        self.now.done_bytes += bytes;
-        self.findings.checked_bytes += bytes;
+        self.now.done_bytes = self.now.done_bytes.saturating_add(bytes);
+        self.findings.checked_bytes = self.findings.checked_bytes.saturating_add(bytes);
         self.now.records = self.findings.checked_records;
         self.watch.progress(self.now);
         check(self.watch)

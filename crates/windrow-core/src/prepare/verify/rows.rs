@@ -69,7 +69,7 @@ impl Work<'_> {
         for name in list.lines() {
             let object = self.findings.take(name, "file", "to be there", store.open(name))?;
             self.findings.checked_files += u64::from(side.is_none() && object.is_some());
-            self.now.total_bytes += object.as_ref().map_or(0, |o| o.size());
+            self.expect(object.as_ref().map_or(0, |o| o.size()));
             files.push(DataFile { name: name.to_string(), object, last_end: 0 });
         }
         let schema_name = format!("{folder}/{}", format::SAMPLE_SCHEMA);

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 
 use windrow_core::format::Options;
 use windrow_core::prepare::{IndexOptions, index};
-use windrow_core::source::Source;
 use windrow_core::{DType, Kind};
 
 use super::super::disk::{Wanted, assert_error, both_ways, folder_of, open_with, put, rows, whole};

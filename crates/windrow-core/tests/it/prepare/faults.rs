@@ -291,3 +291,30 @@ fn an_index_begun_by_a_killed_run_is_swept() {
         ["a.jsonl", "index/file_location.txt", "index/sample_locations.bin", "index/windrow.json"]
     );
 }
+
+#[test]
+fn an_index_that_is_replaced_is_never_absent_for_a_reader() {
+    let base = folder_of(&[("a.jsonl", b"1\n2\n")]);
+    let side = base.path().join("index/windrow.json");
+    let rewrite = |lines: u64| {
+        fs::write(base.path().join("a.jsonl"), "1\n".repeat(lines as usize)).unwrap();
+        let options = IndexOptions { overwrite: true, durable: false, ..IndexOptions::default() };
+        index(base.path(), &options, &()).unwrap();
+    };
+    rewrite(1);
+    let done = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = 0u64;
+            while done.load(Ordering::Relaxed) == 0 {
+                let text = fs::read_to_string(&side).expect("an index is there at every moment");
+                assert!(text.contains("\"records\""), "{text}");
+                seen += 1;
+            }
+            seen
+        });
+        (2..60).for_each(rewrite);
+        done.store(1, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+}

@@ -1,0 +1,7 @@
+//! The Rust examples of README.md and docs/: `cargo test --doc` compiles and runs each.
+
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+#[doc = include_str!("../../../docs/loading.md")]
+struct Loading;

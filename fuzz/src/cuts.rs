@@ -1,0 +1,172 @@
+//! Views of arbitrary numbers, and what holds for each of them.
+
+use std::sync::Arc;
+
+use arbitrary::Arbitrary;
+use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::{DType, Draw, Lengths, Piece, Result};
+
+/// All of them.
+pub const DTYPES: [DType; 13] = [
+    DType::Bool,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::F16,
+    DType::Bf16,
+    DType::F32,
+    DType::F64,
+];
+
+/// A dtype by number.
+pub fn dtype(number: u8) -> DType {
+    DTYPES[usize::from(number) % DTYPES.len()]
+}
+
+/// One way of cutting, with numbers as they come.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub enum Cut {
+    Pack { length: u64, eos: Option<i64> },
+    Records { length: u64 },
+    Windows { width: u64, stride: u64, pad: bool },
+    Crop { length: u64, random: bool },
+    Bins { length: u64, first_fit: bool },
+}
+
+/// Bins need memory for `length` positions by design; below their limit the length stays small here.
+const MOST_BIN_POSITIONS: u64 = 1 << 16;
+const MOST_PIECES: u64 = 100_000;
+
+impl Cut {
+    /// The view, over these lengths.
+    ///
+    /// # Errors
+    /// What the view's `new` says.
+    pub fn view(self, lengths: Arc<dyn Lengths>) -> Result<Arc<dyn View>> {
+        Ok(match self {
+            Cut::Pack { length, eos } => Arc::new(Pack::new(lengths, length, eos)?),
+            Cut::Records { length } => Arc::new(Records::new(lengths, length)?),
+            Cut::Windows { width, stride, pad } => {
+                Arc::new(Windows::new(lengths, width, stride, if pad { Tail::Pad } else { Tail::Drop })?)
+            }
+            Cut::Crop { length, random } => {
+                Arc::new(Crop::new(lengths, length, if random { Mode::Random } else { Mode::Start })?)
+            }
+            Cut::Bins { length, first_fit } => {
+                let length = if length <= 1 << 28 { length.min(MOST_BIN_POSITIONS) } else { length };
+                let strategy = if first_fit { Strategy::FirstFit } else { Strategy::BestFit };
+                Arc::new(Bins::new(lengths, length, strategy)?)
+            }
+        })
+    }
+
+    /// The same kind of cut with rows of at most 512 positions: for batches.
+    pub fn small(self) -> Cut {
+        let few = |n: u64| n % 512 + 1;
+        match self {
+            Cut::Pack { length, eos } => Cut::Pack { length: few(length), eos },
+            Cut::Records { length } => Cut::Records { length: few(length) },
+            Cut::Windows { width, stride, pad } => {
+                Cut::Windows { width: few(width), stride: few(stride), pad }
+            }
+            Cut::Crop { length, random } => Cut::Crop { length: few(length), random },
+            Cut::Bins { length, first_fit } => Cut::Bins { length: few(length), first_fit },
+        }
+    }
+
+    /// Values of one sample, at most.
+    fn most_values(self, view: &dyn View) -> u64 {
+        match self {
+            Cut::Crop { .. } => view.positions(),
+            // A bin may end in one label of a record that was cut.
+            _ => view.positions() + 1,
+        }
+    }
+}
+
+/// Asks a view everything: for samples and records at both ends and in the middle, and for all where they are few.
+pub fn check_view(cut: Cut, view: &dyn View, lengths: &dyn Lengths) {
+    let (samples, records) = (view.len(), lengths.len());
+    assert_eq!(view.describe(), view.describe());
+    // A sample of very many records has as many pieces: they are asked for where that is little memory.
+    let samples_seen = if view.positions().min(records) <= MOST_PIECES { samples } else { 0 };
+    for sample in some(samples_seen) {
+        let mut pieces = Vec::new();
+        if view.pieces(sample, Draw::new(1, 2, 3, sample), &mut pieces).is_err() {
+            continue;
+        }
+        let mut total = 0;
+        for piece in &pieces {
+            total += piece.len();
+            let Piece::Read(span) = piece else { continue };
+            assert!(span.len > 0, "an empty piece in sample {sample} of {}", view.describe());
+            if let Ok(length) = lengths.length(span.record) {
+                let end = span.start.checked_add(span.len).expect("a span within 64 bits");
+                assert!(end <= length, "{span:?} of {length} values, {}", view.describe());
+            }
+            if let Ok(inverse) = view.samples_of(span.record) {
+                assert!(
+                    inverse.contains(&sample),
+                    "{sample} reads {span:?}, {inverse:?}, {}",
+                    view.describe()
+                );
+            }
+        }
+        assert!(total <= cut.most_values(view), "{total} values in a sample of {}", view.describe());
+    }
+    assert!(view.pieces(samples, Draw::new(0, 0, 0, 0), &mut Vec::new()).is_err());
+    for record in some(records) {
+        if let Ok(inverse) = view.samples_of(record) {
+            assert!(
+                inverse.start <= inverse.end && inverse.end <= samples,
+                "{inverse:?}, {}",
+                view.describe()
+            );
+        }
+    }
+    assert!(view.samples_of(records).is_err());
+    if let Ok(coverage) = view.coverage() {
+        check_coverage(cut, view, lengths, coverage);
+    }
+}
+
+fn some(n: u64) -> impl Iterator<Item = u64> {
+    let few = (0..n).take(8);
+    few.chain([n / 3, n / 2, n.saturating_sub(2), n.saturating_sub(1)].into_iter().filter(move |i| *i < n))
+}
+
+fn check_coverage(cut: Cut, view: &dyn View, lengths: &dyn Lengths, found: Coverage) {
+    if lengths.len() > 200 {
+        return;
+    }
+    let all: Result<Vec<u64>> = (0..lengths.len()).map(|record| lengths.length(record)).collect();
+    let Ok(all) = all else { return };
+    let total: u128 = all.iter().copied().map(u128::from).sum();
+    assert_eq!(u128::from(found.used) + u128::from(found.unseen), total, "{found:?} {}", view.describe());
+    // The random places of a crop change with the draw, their number does not: counted below like the others.
+    if total > 4_000 || view.len() > 200 {
+        return;
+    }
+    let mut seen: Vec<Vec<u64>> = all.iter().map(|length| vec![0; *length as usize]).collect();
+    for sample in 0..view.len() {
+        let mut pieces = Vec::new();
+        view.pieces(sample, Draw::new(5, 0, 0, sample), &mut pieces).expect("lengths that were read before");
+        for piece in pieces {
+            let Piece::Read(span) = piece else { continue };
+            let values =
+                &mut seen[span.record as usize][span.start as usize..(span.start + span.len) as usize];
+            values.iter_mut().for_each(|n| *n += 1);
+        }
+    }
+    let values = || seen.iter().flatten();
+    let used = values().filter(|n| **n > 0).count() as u64;
+    let skipped = seen.iter().filter(|record| record.iter().all(|n| *n == 0)).count() as u64;
+    let expected = (used, values().sum::<u64>() - used, skipped);
+    let counted = (found.used, found.repeated, found.skipped_records);
+    assert_eq!(counted, expected, "{cut:?} of {all:?}");
+}

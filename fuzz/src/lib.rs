@@ -1,0 +1,18 @@
+//! What the fuzz targets share: an allocator that refuses large requests, data sets made of arbitrary parts, and a drive
+//! through everything that an opened source can be asked.
+
+mod allocator;
+mod cuts;
+mod drive;
+mod folder;
+mod side;
+
+pub use allocator::{MOST_BYTES, Refusing};
+pub use cuts::{Cut, DTYPES, check_view, dtype};
+pub use drive::{drive, values};
+pub use folder::{Folder, Rows, Schema};
+pub use side::Side;
+
+/// Every target allocates through it.
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;

@@ -1,0 +1,210 @@
+"""The pages: every Python block of README.md and docs/*.md runs, every `$ windrow` line does what the page shows.
+
+A page is run from top to bottom in a folder and a process of its own; its blocks share their names, as in a notebook.
+
+- ```python is run. A ```text block right after it is what it prints; `…` stands for anything within a line.
+- ```console: a line `$ command` is run, and the lines after it are its stdout, `…` again; lines that start with `error:`
+  are its stderr, and it must fail. Without any lines the command must only succeed.
+- `<!-- needs: demo -->` before a block makes the sample data of `windrow demo` first; see NEEDS for all names.
+- `<!-- file: train.py -->` before a Python block writes it to that file instead; a later command runs it.
+- ```sh holds commands that build or install (make, cargo, pip) and is only checked for being that; ```rust is run by
+  `cargo test`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\s*$")
+COMMENT = re.compile(r"^<!-- (needs|file): (.+?) -->$")
+PROGRAMS = {
+    "windrow": [sys.executable, "-m", "windrow"],
+    "python": [sys.executable],
+    "torchrun": [sys.executable, "-m", "torch.distributed.run"],
+}
+BUILDS = ("make ", "cargo ", "pip ", "git ", "cd ")
+
+
+@dataclass
+class Block:
+    """A fenced block: its language, its first line's number from 1, its text, and the comments before it."""
+
+    lang: str
+    line: int
+    text: str
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    blocks: list[Block] = []
+    marks: dict[str, str] = {}
+    lines = iter(enumerate(text.splitlines(), 1))
+    for number, line in lines:
+        if found := COMMENT.match(line):
+            marks[found[1]] = found[2]
+        elif found := FENCE.match(line):
+            body = []
+            for _, inner in lines:
+                if inner.startswith("```"):
+                    break
+                body.append(inner)
+            else:
+                raise AssertionError(f"line {number}: a block without an end")
+            blocks.append(Block(found[1], number + 1, "\n".join(body), marks))
+            marks = {}
+        elif line.strip():
+            marks = {}
+    return blocks
+
+
+def make_demo() -> None:
+    """`windrow-demo/`, as the demo leaves it."""
+    command = [*PROGRAMS["windrow"], "demo", "-q"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def make_bad() -> None:
+    """`bad.jsonl`: its second line has a number where the text should be."""
+    Path("bad.jsonl").write_text('{"text": "good"}\n{"text": 7}\n')
+
+
+NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad}
+
+
+def check_printed(expected: str, found: str, where: str) -> None:
+    """Compares what was printed with a page's lines, in which `…` stands for anything."""
+    here = str(Path.cwd())
+    lines = [line.rstrip().replace(here, "/data") for line in found.rstrip().splitlines()]
+    shown = [line.rstrip() for line in expected.rstrip().splitlines()]
+    for number, (want, got) in enumerate(zip(shown, lines, strict=False)):
+        pattern = ".*".join(map(re.escape, want.split("…")))
+        assert re.fullmatch(pattern, got), f"{where}, line {number + 1} of the output: {want!r} is shown, {got!r} printed"
+    assert len(shown) == len(lines), f"{where}: {len(shown)} lines shown, {len(lines)} printed:\n{found}"
+
+
+def run_python(block: Block, page: str, names: dict[str, Any]) -> str:
+    """Runs a block; gives what it printed."""
+    code = compile("\n" * (block.line - 1) + block.text, f"{page}", "exec")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, names)  # noqa: S102
+    return printed.getvalue()
+
+
+def run_console(block: Block, page: str) -> None:
+    """Runs the commands of a block and compares what they print."""
+    code = 0
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE):
+        command, _, shown = part.partition("\n")
+        if not command:
+            assert not shown.strip(), f"{page}:{block.line}: output before the first command"
+            continue
+        where = f"{page}:{block.line}: $ {command}"
+        if command == "echo $?":
+            check_printed(shown, str(code), where)
+            continue
+        program, *words = command.split()
+        assert program in PROGRAMS, f"{where}: no program that pages may run"
+        done = subprocess.run([*PROGRAMS[program], *words], capture_output=True, text=True, check=False)
+        code = done.returncode
+        is_failure_shown = shown.startswith("error:")
+        assert (code != 0) == is_failure_shown, f"{where}: exit {code}\n{done.stdout}{done.stderr}"
+        if shown.strip():
+            check_printed(shown, done.stderr if is_failure_shown else done.stdout, where)
+
+
+def run_page(page: str, text: str) -> None:
+    """Runs the blocks of a page in the current folder."""
+    names: dict[str, Any] = {"__name__": "__page__"}
+    printed: tuple[str, str] | None = None
+    for block in blocks_of(text):
+        where = f"{page}:{block.line}"
+        if "needs" in block.marks:
+            NEEDS[block.marks["needs"]]()
+        if block.lang == "python" and "file" in block.marks:
+            Path(block.marks["file"]).write_text(block.text + "\n")
+            printed = None
+        elif block.lang == "python":
+            try:
+                printed = run_python(block, page, names), where
+            except Exception:
+                traceback.print_exc()
+                raise SystemExit(f"{where}: the block failed") from None
+            continue
+        elif block.lang == "text":
+            if printed is not None:
+                check_printed(block.text, *printed)
+        elif block.lang == "console":
+            run_console(block, page)
+        elif block.lang == "sh":
+            for line in block.text.splitlines():
+                assert line.startswith(BUILDS), f"{where}: {line!r} is run by nobody"
+        else:
+            assert block.lang == "rust", f"{where}: a block in {block.lang!r} is run by nobody"
+        printed = None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page: str, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    environment |= {"WINDROW_CACHE": str(tmp_path / "cache"), "NO_COLOR": "1", "COLUMNS": "100"}
+    folder = tmp_path / "data"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, __file__, page],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\n1 / 0\n```\n",
+        "```python\nprint('a')\n```\n\n```text\nb\n```\n",
+        "```python\nprint('a')\n```\n\n```text\na\na\n```\n",
+        "```console\n$ windrow inspect nothing\n```\n",
+        "```console\n$ python -c 1\nerror: …\n```\n",
+        "```console\n$ rm x\n```\n",
+        "```sh\nrm x\n```\n",
+        "```\nwhat is this\n```\n",
+        "<!-- needs: nothing -->\n```python\n1\n```\n",
+    ],
+)
+def test_what_is_wrong_is_found(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((AssertionError, SystemExit, KeyError)):
+        run_page("page", text)
+
+
+def test_what_is_right_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(
+        "page",
+        "```python\nprint('ab')\nprint(1)\n```\n\n```text\na…\n1\n```\n"
+        "<!-- file: x.py -->\n```python\nprint(3)\n```\n```console\n$ python x.py\n3\n$ echo $?\n0\n```\n",
+    )
+
+
+if __name__ == "__main__":
+    run_page(sys.argv[1], (ROOT / sys.argv[1]).read_text(encoding="utf-8"))
