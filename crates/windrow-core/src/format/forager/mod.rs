@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::claims::{check_claims, check_unchanged};
-use self::rows::LocationRows;
+use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
 use super::data_files::DataFiles;
 use super::json_lines::{JsonLines, Rows};
@@ -125,7 +125,7 @@ impl Format for Forager {
                 .at(key)
                 .hint("was it moved? `windrow index --overwrite` makes the index again")
         })?;
-        let rows = LocationRows::new(part(look, folder, &key(LOCATIONS))?)?;
+        let rows = LocationRows::new(part(look, folder, &key(LOCATIONS))?, order(side.as_ref(), options))?;
         let layout = layout(store, &key(SAMPLE_SCHEMA))?;
         let all_end = |suffixes: &[&str]| {
             !listed.is_empty() && listed.iter().all(|name| suffixes.iter().any(|s| name.ends_with(s)))
@@ -234,6 +234,15 @@ fn join(folder: &str, name: &str) -> String {
     match (folder, name.starts_with('/')) {
         ("", _) | (_, true) => name.to_string(),
         (folder, false) => format!("{folder}/{name}"),
+    }
+}
+
+// Every task of windrow writes rows that follow each other; what others write may leave gaps or repeat.
+fn order(side: Option<&SideFile>, options: &Options) -> Order {
+    match side.is_some_and(|s| s.options.contains_key("task")) {
+        false => Order::Any,
+        true if options.trust => Order::Follows,
+        true => Order::FollowsToTheEnd,
     }
 }
 
