@@ -208,23 +208,29 @@ fn every_layout_keeps_every_promise_of_a_source() {
             conforms(&streams, dtype.name());
         }
     }
-    let lines: String = (0..5_000).map(|i| format!("{{\"n\": {i}}}\r\n")).collect();
-    let gzip = gzip(lines.as_bytes());
-    let zstd = zstd::bulk::compress(lines.as_bytes(), 3).unwrap();
-    let folder = folder_of(&[
-        ("x/plain.jsonl", lines.as_bytes()),
-        ("x/two.ndjson", b"1\n\n2"),
-        ("z.jsonl.zst", &zstd),
-        ("a.jsonl.gz", &gzip),
-    ]);
-    for options in both_ways(&Options::default()) {
-        let source = open_with(folder.path(), &options).unwrap();
-        assert_eq!(source.len(), 15_003);
-        conformance::check(source.as_ref()).unwrap();
-        assert_eq!(whole(source.as_ref(), 0).unwrap(), b"{\"n\": 0}");
-        assert_eq!(whole(source.as_ref(), 9_999).unwrap(), b"{\"n\": 4999}");
-        assert_eq!(whole(source.as_ref(), 10_000).unwrap(), b"1");
-    }
+}
+
+#[test]
+fn lines_in_compressed_files_are_records_too() {
+    super::alone::alone("format::lines_in_compressed_files_are_records_too", |_| {
+        let lines: String = (0..5_000).map(|i| format!("{{\"n\": {i}}}\r\n")).collect();
+        let gzip = gzip(lines.as_bytes());
+        let zstd = zstd::bulk::compress(lines.as_bytes(), 3).unwrap();
+        let folder = folder_of(&[
+            ("x/plain.jsonl", lines.as_bytes()),
+            ("x/two.ndjson", b"1\n\n2"),
+            ("z.jsonl.zst", &zstd),
+            ("a.jsonl.gz", &gzip),
+        ]);
+        for options in both_ways(&Options::default()) {
+            let source = open_with(folder.path(), &options).unwrap();
+            assert_eq!(source.len(), 15_003);
+            conformance::check(source.as_ref()).unwrap();
+            assert_eq!(whole(source.as_ref(), 0).unwrap(), b"{\"n\": 0}");
+            assert_eq!(whole(source.as_ref(), 9_999).unwrap(), b"{\"n\": 4999}");
+            assert_eq!(whole(source.as_ref(), 10_000).unwrap(), b"1");
+        }
+    });
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

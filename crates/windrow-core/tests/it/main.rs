@@ -1,6 +1,8 @@
 //! One test binary for the heart.
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod collate;
 #[cfg(test)]
 mod disk;

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use windrow_core::format::Options;
 use windrow_core::prepare::{Encode, Encoded, IndexOptions, LinePlace, TokenizeOptions, index, tokenize};
-use windrow_core::source::Source;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::super::disk::{both_ways, folder_of, open_with, put, rows};
@@ -26,6 +25,9 @@ fn assert_says_where(error: &Error, what: &str) {
     assert!(!error.message().is_empty(), "{what}");
 }
 
+/// Which records may be found, given those before.
+type MayGive<'f> = &'f dyn Fn(&[Vec<u8>], &[Vec<u8>]) -> bool;
+
 /// Writes each version of a file in turn; opening must fail, or give the records that `may_give` allows.
 #[track_caller]
 fn each_version(
@@ -33,7 +35,7 @@ fn each_version(
     name: &str,
     versions: impl Iterator<Item = Vec<u8>>,
     options: &Options,
-    may_give: &dyn Fn(&[Vec<u8>], &[Vec<u8>]) -> bool,
+    may_give: MayGive<'_>,
 ) -> (u64, u64) {
     let before = all(base, options).unwrap();
     let whole = fs::read(base.join(name)).unwrap();

@@ -4,7 +4,6 @@ use std::fs;
 
 use serde_json::json;
 use windrow_core::format::Options;
-use windrow_core::source::Source;
 use windrow_core::{DType, Kind};
 
 use super::super::disk::{Wanted, both_ways, folder_of, open, open_with, put, rows, whole};

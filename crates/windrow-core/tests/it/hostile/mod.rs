@@ -1,6 +1,7 @@
 //! Data that is wrong, by accident or on purpose: every input gives an error that names the place and says what was
 //! found and expected. None panics, hangs, reads outside its folder, or leaves a file behind.
 
+mod compressed;
 mod cut;
 mod ids;
 mod index;
