@@ -1,3 +1,4 @@
 //! One test binary for the face.
 
+#[cfg(test)]
 mod docs;
