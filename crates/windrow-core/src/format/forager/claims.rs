@@ -41,7 +41,7 @@ pub(super) fn check_claims(
         return wrong(FILE_LIST, format!("{:?} is not listed, but the side file names it", file.name));
     }
     let Some(layout) = layout else { return Ok(()) };
-    match (side.dtype, layout.token_dtype()) {
+    match (side.dtype, layout.tokens().ok().map(|tokens| tokens.dtype)) {
         (Some(said), Some(found)) if said != found => {
             return wrong(SAMPLE_SCHEMA, format!("the tokens are {found}, the side file says {said}"));
         }

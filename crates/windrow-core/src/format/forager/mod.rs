@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::claims::{check_claims, check_unchanged};
-use self::rows::LocationRows;
+use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
 use super::data_files::DataFiles;
 use super::json_lines::{JsonLines, Rows};
@@ -30,6 +30,9 @@ pub(crate) const FILE_LIST: &str = "file_location.txt";
 pub(crate) const LOCATIONS: &str = "sample_locations.bin";
 /// Which arrays a sample is made of, when there is more than its tokens.
 pub(crate) const SAMPLE_SCHEMA: &str = "sample_schema.json";
+
+/// The array of a layout that holds the ids.
+const TOKENS: &str = "tokens";
 
 const MOST_LIST_BYTES: u64 = 1 << 30;
 const MOST_SCHEMA_BYTES: u64 = 1 << 20;
@@ -145,7 +148,7 @@ impl Forager {
                 .at(key)
                 .hint("was it moved? `windrow index --overwrite` makes the index again")
         })?;
-        let rows = LocationRows::new(part(look, folder, &key(LOCATIONS))?)?;
+        let rows = LocationRows::new(part(look, folder, &key(LOCATIONS))?, order(side.as_ref(), options))?;
         let layout = layout(store, &key(SAMPLE_SCHEMA))?;
         let all_end = |suffixes: &[&str]| {
             !listed.is_empty() && listed.iter().all(|name| suffixes.iter().any(|s| name.ends_with(s)))
@@ -167,7 +170,9 @@ impl Forager {
             return Ok(Arc::new(JsonLines::new(self.name(), rows, files)));
         }
         tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &look.display())?;
-        let written = layout.as_ref().and_then(Layout::token_dtype).or(side.as_ref().and_then(|s| s.dtype));
+        let ids = layout.as_ref().map(Layout::tokens).transpose();
+        let ids = ids.map_err(|e| e.at(store.display(&key(SAMPLE_SCHEMA))))?;
+        let written = ids.map(|ids| ids.dtype).or(side.as_ref().and_then(|s| s.dtype));
         let dtype = match (written, options.dtype) {
             (Some(written), Some(asked)) if written != asked => {
                 return Err(Error::mismatch(format!(
@@ -205,8 +210,13 @@ impl Forager {
 }
 
 impl Layout {
-    fn token_dtype(&self) -> Option<DType> {
-        self.arrays.iter().find(|a| a.name == "tokens").map(|a| a.dtype)
+    /// The array of ids.
+    fn tokens(&self) -> Result<&LayoutArray> {
+        self.arrays.iter().find(|a| a.name == TOKENS).ok_or_else(|| {
+            Error::corrupt(format!("expected an array {TOKENS:?} among {} arrays", self.arrays.len()))
+                .field("arrays")
+                .hint("tokenise the data again")
+        })
     }
 }
 
@@ -247,6 +257,15 @@ fn join(folder: &str, name: &str) -> String {
     match (folder, name.starts_with('/')) {
         ("", _) | (_, true) => name.to_string(),
         (folder, false) => format!("{folder}/{name}"),
+    }
+}
+
+// Every task of windrow writes rows that follow each other; what others write may leave gaps or repeat.
+fn order(side: Option<&SideFile>, options: &Options) -> Order {
+    match side.is_some_and(|s| s.options.contains_key("task")) {
+        false => Order::Any,
+        true if options.trust => Order::Follows,
+        true => Order::FollowsToTheEnd,
     }
 }
 

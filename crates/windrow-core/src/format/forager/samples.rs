@@ -3,15 +3,12 @@
 use super::super::data_files::DataFiles;
 use super::super::json_lines::{Row, Rows};
 use super::rows::LocationRows;
-use super::{Forager, Layout};
+use super::{Forager, Layout, TOKENS};
 use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, Source, Track, check_span};
-
-/// The array that holds the ids.
-const TOKENS: &str = "tokens";
 
 pub(super) struct TokenSamples {
     rows: LocationRows,
@@ -60,7 +57,9 @@ impl TokenSamples {
     ) -> Result<Self> {
         let wrong = |what: String| Error::corrupt(what).at(at).hint("tokenise the data again");
         let (n, total) = (layout.sample_size, layout.total_bytes_per_sample);
-        let mut tokens_offset = None;
+        let tokens = layout.tokens().map_err(|e| e.at(at))?;
+        let tokens_offset = tokens.offset;
+        schema.element = Element::little(tokens.dtype);
         let mut track_offsets = Vec::new();
         let mut taken = Vec::new();
         for array in &layout.arrays {
@@ -74,10 +73,7 @@ impl TokenSamples {
                 .field("arrays"));
             };
             taken.push((array.offset, end, array.name.as_str()));
-            if array.name == TOKENS {
-                schema.element = Element::little(array.dtype);
-                tokens_offset = Some(array.offset);
-            } else {
+            if array.name != TOKENS {
                 schema.tracks.push(Track { name: array.name.clone(), element: Element::little(array.dtype) });
                 track_offsets.push(array.offset);
             }
@@ -94,10 +90,6 @@ impl TokenSamples {
         if let Some(pair) = taken.windows(2).find(|pair| pair[0].2 == pair[1].2) {
             return Err(wrong(format!("two arrays are called {:?}", pair[0].2)).field("arrays"));
         }
-        let Some(tokens_offset) = tokens_offset else {
-            return Err(wrong(format!("expected an array {TOKENS:?} among {} arrays", layout.arrays.len()))
-                .field("arrays"));
-        };
         Ok(TokenSamples {
             rows,
             files,

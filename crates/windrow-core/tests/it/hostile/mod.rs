@@ -1,9 +1,12 @@
 //! Data that is wrong, by accident or on purpose: every input gives an error that names the place and says what was
 //! found and expected. None panics, hangs, reads outside its folder, or leaves a file behind.
 
+mod cut;
+mod ids;
 mod index;
 mod lines;
 mod paths;
+mod side;
 
 use std::path::Path;
 
