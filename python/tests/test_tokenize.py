@@ -214,3 +214,27 @@ def test_verify_finds_what_changed(corpus: Path, tmp_path: Path) -> None:
     problems = wr.verify(tmp_path / "out")["problems"]
     assert any(path.name in problem["file"] for problem in problems)
     assert all(set(problem) >= {"file", "what", "expected", "found"} for problem in problems)
+
+
+def test_another_function_of_the_same_name_is_another_task(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "ab"}\n')
+    first, second = (lambda text: [ord(c) for c in text]), (lambda text: [1 for _ in text])
+    done = wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=first, eos=None, dtype="uint16")
+    assert not done["unchanged"]
+    again = wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=first, eos=None, dtype="uint16")
+    assert again["unchanged"]
+    with pytest.raises(wr.ExistsError):
+        wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=second, eos=None, dtype="uint16")
+
+
+def test_tokens_are_refused_to_another_tokenizer_by_name_object_or_hash(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "ab"}\n')
+    wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer="bytes")
+    mine, other = wr.Tokenizer("bytes"), wr.Tokenizer("gpt2")
+    for same in ("bytes", mine, mine.hash):
+        assert len(wr.open(tmp_path / "out", tokenizer=same)) == 1
+    for another in ("gpt2", other, other.hash):
+        with pytest.raises(wr.MismatchError, match="bytes"):
+            wr.open(tmp_path / "out", tokenizer=another)
+    info = wr.open(tmp_path / "out").info()
+    assert (info["tokenizer"], info["eos"]) == ("bytes", 256)

@@ -27,7 +27,8 @@ use crate::view::View;
 ///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
 ///     split: opens the folder of that name below ``path``.
 ///     index_folder: name of the index folder, if it is not ``index``.
-///     tokenizer: hash of the tokenizer that must have made the tokens.
+///     tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
+///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the side file says.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
@@ -55,7 +56,7 @@ pub(crate) fn open(
     vocab_size: Option<Count>,
     split: Option<&str>,
     index_folder: Option<String>,
-    tokenizer: Option<String>,
+    tokenizer: Option<Bound<'_, PyAny>>,
     allow_outside: bool,
     trust: bool,
     io: &str,
@@ -65,7 +66,7 @@ pub(crate) fn open(
         dtype: dtype.map(|d| d.0),
         vocab_size: vocab_size.map(|v| v.0),
         index_folder,
-        tokenizer,
+        tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
         allow_outside,
         trust,
         io: choice(py, "io", io, &["map", "pread"])?,
@@ -373,4 +374,12 @@ pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<
     let options: Options = serde_json::from_str(options)
         .map_err(|e| raise(py, &Error::corrupt("this is no pickled data set").caused_by(e)))?;
     Ok(Dataset::new(py.detach(|| windrow::open_with(&path, &options)).or_raise(py)?))
+}
+
+// What the face understands: a hash, a name or a path.
+fn tokenizer_name(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    match given.getattr("hash") {
+        Ok(hash) if !hash.is_callable() => hash.extract(),
+        _ => Ok(given.extract::<std::path::PathBuf>()?.to_string_lossy().into_owned()),
+    }
 }

@@ -74,6 +74,12 @@ impl Tokenizer {
         self.inner.name()
     }
 
+    /// The hash of its definition, 16 hexadecimal digits: what the side file of tokens made with it records.
+    #[getter]
+    fn hash(&self) -> String {
+        self.inner.lock().hash
+    }
+
     fn __repr__(&self) -> String {
         format!("Tokenizer({:?}, vocab_size={})", self.given, self.inner.vocab_size())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{Batch, Collate, NextToken, Raw, Segments};
-use windrow_core::format::Options;
+use windrow_core::format::{Options, SideFile};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Extras, FileInfo, Kind, SharedSource};
 use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
@@ -20,6 +20,7 @@ pub struct DataSet {
     path: PathBuf,
     options: Options,
     source: SharedSource,
+    side: Option<SideFile>,
 }
 
 /// What a data set is, as `inspect` prints it.
@@ -51,13 +52,22 @@ pub struct Info {
     pub tracks: Vec<String>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
+    /// The id that ends a document, where the side file says it.
+    pub eos: Option<i64>,
+    /// Name of the tokenizer that made the ids, where the side file says it.
+    pub tokenizer: Option<String>,
 }
 
 const MOST_COUNTED: u64 = 10_000_000;
 
 impl DataSet {
-    pub(crate) fn new(path: &Path, options: Options, source: SharedSource) -> DataSet {
-        DataSet { path: path.to_path_buf(), options, source }
+    pub(crate) fn new(
+        path: &Path,
+        options: Options,
+        source: SharedSource,
+        side: Option<SideFile>,
+    ) -> DataSet {
+        DataSet { path: path.to_path_buf(), options, source, side }
     }
 
     /// Number of records.
@@ -179,6 +189,8 @@ impl DataSet {
             },
             tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
             vocab_size: schema.vocab_size,
+            eos: self.side.as_ref().and_then(|s| s.eos),
+            tokenizer: self.side.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
         })
     }
 

@@ -54,6 +54,25 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     let look = Look::at(Arc::new(store), &key)?;
-    let source = format::open(formats(), &look, options)?;
-    Ok(DataSet::new(path, options.clone(), source))
+    let source = format::open(formats(), &look, &with_tokenizer_hash(options)?)?;
+    Ok(DataSet::new(path, options.clone(), source, look.side))
+}
+
+// Formats compare hashes; people name tokenizers.
+fn with_tokenizer_hash(options: &Options) -> Result<Options> {
+    let Some(named) = &options.tokenizer else { return Ok(options.clone()) };
+    let is_hash = named.len() == 16 && named.bytes().all(|b| b.is_ascii_hexdigit());
+    let hash = if is_hash { named.clone() } else { hash_of_tokenizer(named)? };
+    Ok(Options { tokenizer: Some(hash), ..options.clone() })
+}
+
+#[cfg(feature = "text")]
+fn hash_of_tokenizer(name: &str) -> Result<String> {
+    Ok(windrow_text::Tokenizer::load(name)?.lock().hash)
+}
+
+#[cfg(not(feature = "text"))]
+fn hash_of_tokenizer(name: &str) -> Result<String> {
+    Err(Error::unsupported(format!("this build loads no tokenizer {name:?}"))
+        .hint("give its hash, or build with `text`"))
 }

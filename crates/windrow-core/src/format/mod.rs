@@ -154,7 +154,7 @@ pub struct Options {
     /// Name of the index folder of the byte-offset format, `index` if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index_folder: Option<String>,
-    /// Hash of the tokenizer that must have made the tokens.
+    /// Hash of the tokenizer that must have made the tokens; the face takes its name or path as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
     /// Accept files that an index names outside its base folder.

@@ -112,6 +112,29 @@ impl Format for Forager {
                 .at(look.display())
                 .hint("`windrow index` makes them for JSONL files"));
         };
+        // An index may be replaced while its parts are opened; the side file tells, and the parts are opened again.
+        const MOST_TRIES: usize = 16;
+        for _ in 0..MOST_TRIES {
+            let before = generation(look, &base)?;
+            let opened = self.open_parts(look, options, folder, &base);
+            if generation(look, &base)? == before {
+                return opened;
+            }
+        }
+        Err(Error::new(Kind::Stale, format!("the index was replaced {MOST_TRIES} times while it was opened"))
+            .at(look.store.display(&base.index))
+            .hint("open it when nothing rewrites it"))
+    }
+}
+
+// Size and time of the side file: another one for every index that is written.
+fn generation(look: &Look, base: &Base) -> Result<Option<(u64, Option<u64>)>> {
+    let side = open_if_there(look.store.as_ref(), &join(&base.index, SIDE_FILE))?;
+    Ok(side.map(|object| (object.size(), object.modified_ns())))
+}
+
+impl Forager {
+    fn open_parts(&self, look: &Look, options: &Options, folder: &str, base: &Base) -> Result<SharedSource> {
         let key = |name: &str| join(&base.index, name);
         let store = look.store.as_ref();
         let side = match open_if_there(store, &key(SIDE_FILE))? {

@@ -13,6 +13,7 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
+use crate::store::Compression;
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,16 @@ impl Format for Tokens {
             DataFiles::open(look.store.clone(), keys, |key, _| Error::not_found("the file is gone").at(key))?;
         if !options.trust {
             claims.check(look, &files)?;
+        }
+        for file in 0..files.count() {
+            // Ids may begin with any bytes, so this is no error; but it is rarely meant.
+            if let Some(compression) = Compression::of(files.get(file)?)? {
+                log::warn!(
+                    "{}: it begins like a .{} stream, and is read as ids all the same",
+                    files.name(file),
+                    compression.suffix()
+                );
+            }
         }
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 
+use windrow_core::format::{self, FORMATS, Look, Options};
 use windrow_core::prepare::{
     Encode, Encoded, IndexOptions, LinePlace, Progress, TokenLayout, TokenizeOptions, Track, Watch, index,
     tokenize,
 };
+use windrow_core::store::Local;
 use windrow_core::{DType, Kind, Result};
 
 use super::encoders::{FailsAt, Ord, Parts};
@@ -293,27 +295,41 @@ fn an_index_begun_by_a_killed_run_is_swept() {
 }
 
 #[test]
-fn an_index_that_is_replaced_is_never_absent_for_a_reader() {
-    let base = folder_of(&[("a.jsonl", b"1\n2\n")]);
-    let side = base.path().join("index/windrow.json");
-    let rewrite = |lines: u64| {
-        fs::write(base.path().join("a.jsonl"), "1\n".repeat(lines as usize)).unwrap();
+fn a_reader_of_an_index_that_is_replaced_sees_the_old_or_the_new_one() {
+    let base = folder_of(&[("a.jsonl", b"1\n")]);
+    // Files of other lengths stand below other names, so that the data beside an index never changes under it.
+    let rewrite = |generation: usize| {
+        let name = format!("g{generation}");
+        fs::create_dir_all(base.path().join(&name)).unwrap();
+        fs::write(base.path().join(&name).join("b.jsonl"), "1\n".repeat(generation)).unwrap();
         let options = IndexOptions { overwrite: true, durable: false, ..IndexOptions::default() };
         index(base.path(), &options, &()).unwrap();
     };
     rewrite(1);
+    let counts: Vec<u64> = (1..40)
+        .scan(1u64, |sum, n| {
+            *sum += n;
+            Some(*sum)
+        })
+        .collect();
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut seen = 0u64;
             while done.load(Ordering::Relaxed) == 0 {
-                let text = fs::read_to_string(&side).expect("an index is there at every moment");
-                assert!(text.contains("\"records\""), "{text}");
+                let store = Arc::new(Local::new(base.path()));
+                let look = Look::at(store, "").expect("an index is there at every moment");
+                let source = format::open(FORMATS, &look, &Options::default()).unwrap();
+                assert_eq!(source.format(), "forager");
+                assert!(counts.contains(&source.len()), "{} records", source.len());
+                for record in 0..source.len() {
+                    assert_eq!(source.length(record).unwrap(), 1);
+                }
                 seen += 1;
             }
             seen
         });
-        (2..60).for_each(rewrite);
+        (2..40).for_each(rewrite);
         done.store(1, Ordering::Relaxed);
         assert!(reader.join().unwrap() > 0);
     });
