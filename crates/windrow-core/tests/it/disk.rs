@@ -22,6 +22,8 @@ pub(crate) fn folder_of<B: AsRef<[u8]>>(files: &[(&str, B)]) -> tempfile::TempDi
 pub(crate) fn put(folder: &Path, name: &str, bytes: &[u8]) {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // A new file in the old one's place: some file systems wait for the disk when a file is cut and written again.
+    let _ = fs::remove_file(&path);
     fs::write(path, bytes).unwrap();
 }
 
