@@ -44,7 +44,7 @@ fuzz-check:
 bench: MATURIN_FLAGS := --release
 bench: py
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r benches/requirements.txt
-	cargo build --release --quiet -p windrow-cli -p windrow-bench
+	cargo build --release --quiet -p windrow-bench
 	$(BIN)/python benches/run.py
 
 clean:

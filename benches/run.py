@@ -29,7 +29,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 DATA = pathlib.Path(os.environ.get("WINDROW_BENCH_DIR", ROOT / "target" / "bench-data"))
 LIMITS = ROOT / "target" / "release" / "windrow-limits"
-CLI = ROOT / "target" / "release" / "windrow"
 CORPUS = ROOT / "testdata" / "text" / "corpus.jsonl"
 TINY = ROOT / "testdata" / "tokenizer" / "tiny4k" / "tokenizer.json"
 
@@ -225,10 +224,6 @@ def bench_b(passes, seconds):
     size = path.stat().st_size
 
     def windrow():
-        out = subprocess.run([CLI, "index", path.parent, "--overwrite", "--json", "-q"], check=True, capture_output=True, text=True)
-        return size / json.loads(out.stdout)["report"]["secs"]
-
-    def windrow_python():
         start = time.perf_counter()
         wr.index(path.parent, overwrite=True)
         return size / (time.perf_counter() - start)
@@ -248,7 +243,7 @@ def bench_b(passes, seconds):
         shutil.rmtree(path.parent / "index", ignore_errors=True)
         return size / secs
 
-    found = in_turns(passes, **{"limit: memchr over a map": memchr, "windrow.index": windrow_python})
+    found = in_turns(passes, **{"limit: memchr over a map": memchr, "windrow": windrow})
     found |= in_turns(1, **{"data-forager": forager})
     return table("(b) bytes/s, indexing 1 GB of JSONL", found, "limit: memchr over a map")
 
@@ -288,15 +283,242 @@ def bench_c(passes, seconds):
         peer = JsonlDataset.create_from_index_on_filesystem(str(path.parent))
         return records(lambda i: peer[i])
 
-    def rust():
-        found = limit("parse", path, seconds)
+    def rust(command, what):
+        found = limit(command, what, seconds)
         return found["records"] / found["secs"]
 
     found = in_turns(
         passes,
         **{
-            "limit: Rust, read and parse": rust,
-            "windrow, Rust (windrow bench)": lambda: bench_records(path.parent, seconds),
+            "limit: Rust, read and parse": lambda: rust("parse", path),
+            "windrow, Rust": lambda: rust("records", path.parent),
+            "windrow, Python": lambda: records(data.__getitem__),
+            "mmap + orjson, Python": lambda: records(by_orjson),
+            "data-forager": forager,
+        },
+    )
+    return table("(c) JSON records/s at random", found, "limit: Rust, read and parse")
+
+
+# ---------------------------------------------------------------- data
+
+
+def tokens(n=500_000_000):
+    path = DATA / "tokens_u16.bin"
+    if not path.exists() or path.stat().st_size != 2 * n:
+        rng = np.random.default_rng(0)
+        with open(path, "wb") as out:
+            for start in range(0, n, 10_000_000):
+                out.write(rng.integers(0, 50_000, min(10_000_000, n - start), dtype=np.uint16).tobytes())
+    warm(path)
+    return path
+
+
+def jsonl(size=1_000_000_000, name="docs.jsonl"):
+    """About 1 KB a line, cut from the real corpus."""
+    path = DATA / name.split(".")[0] / name
+    if not path.exists() or abs(path.stat().st_size - size) > size // 10:
+        path.parent.mkdir(exist_ok=True)
+        lines = []
+        for line in CORPUS.open(encoding="utf-8"):
+            record = json.loads(line)
+            text = record["text"]
+            for i, start in enumerate(range(0, len(text), 900)):
+                cut = {"id": f"{record['id']}/{i}", "text": text[start : start + 900], "lang": record.get("lang")}
+                lines.append(json.dumps(cut, ensure_ascii=False).encode() + b"\n")
+        block = b"".join(lines)
+        with open(path, "wb") as out:
+            for _ in range(max(1, size // len(block))):
+                out.write(block)
+    warm(path)
+    return path
+
+
+def warm(path):
+    """Reads a file so that all find it in the page cache."""
+    with open(path, "rb", buffering=0) as file:
+        buffer = bytearray(1 << 24)
+        while file.readinto(buffer):
+            pass
+
+
+# ---------------------------------------------------------------- a: shuffled token batches
+
+
+def bench_a(passes, seconds):
+    import torch
+
+    path, batch = tokens(), 32
+    result = {}
+    for length in (1024, 2048):
+        flat = np.memmap(path, dtype=np.uint16, mode="r")
+        n = (len(flat) - 1) // length
+
+        def windrow(threads, framework="numpy"):
+            view = wr.open(path, format="tokens", dtype="uint16").pack(length)
+            with wr.Loader(view, batch_size=batch, num_threads=threads, framework=framework) as loader:
+                return per_second(loader, seconds, batch)
+
+        def fancy(contiguous):
+            # The strongest numpy there is: rows of one strided view, gathered at once, widened once.
+            rows = np.lib.stride_tricks.as_strided(flat, (n, length + 1), (2 * length, 2))
+
+            def epoch():
+                order = np.random.default_rng(0).permutation(n)
+                for i in range(0, n - batch + 1, batch):
+                    block = rows[order[i : i + batch]].astype(np.int64)
+                    inputs, labels = block[:, :-1], block[:, 1:]
+                    if contiguous:
+                        inputs, labels = np.ascontiguousarray(inputs), np.ascontiguousarray(labels)
+                    yield {"input_ids": inputs, "labels": labels}
+
+            return per_second(forever(epoch), seconds, batch)
+
+        class Memmap(torch.utils.data.Dataset):
+            def __init__(self):
+                self.data = np.memmap(path, dtype=np.uint16, mode="r")
+
+            def __len__(self):
+                return n
+
+            def __getitem__(self, i):
+                block = torch.from_numpy(self.data[i * length : i * length + length + 1].astype(np.int64))
+                return {"input_ids": block[:-1], "labels": block[1:]}
+
+        def data_loader(data, workers):
+            loader = torch.utils.data.DataLoader(data, batch_size=batch, shuffle=True, num_workers=workers, drop_last=True)
+            return per_second(forever(lambda: loader), seconds, batch)
+
+        def forager():
+            from data_forager.datasets.tokens import TokensDataset
+
+            base = DATA / f"forager{length}"
+            if not (base / "index").exists():
+                (base / "index").mkdir(parents=True)
+                (base / "index" / "file_location.txt").write_text(f"../{path.name}\n")
+                rows = np.zeros((n, 3), dtype=np.uint64)
+                rows[:, 1] = np.arange(n, dtype=np.uint64) * (2 * length)
+                rows[:, 2] = 2 * (length + 1)
+                rows.tofile(base / "index" / "sample_locations.bin")
+            data = TokensDataset.create_from_index_on_filesystem(str(base), token_dtype=np.uint16)
+
+            def epoch():
+                order = np.random.default_rng(0).permutation(n)
+                for i in range(0, n - batch + 1, batch):
+                    block = np.stack([data[int(k)] for k in order[i : i + batch]]).astype(np.int64)
+                    yield {"input_ids": block[:, :-1], "labels": block[:, 1:]}
+
+            return per_second(forever(epoch), seconds, batch)
+
+        def rust(kind, threads):
+            found = limit(kind, path, length, batch, threads, seconds)
+            return found["samples"] / found["secs"]
+
+        view = wr.open(path, format="tokens", dtype="uint16").pack(length)
+        found = in_turns(
+            passes,
+            **{
+                "limit: widen, 1 thread": lambda: rust("widen", 1),
+                "windrow, 1 thread": lambda: windrow(1),
+                "limit: widen, 2 threads": lambda: rust("widen", 2),
+                "windrow, 2 threads": lambda: windrow(2),
+                "windrow, 2 threads, torch tensors": lambda: windrow(2, "torch"),
+                "numpy memmap, fancy index, contiguous": lambda: fancy(True),
+                "numpy memmap, fancy index, views": lambda: fancy(False),
+                "DataLoader over a memmap, 0 workers": lambda: data_loader(Memmap(), 0),
+                "DataLoader over a memmap, 2 workers": lambda: data_loader(Memmap(), 2),
+                "DataLoader over a windrow view, 0 workers": lambda: data_loader(view, 0),
+                "DataLoader over a windrow view, 2 workers": lambda: data_loader(view, 2),
+                "data-forager": forager,
+                "limit: memcpy, 1 thread (u16 as they are)": lambda: rust("memcpy", 1),
+            },
+        )
+        result[str(length)] = table(f"(a) samples/s, length {length}, batch {batch}", found, "windrow, 2 threads")
+        print(f"  of the limit: 1 thread {found['windrow, 1 thread'] / found['limit: widen, 1 thread']:.3f},"
+              f" 2 threads {found['windrow, 2 threads'] / found['limit: widen, 2 threads']:.3f}")
+    return result
+
+
+# ---------------------------------------------------------------- b: indexing
+
+
+def bench_b(passes, seconds):
+    path = jsonl()
+    size = path.stat().st_size
+
+    def windrow():
+        out = subprocess.run([CLI, "index", path.parent, "--overwrite", "--json", "-q"], check=True, capture_output=True, text=True)
+        return size / json.loads(out.stdout)["report"]["secs"]
+
+    def windrow():
+        start = time.perf_counter()
+        wr.index(path.parent, overwrite=True)
+        return size / (time.perf_counter() - start)
+
+    def memchr():
+        return size / limit("newlines", path)["secs"]
+
+    def forager():
+        import shutil
+
+        from data_forager.indexers.jsonl_indexer import create_default_jsonl_indexer
+
+        shutil.rmtree(path.parent / "index", ignore_errors=True)
+        start = time.perf_counter()
+        create_default_jsonl_indexer(str(path.parent))()
+        secs = time.perf_counter() - start
+        shutil.rmtree(path.parent / "index", ignore_errors=True)
+        return size / secs
+
+    found = in_turns(passes, **{"limit: memchr over a map": memchr, "windrow": windrow})
+    found |= in_turns(1, **{"data-forager": forager})
+    return table("(b) bytes/s, indexing 1 GB of JSONL", found, "limit: memchr over a map")
+
+
+# ---------------------------------------------------------------- c: JSON records at random
+
+
+def bench_c(passes, seconds):
+    import mmap
+
+    import orjson
+
+    path = jsonl()
+    wr.index(path.parent, overwrite=True)
+    data = wr.open(path.parent)
+    order = np.random.default_rng(1).integers(0, len(data), 200_000).tolist()
+
+    def records(read):
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            for i in order[:500]:
+                read(i)
+            count += 500
+        return count / (time.perf_counter() - start)
+
+    locations = np.fromfile(path.parent / "index" / "sample_locations.bin", dtype=np.uint64).reshape(-1, 3)
+    starts, sizes = locations[:, 1].tolist(), locations[:, 2].tolist()
+    held = mmap.mmap(os.open(path, os.O_RDONLY), 0, prot=mmap.PROT_READ)
+
+    def by_orjson(i):
+        start = starts[i]
+        return orjson.loads(held[start : start + sizes[i]])
+
+    def forager():
+        from data_forager.datasets.jsonl import JsonlDataset
+
+        peer = JsonlDataset.create_from_index_on_filesystem(str(path.parent))
+        return records(lambda i: peer[i])
+
+    def rust(command, what):
+        found = limit(command, what, seconds)
+        return found["records"] / found["secs"]
+
+    found = in_turns(
+        passes,
+        **{
+            "limit: Rust, read and parse": lambda: rust("parse", path),
+            "windrow, Rust": lambda: rust("records", path.parent),
             "windrow, Python": lambda: records(data.__getitem__),
             "mmap + orjson, Python": lambda: records(by_orjson),
             "data-forager": forager,
@@ -324,20 +546,16 @@ def bench_d(passes, seconds):
 
             out = DATA / "packed"
             shutil.rmtree(out, ignore_errors=True)
-            report = wr.tokenize([path], out, tokenizer=name, sample_size=1024, threads=2)
-            return report["text_bytes" if "text_bytes" in report else "input_bytes"], out
-
-        def timed():
             start = time.perf_counter()
-            windrow()
-            return bare_bytes / (time.perf_counter() - start)
+            wr.tokenize([path], out, tokenizer=name, sample_size=1024, threads=2)
+            return text_bytes / (time.perf_counter() - start)
 
         def bare():
             found = limit("encode", path, name, 2)
             return found["bytes"] / found["secs"]
 
-        bare_bytes = limit("encode", path, name, 2)["bytes"]
-        found = in_turns(passes, **{"limit: bare tokenizer, 2 threads": bare, "windrow tokenize, 2 threads": timed})
+        text_bytes = limit("encode", path, name, 2)["bytes"]
+        found = in_turns(passes, **{"limit: bare tokenizer, 2 threads": bare, "windrow tokenize, 2 threads": windrow})
         result[label] = table(f"(d) bytes of text/s, {label}", found, "limit: bare tokenizer, 2 threads")
     return result
 
@@ -346,6 +564,7 @@ def bench_d(passes, seconds):
 
 FIRST_BATCH = """
 import resource, sys, time
+import numpy
 import windrow as wr
 start = time.perf_counter()
 data = wr.open(sys.argv[1], dtype="uint16")

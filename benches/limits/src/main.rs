@@ -1,4 +1,5 @@
-//! What the machine can do with the same bytes: the denominators of the benchmarks. Each command prints one JSON object.
+//! What the machine can do with the same bytes: the denominators of the benchmarks, and windrow's Rust side where a
+//! benchmark asks for it. Each command prints one JSON object.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 const USAGE: &str = "windrow-limits widen|memcpy FILE LENGTH BATCH THREADS SECONDS
-windrow-limits newlines FILE | parse FILE SECONDS | encode FILE TOKENIZER THREADS";
+windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -25,6 +26,7 @@ fn main() -> Fallible<()> {
         }
         ["newlines", file] => newlines(file)?,
         ["parse", file, secs] => parse(file, secs.parse()?)?,
+        ["records", folder, secs] => records(folder, secs.parse()?)?,
         ["encode", file, tokenizer, threads] => encode(file, tokenizer, threads.parse()?)?,
         _ => return Err(USAGE.into()),
     };
@@ -125,6 +127,20 @@ fn parse(file: &str, secs: f64) -> Fallible<Value> {
             let line = (mix(records) % lines) as usize;
             let value: Value = serde_json::from_slice(&map[starts[line]..starts[line + 1]])?;
             black_box(value);
+        }
+    }
+    Ok(json!({ "records": records, "secs": start.elapsed().as_secs_f64() }))
+}
+
+// The same records by windrow, in Rust: what stands beside `parse`.
+fn records(folder: &str, secs: f64) -> Fallible<Value> {
+    let data = windrow::open(folder)?;
+    let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
+    let mut records = 0u64;
+    while start.elapsed() < until {
+        for _ in 0..100 {
+            records += 1;
+            black_box(data.json(mix(records) % data.len())?);
         }
     }
     Ok(json!({ "records": records, "secs": start.elapsed().as_secs_f64() }))

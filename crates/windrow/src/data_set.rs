@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{Batch, Collate, NextToken, Raw, Segments};
-use windrow_core::format::{Options, SideFile};
+use windrow_core::format::{Options, SideFile, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Extras, FileInfo, Kind, SharedSource};
 use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
@@ -133,6 +133,11 @@ impl DataSet {
         let span = Span { record, start: 0, len: self.length(record)? };
         let mut scratch = Vec::new();
         let values = self.source.read(span, &mut scratch)?;
+        let parsed = parse_json(values.bytes, &Place::default());
+        if parsed.is_ok() {
+            return parsed;
+        }
+        // Where it lies is looked up only to say it.
         let found = self.source.locate(span)?.into_iter().next();
         let place = Place {
             record: Some(record),
@@ -140,7 +145,7 @@ impl DataSet {
             file: found.map(|at| at.file),
             field: None,
         };
-        windrow_core::format::parse_json(values.bytes, &place)
+        parse_json(values.bytes, &place)
     }
 
     /// What stands beside the numbers of a record; empty when nothing does.
