@@ -260,12 +260,13 @@ fn join(folder: &str, name: &str) -> String {
     }
 }
 
-// Every task of windrow writes rows that follow each other; what others write may leave gaps or repeat.
+// `windrow index` and `windrow tokenize` write rows that follow each other; what others write may leave gaps or repeat.
 fn order(side: Option<&SideFile>, options: &Options) -> Order {
-    match side.is_some_and(|s| s.options.contains_key("task")) {
-        false => Order::Any,
-        true if options.trust => Order::Follows,
-        true => Order::FollowsToTheEnd,
+    let task = side.and_then(|s| s.options.get("task")).and_then(|task| task.as_str());
+    match task {
+        Some("index" | "tokenize") if options.trust => Order::Follows,
+        Some("index" | "tokenize") => Order::FollowsToTheEnd,
+        _ => Order::Any,
     }
 }
 
