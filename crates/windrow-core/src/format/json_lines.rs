@@ -60,6 +60,8 @@ impl<R: Rows> JsonLines<R> {
     fn text(&self, record: u64) -> Result<Row> {
         let Row { file, mut start, mut size } = self.rows.row(record, &self.files)?;
         let object = self.files.get(file)?;
+        // The line's end is looked at first; its beginning comes from memory meanwhile.
+        object.touch(start, size);
         let mut scratch = Vec::new();
         if start == 0 && size >= 3 && object.read(0, 3, &mut scratch)? == BOM {
             start += 3;
