@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use windrow_core::format::{FORMATS, Look, Options, open};
 use windrow_core::prepare::{IndexOptions, VerifyOptions, index, verify};
 use windrow_core::store::{Io, Local};
-use windrow_fuzz::{Cut, drive, values};
+use windrow_fuzz::{Cut, drive, is_compressed, values};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -37,7 +37,7 @@ fuzz_target!(|input: Input<'_>| {
     let mut may_be_damaged = false;
     let mut parts = Vec::new();
     for (name, (packing, bytes)) in NAMES.iter().zip(&input.files) {
-        let magic = bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd");
+        let magic = is_compressed(bytes);
         let (name, stored) = match packing {
             Packing::Plain => (name.to_string(), bytes.to_vec()),
             Packing::Gzip => (format!("{name}.gz"), gzip(bytes)),

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use windrow_core::format::{FORMATS, Look, Options, open};
 use windrow_core::store::{Compression, Memory, Store, expand_to};
 use windrow_core::{DType, Error};
-use windrow_fuzz::{Cut, drive, values};
+use windrow_fuzz::{Cut, drive, is_compressed, values};
 
 // The first byte tells what the rest is; it is a letter so that seeds can be read.
 fuzz_target!(|data: &[u8]| {
@@ -54,9 +54,7 @@ fn several(bytes: &[u8]) {
 
 fn lines(parts: &[&[u8]]) {
     // A compressed file goes through the cache on disk; its expansion is looked at alone.
-    if let Some(compressed) =
-        parts.iter().find(|p| p.starts_with(b"\x1f\x8b") || p.starts_with(b"\x28\xb5\x2f\xfd"))
-    {
+    if let Some(compressed) = parts.iter().find(|part| is_compressed(part)) {
         return expand(compressed, None);
     }
     let name = |i: usize| format!("{}{i:02}.jsonl", ["", "b/", "b/c."][i % 3]);

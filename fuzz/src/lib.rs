@@ -2,12 +2,14 @@
 //! through everything that an opened source can be asked.
 
 mod allocator;
+mod compressed;
 mod cuts;
 mod drive;
 mod folder;
 mod side;
 
 pub use allocator::{MOST_BYTES, Refusing};
+pub use compressed::is_compressed;
 pub use cuts::{Cut, DTYPES, check_view, dtype};
 pub use drive::{drive, values};
 pub use folder::{Folder, Rows, Schema};
