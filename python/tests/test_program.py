@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import windrow as wr
+from conftest import running
 
 
 def program(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -41,7 +42,7 @@ def test_warnings_go_to_stderr_unless_quiet(tmp_path: Path) -> None:
 def test_ctrl_c_ends_it_as_interrupted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "some words to read, again and again"}\n' * 2_000_000)
     command = [sys.executable, "-m", "windrow", "tokenize", tmp_path / "a.jsonl", "--tokenizer", "cl100k_base"]
-    with subprocess.Popen([*command, "--out", tmp_path / "out"], stderr=subprocess.PIPE, text=True) as process:
+    with running([*command, "--out", tmp_path / "out"], stderr=subprocess.PIPE) as process:
         while not any((tmp_path / "out").glob(".*")):
             assert process.poll() is None
             time.sleep(0.02)
