@@ -628,7 +628,7 @@ def bench_f(passes, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", default=list("abcdef"), choices=list("abcdef"))
+    parser.add_argument("which", nargs="*", choices=[*"abcdef", []], metavar="a…f")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
@@ -640,11 +640,11 @@ def main():
         "python": platform.python_version(),
         "passes": args.passes,
     }
-    for letter in args.which:
+    for letter in args.which or "abcdef":
         run[letter] = globals()[f"bench_{letter}"](args.passes, args.seconds)
     runs = HERE / "runs"
     runs.mkdir(exist_ok=True)
-    name = f"{run['date']}-{platform.machine()}-{os.cpu_count()}cores-{''.join(args.which)}.json"
+    name = f"{run['date']}-{platform.machine()}-{os.cpu_count()}cores-{''.join(args.which) or 'all'}.json"
     (runs / name).write_text(json.dumps(run, indent=2) + "\n")
     print(f"\nkept in benches/runs/{name}")
 
