@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-const USAGE: &str = "windrow-limits widen|memcpy FILE LENGTH BATCH THREADS SECONDS
+const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
 windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -23,6 +23,9 @@ fn main() -> Fallible<()> {
         }
         ["memcpy", file, length, batch, threads, secs] => {
             blocks(file, length.parse()?, batch.parse()?, threads.parse()?, secs.parse()?, false)?
+        }
+        ["batches", file, length, batch, threads, secs] => {
+            batches(file, length.parse()?, batch.parse()?, threads.parse()?, secs.parse()?)?
         }
         ["newlines", file] => newlines(file)?,
         ["parse", file, secs] => parse(file, secs.parse()?)?,
@@ -93,6 +96,24 @@ fn blocks(
         }
     });
     Ok(json!({ "samples": rows.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() }))
+}
+
+// The same rows by windrow's loader, in Rust: what stands beside `widen`.
+fn batches(file: &str, length: u64, batch: u64, threads: usize, secs: f64) -> Fallible<Value> {
+    let options = windrow::format::Options {
+        format: Some("tokens".into()),
+        dtype: Some(windrow::DType::U16),
+        ..Default::default()
+    };
+    let view = windrow::open_with(file, &options)?.pack(length)?;
+    let mut loader = view.loader().batch_size(batch).threads(Some(threads)).build()?;
+    let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
+    let mut rows = 0;
+    while start.elapsed() < until {
+        let batch = loader.next_batch().ok_or("an endless loader ended")??;
+        rows += black_box(&batch).rows() as u64;
+    }
+    Ok(json!({ "samples": rows, "secs": start.elapsed().as_secs_f64() }))
 }
 
 fn lay(bytes: &[u8], out: &mut [i64]) {

@@ -23,6 +23,12 @@ pub(super) enum Taken {
     NotYet,
 }
 
+/// Batches that take longer to lay are waited for; laying a shorter one is quicker than to sleep and be woken.
+const SHORT: Duration = Duration::from_micros(500);
+
+/// Batches in a row that a consumer must find ready before it counts as fed again.
+const FED: u32 = 8;
+
 struct Shared {
     queue: Mutex<Queue>,
     // Woken when the front of the queue becomes ready, and when there is room again.
@@ -31,6 +37,7 @@ struct Shared {
     plan: Arc<Plan>,
     steps: Steps,
     depth: usize,
+    cores: usize,
 }
 
 struct Queue {
@@ -44,6 +51,11 @@ struct Queue {
     // Waking nobody costs a system call, so both sides say when they sleep.
     consumer_sleeps: bool,
     sleeping_workers: usize,
+    // Threads that are laying a batch, and how long the last one took.
+    laying: usize,
+    took: Option<Duration>,
+    // Above 0 while the consumer outruns the threads and lays batches too; it counts down with each one found ready.
+    hungry: u32,
 }
 
 struct Slot {
@@ -67,6 +79,9 @@ impl Engine {
             stopping: false,
             consumer_sleeps: false,
             sleeping_workers: 0,
+            laying: 0,
+            took: None,
+            hungry: 0,
         };
         let shared = Arc::new(Shared {
             queue: Mutex::new(queue),
@@ -75,6 +90,7 @@ impl Engine {
             plan: plan.clone(),
             steps,
             depth: prefetch.max(n_threads),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
         });
         let mut engine = Engine { shared, threads: Vec::new() };
         for i in 0..n_threads {
@@ -89,17 +105,18 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The batch at the front, if it is ready within `wait`. While it is not, and nobody has begun the step after the
-    /// last one, the caller lays that step itself: a consumer that outruns the threads is one more of them, and neither
-    /// side sleeps.
+    /// The batch at the front, if it is ready within `wait`. While it is not, batches are short, and nobody has begun
+    /// the step after the last one, the caller lays that step itself: a consumer that outruns the threads is one of
+    /// them, and neither side sleeps.
     pub(super) fn take(&mut self, wait: Duration, pool: &Pool, workspace: &mut Workspace) -> Taken {
-        let until = Instant::now() + wait;
+        let mut until = None;
         let mut queue = self.shared.lock();
         loop {
             match queue.slots.pop_front() {
                 Some(Slot { step, batch: Some(batch) }) => {
                     queue.front += 1;
-                    if queue.sleeping_workers > 0 {
+                    queue.hungry = queue.hungry.saturating_sub(1);
+                    if queue.sleeping_workers > 0 && self.shared.may_begin(&queue) {
                         self.shared.room.notify_one();
                     }
                     return Taken::Ready(step, batch);
@@ -108,16 +125,20 @@ impl Engine {
                 None if queue.over => return Taken::End,
                 None => {}
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let left = until.get_or_insert(now + wait).saturating_duration_since(now);
             if left.is_zero() {
                 return Taken::NotYet;
             }
-            if !queue.over && queue.slots.len() < self.shared.depth {
+            let room = !queue.over && queue.slots.len() < self.shared.depth;
+            if room && queue.took.is_some_and(|took| took < SHORT) {
+                queue.hungry = FED;
                 // Without a step to claim the run is over, which the next turn of the loop sees.
                 if let Some((number, step)) = self.shared.claim(&mut queue) {
                     drop(queue);
-                    self.shared.finish(number, self.shared.lay(&step, pool, workspace));
+                    let batch = self.shared.lay(&step, pool, workspace);
                     queue = self.shared.lock();
+                    queue.put(number, batch);
                 }
                 continue;
             }
@@ -149,9 +170,33 @@ impl Shared {
         let mut workspace = Workspace::default();
         // A pool of its own: memory that another core wrote last is slow to write.
         let pool = Pool::new(self.depth + 1);
-        while let Some((number, step)) = self.begin() {
-            self.finish(number, self.lay(&step, &pool, &mut workspace));
+        let mut queue = self.lock();
+        loop {
+            while !queue.stopping && !queue.over && !self.may_begin(&queue) {
+                queue.sleeping_workers += 1;
+                queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.sleeping_workers -= 1;
+            }
+            let claimed = if queue.stopping { None } else { self.claim(&mut queue) };
+            let Some((number, step)) = claimed else { return };
+            queue.laying += 1;
+            drop(queue);
+            let start = Instant::now();
+            let batch = self.lay(&step, &pool, &mut workspace);
+            let took = start.elapsed();
+            queue = self.lock();
+            queue.laying -= 1;
+            queue.took = Some(took);
+            if queue.put(number, batch) && queue.consumer_sleeps {
+                self.ready.notify_one();
+            }
         }
+    }
+
+    // Whether a thread may lay another batch. Beside a hungry consumer, which lays batches too, one core is left to it.
+    fn may_begin(&self, queue: &Queue) -> bool {
+        let left_alone = queue.hungry == 0 || queue.laying == 0 || queue.laying + 1 < self.cores;
+        queue.slots.len() < self.depth && left_alone
     }
 
     // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.
@@ -163,17 +208,6 @@ impl Shared {
             Err(Error::corrupt(format!("a loader thread panicked: {}", text.unwrap_or_default()))
                 .hint("this is a defect of windrow; please report it with the data's format"))
         })
-    }
-
-    // Waits for room and claims the next step.
-    fn begin(&self) -> Option<(u64, Step)> {
-        let mut queue = self.lock();
-        while !queue.stopping && !queue.over && queue.slots.len() >= self.depth {
-            queue.sleeping_workers += 1;
-            queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.sleeping_workers -= 1;
-        }
-        if queue.stopping { None } else { self.claim(&mut queue) }
     }
 
     // The step after the last one that was claimed, and its number; `None` when there is none any more.
@@ -192,18 +226,16 @@ impl Shared {
         queue.slots.push_back(Slot { step: step.clone(), batch: None });
         Some((number, step))
     }
+}
 
-    fn finish(&self, number: u64, batch: Result<Batch>) {
-        let mut queue = self.lock();
+impl Queue {
+    // Puts a batch into its slot, and says whether that is the front.
+    fn put(&mut self, number: u64, batch: Result<Batch>) -> bool {
         // The front only moves past slots that are ready, so this slot is still there.
-        let place = (number - queue.front) as usize;
-        if let Some(slot) = queue.slots.get_mut(place) {
+        let place = (number - self.front) as usize;
+        if let Some(slot) = self.slots.get_mut(place) {
             slot.batch = Some(batch);
         }
-        let wake = place == 0 && queue.consumer_sleeps;
-        drop(queue);
-        if wake {
-            self.ready.notify_one();
-        }
+        place == 0
     }
 }

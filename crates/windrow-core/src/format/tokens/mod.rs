@@ -187,6 +187,15 @@ impl Source for Streams {
         Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
     }
 
+    fn touch(&self, span: Span) {
+        let width = self.schema.element.size() as u64;
+        if let Ok(file) = self.file(span)
+            && let Ok(object) = self.files.get(file)
+        {
+            object.touch(span.start * width, span.len * width);
+        }
+    }
+
     fn advise(&self, spans: &[Span]) {
         let width = self.schema.element.size() as u64;
         for span in spans {
