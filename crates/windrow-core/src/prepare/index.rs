@@ -1,6 +1,7 @@
 //! The byte-offset index of the JSON lines below a folder.
 
 use std::path::{Component, Path};
+use std::sync::mpsc::sync_channel;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -307,7 +308,7 @@ fn scan(
 const WINDOW: u64 = 32 << 20;
 const WINDOW_PART: u64 = 2 << 20;
 
-// A plain file's rows: a window at a time is scanned on all cores, then written in order.
+// A plain file's rows: a window at a time is scanned on all cores, while the rows of the one before are written.
 fn scan_plain(
     object: &dyn Object,
     number: u64,
@@ -316,21 +317,33 @@ fn scan_plain(
 ) -> Result<()> {
     let size = object.size();
     let mut start = 0;
-    let mut window = 0;
-    while window < size {
-        let end = (window + WINDOW).min(size);
-        let parts: Vec<format::Part<'_>> = (0..(end - window).div_ceil(WINDOW_PART))
-            .map(|i| window + i * WINDOW_PART)
-            .map(|from| format::Part { object, from, to: (from + WINDOW_PART).min(end) })
-            .collect();
-        for line_end in format::line_ends(&parts)?.into_iter().flatten() {
-            rows.add(number, start, line_end - start);
-            start = line_end;
+    std::thread::scope(|scope| {
+        let (scanned, windows) = sync_channel(1);
+        scope.spawn(move || {
+            for window in (0..size).step_by(WINDOW as usize) {
+                let end = (window + WINDOW).min(size);
+                let parts: Vec<format::Part<'_>> = (window..end)
+                    .step_by(WINDOW_PART as usize)
+                    .map(|from| format::Part { object, from, to: (from + WINDOW_PART).min(end) })
+                    .collect();
+                let ends = format::line_ends(&parts);
+                // Nobody listens after an error.
+                let goes_on = ends.is_ok();
+                if scanned.send((end, ends)).is_err() || !goes_on {
+                    return;
+                }
+            }
+        });
+        for (end, line_ends) in windows {
+            for line_end in line_ends?.into_iter().flatten() {
+                rows.add(number, start, line_end - start);
+                start = line_end;
+            }
+            rows.flush()?;
+            step(end, rows.n)?;
         }
-        rows.flush()?;
-        step(end, rows.n)?;
-        window = end;
-    }
+        Ok(())
+    })?;
     // The last line may lack its line break.
     if start < size {
         rows.add(number, start, size - start);
