@@ -304,7 +304,7 @@ def bench_c(passes, seconds):
 
 
 def bench_d(passes, seconds):
-    path = jsonl(100_000_000, "text.jsonl")
+    path = jsonl(400_000_000, "text.jsonl")
     result = {}
     for name in (str(TINY), "cl100k_base"):
         label = "tiny4k (tokenizer.json)" if name == str(TINY) else name

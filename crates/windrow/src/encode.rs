@@ -1,5 +1,7 @@
 //! A tokenizer over a text field, as `prepare` asks for it.
 
+use std::cell::RefCell;
+
 use windrow_core::Result;
 use windrow_core::format::TokenizerLock;
 use windrow_core::prepare::{Encode, Encoded, LinePlace, text_of};
@@ -39,13 +41,19 @@ impl TextEncoder {
 impl Encode for TextEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
         let text = text_of(line, &self.field, place)?;
-        let mut ids = Vec::new();
-        match self.special {
-            true => self.tokenizer.encode_special(&text, &mut ids)?,
-            false => self.tokenizer.encode(&text, &mut ids)?,
+        thread_local! {
+            // Of the last line, for the next one.
+            static IDS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
         }
-        out.ids.extend(ids.into_iter().map(i64::from));
-        Ok(())
+        IDS.with_borrow_mut(|ids| {
+            ids.clear();
+            match self.special {
+                true => self.tokenizer.encode_special(&text, ids)?,
+                false => self.tokenizer.encode(&text, ids)?,
+            }
+            out.ids.extend(ids.iter().copied().map(i64::from));
+            Ok(())
+        })
     }
 
     fn lock(&self) -> Option<TokenizerLock> {

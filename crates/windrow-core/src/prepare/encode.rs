@@ -119,6 +119,8 @@ pub(super) fn encode_chunk(
         is_last: chunk.is_last,
         stored: chunk.stored,
         tracks: vec![Vec::new(); rules.tracks.len()],
+        // About as many bytes as the text; a chunk without room grows.
+        tokens: Vec::with_capacity(chunk.bytes.len() + chunk.bytes.len() / 4),
         ..EncodedChunk::default()
     };
     let mut document = Encoded { ids: Vec::new(), tracks: vec![Vec::new(); rules.tracks.len()] };
@@ -157,9 +159,12 @@ impl Rules {
                 self.tracks.len()
             )));
         }
-        if let (Some(&least), Some(&most)) = (document.ids.iter().min(), document.ids.iter().max()) {
-            self.check(least)?;
+        if let Some(&most) = document.ids.iter().max() {
             self.check(most)?;
+            // A negative one leaves its sign bit in the union of all.
+            if document.ids.iter().fold(0, |all, id| all | id) < 0 {
+                document.ids.iter().try_for_each(|id| self.check(*id))?;
+            }
             out.most_id = out.most_id.max(Some(most));
         }
         self.store(&document.ids, &mut out.tokens);
@@ -199,9 +204,8 @@ impl Rules {
     }
 
     fn store(&self, ids: &[i64], out: &mut Vec<u8>) {
-        // The low bytes of an id that fits are the id in any narrower type.
         match self.dtype.size() {
-            1 => out.extend(ids.iter().map(|id| id.to_le_bytes()[0])),
+            1 => narrow::<1>(ids, out),
             2 => narrow::<2>(ids, out),
             4 => narrow::<4>(ids, out),
             _ => narrow::<8>(ids, out),
@@ -209,10 +213,12 @@ impl Rules {
     }
 }
 
+// The low bytes of an id that fits are the id in any narrower type.
 fn narrow<const N: usize>(ids: &[i64], out: &mut Vec<u8>) {
-    out.reserve(ids.len() * N);
-    for id in ids {
-        out.extend_from_slice(&id.to_le_bytes()[..N]);
+    let start = out.len();
+    out.resize(start + ids.len() * N, 0);
+    for (place, id) in out[start..].as_chunks_mut::<N>().0.iter_mut().zip(ids) {
+        place.copy_from_slice(&id.to_le_bytes()[..N]);
     }
 }
 

@@ -143,7 +143,12 @@ impl Packer {
             (None, _) => self.put(&chunk.tokens)?,
             (Some(_), None) => self.each_document(number, &chunk)?,
             (Some(_), Some(size)) => {
-                self.state.rest.extend_from_slice(&chunk.tokens);
+                // Whole samples of a chunk go to the file as they are; only what hangs over is joined.
+                let whole = match chunk.tracks.is_empty() {
+                    true => self.whole_samples(number, size, &chunk.tokens)?,
+                    false => 0,
+                };
+                self.state.rest.extend_from_slice(&chunk.tokens[whole..]);
                 for (rest, new) in self.state.rest_tracks.iter_mut().zip(&chunk.tracks) {
                     rest.extend_from_slice(new);
                 }
@@ -224,11 +229,16 @@ impl Packer {
     }
 
     fn add_row(&mut self, number: usize, size: u64) {
+        self.add_row_at(number, 0, size);
+    }
+
+    // A row for bytes that begin `ahead` of the file's end.
+    fn add_row_at(&mut self, number: usize, ahead: u64, size: u64) {
         if self.state.listed.last() != Some(&number) {
             self.state.listed.push(number);
         }
         let file = self.state.listed.len() as u64 - 1;
-        let byte = self.output.as_ref().map_or(0, Growing::size);
+        let byte = self.output.as_ref().map_or(0, Growing::size) + ahead;
         self.row_batch.extend_from_slice(&format::location_row(file, byte, size));
         self.state.records += 1;
     }
@@ -251,6 +261,24 @@ impl Packer {
             start = end;
         }
         Ok(())
+    }
+
+    // Completes the sample that is begun and writes all that follow whole; how many bytes of the tokens that took.
+    fn whole_samples(&mut self, number: usize, size: u64, tokens: &[u8]) -> Result<usize> {
+        let of_tokens = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(self.packing.width);
+        let head = (of_tokens - self.state.rest.len()) % of_tokens;
+        if tokens.len() < head {
+            return Ok(0);
+        }
+        let (head, tail) = tokens.split_at(head);
+        self.state.rest.extend_from_slice(head);
+        self.full_samples(number, size)?;
+        let whole = tail.len() - tail.len() % of_tokens;
+        for i in 0..whole / of_tokens {
+            self.add_row_at(number, (i * of_tokens) as u64, of_tokens as u64);
+        }
+        self.put(&tail[..whole])?;
+        Ok(head.len() + whole)
     }
 
     fn full_samples(&mut self, number: usize, size: u64) -> Result<()> {

@@ -52,9 +52,11 @@ pub(super) fn in_parallel(
     let stop = AtomicBool::new(false);
     let stop = &stop;
     std::thread::scope(|scope| {
+        // Enough that the workers go on while the taker waits for the disk.
+        let waiting = 2 * threads + 12;
         // A chunk waits in `ordered` from the moment it is read until it is taken: that bounds the memory.
-        let (to_ordered, ordered) = sync_channel(threads + 2);
-        let (to_jobs, jobs) = sync_channel::<Job>(threads + 2);
+        let (to_ordered, ordered) = sync_channel(waiting);
+        let (to_jobs, jobs) = sync_channel::<Job>(waiting);
         let started = start(scope, chunks, threads, work, stop, jobs, to_jobs, to_ordered);
         let done = started.and_then(|()| take_in_order(&ordered, ask, take));
         // Whatever the others wait for ends now.

@@ -22,7 +22,7 @@ pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result
     let corrupt = |column: usize, message: String| {
         place.error(Kind::Corrupt, message).byte(place.byte + skipped + column as u64)
     };
-    let text = std::str::from_utf8(unmarked).map_err(|e| {
+    let text = simdutf8::compat::from_utf8(unmarked).map_err(|e| {
         let at = e.valid_up_to();
         corrupt(at, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at]))
     })?;

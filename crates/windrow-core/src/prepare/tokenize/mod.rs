@@ -22,7 +22,7 @@ use crate::prepare::site::{self, Site};
 use crate::prepare::{Progress, Report, Watch, check, pipeline};
 use crate::store::{Local, Store};
 
-const CHUNK: u64 = 1 << 20;
+const CHUNK: u64 = 1 << 18;
 const TASK: &str = "tokenize";
 const STREAM: &str = "tokens.bin";
 /// Tokenises every line of the inputs and packs the ids into samples.

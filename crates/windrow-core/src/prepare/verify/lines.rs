@@ -36,7 +36,7 @@ impl Work<'_> {
             Some(unmarked) if is_first => unmarked,
             _ => line,
         };
-        let found = match std::str::from_utf8(line) {
+        let found = match simdutf8::compat::from_utf8(line) {
             Err(e) => Some(format!("invalid UTF-8 at byte {} of the line", e.valid_up_to())),
             Ok(text) if text.trim_ascii().is_empty() => Some("a blank line".to_string()),
             Ok(text) => serde_json::from_str::<IgnoredAny>(text).err().map(|e| e.to_string()),
