@@ -14,7 +14,6 @@ use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
-use crate::keys::Keys;
 use crate::options::{Count, choice};
 use crate::view::View;
 
@@ -101,13 +100,13 @@ fn absolute(path: &Path) -> PathBuf {
 pub(crate) struct Dataset {
     data: DataSet,
     // Taken for the length of a parse; a second taker starts with an empty one.
-    keys: Mutex<Keys>,
+    workspace: Mutex<json::Workspace>,
 }
 
 impl Dataset {
     /// Around an opened one.
     pub(crate) fn new(data: DataSet) -> Dataset {
-        Dataset { data, keys: Mutex::default() }
+        Dataset { data, workspace: Mutex::default() }
     }
 
     fn record<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
@@ -137,12 +136,11 @@ impl Dataset {
 
     fn json<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let source = self.data.source();
-        let span = Span { record, start: 0, len: self.data.length(record).or_raise(py)? };
         let mut scratch = Vec::new();
-        let values = source.read(span, &mut scratch).or_raise(py)?;
-        let parsed = match self.keys.try_lock() {
-            Ok(mut keys) => json::parse(py, values.bytes, &mut keys),
-            Err(_) => json::parse(py, values.bytes, &mut Keys::default()),
+        let values = source.read_whole(record, &mut scratch).or_raise(py)?;
+        let parsed = match self.workspace.try_lock() {
+            Ok(mut workspace) => json::parse(py, values.bytes, &mut workspace),
+            Err(_) => json::parse(py, values.bytes, &mut json::Workspace::default()),
         };
         parsed.map_err(|stop| match stop {
             Stop::Python(error) => error,
@@ -150,6 +148,7 @@ impl Dataset {
                 let mut error = Error::corrupt(format!("not JSON: {what}"))
                     .record(record)
                     .hint("every line must hold one JSON value; NaN and Infinity are none");
+                let span = Span { record, start: 0, len: values.bytes.len() as u64 };
                 if let Some(place) = source.locate(span).ok().and_then(|places| places.into_iter().next()) {
                     error = error.at(place.file).byte(place.start + at as u64);
                 }

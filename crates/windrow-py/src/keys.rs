@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::json::{Stop, string};
+use crate::json::{Stop, Strings};
 
 const N_KEYS: usize = 512;
 const MOST_KEY_BYTES: usize = 40;
@@ -24,9 +24,14 @@ impl Default for Keys {
 
 impl Keys {
     /// The key as a Python string.
-    pub(crate) fn get<'py>(&mut self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyString>, Stop> {
+    pub(crate) fn get<'py>(
+        &mut self,
+        py: Python<'py>,
+        key: &[u8],
+        strings: &mut Strings,
+    ) -> Result<Bound<'py, PyString>, Stop> {
         if key.len() > MOST_KEY_BYTES {
-            return string(py, key);
+            return strings.make(py, key);
         }
         // FNV-1a: keys are a few bytes long.
         let hash = key
@@ -38,7 +43,7 @@ impl Keys {
         {
             return Ok(made.bind(py).clone());
         }
-        let made = string(py, key)?;
+        let made = strings.make(py, key)?;
         // The one that is replaced dies after the cache is whole again: its end may run other code.
         let old = self.0[place].replace(Key { bytes: key.into(), made: made.clone().unbind() });
         drop(old);

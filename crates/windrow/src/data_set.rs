@@ -106,9 +106,8 @@ impl DataSet {
     /// # Errors
     /// `OutOfRange`, `Corrupt`.
     pub fn bytes(&self, record: u64) -> Result<Vec<u8>> {
-        let span = Span { record, start: 0, len: self.length(record)? };
-        let mut scratch = Vec::new();
-        Ok(self.source.read(span, &mut scratch)?.bytes.to_vec())
+        self.check(record)?;
+        Ok(self.source.read_whole(record, &mut Vec::new())?.bytes.to_vec())
     }
 
     /// Values in a record.
@@ -116,10 +115,15 @@ impl DataSet {
     /// # Errors
     /// `OutOfRange`, `Corrupt`.
     pub fn length(&self, record: u64) -> Result<u64> {
-        if record >= self.len() {
-            return Err(Error::out_of_range("record", record, self.len()).or_at(&self.path));
-        }
+        self.check(record)?;
         self.source.length(record)
+    }
+
+    fn check(&self, record: u64) -> Result<()> {
+        match record < self.len() {
+            true => Ok(()),
+            false => Err(Error::out_of_range("record", record, self.len()).or_at(&self.path)),
+        }
     }
 
     /// A JSON record, parsed.
@@ -130,14 +134,15 @@ impl DataSet {
         if !self.is_json() {
             return Err(Error::config("the records are numbers, not JSON").or_at(&self.path));
         }
-        let span = Span { record, start: 0, len: self.length(record)? };
+        self.check(record)?;
         let mut scratch = Vec::new();
-        let values = self.source.read(span, &mut scratch)?;
+        let values = self.source.read_whole(record, &mut scratch)?;
         let parsed = parse_json(values.bytes, &Place::default());
         if parsed.is_ok() {
             return parsed;
         }
         // Where it lies is looked up only to say it.
+        let span = Span { record, start: 0, len: values.bytes.len() as u64 };
         let found = self.source.locate(span)?.into_iter().next();
         let place = Place {
             record: Some(record),
@@ -153,7 +158,7 @@ impl DataSet {
     /// # Errors
     /// `OutOfRange`, `Corrupt`.
     pub fn extras(&self, record: u64) -> Result<Extras> {
-        self.length(record)?;
+        self.check(record)?;
         self.source.extras(record)
     }
 

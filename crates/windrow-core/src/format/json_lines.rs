@@ -94,6 +94,27 @@ impl<R: Rows> JsonLines<R> {
         }
         Ok(row)
     }
+
+    fn values<'a>(&'a self, record: u64, row: Row, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let size = usize::try_from(row.size).map_err(|_| {
+            Error::unsupported(format!("a record of {} bytes on this machine", row.size)).record(record)
+        })?;
+        let bytes = self.files.get(row.file)?.read(row.start, size, scratch)?;
+        let bad = |what: String, at: u64| {
+            Error::corrupt(what).at(self.files.name(row.file)).record(record).byte(row.start + at)
+        };
+        simdutf8::compat::from_utf8(bytes).map_err(|e| {
+            let at = e.valid_up_to();
+            let found = bytes.get(at).copied().unwrap_or_default();
+            bad(format!("expected UTF-8, found byte 0x{found:02x}"), at as u64)
+                .hint("convert the file to UTF-8, or delete the line")
+        })?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Err(bad(format!("expected JSON, found a blank line of {} bytes", bytes.len()), 0)
+                .hint("delete blank lines: every line is a record"));
+        }
+        Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
+    }
 }
 
 impl<R: Rows> Lengths for JsonLines<R> {
@@ -112,25 +133,11 @@ impl<R: Rows> Source for JsonLines<R> {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let row = self.checked(span)?;
-        let size = usize::try_from(row.size).map_err(|_| {
-            Error::unsupported(format!("a record of {} bytes on this machine", row.size)).record(span.record)
-        })?;
-        let bytes = self.files.get(row.file)?.read(row.start, size, scratch)?;
-        let bad = |what: String, at: u64| {
-            Error::corrupt(what).at(self.files.name(row.file)).record(span.record).byte(row.start + at)
-        };
-        std::str::from_utf8(bytes).map_err(|e| {
-            let at = e.valid_up_to();
-            let found = bytes.get(at).copied().unwrap_or_default();
-            bad(format!("expected UTF-8, found byte 0x{found:02x}"), at as u64)
-                .hint("convert the file to UTF-8, or delete the line")
-        })?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err(bad(format!("expected JSON, found a blank line of {} bytes", bytes.len()), 0)
-                .hint("delete blank lines: every line is a record"));
-        }
-        Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
+        self.values(span.record, self.checked(span)?, scratch)
+    }
+
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.values(record, self.text(record)?, scratch)
     }
 
     fn advise(&self, spans: &[Span]) {

@@ -99,6 +99,14 @@ fn check_record(source: &dyn Source, record: u64) -> Result<()> {
         }
     };
     same("the length, asked again", source.length(record)?, length, record)?;
+    let all = Span { record, start: 0, len: length };
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    match (source.read_whole(record, &mut one), source.read(all, &mut other)) {
+        (Ok(found), Ok(expected)) => {
+            keeps(found.bytes == expected.bytes, "a record read whole is its whole span", record)?;
+        }
+        (Err(error), expected) | (expected, Err(error)) => same_error(&error, expected, record)?,
+    }
     check_spans_outside(source, record, length)?;
     for span in windows(source, record)? {
         let mut scratch = vec![0xa5; 100];

@@ -84,6 +84,15 @@ pub trait Source: Lengths {
     /// `OutOfRange` when the span leaves the record; `Corrupt` and `Io` with the place.
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>>;
 
+    /// All values of a record: what [`Source::read`] gives for the span of its whole length, found in one go.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let len = self.length(record)?;
+        self.read(Span { record, start: 0, len }, scratch)
+    }
+
     /// The numbers of track `track` beside a span.
     ///
     /// # Errors
