@@ -67,3 +67,53 @@ def test_lengths_come_as_numbers_per_row(dataset: wr.Dataset) -> None:
     view = dataset.crop(8, mode="start")
     batch = next(iter(torch.utils.data.DataLoader(view, batch_size=1)))
     assert batch["lengths"].tolist() == [8]
+
+
+def test_rows_are_a_sequence_of_dicts(view: wr.View) -> None:
+    rows = view.__getitems__([3, 0, 5])
+    assert len(rows) == 3
+    assert [int(row["input_ids"][0]) for row in rows] == [48, 0, 80]
+    assert int(rows[-1]["labels"][0]) == 81
+    assert [int(row["input_ids"][0]) for row in rows[1:]] == [0, 80]
+    assert all(isinstance(row, dict) and list(row) == ["input_ids", "labels"] for row in rows)
+    with pytest.raises(IndexError):
+        rows[3]
+    assert len(view.__getitems__([])) == 0
+
+
+def test_default_collate_finds_the_batch_again(view: wr.View) -> None:
+    rows = view.__getitems__([3, 0])
+    batch = torch.utils.data.default_collate(rows)
+    assert batch["input_ids"].data_ptr() == rows[0]["input_ids"].data_ptr()
+    assert batch["input_ids"][:, 0].tolist() == [48, 0]
+    # Rows of several batches are stacked, as dicts are.
+    stacked = torch.utils.data.default_collate([rows[1], view.__getitems__([7])[0]])
+    assert stacked["labels"][:, 0].tolist() == [1, 113]
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
+def test_a_worker_sends_a_batch_as_one_block(view: wr.View, start_method: str) -> None:
+    loader = torch.utils.data.DataLoader(
+        view, batch_size=32, num_workers=2, multiprocessing_context=start_method, timeout=120
+    )
+    batches = list(loader)
+    assert all(type(batch) is dict and list(batch) == ["input_ids", "labels"] for batch in batches)
+    for batch in batches:
+        inputs, labels = batch["input_ids"], batch["labels"]
+        assert inputs.untyped_storage().data_ptr() == labels.untyped_storage().data_ptr()
+        assert inputs.is_contiguous()
+        assert inputs.dtype == torch.int64
+        assert torch.equal(inputs[:, 1:], labels[:, :-1])
+        inputs[0, 0] = -1
+        assert int(labels[0, 0]) != -1
+    assert torch.equal(torch.cat([b["labels"] for b in batches])[:, 0], torch.arange(len(view)) * 16 + 1)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_custom_collate_function_sees_every_row(view: wr.View, workers: int) -> None:
+    def firsts(rows: Any) -> list[int]:
+        return [int(row["input_ids"][0]) // 16 for row in rows]
+
+    subset = torch.utils.data.Subset(view, range(0, len(view), 2))
+    loader = torch.utils.data.DataLoader(subset, batch_size=5, num_workers=workers, collate_fn=firsts, timeout=120 * (workers > 0))
+    assert [n for batch in loader for n in batch] == list(range(0, len(view), 2))

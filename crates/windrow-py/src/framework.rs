@@ -85,22 +85,20 @@ pub(crate) fn row<'py>(memory: &Bound<'py, Memory>, row: usize) -> PyResult<Boun
     Ok(dict)
 }
 
-/// All rows of a batch as dicts; tensors where torch is imported, so that its collate function takes its quick way.
-pub(crate) fn rows<'py>(memory: &Bound<'py, Memory>, n_rows: usize) -> PyResult<Bound<'py, PyList>> {
+/// All rows of a batch as dicts: a list, or where torch is imported a sequence that its collate function knows.
+pub(crate) fn rows<'py>(memory: &Bound<'py, Memory>, n_rows: usize) -> PyResult<Bound<'py, PyAny>> {
+    static ROWS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = memory.py();
     let Some(torch) = imported_torch(py)? else {
         let rows = (0..n_rows).map(|i| row(memory, i)).collect::<PyResult<Vec<_>>>()?;
-        return PyList::new(py, rows);
+        return Ok(PyList::new(py, rows)?.into_any());
     };
-    let rows: Vec<_> = (0..n_rows).map(|_| PyDict::new(py)).collect();
+    let whole = PyDict::new(py);
     for (number, field) in memory.get().fields().iter().enumerate() {
-        let name = PyString::intern(py, field.name);
-        let tensors = torch.field(memory, number)?.call_method0("unbind")?;
-        for (dict, tensor) in rows.iter().zip(tensors.try_iter()?) {
-            dict.set_item(&name, tensor?)?;
-        }
+        whole.set_item(PyString::intern(py, field.name), torch.field(memory, number)?)?;
     }
-    PyList::new(py, rows)
+    let rows = ROWS.get_or_try_init(py, || py.import("windrow.torch")?.getattr("Rows").map(Bound::unbind))?;
+    rows.bind(py).call1((whole,))
 }
 
 // torch, if this process has imported it; a view must not import it on its own.

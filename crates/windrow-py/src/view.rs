@@ -51,11 +51,7 @@ impl View {
     }
 
     /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
-    fn __getitems__<'py>(
-        &self,
-        py: Python<'py>,
-        indices: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let numbers = many(indices, "sample", self.samples.len())?;
         let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
         framework::rows(&Memory::new(py, batch)?, numbers.len())
@@ -171,8 +167,8 @@ impl Mix {
             let part = run[0].0;
             let own: Vec<u64> = run.iter().map(|(_, number)| *number).collect();
             let batch = py.detach(|| self.batch(part, &own)).or_raise(py)?;
-            for row in framework::rows(&Memory::new(py, batch)?, own.len())? {
-                list.append(row)?;
+            for row in framework::rows(&Memory::new(py, batch)?, own.len())?.try_iter()? {
+                list.append(row?)?;
             }
         }
         Ok(list)
