@@ -198,6 +198,7 @@ def bench_a(passes, seconds):
                 "limit: widen, 1 thread": lambda: rust("widen", 1),
                 "windrow, 1 thread": lambda: windrow(1),
                 "limit: widen, 2 threads": lambda: rust("widen", 2),
+                "windrow, Rust, 2 threads": lambda: rust("batches", 2),
                 "windrow, 2 threads": lambda: windrow(2),
                 "windrow, 2 threads, torch tensors": lambda: windrow(2, "torch"),
                 "numpy memmap, fancy index, contiguous": lambda: fancy(True),
