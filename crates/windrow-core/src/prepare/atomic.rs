@@ -130,6 +130,13 @@ pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow>
     file.finish(durable)
 }
 
+/// Writes over the bytes from `at` on in a file that is not visible yet.
+pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8], durable: bool) -> Result<()> {
+    let file = File::options().write(true).open(path).map_err(|e| Error::io("open the file", path, e))?;
+    file.write_all_at(bytes, at).map_err(|e| Error::io("write the file", path, e))?;
+    sync(&file, path, durable)
+}
+
 /// Writes a whole file in place of another: a reader sees the old one or the new one.
 pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<()> {
     let beside = path.with_extension("tmp");

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("collate", &["source"]),
     ("plan", &["collate", "sampler", "view", "source"]),
     ("loader", &["plan", "collate", "sampler"]),
-    ("prepare", &["format", "source", "store"]),
+    ("prepare", &["collate", "format", "source", "store"]),
 ];
 
 const ROOMS: &[&str] =

@@ -3,6 +3,7 @@
 mod encoders;
 mod faults;
 mod golden;
+mod series;
 mod tokens;
 mod verify;
 

@@ -1,0 +1,125 @@
+//! A line per record: `{"sequence": […], …extras}`.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{Begin, Body, Stored, element};
+use crate::array::{Buffer, DType};
+use crate::collate::copy_values;
+use crate::error::{Error, Result};
+use crate::prepare::atomic::Growing;
+use crate::record::{Decode, Values};
+
+const SEQUENCE: &str = "sequence";
+
+pub(super) struct Jsonl {
+    name: String,
+    file: Growing,
+    dtype: DType,
+    channels: Option<usize>,
+    durable: bool,
+    line: String,
+}
+
+impl Jsonl {
+    pub(super) fn begin(begin: &Begin<'_>) -> Result<Jsonl> {
+        Ok(Jsonl {
+            name: begin.name.to_string(),
+            file: Growing::create(begin.work.join(begin.name))?,
+            dtype: begin.dtype,
+            channels: begin.channels,
+            durable: begin.options.durable,
+            line: String::new(),
+        })
+    }
+}
+
+impl Body for Jsonl {
+    fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        let line = &mut self.line;
+        line.clear();
+        line.push_str("{\"sequence\": ");
+        numbers(record, self.dtype, self.channels, line)?;
+        for (key, value) in record.extras {
+            if key == SEQUENCE {
+                return Err(Error::config(format!("a record has {key:?} beside its numbers"))
+                    .record(record.number)
+                    .field(key));
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(line, ", {}: {value}", Value::from(key.as_str()));
+        }
+        line.push_str("}\n");
+        self.file.write(line.as_bytes())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+        let size = self.file.size();
+        self.file.finish(self.durable)?;
+        Ok((vec![self.name], size))
+    }
+}
+
+fn numbers(record: &Stored<'_>, dtype: DType, channels: Option<usize>, line: &mut String) -> Result<()> {
+    // Whole numbers and float64 keep all their digits; narrower floats are written with as few as name them.
+    let wide = match dtype {
+        DType::U64 => DType::U64,
+        dtype if dtype.is_integer() => DType::I64,
+        DType::F64 => DType::F64,
+        _ => DType::F32,
+    };
+    let count = record.bytes.len() / dtype.size();
+    let mut out = Buffer::zeroed(count * wide.size());
+    let values = Values { bytes: record.bytes, element: element(dtype), channels: 1, decode: Decode::Plain };
+    copy_values(&values, 0, out.bytes_mut(), wide)?;
+    match wide {
+        DType::U64 => {
+            list(bytemuck::cast_slice::<_, u64>(out.bytes()), channels, line, |x, l| write!(l, "{x}"))
+        }
+        DType::I64 => {
+            list(bytemuck::cast_slice::<_, i64>(out.bytes()), channels, line, |x, l| write!(l, "{x}"))
+        }
+        DType::F64 => list(bytemuck::cast_slice::<_, f64>(out.bytes()), channels, line, |x, l| {
+            float(*x, format_args!("{x:?}"), l)
+        }),
+        _ => list(bytemuck::cast_slice::<_, f32>(out.bytes()), channels, line, |x, l| {
+            float(f64::from(*x), format_args!("{x:?}"), l)
+        }),
+    }
+    Ok(())
+}
+
+// JSON has no words for these; those are Python's, which readers of series know.
+fn float(x: f64, digits: std::fmt::Arguments<'_>, line: &mut String) -> std::fmt::Result {
+    match x {
+        x if x.is_nan() => line.write_str("NaN"),
+        f64::INFINITY => line.write_str("Infinity"),
+        f64::NEG_INFINITY => line.write_str("-Infinity"),
+        _ => line.write_fmt(digits),
+    }
+}
+
+fn list<T>(
+    numbers: &[T],
+    channels: Option<usize>,
+    line: &mut String,
+    word: impl Fn(&T, &mut String) -> std::fmt::Result,
+) {
+    let row = |numbers: &[T], line: &mut String| {
+        line.push('[');
+        for (i, x) in numbers.iter().enumerate() {
+            line.push_str(if i == 0 { "" } else { ", " });
+            // Writing to a string cannot fail.
+            let _ = word(x, line);
+        }
+        line.push(']');
+    };
+    let Some(channels) = channels else { return row(numbers, line) };
+    line.push('[');
+    for (i, step) in numbers.chunks(channels.max(1)).enumerate() {
+        line.push_str(if i == 0 { "" } else { ", " });
+        row(step, line);
+    }
+    line.push(']');
+}

@@ -1,0 +1,99 @@
+//! One `.npy` array of all records: version 1.0 of the layout that numpy documents, in C order.
+
+use std::path::PathBuf;
+
+use super::{Begin, Body, Stored};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::prepare::atomic::{self, Growing};
+
+/// Room for magic, version, length and text; 64-byte aligned as the documentation asks.
+const HEADER: usize = 128;
+
+pub(super) struct Npy {
+    path: PathBuf,
+    name: String,
+    file: Growing,
+    descr: &'static str,
+    channels: Option<usize>,
+    /// Values in every record; known from the first.
+    length: Option<u64>,
+    records: u64,
+    durable: bool,
+}
+
+impl Npy {
+    pub(super) fn begin(begin: &Begin<'_>) -> Result<Npy> {
+        let path = begin.work.join(begin.name);
+        let mut file = Growing::create(&path)?;
+        file.write(&[0; HEADER])?;
+        Ok(Npy {
+            path,
+            name: begin.name.to_string(),
+            file,
+            descr: descr(begin.dtype)?,
+            channels: begin.channels,
+            length: None,
+            records: 0,
+            durable: begin.options.durable,
+        })
+    }
+}
+
+impl Body for Npy {
+    fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        let length = *self.length.get_or_insert(record.len);
+        if record.len != length {
+            return Err(Error::config(format!(
+                "a record of {} values among records of {length}: an array has rows of one length",
+                record.len
+            ))
+            .record(record.number)
+            .hint("write shards or .jsonl"));
+        }
+        if self.records == 0 && !record.extras.is_empty() {
+            log::warn!("an .npy file holds numbers only: what stands beside them is left out");
+        }
+        self.records += 1;
+        self.file.write(record.bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+        let size = self.file.size();
+        self.file.finish(self.durable)?;
+        let length = self.length.unwrap_or(0);
+        let channels = self.channels.map_or(String::new(), |c| format!(", {c}"));
+        let text = format!(
+            "{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {length}{channels}), }}",
+            self.descr, self.records
+        );
+        let mut header = b"\x93NUMPY\x01\x00".to_vec();
+        header.extend_from_slice(&((HEADER - 10) as u16).to_le_bytes());
+        header.extend_from_slice(text.as_bytes());
+        // Three numbers of 20 digits still leave room.
+        header.resize(HEADER - 1, b' ');
+        header.push(b'\n');
+        atomic::write_at(&self.path, 0, &header, self.durable)?;
+        Ok((vec![self.name], size))
+    }
+}
+
+fn descr(dtype: DType) -> Result<&'static str> {
+    Ok(match dtype {
+        DType::Bool => "|b1",
+        DType::U8 => "|u1",
+        DType::I8 => "|i1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::Bf16 => {
+            return Err(Error::config("bfloat16 is none of numpy's dtypes").hint("choose dtype float32"));
+        }
+    })
+}

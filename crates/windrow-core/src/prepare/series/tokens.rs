@@ -1,0 +1,62 @@
+//! All records one after the other in a headerless `.bin`, with its side file.
+
+use std::path::PathBuf;
+
+use super::{Begin, Body, Stored};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::format::{FileRow, SIDE_FILE, SideFile};
+use crate::prepare::atomic::{self, Growing};
+
+pub(super) struct Tokens {
+    work: PathBuf,
+    name: String,
+    file: Growing,
+    dtype: DType,
+    durable: bool,
+    warned: bool,
+}
+
+impl Tokens {
+    pub(super) fn begin(begin: &Begin<'_>) -> Result<Tokens> {
+        if begin.channels.is_some()
+            || !matches!(begin.dtype, DType::U8 | DType::U16 | DType::U32 | DType::I32 | DType::I64)
+        {
+            let channels = begin.channels.map_or(String::new(), |c| format!(" of {c} channels"));
+            return Err(Error::config(format!("{} values{channels} are no token ids", begin.dtype))
+                .hint("token files hold uint8, uint16, uint32, int32 or int64: choose dtype"));
+        }
+        Ok(Tokens {
+            work: begin.work.to_path_buf(),
+            name: begin.name.to_string(),
+            file: Growing::create(begin.work.join(begin.name))?,
+            dtype: begin.dtype,
+            durable: begin.options.durable,
+            warned: false,
+        })
+    }
+}
+
+impl Body for Tokens {
+    fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        if !record.extras.is_empty() && !self.warned {
+            log::warn!("a token file holds ids only: what stands beside them is left out");
+            self.warned = true;
+        }
+        self.file.write(record.bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+        let size = self.file.size();
+        if size == 0 {
+            return Err(Error::config("no id to write: an empty file is no data"));
+        }
+        let row = self.file.finish(self.durable)?;
+        let mut side = SideFile::new("tokens");
+        (side.records, side.dtype) = (Some(1), Some(self.dtype));
+        side.files = vec![FileRow { name: self.name.clone(), modified_ns: None, ..row }];
+        let side_name = format!("{}.{SIDE_FILE}", self.name);
+        atomic::write(&self.work.join(&side_name), side.to_text().as_bytes(), self.durable)?;
+        Ok((vec![self.name, side_name], size))
+    }
+}
