@@ -16,6 +16,7 @@ from windrow._native import (
     Tokenizer,
     View,
     __version__,
+    convert,
     create_dummy_data,
     find,
     formats,
@@ -25,6 +26,7 @@ from windrow._native import (
     tokenize,
     trace,
     verify,
+    write_shards,
 )
 from windrow.errors import (
     ConfigError,
@@ -58,6 +60,7 @@ __all__ = [
     "View",
     "WindrowError",
     "__version__",
+    "convert",
     "create_dummy_data",
     "find",
     "formats",
@@ -67,4 +70,5 @@ __all__ = [
     "tokenize",
     "trace",
     "verify",
+    "write_shards",
 ]

@@ -29,7 +29,9 @@ __all__ = [
     "index",
     "tokenize",
     "verify",
+    "write_shards",
     "_main",
+    "convert",
     "create_dummy_data",
     "formats",
     "trace",
@@ -220,6 +222,30 @@ def tokenize(
     allow_empty: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | None = None,
+) -> dict[str, Any]: ...
+def write_shards(
+    out: _Path,
+    sequences: Iterable[Any],
+    *,
+    dtype: _DType = "float32",
+    max_shard_bytes: SupportsIndex = 5368709120,
+    normalize: bool = False,
+    overwrite: bool = False,
+    durable: bool = True,
+) -> dict[str, Any]: ...
+def convert(
+    path: _Path,
+    out: _Path,
+    *,
+    to: Literal["shards", "npy", "jsonl", "tokens"],
+    dtype: _DType | None = None,
+    max_shard_bytes: SupportsIndex = 5368709120,
+    normalize: bool = False,
+    overwrite: bool = False,
+    durable: bool = True,
+    progress: Callable[[dict[str, int]], object] | None = None,
+    format: str | None = None,
+    open_dtype: _DType | None = None,
 ) -> dict[str, Any]: ...
 def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(

@@ -6,7 +6,9 @@ use clap::{Args, Parser, Subcommand};
 use windrow::format::Options;
 use windrow::{DType, LoaderBuilder, Mode, Recipe, RecipePart, Strategy, Tail, ViewRecipe};
 
-use crate::command::{bench, completions, demo, dummy, index, inspect, peek, tokenize, trace, verify};
+use crate::command::{
+    bench, completions, convert, demo, dummy, index, inspect, peek, tokenize, trace, verify,
+};
 use crate::failure::Failure;
 
 /// Reads training data as it lies on disk and feeds it to a model.
@@ -33,6 +35,7 @@ pub(crate) enum Command {
     Peek(peek::Peek),
     Index(index::Index),
     Tokenize(tokenize::Tokenize),
+    Convert(convert::Convert),
     Verify(verify::Verify),
     Trace(trace::Trace),
     Bench(bench::Bench),
@@ -49,6 +52,7 @@ impl Command {
             Command::Peek(_) => "peek",
             Command::Index(_) => "index",
             Command::Tokenize(_) => "tokenize",
+            Command::Convert(_) => "convert",
             Command::Verify(_) => "verify",
             Command::Trace(_) => "trace",
             Command::Bench(_) => "bench",

@@ -14,6 +14,7 @@ mod logging;
 mod options;
 mod prepare;
 mod running;
+mod series;
 mod text;
 mod trace;
 mod view;
@@ -36,6 +37,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view::_remix, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::index, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
+    module.add_function(wrap_pyfunction!(series::write_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(series::convert, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;

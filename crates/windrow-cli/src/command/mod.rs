@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod dummy;
 pub(crate) mod index;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Peek(args) => peek::run(&args, out),
         Command::Index(args) => index::run(&args, out),
         Command::Tokenize(args) => tokenize::run(&args, out),
+        Command::Convert(args) => convert::run(&args, out),
         Command::Verify(args) => verify::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),

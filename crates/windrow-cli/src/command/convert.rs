@@ -1,0 +1,91 @@
+//! `windrow convert`: records of numbers from any layout into another.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use windrow::DType;
+use windrow::prepare::{self, SeriesLayout, SeriesOptions};
+
+use crate::args::{Opening, dtype, no_stdin};
+use crate::failure::{DONE, Failure};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::text;
+
+/// Write records of numbers in another layout
+///
+/// Reads whatever `inspect` can read, one record at a time. The output appears complete or not at all.
+#[derive(Args, Debug)]
+pub(crate) struct Convert {
+    /// What to read
+    input: PathBuf,
+    /// Where to: a folder for shards, else a file
+    output: PathBuf,
+    /// The layout to write
+    #[arg(long, value_enum)]
+    to: To,
+    /// dtype of a written number; by default that of the input
+    #[arg(long, value_name = "DTYPE", value_parser = dtype)]
+    as_dtype: Option<DType>,
+    /// With --to shards: most bytes of a shard
+    #[arg(long, value_name = "BYTES", default_value_t = 5 << 30)]
+    max_shard_bytes: u64,
+    /// With --to shards: store (x - mean) / std as float32, and mean and std of each record beside it
+    #[arg(long)]
+    normalize: bool,
+    /// Replace an existing output
+    #[arg(long)]
+    overwrite: bool,
+    /// Do not wait for the disk
+    #[arg(long)]
+    no_durable: bool,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum To {
+    /// meta.json and data-<i>-of-<n>.bin
+    Shards,
+    /// One array; all records of one length
+    Npy,
+    /// A line per record: {"sequence": […]}
+    Jsonl,
+    /// One headerless row of token ids
+    Tokens,
+}
+
+pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(&[args.input.clone(), args.output.clone()])?;
+    let layout = match args.to {
+        To::Shards => SeriesLayout::Shards,
+        To::Npy => SeriesLayout::Npy,
+        To::Jsonl => SeriesLayout::Jsonl,
+        To::Tokens => SeriesLayout::Tokens,
+    };
+    let options = SeriesOptions {
+        dtype: args.as_dtype,
+        max_shard_bytes: args.max_shard_bytes,
+        normalize: args.normalize,
+        overwrite: args.overwrite,
+        durable: !args.no_durable,
+        ..SeriesOptions::new(layout)
+    };
+    let data = windrow::open_with(&args.input, &args.opening.options())?;
+    let interrupt = Interrupt::listen();
+    let started = Instant::now();
+    let progress = Progress::new("convert", out.quiet(), &interrupt);
+    let report = prepare::convert(data.source().as_ref(), &args.output, &options, &progress)?;
+    let seconds = started.elapsed().as_secs_f64();
+    out.line(format_args!(
+        "{}: {}, {} in {seconds:.1} s",
+        args.output.display(),
+        text::counted(report.records, "record"),
+        text::size(report.output_bytes)
+    ))?;
+    out.object(json!({ "report": report, "seconds": seconds }))?;
+    Ok(DONE)
+}

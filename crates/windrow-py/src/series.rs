@@ -1,0 +1,173 @@
+//! Records of numbers from Python into files, and from one layout into another.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use windrow::prepare::{self, SeriesLayout, SeriesOptions, SeriesWriter};
+use windrow::source::{Extras, Schema};
+use windrow::{DType, Error};
+use windrow_core::{Decode, Element, Values};
+
+use crate::callback::Watcher;
+use crate::dtype::{AnyDType, descr};
+use crate::error::{OrRaise, raise};
+use crate::json;
+use crate::options::{Count, choice};
+
+const LAYOUTS: [&str; 4] = ["shards", "npy", "jsonl", "tokens"];
+
+/// Writes sequences as shards: ``data-<i>-of-<n>.bin`` and ``meta.json``, as Time-MoE's converter does.
+///
+/// Sequences are written as they come, one at a time in memory, and become visible together at the end; an error or
+/// Ctrl-C leaves nothing behind.
+///
+/// Args:
+///     out: the folder to write.
+///     sequences: an iterable of sequences ``[T]`` (lists, arrays, tensors), or of dicts with ``sequence``; what else such a
+///         dict holds is kept beside it, and ``ds.extras(i)`` gives it back.
+///     dtype: dtype of a stored number.
+///     max_shard_bytes: most bytes of a shard.
+///     normalize: store ``(x - mean) / std`` as float32, and mean and std of each sequence beside it; reading undoes it.
+///     overwrite: replace shards that are there.
+///     durable: bring everything to the disk before it becomes visible.
+///
+/// Returns:
+///     A dict: output, files, records, output_bytes, ….
+///
+/// Raises:
+///     ExistsError: something is there, and no ``overwrite``; or it is no folder of shards.
+///     ConfigError: a sequence that is not ``[T]``, or a number that does not fit the dtype; names the record.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> out = pathlib.Path(tempfile.mkdtemp()) / "shards"
+/// >>> wr.write_shards(out, ([float(i), i + 0.5] for i in range(3)))["records"]
+/// 3
+/// >>> sorted(path.name for path in out.iterdir())
+/// ['data-1-of-1.bin', 'meta.json']
+#[pyfunction]
+#[pyo3(signature = (out, sequences, *, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, overwrite=false,
+                    durable=true),
+       text_signature = "(out, sequences, *, dtype='float32', max_shard_bytes=5368709120, normalize=False, overwrite=False, durable=True)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn write_shards<'py>(
+    py: Python<'py>,
+    out: PathBuf,
+    sequences: &Bound<'py, PyAny>,
+    dtype: Option<AnyDType>,
+    max_shard_bytes: Count,
+    normalize: bool,
+    overwrite: bool,
+    durable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = dtype.map_or(DType::F32, |d| d.0);
+    let options = SeriesOptions {
+        dtype: Some(dtype),
+        max_shard_bytes: max_shard_bytes.0,
+        normalize,
+        overwrite,
+        durable,
+        ..SeriesOptions::new(SeriesLayout::Shards)
+    };
+    let element = Element::little(dtype);
+    let mut writer = SeriesWriter::create(&out, &Schema::numbers(element), &options).or_raise(py)?;
+    let as_array = py.import("numpy")?.getattr("ascontiguousarray")?;
+    let stored = descr(py, dtype)?;
+    for (number, item) in sequences.try_iter()?.enumerate() {
+        let item = item?;
+        let (sequence, extras) = parts(&item, number)?;
+        let array = as_array.call1((sequence, &stored))?;
+        let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+        if shape.len() != 1 {
+            let error = Error::config(format!("a sequence of shape {shape:?}; shards hold sequences [T]"));
+            return Err(raise(py, &error.record(number as u64)));
+        }
+        let bytes = array.call_method0("tobytes")?;
+        let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+        let values = Values { bytes, element, channels: 1, decode: Decode::Plain };
+        py.detach(|| writer.add(&values, &extras)).or_raise(py)?;
+        py.check_signals()?;
+    }
+    let report = py.detach(|| writer.finish()).or_raise(py)?;
+    json::plain(py, &report)
+}
+
+fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, PyAny>, Extras)> {
+    let py = item.py();
+    let Ok(dict) = item.cast::<PyDict>() else { return Ok((item.clone(), Extras::new())) };
+    let Some(sequence) = dict.get_item("sequence")? else {
+        let error = Error::config("a dict without \"sequence\"").record(number as u64).field("sequence");
+        return Err(raise(py, &error));
+    };
+    let rest = dict.copy()?;
+    rest.del_item("sequence")?;
+    let text: String = py.import("json")?.call_method1("dumps", (rest,))?.extract()?;
+    let extras = serde_json::from_str(&text).map_err(|e| {
+        let error = Error::config("what stands beside a sequence is no JSON").record(number as u64);
+        raise(py, &error.caused_by(e))
+    })?;
+    Ok((sequence, extras))
+}
+
+/// Writes all records of a data set in another layout; it appears complete or not at all.
+///
+/// Args:
+///     path: what to read: anything that ``open`` opens as numbers.
+///     out: the folder (shards) or file to write.
+///     to: ``"shards"``, ``"npy"`` (records of one length), ``"jsonl"``, or ``"tokens"`` (one headerless row of ids).
+///     dtype: dtype of a written number; None takes that of the input.
+///     max_shard_bytes, normalize: as ``write_shards``.
+///     overwrite: replace an existing output.
+///     durable: bring everything to the disk before it becomes visible.
+///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///     format, open_dtype: ``format`` and ``dtype`` as ``open`` takes them.
+///
+/// Returns:
+///     A dict: output, files, records, output_bytes, ….
+///
+/// Raises:
+///     ExistsError: something is there, and no ``overwrite``.
+///     ConfigError: the layout cannot hold these records; the message says why.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> np.arange(6, dtype=np.uint16).tofile(folder / "tokens.bin")
+/// >>> wr.convert(folder / "tokens.bin", folder / "t.jsonl", to="jsonl", format="tokens", open_dtype="uint16")["records"]
+/// 1
+/// >>> (folder / "t.jsonl").read_text()
+/// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
+#[pyfunction]
+#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, overwrite=false,
+                    durable=true, progress=None, format=None, open_dtype=None),
+       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, overwrite=False, durable=True, progress=None, format=None, open_dtype=None)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn convert<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    out: PathBuf,
+    to: &str,
+    dtype: Option<AnyDType>,
+    max_shard_bytes: Count,
+    normalize: bool,
+    overwrite: bool,
+    durable: bool,
+    progress: Option<Py<PyAny>>,
+    format: Option<String>,
+    open_dtype: Option<AnyDType>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = SeriesOptions {
+        dtype: dtype.map(|d| d.0),
+        max_shard_bytes: max_shard_bytes.0,
+        normalize,
+        overwrite,
+        durable,
+        ..SeriesOptions::new(choice(py, "to", to, &LAYOUTS)?)
+    };
+    let opening = windrow::format::Options { format, dtype: open_dtype.map(|d| d.0), ..Default::default() };
+    let watcher = Watcher::new(progress);
+    let report = py.detach(|| {
+        let data = windrow::open_with(&path, &opening)?;
+        prepare::convert(data.source().as_ref(), &out, &options, &watcher)
+    });
+    json::plain(py, &watcher.finish(py, report)?)
+}

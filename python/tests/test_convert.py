@@ -1,0 +1,77 @@
+"""Numbers into files: shards that the original's layout describes, arrays that numpy loads, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import windrow as wr
+
+
+def test_shards_from_anything_that_is_a_sequence(tmp_path: Path) -> None:
+    sequences: list[Any] = [
+        [1.0, 2.0],
+        np.arange(3, dtype=np.int16),
+        torch.tensor([0.5]),
+        {"sequence": np.array([7.0, 8.0]), "id": "x", "meta": {"freq": 60}},
+        (),
+    ]
+    report = wr.write_shards(tmp_path / "out", iter(sequences), max_shard_bytes=16)
+    assert report["records"] == 5
+    meta = json.loads((tmp_path / "out/meta.json").read_text())
+    assert meta["num_sequences"] == 5
+    assert meta["dtype"] == "float32"
+    assert meta["files"] == {"data-1-of-2.bin": 4, "data-2-of-2.bin": 4}
+    stored = np.concatenate([np.fromfile(tmp_path / "out" / name, dtype="<f4") for name in meta["files"]])
+    assert stored.tolist() == [1, 2, 0, 1, 2, 0.5, 7, 8]
+    assert [scale["length"] for scale in meta["scales"]] == [2, 3, 1, 2, 0]
+    assert meta["scales"][3] == {"offset": 6, "length": 2, "id": "x", "meta": {"freq": 60}}
+
+
+def test_an_error_or_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> Any:
+        yield [1.0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        wr.write_shards(tmp_path / "out", broken())
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(wr.ConfigError, match="record 1") as raised:
+        wr.write_shards(tmp_path / "out", [[1.0], [[1.0, 2.0]]])
+    assert raised.value.record == 1
+    with pytest.raises(wr.ConfigError):
+        wr.write_shards(tmp_path / "out", [{"values": [1.0]}])
+    assert list(tmp_path.iterdir()) == []
+    wr.write_shards(tmp_path / "out", [[1.0]])
+    with pytest.raises(wr.ExistsError):
+        wr.write_shards(tmp_path / "out", [[2.0]])
+    wr.write_shards(tmp_path / "out", [[2.0]], overwrite=True)
+    assert np.fromfile(tmp_path / "out/data-1-of-1.bin", dtype="<f4").tolist() == [2.0]
+
+
+@pytest.mark.parametrize("dtype", [None, "int64", "float32", "float64", "uint8"])
+def test_numpy_loads_what_convert_writes(tmp_path: Path, dtype: str | None) -> None:
+    np.arange(200, dtype=np.uint16).tofile(tmp_path / "t.bin")
+    report = wr.convert(tmp_path / "t.bin", tmp_path / "t.npy", to="npy", dtype=dtype, format="tokens", open_dtype="uint16")
+    assert report["records"] == 1
+    array = np.load(tmp_path / "t.npy", allow_pickle=False)
+    assert array.dtype == np.dtype(dtype or "uint16")
+    assert array.tolist() == [list(range(200))]
+
+
+def test_a_number_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    np.array([1, 300], dtype=np.uint16).tofile(tmp_path / "t.bin")
+    with pytest.raises(wr.CorruptError, match="uint8"):
+        wr.convert(tmp_path / "t.bin", tmp_path / "t.npy", to="npy", dtype="uint8", format="tokens", open_dtype="uint16")
+    assert not (tmp_path / "t.npy").exists()
+
+
+def test_text_is_not_converted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
+    with pytest.raises(wr.ConfigError, match="tokenize"):
+        wr.convert(tmp_path / "a.jsonl", tmp_path / "out", to="shards")
