@@ -13,6 +13,7 @@ mod lines;
 mod npy;
 mod npz;
 mod numbers;
+mod shards;
 mod side_file;
 mod tokens;
 mod vocabulary;
@@ -27,6 +28,7 @@ pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
 pub use npy::Npy;
 pub use npz::Npz;
+pub use shards::Shards;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 
@@ -36,7 +38,7 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &Npy, &Npz];
+pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &Shards, &Npy, &Npz];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {

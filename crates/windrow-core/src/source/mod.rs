@@ -27,7 +27,9 @@ pub enum Kind {
 pub struct Schema {
     /// Numbers or text.
     pub kind: Kind,
-    /// Type and byte order of a stored number.
+    /// Type and byte order of a stored number. Where the records of a source are not stored alike, or whole numbers
+    /// become fractions by [`Decode::Affine`](crate::Decode), it is little-endian float32, and [`Values::element`] of
+    /// each record says how it is stored.
     pub element: Element,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,

@@ -274,7 +274,7 @@ impl Literal<'_> {
 ///
 /// # Errors
 /// `Unsupported` when it is no bool, integer or float of 1 to 8 bytes.
-fn element(descr: &str) -> Result<Element> {
+pub(in crate::format) fn element(descr: &str) -> Result<Element> {
     let (order, name) = match descr.chars().next() {
         Some(order @ ('<' | '>' | '|' | '=')) => (order, &descr[1..]),
         _ => ('|', descr),

@@ -4,7 +4,7 @@ mod header;
 
 use std::sync::Arc;
 
-pub(super) use self::header::{Header, MOST_PREFIX};
+pub(super) use self::header::{Header, MOST_PREFIX, element};
 use super::arrays::{Array, Arrays, Lies};
 use super::numbers::check_number_options;
 use super::{About, Certainty, Format, Look, Options};
