@@ -4,6 +4,7 @@
 //! docs, the conformance suite and the fuzz list walk that table.
 
 mod arrays;
+mod collection;
 mod data_files;
 mod discover;
 mod forager;
@@ -20,6 +21,7 @@ mod vocabulary;
 
 use std::sync::Arc;
 
+pub use collection::Collection;
 pub(crate) use discover::discover;
 pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
@@ -38,7 +40,7 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &Shards, &Npy, &Npz];
+pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &Shards, &Npy, &Npz, &Collection];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {

@@ -1,5 +1,6 @@
 //! Records by number.
 
+mod concat;
 pub mod conformance;
 
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use serde_json::{Map, Value};
 use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
+
+pub use concat::Concat;
 
 /// What stands beside a record's values: prompt, other JSON keys.
 pub type Extras = Map<String, Value>;
