@@ -216,7 +216,7 @@ pub fn parse_json(bytes: &[u8], place: &Place) -> Result<Value> {
 }
 
 /// The parser counts columns from 1 within a line; a byte that ends a token is what it stumbled over.
-fn error_byte(bytes: &[u8], cause: &serde_json::Error) -> usize {
+pub(super) fn error_byte(bytes: &[u8], cause: &serde_json::Error) -> usize {
     let line_start = match cause.line().checked_sub(2) {
         Some(before) => memchr::memchr_iter(b'\n', bytes).nth(before).map_or(0, |at| at + 1),
         None => 0,

@@ -3,24 +3,34 @@
 //! One file per format, reader and writer together; one row in [`FORMATS`]. Recognising, `inspect`, the table in the
 //! docs, the conformance suite and the fuzz list walk that table.
 
+mod arrays;
+mod collection;
 mod data_files;
 mod discover;
 mod forager;
 mod json_lines;
 mod jsonl;
 mod lines;
+mod npy;
+mod npz;
+mod numbers;
+mod shards;
 mod side_file;
 mod tokens;
 mod vocabulary;
 
 use std::sync::Arc;
 
+pub use collection::Collection;
 pub(crate) use discover::discover;
 pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
+pub use npy::Npy;
+pub use npz::Npz;
+pub use shards::Shards;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 
@@ -30,7 +40,7 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens];
+pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &Shards, &Npy, &Npz, &Collection];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {
@@ -39,6 +49,12 @@ pub trait Format: Send + Sync {
 
     /// One row of the table of formats.
     fn about(&self) -> About;
+
+    /// What the names of its files end in, where they hold series of numbers that a folder may mix with those of other
+    /// formats. Empty for a format whose folders are of one kind.
+    fn series_suffixes(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Whether this is it. Looks at names and the first bytes only.
     fn recognise(&self, look: &Look) -> Certainty;

@@ -1,5 +1,6 @@
 //! Records by number.
 
+mod concat;
 pub mod conformance;
 
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use serde_json::{Map, Value};
 use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
+
+pub use concat::Concat;
 
 /// What stands beside a record's values: prompt, other JSON keys.
 pub type Extras = Map<String, Value>;
@@ -27,7 +30,9 @@ pub enum Kind {
 pub struct Schema {
     /// Numbers or text.
     pub kind: Kind,
-    /// Type and byte order of a stored number.
+    /// Type and byte order of a stored number. Where the records of a source are not stored alike, or whole numbers
+    /// become fractions by [`Decode::Affine`](crate::Decode), it is little-endian float32, and [`Values::element`] of
+    /// each record says how it is stored.
     pub element: Element,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::stream::Stream;
 use super::{Local, Object, Store};
 use crate::error::{Error, Kind, Result};
 
@@ -92,13 +93,35 @@ fn check_plain(object: &dyn Object) -> Result<()> {
     .hint("the copy looks unfinished; if it is plain text, name it so"))
 }
 
+/// What `write` makes of parts of an object, such as the compressed members of an archive: written once, into the same
+/// cache as [`expanded`], or taken from an earlier run. `label` tells it from what else is made of the object.
+///
+/// # Errors
+/// What `write` says; `Io` and `Config` as [`expanded`]. Nothing is left behind then.
+pub(crate) fn expanded_parts(
+    object: &dyn Object,
+    label: &str,
+    write: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
+) -> Result<Arc<dyn Object>> {
+    cached_in(&cache_folder()?, label, object, write)
+}
+
 fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> Result<Arc<dyn Object>> {
-    let name = format!("{:016x}", cache_key(object)?);
+    cached_in(folder, "", object, &mut |writer| expand_to(object, compression, writer))
+}
+
+fn cached_in(
+    folder: &Path,
+    label: &str,
+    object: &dyn Object,
+    write: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
+) -> Result<Arc<dyn Object>> {
+    let name = format!("{:016x}", cache_key(object, label)?);
     let store = Local::new(folder);
     let inner = match store.open(&name) {
         Ok(inner) => inner,
         Err(e) if e.kind() == Kind::NotFound => {
-            expand_into(folder, &name, object, compression)?;
+            expand_into(folder, &name, object, write)?;
             store.open(&name)?
         }
         Err(e) => return Err(e),
@@ -113,7 +136,7 @@ fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> 
 /// `Corrupt` naming the object when its stream is cut off or damaged; `Io` when reading or writing fails.
 pub fn expand_to(object: &dyn Object, compression: Compression, writer: &mut dyn Write) -> Result<u64> {
     let broken = |e: io::Error, done: u64| broken_stream(object, compression, e, done);
-    let input = BufReader::with_capacity(BUFFER, Cursor { object, at: 0, scratch: Vec::new() });
+    let input = BufReader::with_capacity(BUFFER, Stream::new(object));
     let mut stream = compression.decoder(input).map_err(|e| broken(e, 0))?;
     let mut buffer = vec![0; BUFFER];
     let mut done = 0;
@@ -153,7 +176,12 @@ fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error
     .hint("the copy looks unfinished: fetch it again")
 }
 
-fn expand_into(folder: &Path, name: &str, object: &dyn Object, compression: Compression) -> Result<()> {
+fn expand_into(
+    folder: &Path,
+    name: &str,
+    object: &dyn Object,
+    write: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
+) -> Result<()> {
     let hint = "set WINDROW_CACHE to a folder with more space";
     let failed = |doing: &str, e| Error::io(doing, folder, e).hint(hint);
     fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
@@ -163,7 +191,7 @@ fn expand_into(folder: &Path, name: &str, object: &dyn Object, compression: Comp
         .tempfile_in(folder)
         .map_err(|e| failed("create a file in the cache", e))?;
     log::info!("expanding {} into {}", object.name(), folder.display());
-    let size = expand_to(object, compression, temporary.as_file_mut()).map_err(|e| match e.kind() {
+    let size = write(temporary.as_file_mut()).map_err(|e| match e.kind() {
         Kind::Io if e.hint_text().is_none() => e.hint(hint),
         _ => e,
     })?;
@@ -188,8 +216,9 @@ fn cache_folder() -> Result<PathBuf> {
         })
 }
 
-fn cache_key(object: &dyn Object) -> Result<u64> {
+fn cache_key(object: &dyn Object, label: &str) -> Result<u64> {
     let mut hash = Xxh3::new();
+    hash.update(label.as_bytes());
     let path = std::path::absolute(object.name()).unwrap_or_else(|_| PathBuf::from(object.name()));
     hash.update(path.as_os_str().as_encoded_bytes());
     hash.update(&object.size().to_le_bytes());
@@ -212,23 +241,6 @@ fn cache_key(object: &dyn Object) -> Result<u64> {
         }
     }
     Ok(hash.digest())
-}
-
-/// An object as a stream.
-struct Cursor<'a> {
-    object: &'a dyn Object,
-    at: u64,
-    scratch: Vec<u8>,
-}
-
-impl Read for Cursor<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let size = (self.object.size() - self.at).min(out.len() as u64) as usize;
-        let bytes = self.object.read(self.at, size, &mut self.scratch).map_err(io::Error::other)?;
-        out[..size].copy_from_slice(bytes);
-        self.at += size as u64;
-        Ok(size)
-    }
 }
 
 /// The expanded bytes under the name of the compressed object.

@@ -6,12 +6,17 @@
 mod expand;
 mod file;
 mod memory;
+mod section;
+mod stream;
 
 use std::sync::Arc;
 
+pub(crate) use expand::expanded_parts;
 pub use expand::{Compression, expand_to, expanded};
 pub use file::{Io, Local};
 pub use memory::Memory;
+pub(crate) use section::Section;
+pub(crate) use stream::Stream;
 
 use crate::error::Result;
 

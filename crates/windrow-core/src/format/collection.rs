@@ -1,0 +1,120 @@
+//! A folder of many series: every file and shard folder below it, each read by its own format, joined.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::discover::natural_order;
+use super::shards::META;
+use super::{About, Certainty, FORMATS, Format, Look, Options, Shards, choose};
+use crate::error::{Error, Kind, Result};
+use crate::source::{Concat, SharedSource};
+
+/// A folder of series files and shard folders.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection;
+
+impl Format for Collection {
+    fn name(&self) -> &'static str {
+        "collection"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Folder of series",
+            layout: "series files and shard folders at any depth below a folder, in natural order",
+            records: "those of each file by its own format, joined; numbers of different types leave as float32",
+            written_by: "any program",
+        }
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        if !look.is_folder {
+            return Certainty::No;
+        }
+        let units = units(look.names.iter().map(String::as_str));
+        // Lines may be series too: the first file of them tells.
+        match units.iter().find(|name| is_lines(name)).map(|name| opener(look, name)) {
+            Some(Ok(Some(_))) => Certainty::Yes,
+            // A folder with files of text or ids is read as those: their formats are asked before this one.
+            _ if units.iter().any(|name| !is_lines(name)) => Certainty::Maybe,
+            _ => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        let skip = if look.key.is_empty() { 0 } else { look.key.len() + 1 };
+        let found = look.store.walk(&look.key)?;
+        let names = units(found.iter().map(|entry| &entry.key[skip..]));
+        let options = Options { format: None, index_folder: None, ..options.clone() };
+        let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
+        for name in &names {
+            let Some((format, below)) = opener(look, name)? else { continue };
+            let part = format.open(&below, &options).map_err(|e| e.or_at(below.display()))?;
+            log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
+            parts.push(part);
+        }
+        if parts.is_empty() {
+            return Err(Error::not_found(format!(
+                "expected series below the folder, found none among {} files",
+                found.len()
+            ))
+            .at(look.display())
+            .hint(format!("series are shard folders, and files ending in {}", suffixes().join(", "))));
+        }
+        // What holds nothing has no say in what the records have in common, unless there is nothing else.
+        if parts.iter().any(|part| !part.is_empty()) {
+            parts.retain(|part| !part.is_empty());
+        }
+        Ok(Arc::new(Concat::new(self.name(), parts)?))
+    }
+}
+
+// What the names of series files end in, over all formats.
+fn suffixes() -> Vec<&'static str> {
+    FORMATS.iter().flat_map(|format| format.series_suffixes()).copied().collect()
+}
+
+fn is_lines(name: &str) -> bool {
+    super::jsonl::SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+// Series files and shard folders, in natural order of their names; what lies in a shard folder is part of it.
+fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+    let folder = |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_string());
+    let described: BTreeSet<String> =
+        names.clone().filter(|name| name.rsplit('/').next() == Some(META)).map(folder).collect();
+    let shards: BTreeSet<String> = names
+        .clone()
+        .filter(|name| name.ends_with(".bin"))
+        .map(folder)
+        .filter(|folder| described.contains(folder))
+        .collect();
+    let in_shards = |name: &str| {
+        shards.contains("") || name.match_indices('/').any(|(at, _)| shards.contains(&name[..at]))
+    };
+    let suffixes = suffixes();
+    let is_series = |name: &str| {
+        suffixes.iter().any(|suffix| name.ends_with(suffix)) && name.rsplit('/').next() != Some(META)
+    };
+    let outermost = shards.iter().filter(|folder| folder.is_empty() || !in_shards(folder));
+    let files = names.filter(|name| is_series(name) && !in_shards(name)).map(str::to_string);
+    let mut found: Vec<String> = outermost.cloned().chain(files).collect();
+    found.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
+    found
+}
+
+// The series format that reads what is called `name`; `None` when another kind of format is surer.
+fn opener(look: &Look, name: &str) -> Result<Option<(&'static dyn Format, Look)>> {
+    let key = if name.is_empty() { look.key.clone() } else { look.below(name) };
+    let below = Look::at(look.store.clone(), &key)?;
+    if below.is_folder {
+        return Ok(Some((&Shards, below)));
+    }
+    let format = match choose(FORMATS, &below, None) {
+        Ok(format) => format,
+        Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let is_series = !format.series_suffixes().is_empty();
+    Ok(is_series.then_some((format, below)))
+}

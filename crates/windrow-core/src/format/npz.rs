@@ -1,0 +1,289 @@
+//! numpy's `.npz`: a zip archive of arrays. Members that are stored are read where they lie; compressed ones are
+//! expanded once, together, into the cache.
+
+use std::io::{BufReader, Read, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use zip::read::{ArchiveOffset, Config};
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::arrays::{Array, Arrays, Lies};
+use super::npy::{Header, MOST_PREFIX};
+use super::numbers::check_number_options;
+use super::{About, Certainty, Format, Look, Options};
+use crate::error::{Error, Result};
+use crate::source::{FileInfo, SharedSource};
+use crate::store::{Object, Section, Stream, expanded_parts};
+
+const SUFFIXES: &[&str] = &[".npz"];
+
+/// numpy writes one per array; a zip of more needs another layout, and more memory than its members justify.
+const MOST_MEMBERS: u64 = 65_536;
+/// Expanding more than [`FREE_BYTES`] at a higher ratio than this is refused. Deflate itself ends at 1,032.
+const MOST_RATIO: u64 = 1_000;
+const FREE_BYTES: u64 = 64 << 20;
+/// What one archive may expand to.
+const MOST_EXPANDED: u64 = 1 << 38;
+
+/// An archive of arrays.
+#[derive(Clone, Copy, Debug)]
+pub struct Npz;
+
+impl Format for Npz {
+    fn name(&self) -> &'static str {
+        "npz"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "numpy archive",
+            layout: "one `.npz` file: a zip of `.npy` arrays of one kind, stored or deflated",
+            records: "the sequences of each array as in `npy`, in the archive's order",
+            written_by: "numpy.savez, numpy.savez_compressed",
+        }
+    }
+
+    fn series_suffixes(&self) -> &'static [&'static str] {
+        SUFFIXES
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        // Other formats are zip archives, too; this one is told by its name.
+        match !look.is_folder && SUFFIXES.iter().any(|suffix| look.file_name().ends_with(suffix)) {
+            true if look.head.starts_with(b"PK\x03\x04") => Certainty::Yes,
+            true => Certainty::Maybe,
+            false => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        let object = look.store.open(&look.key)?;
+        check_count(object.as_ref())?;
+        let config = Config { archive_offset: ArchiveOffset::Known(0) };
+        let mut archive = ZipArchive::with_config(config, BufReader::new(Stream::new(object.as_ref())))
+            .map_err(|e| broken(object.as_ref(), "the archive cannot be understood", e))?;
+        let members = members(&mut archive, object.as_ref())?;
+        let arrays = arrays(&mut archive, &object, members)?;
+        let file = FileInfo { file: object.name().to_string(), size: object.size() };
+        let source: SharedSource = Arc::new(Arrays::new(self.name(), file, arrays)?);
+        check_number_options(source.as_ref(), options, &look.display())?;
+        Ok(source)
+    }
+}
+
+type Archive<'a> = ZipArchive<BufReader<Stream<'a>>>;
+
+/// One array in the archive.
+struct Member {
+    /// Its number in the archive.
+    index: usize,
+    /// The archive's name and its own.
+    name: String,
+    /// Where its bytes lie in the archive.
+    bytes: Range<u64>,
+    /// What it expands to; `None` when it is stored.
+    expands_to: Option<u64>,
+}
+
+// The number of entries is claimed at the end of the archive, and memory is taken for it before one is read.
+fn check_count(object: &dyn Object) -> Result<()> {
+    const END: u64 = 22 + 65_535;
+    let size = object.size();
+    let start = size.saturating_sub(END + 20);
+    let mut scratch = Vec::new();
+    // Bounded above, so it fits.
+    let tail = object.read(start, (size - start) as usize, &mut scratch)?.to_vec();
+    let number = |bytes: &[u8], at: usize| {
+        bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
+    };
+    for at in memchr::memmem::find_iter(&tail, b"PK\x06\x07") {
+        // The locator of a 64-bit end, if the end follows it.
+        if tail.get(at + 20..at + 24) != Some(b"PK\x05\x06") {
+            continue;
+        }
+        let byte = number(&tail, at + 8);
+        let lies = || {
+            Error::corrupt("the archive's end names a place that is none")
+                .at(object.name())
+                .byte(start + at as u64)
+                .hint("the copy looks unfinished")
+        };
+        if byte.checked_add(56).is_none_or(|end| end > size) {
+            return Err(lies());
+        }
+        let mut scratch = Vec::new();
+        let end = object.read(byte, 56, &mut scratch)?;
+        if !end.starts_with(b"PK\x06\x06") {
+            return Err(lies());
+        }
+        too_many(number(end, 32), object)?;
+    }
+    Ok(())
+}
+
+fn too_many(count: u64, object: &dyn Object) -> Result<()> {
+    match count > MOST_MEMBERS {
+        true => Err(Error::unsupported(format!("{count} members; expected at most {MOST_MEMBERS}"))
+            .at(object.name())
+            .hint("save the sequences as rows of one array, or as shards")),
+        false => Ok(()),
+    }
+}
+
+// The arrays of the archive, every claim of their sizes and places checked.
+fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>> {
+    too_many(archive.len() as u64, object)?;
+    let corrupt = |what: String| Error::corrupt(what).at(object.name());
+    if archive.has_duplicate_names() {
+        return Err(corrupt("two members of the archive have one name".to_string())
+            .hint("which of them is meant cannot be known: save it again"));
+    }
+    let overlap = archive
+        .has_overlapping_entries()
+        .map_err(|e| broken(object, "a member of the archive cannot be found", e))?;
+    if overlap {
+        return Err(corrupt("members of the archive overlap, or run into its directory".to_string())
+            .hint("no honest program writes that: do not expand it with other tools either"));
+    }
+    let mut found = Vec::new();
+    let mut expanded = 0u64;
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(|e| broken(object, "a member cannot be read", e))?;
+        let short = String::from_utf8_lossy(entry.name_raw()).into_owned();
+        let name = format!("{}#{short}", object.name());
+        if !short.ends_with(".npy") {
+            log::warn!("{}: no array, it is left out", name.escape_debug());
+            continue;
+        }
+        let (packed, size) = (entry.compressed_size(), entry.size());
+        let start = entry.data_start().unwrap_or(u64::MAX);
+        let bytes = start..start.saturating_add(packed);
+        if entry.encrypted() {
+            return Err(Error::unsupported("the array is encrypted").at(name).hint("decrypt the archive"));
+        }
+        let expands_to = match entry.compression() {
+            CompressionMethod::Stored if packed == size => None,
+            CompressionMethod::Stored => {
+                return Err(
+                    Error::corrupt(format!("a stored array of {size} bytes lies in {packed} bytes")).at(name)
+                );
+            }
+            CompressionMethod::Deflated => Some(size),
+            other => {
+                return Err(Error::unsupported(format!("an array compressed by {other}"))
+                    .at(name)
+                    .hint("save it with numpy.savez or numpy.savez_compressed"));
+            }
+        };
+        if let Some(size) = expands_to {
+            expanded = expanded.saturating_add(size);
+            let ratio = size / packed.max(1);
+            if expanded > MOST_EXPANDED || (expanded > FREE_BYTES && ratio > MOST_RATIO) {
+                return Err(Error::unsupported(format!(
+                    "{packed} bytes that expand to {size}, {ratio} times as many, {expanded} in all; expected at most \
+                     {MOST_RATIO} times and {MOST_EXPANDED} in all"
+                ))
+                .at(name)
+                .hint("if it is meant so, save it with numpy.savez, uncompressed"));
+            }
+        }
+        found.push(Member { index, name, bytes, expands_to });
+    }
+    match found.is_empty() {
+        true => Err(corrupt(format!("expected arrays, found {} members and no .npy", archive.len()))),
+        false => Ok(found),
+    }
+}
+
+fn arrays(archive: &mut Archive<'_>, object: &Arc<dyn Object>, members: Vec<Member>) -> Result<Vec<Array>> {
+    // Headers first: what contradicts its own header is not expanded.
+    for member in &members {
+        if let Some(size) = member.expands_to {
+            check_header(archive, member, size)?;
+        }
+    }
+    let cache = match members.iter().any(|m| m.expands_to.is_some()) {
+        true => Some(expanded_parts(object.as_ref(), "npz", &mut |out| expand(archive, &members, out))?),
+        false => None,
+    };
+    let mut arrays = Vec::with_capacity(members.len());
+    let mut next = 0;
+    for Member { name, bytes, expands_to, .. } in members {
+        let size = bytes.end - bytes.start;
+        let (inner, start, length, lies) = match (expands_to, &cache) {
+            (Some(length), Some(cache)) => {
+                let start = next;
+                next += length;
+                (cache.clone(), start, length, Lies::Within { start: bytes.start, size })
+            }
+            _ => (object.clone(), bytes.start, size, Lies::From(bytes.start)),
+        };
+        let Some(section) = Section::new(inner, start, length, name.clone()) else {
+            return Err(Error::corrupt(format!("{length} bytes expected at byte {start}, found fewer"))
+                .at(name)
+                .hint("remove the cache folder if it was changed"));
+        };
+        let header = Header::of(&section)?;
+        arrays.push(Array::new(Arc::new(section), header, lies)?);
+    }
+    Ok(arrays)
+}
+
+fn check_header(archive: &mut Archive<'_>, member: &Member, size: u64) -> Result<()> {
+    let mut prefix = Vec::new();
+    let entry = archive.by_index(member.index).map_err(|e| damaged(member, e.to_string()))?;
+    entry.take(MOST_PREFIX as u64).read_to_end(&mut prefix).map_err(|e| damaged(member, e.to_string()))?;
+    prefix.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    Header::of_prefix(&prefix, size, &member.name).map(drop)
+}
+
+// Writes the compressed members one after the other; each gives exactly the bytes that the directory says.
+fn expand(archive: &mut Archive<'_>, members: &[Member], out: &mut dyn Write) -> Result<u64> {
+    let mut total = 0;
+    let mut buffer = vec![0; 64 << 10];
+    for member in members {
+        let Some(size) = member.expands_to else { continue };
+        let mut entry = archive.by_index(member.index).map_err(|e| damaged(member, e.to_string()))?;
+        let mut done = 0;
+        loop {
+            let n = entry.read(&mut buffer).map_err(|e| damaged(member, e.to_string()))?;
+            if n == 0 {
+                break;
+            }
+            done += n as u64;
+            if done > size {
+                return Err(damaged(member, format!("it expands to more than the {size} bytes it promises")));
+            }
+            out.write_all(&buffer[..n])
+                .map_err(|e| Error::io("write what it expands to", member.name.as_str(), e))?;
+        }
+        if done < size {
+            return Err(damaged(member, format!("it promises {size} bytes and expands to {done}")));
+        }
+        total += size;
+    }
+    Ok(total)
+}
+
+fn damaged(member: &Member, cause: String) -> Error {
+    Error::corrupt(format!("the compressed array is damaged: {cause}"))
+        .at(&member.name)
+        .byte(member.bytes.start)
+        .hint("the copy looks unfinished: fetch it again")
+}
+
+fn broken(object: &dyn Object, what: &str, cause: ZipError) -> Error {
+    // An error of the store keeps its own kind and place.
+    if let ZipError::Io(io) = cause {
+        return match io.downcast::<Error>() {
+            Ok(own) => own,
+            Err(io) => Error::corrupt(what).at(object.name()).caused_by(io).hint("the copy looks unfinished"),
+        };
+    }
+    Error::corrupt(format!("{what}: found {} bytes", object.size()))
+        .at(object.name())
+        .caused_by(cause)
+        .hint("the copy looks unfinished")
+}

@@ -1,0 +1,447 @@
+//! `meta.json` of a shard folder: read as a stream into a few numbers per sequence, every claim checked.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::super::json_lines::error_byte;
+use super::super::npy;
+use crate::array::{DType, Element};
+use crate::error::{Error, Result};
+use crate::source::Extras;
+use crate::store::Object;
+
+/// Scales between two places in the text that are kept, so that the extras of one are found again.
+const STEP: usize = 32;
+
+/// What `meta.json` says.
+pub(super) struct Meta {
+    /// Type and byte order of a number.
+    pub(super) element: Element,
+    /// Shards in the order of their numbers: name, and how many numbers it holds.
+    pub(super) files: Vec<(String, u64)>,
+    /// First number of each sequence in all shards joined.
+    pub(super) offsets: Vec<u64>,
+    /// How many numbers each sequence has.
+    pub(super) lengths: Vec<u64>,
+    /// `[std, mean]` of each sequence, [`PLAIN`] where it has not both; empty where none has.
+    pub(super) scaling: Scaling,
+    others: Option<Others>,
+}
+
+/// `[std, mean]` of sequences, as wide as their numbers need it.
+#[derive(Debug)]
+pub(super) enum Scaling {
+    /// No sequence has both.
+    None,
+    /// In float32.
+    Single(Vec<[f32; 2]>),
+    /// In float64, for numbers of that type.
+    Double(Vec<[f64; 2]>),
+}
+
+/// Where the scales stand in the text; kept only where they hold more than numbers.
+struct Others {
+    object: Arc<dyn Object>,
+    /// First byte of every [`STEP`]th scale, and the end of the last.
+    places: Vec<u64>,
+}
+
+impl Meta {
+    /// Reads and checks it.
+    ///
+    /// # Errors
+    /// `Corrupt` naming byte, field and sequence; `Unsupported` for a dtype that holds no numbers.
+    pub(super) fn read(object: Arc<dyn Object>) -> Result<Meta> {
+        let mut scratch = Vec::new();
+        let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
+        let size = usize::try_from(object.size()).map_err(|e| too_large(e).at(object.name()))?;
+        let text = object.read(0, size, &mut scratch)?;
+        let mut told = Told { base: text.as_ptr() as usize, ..Told::default() };
+        let mut parser = serde_json::Deserializer::from_slice(text);
+        let parsed = TopSeed(&mut told).deserialize(&mut parser).and_then(|()| parser.end());
+        if let Some(error) = told.failed.take() {
+            return Err(error.or_at(object.name()));
+        }
+        parsed.map_err(|cause| {
+            let byte = error_byte(text, &cause) as u64;
+            Error::corrupt("the description of the shards cannot be understood")
+                .at(object.name())
+                .byte(byte)
+                .caused_by(cause)
+                .hint("expected {\"num_sequences\", \"dtype\", \"files\": {name: count}, \"scales\": [{\"offset\", \"length\"}]}")
+        })?;
+        told.check(object.clone()).map_err(|e| e.or_at(object.name()))
+    }
+
+    /// What else stands beside the numbers of a sequence.
+    ///
+    /// # Errors
+    /// `Corrupt` when the text is not what it was.
+    pub(super) fn extras(&self, record: u64) -> Result<Extras> {
+        let Some(others) = &self.others else { return Ok(Extras::new()) };
+        let changed = || {
+            Error::corrupt("expected the scale that was there when it was opened")
+                .at(others.object.name())
+                .record(record)
+                .field(format!("scales[{record}]"))
+        };
+        let index = usize::try_from(record).map_err(|_| changed())?;
+        let from = *others.places.get(index / STEP).ok_or_else(changed)?;
+        let to = *others.places.get(index / STEP + 1).ok_or_else(changed)?;
+        let mut scratch = Vec::new();
+        let size = usize::try_from(to - from).map_err(|_| changed())?;
+        let mut rest = others.object.read(from, size, &mut scratch)?;
+        for _ in 0..index % STEP {
+            let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
+            values.next().ok_or_else(changed)?.map_err(|_| changed())?;
+            rest = &rest[values.byte_offset()..];
+            let between = rest.iter().take_while(|b| b.is_ascii_whitespace() || **b == b',').count();
+            rest = &rest[between..];
+        }
+        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Extras>();
+        let found = values.next().ok_or_else(changed)?;
+        let mut extras = found.map_err(|cause| changed().caused_by(cause))?;
+        let there = |key: &str| extras.get(key).is_some_and(|value| !value.is_null());
+        let scaled = there("mean") && there("std");
+        extras.retain(|key, value| match key.as_str() {
+            "offset" | "length" => false,
+            "mean" | "std" => !scaled && !value.is_null(),
+            _ => true,
+        });
+        Ok(extras)
+    }
+}
+
+/// What the text said so far.
+#[derive(Default)]
+struct Told {
+    num_sequences: Option<u64>,
+    dtype: Option<String>,
+    files: Option<Vec<(String, u64)>>,
+    has_scales: bool,
+    offsets: Vec<u64>,
+    lengths: Vec<u64>,
+    /// Empty until a sequence has both.
+    scaling: Vec<[f64; 2]>,
+    has_others: bool,
+    places: Vec<u64>,
+    /// Where the text begins in memory.
+    base: usize,
+    /// An error with its place, which the parser's own cannot hold.
+    failed: Option<Error>,
+}
+
+/// The mark of a sequence that is not scaled: no finite number, which alone can be read.
+const PLAIN: f64 = f64::NAN;
+
+impl Told {
+    fn add(&mut self, scale: &Scale) {
+        self.offsets.push(scale.offset);
+        self.lengths.push(scale.length);
+        let both = scale.std.zip(scale.mean);
+        if both.is_some() && self.scaling.is_empty() {
+            self.scaling.resize(self.offsets.len() - 1, [PLAIN; 2]);
+        }
+        if both.is_some() || !self.scaling.is_empty() {
+            self.scaling.push(both.map_or([PLAIN; 2], |(std, mean)| [std, mean]));
+        }
+        self.has_others |=
+            scale.has_others || (both.is_none() && (scale.std.is_some() || scale.mean.is_some()));
+    }
+
+    fn check(mut self, object: Arc<dyn Object>) -> Result<Meta> {
+        let missing = |key: &str| Error::corrupt(format!("expected {key:?}, found none")).field(key);
+        let dtype = self.dtype.take().ok_or_else(|| missing("dtype"))?;
+        let element = element(&dtype).map_err(|e| e.field("dtype"))?;
+        let files = in_order(self.files.take().ok_or_else(|| missing("files"))?)?;
+        let claimed = self.num_sequences.ok_or_else(|| missing("num_sequences"))?;
+        if !self.has_scales {
+            return Err(missing("scales"));
+        }
+        let count = match usize::try_from(claimed) {
+            Ok(count) if count <= self.offsets.len() => count,
+            _ => {
+                return Err(Error::corrupt(format!(
+                    "num_sequences is {claimed}, but there are {} scales",
+                    self.offsets.len()
+                ))
+                .field("num_sequences")
+                .hint("the copy looks unfinished"));
+            }
+        };
+        // Fewer than there are scales means the first of them.
+        self.offsets.truncate(count);
+        self.lengths.truncate(count);
+        self.scaling.truncate(count);
+        let total = files.iter().try_fold(0u64, |sum, (_, n)| sum.checked_add(*n));
+        let total = total.ok_or_else(|| {
+            Error::corrupt("the shards hold more numbers together than 64 bits can count").field("files")
+        })?;
+        for (i, (offset, length)) in self.offsets.iter().zip(&self.lengths).enumerate() {
+            if offset.checked_add(*length).is_none_or(|end| end > total) {
+                return Err(Error::corrupt(format!(
+                    "numbers {offset}..{offset}+{length} expected, the shards hold {total} together"
+                ))
+                .record(i as u64)
+                .field(format!("scales[{i}]"))
+                .hint("the copy looks unfinished, or a shard is missing in \"files\""));
+            }
+        }
+        let scaling = scaling(self.scaling, element.dtype)?;
+        let others = self.has_others.then(|| Others { object, places: self.places });
+        Ok(Meta { element, files, offsets: self.offsets, lengths: self.lengths, scaling, others })
+    }
+}
+
+fn scaling(told: Vec<[f64; 2]>, dtype: DType) -> Result<Scaling> {
+    if told.is_empty() || told.iter().all(|[std, _]| std.is_nan()) {
+        return Ok(Scaling::None);
+    }
+    if dtype == DType::F64 {
+        return Ok(Scaling::Double(told));
+    }
+    let mut single = Vec::with_capacity(told.len());
+    for (i, pair) in told.iter().enumerate() {
+        let narrow = pair.map(|number| number as f32);
+        if let Some(at) = (0..2).find(|at| narrow[*at].is_infinite()) {
+            return Err(Error::corrupt(format!("{} does not fit float32", pair[at]))
+                .record(i as u64)
+                .field(format!("scales[{i}].{}", ["std", "mean"][at])));
+        }
+        single.push(narrow);
+    }
+    Ok(Scaling::Single(single))
+}
+
+// numpy's names, short or long, with a byte order or without; and bfloat16, which numpy lacks.
+fn element(name: &str) -> Result<Element> {
+    let plain = name.trim_start_matches(['<', '>', '=', '|']);
+    let alias = match plain {
+        "half" => "float16",
+        "single" => "float32",
+        "double" | "float" => "float64",
+        "int" => "int64",
+        "uint" => "uint64",
+        "bool_" => "bool",
+        other => other,
+    };
+    match DType::parse(alias).ok().filter(|dtype| dtype.name() == alias) {
+        Some(dtype) => Ok(Element { dtype, big_endian: name.starts_with('>') && dtype.size() > 1 }),
+        None => npy::element(name),
+    }
+}
+
+// By the number in the name: `data-10-of-12.bin` after `data-9-of-12.bin`.
+fn in_order(files: Vec<(String, u64)>) -> Result<Vec<(String, u64)>> {
+    let mut numbered = Vec::with_capacity(files.len());
+    for (name, count) in files {
+        let number = shard_number(&name).ok_or_else(|| {
+            Error::corrupt(format!(
+                "expected the name of a file in this folder that ends in -<i>-of-<n>.bin, found {name:?}"
+            ))
+            .field("files")
+        })?;
+        numbered.push((number, name, count));
+    }
+    numbered.sort_by(|a, b| a.0.cmp(&b.0).then(Ordering::Equal));
+    if let Some(pair) = numbered.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(Error::corrupt(format!(
+            "{:?} and {:?} have one number: which comes first cannot be known",
+            pair[0].1, pair[1].1
+        ))
+        .field("files"));
+    }
+    Ok(numbered.into_iter().map(|(_, name, count)| (name, count)).collect())
+}
+
+/// The number in `<prefix>-<i>-of-<n>.bin`; `None` for any other name, and for one that is no plain file name.
+pub(super) fn shard_number(name: &str) -> Option<u64> {
+    if name.contains(['/', '\\', '\0']) || name.starts_with('.') {
+        return None;
+    }
+    let (rest, n) = name.strip_suffix(".bin")?.rsplit_once("-of-")?;
+    let (_, i) = rest.rsplit_once('-')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if digits(n) && digits(i) { i.parse().ok() } else { None }
+}
+
+/// One entry of `scales`.
+struct Scale {
+    offset: u64,
+    length: u64,
+    mean: Option<f64>,
+    std: Option<f64>,
+    has_others: bool,
+}
+
+impl<'de> Deserialize<'de> for Scale {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Seen;
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Scale;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with offset and length")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Scale, A::Error> {
+                let (mut offset, mut length, mut mean, mut std) = (None, None, None, None);
+                let mut has_others = false;
+                while let Some(key) = map.next_key::<Key<'de>>()? {
+                    match key.0.as_ref() {
+                        "offset" => once(&mut offset, map.next_value()?, "offset")?,
+                        "length" => once(&mut length, map.next_value()?, "length")?,
+                        "mean" => once(&mut mean, map.next_value::<Option<f64>>()?, "mean")?,
+                        "std" => once(&mut std, map.next_value::<Option<f64>>()?, "std")?,
+                        _ => {
+                            has_others = true;
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(Scale {
+                    offset: offset.ok_or_else(|| de::Error::missing_field("offset"))?,
+                    length: length.ok_or_else(|| de::Error::missing_field("length"))?,
+                    mean: mean.flatten(),
+                    std: std.flatten(),
+                    has_others,
+                })
+            }
+        }
+        deserializer.deserialize_map(Seen)
+    }
+}
+
+/// A key, copied only where it is written with escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
+
+fn once<T, E: de::Error>(place: &mut Option<T>, value: T, key: &'static str) -> std::result::Result<(), E> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(E::duplicate_field(key)),
+    }
+}
+
+struct TopSeed<'t>(&'t mut Told);
+
+impl<'de> DeserializeSeed<'de> for TopSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TopSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+        let told = self.0;
+        while let Some(key) = map.next_key::<Key<'de>>()? {
+            match key.0.as_ref() {
+                "num_sequences" => once(&mut told.num_sequences, map.next_value()?, "num_sequences")?,
+                "dtype" => once(&mut told.dtype, map.next_value()?, "dtype")?,
+                "files" => once(&mut told.files, map.next_value::<Files>()?.0, "files")?,
+                "scales" if told.has_scales => return Err(de::Error::duplicate_field("scales")),
+                "scales" => {
+                    told.has_scales = true;
+                    map.next_value_seed(ScalesSeed(told))?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names and counts, each name once.
+struct Files(Vec<(String, u64)>);
+
+impl<'de> Deserialize<'de> for Files {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Seen;
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Files;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of file names and how many numbers each holds")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Files, A::Error> {
+                let mut found = Vec::new();
+                let mut names = HashSet::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if !names.insert(name.clone()) {
+                        return Err(de::Error::custom(format_args!(
+                            "expected each file once, found {name:?} twice"
+                        )));
+                    }
+                    found.push((name, map.next_value()?));
+                }
+                Ok(Files(found))
+            }
+        }
+        deserializer.deserialize_map(Seen)
+    }
+}
+
+struct ScalesSeed<'t>(&'t mut Told);
+
+impl<'de> DeserializeSeed<'de> for ScalesSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ScalesSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects with offset and length")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<(), A::Error> {
+        let told = self.0;
+        let mut end = 0;
+        while let Some(raw) = list.next_element::<&RawValue>()? {
+            // Borrowed from the text, so its address tells its place.
+            let text = raw.get();
+            let start = (text.as_ptr() as usize - told.base) as u64;
+            end = start + text.len() as u64;
+            let index = told.offsets.len();
+            if index.is_multiple_of(STEP) {
+                told.places.push(start);
+            }
+            match serde_json::from_str::<Scale>(text) {
+                Ok(scale) => told.add(&scale),
+                Err(cause) => {
+                    let byte = start + error_byte(text.as_bytes(), &cause) as u64;
+                    let found: String = text.chars().take(80).collect();
+                    told.failed = Some(
+                        Error::corrupt(format!("expected an offset and a length, found {found}"))
+                            .record(index as u64)
+                            .byte(byte)
+                            .field(format!("scales[{index}]"))
+                            .caused_by(cause),
+                    );
+                    return Err(de::Error::custom("a scale that is none"));
+                }
+            }
+        }
+        told.places.push(end);
+        Ok(())
+    }
+}

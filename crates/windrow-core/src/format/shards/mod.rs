@@ -1,0 +1,319 @@
+//! Shards: `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers; sequences are ranges of all shards joined.
+//! The layout of Time-MoE and of FoundationTS.
+
+mod meta;
+
+use std::sync::Arc;
+
+use half::f16;
+use xxhash_rust::xxh3::Xxh3;
+
+use self::meta::{Meta, Scaling, shard_number};
+use super::data_files::DataFiles;
+use super::numbers::check_number_options;
+use super::{About, Certainty, Format, Look, Options};
+use crate::array::{DType, Element};
+use crate::error::{Error, Kind, Result};
+use crate::record::{Decode, Lengths, Span, Values};
+use crate::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
+use crate::store::Object;
+
+/// What describes the shards of a folder.
+pub(super) const META: &str = "meta.json";
+
+/// A folder of shards.
+#[derive(Clone, Copy, Debug)]
+pub struct Shards;
+
+impl Format for Shards {
+    fn name(&self) -> &'static str {
+        "shards"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Shards of series",
+            layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
+            records: "one sequence: a range of all shards joined, de-normalised where mean and std are given",
+            written_by: "Time-MoE, FoundationTS",
+        }
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        let has = |fits: &dyn Fn(&str) -> bool| look.names.iter().any(|name| fits(name));
+        match look.is_folder && has(&|name| name == META) {
+            true if has(&|name| shard_number(name).is_some()) => Certainty::Yes,
+            true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Certainty::Maybe,
+            _ => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        let object = look.store.open(&look.below(META)).map_err(|e| match e.kind() {
+            Kind::NotFound => Error::not_found(format!("expected {META} beside the shards, found none"))
+                .at(look.display())
+                .hint("open the folder; numbers without a description are read with format=\"tokens\""),
+            _ => e,
+        })?;
+        let meta = Meta::read(object.clone())?;
+        let keys = meta.files.iter().map(|(name, _)| look.below(name)).collect();
+        let files = DataFiles::open(look.store.clone(), keys, |key, _| {
+            Error::not_found("meta.json names a shard that is not there")
+                .at(key)
+                .hint("the copy looks unfinished")
+        })?;
+        check_sizes(look, &meta, &files)?;
+        let source: SharedSource = Arc::new(Sequences::new(object, meta, files));
+        check_number_options(source.as_ref(), options, &look.display())?;
+        Ok(source)
+    }
+}
+
+// A shard may be longer than it is said to be: what follows belongs to no sequence.
+fn check_sizes(look: &Look, meta: &Meta, files: &DataFiles) -> Result<()> {
+    let width = meta.element.size() as u64;
+    for (file, (name, count)) in meta.files.iter().enumerate() {
+        let size = match files.opened_at_once() {
+            true => files.get(file)?.size(),
+            false => look.store.entry(&look.below(name))?.size,
+        };
+        if count.checked_mul(width).is_none_or(|wanted| wanted > size) {
+            return Err(Error::corrupt(format!(
+                "the shard holds {} {} numbers ({size} bytes), {META} promises {count}",
+                size / width,
+                meta.element.dtype
+            ))
+            .at(files.name(file))
+            .field("files")
+            .hint("the copy looks unfinished"));
+        }
+    }
+    Ok(())
+}
+
+struct Sequences {
+    description: Arc<dyn Object>,
+    meta: Meta,
+    files: DataFiles,
+    /// First number of each shard, and the number of numbers at the end.
+    starts: Vec<u64>,
+    schema: Schema,
+    uniform: Option<u64>,
+}
+
+/// A part of a span that lies in one shard.
+struct Piece {
+    file: usize,
+    /// First byte in the shard.
+    start: u64,
+    /// Number of bytes.
+    size: u64,
+}
+
+impl Sequences {
+    fn new(description: Arc<dyn Object>, meta: Meta, files: DataFiles) -> Sequences {
+        let mut starts = vec![0u64];
+        let mut total = 0u64;
+        for (_, count) in &meta.files {
+            // The sum was checked.
+            total = total.saturating_add(*count);
+            starts.push(total);
+        }
+        // De-normalised, whole numbers are whole no more.
+        let element = match (&meta.scaling, meta.element.dtype.is_integer()) {
+            (Scaling::Single(_), true) => Element::little(DType::F32),
+            _ => meta.element,
+        };
+        let first = meta.lengths.first().copied();
+        let uniform = first.filter(|first| meta.lengths.iter().all(|length| length == first));
+        Sequences { description, meta, files, starts, schema: Schema::numbers(element), uniform }
+    }
+
+    // The first number of a span among those of all shards.
+    fn first(&self, span: Span) -> Result<u64> {
+        check_span(span, self.length(span.record)?)?;
+        // In range, as its length was found; offset and length were compared with the total.
+        Ok(self.meta.offsets[span.record as usize] + span.start)
+    }
+
+    fn pieces(&self, first: u64, count: u64) -> impl Iterator<Item = Piece> + '_ {
+        let width = self.meta.element.size() as u64;
+        let end = first + count;
+        // The last shard that begins at or before it: an empty one begins where the next one does.
+        let shard = self.starts.partition_point(|start| *start <= first).saturating_sub(1);
+        let shards = self.starts.windows(2).enumerate().skip(shard).take_while(move |(_, s)| s[0] < end);
+        shards.filter_map(move |(file, s)| {
+            let (from, to) = (first.max(s[0]), end.min(s[1]));
+            (from < to).then(|| Piece { file, start: (from - s[0]) * width, size: (to - from) * width })
+        })
+    }
+
+    fn bytes<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let first = self.first(span)?;
+        let usize_of = |size: u64| {
+            usize::try_from(size)
+                .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))
+        };
+        let mut pieces = self.pieces(first, span.len).peekable();
+        let Some(piece) = pieces.next() else { return Ok(&[]) };
+        if pieces.peek().is_none() {
+            let size = usize_of(piece.size)?;
+            return self.files.get(piece.file)?.read(piece.start, size, scratch);
+        }
+        scratch.clear();
+        let mut part = Vec::new();
+        for piece in std::iter::once(piece).chain(pieces) {
+            let size = usize_of(piece.size)?;
+            scratch.extend_from_slice(self.files.get(piece.file)?.read(piece.start, size, &mut part)?);
+        }
+        Ok(scratch)
+    }
+}
+
+impl Lengths for Sequences {
+    fn len(&self) -> u64 {
+        self.meta.lengths.len() as u64
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        let found = usize::try_from(record).ok().and_then(|r| self.meta.lengths.get(r).copied());
+        found.ok_or_else(|| Error::out_of_range("record", record, self.len()))
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        self.uniform
+    }
+}
+
+impl Source for Sequences {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let element = self.meta.element;
+        let values = |bytes, decode| Values { bytes, element, channels: 1, decode };
+        let row = span.record as usize;
+        match &self.meta.scaling {
+            Scaling::Double(rows) => match rows.get(row) {
+                Some([std, mean]) if !std.is_nan() => {
+                    let mut stored = Vec::new();
+                    let bytes = self.bytes(span, &mut stored).map_err(|e| e.record(span.record))?;
+                    scale_f64(bytes, element.big_endian, *std, *mean, scratch);
+                    return Ok(values(scratch, Decode::Plain));
+                }
+                _ => {}
+            },
+            Scaling::Single(rows) => match rows.get(row) {
+                Some([std, mean]) if !std.is_nan() && element.dtype == DType::F16 => {
+                    let mut stored = Vec::new();
+                    let bytes = self.bytes(span, &mut stored).map_err(|e| e.record(span.record))?;
+                    scale_f16(bytes, element.big_endian, *std, *mean, scratch);
+                    return Ok(values(scratch, Decode::Plain));
+                }
+                Some([std, mean]) if !std.is_nan() => {
+                    let bytes = self.bytes(span, scratch).map_err(|e| e.record(span.record))?;
+                    return Ok(values(bytes, Decode::Affine { mul: *std, add: *mean, sub: 0.0, div: 1.0 }));
+                }
+                _ => {}
+            },
+            Scaling::None => {}
+        }
+        let bytes = self.bytes(span, scratch).map_err(|e| e.record(span.record))?;
+        Ok(values(bytes, Decode::Plain))
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        self.length(record)?;
+        self.meta.extras(record)
+    }
+
+    fn advise(&self, spans: &[Span]) {
+        for span in spans {
+            let Ok(first) = self.first(*span) else { continue };
+            for piece in self.pieces(first, span.len) {
+                if let Ok(object) = self.files.get(piece.file) {
+                    object.advise(piece.start, piece.size);
+                }
+            }
+        }
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok(first) = self.first(span)
+            && let Some(piece) = self.pieces(first, span.len).next()
+            && let Ok(object) = self.files.get(piece.file)
+        {
+            object.touch(piece.start, piece.size);
+        }
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let first = self.first(span)?;
+        let place = |p: Piece| Location { file: self.files.name(p.file), start: p.start, size: p.size };
+        Ok(self.pieces(first, span.len).map(place).collect())
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        let description =
+            FileInfo { file: self.description.name().to_string(), size: self.description.size() };
+        [description].into_iter().chain(self.files.infos()).collect()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let mut hash = Xxh3::new();
+        let numbers = |hash: &mut Xxh3, numbers: &[u64]| {
+            numbers.iter().for_each(|n| hash.update(&n.to_le_bytes()));
+        };
+        numbers(&mut hash, &self.starts);
+        numbers(&mut hash, &self.meta.offsets);
+        numbers(&mut hash, &self.meta.lengths);
+        match &self.meta.scaling {
+            Scaling::None => {}
+            Scaling::Single(rows) => {
+                rows.iter().flatten().for_each(|n| hash.update(&n.to_bits().to_le_bytes()));
+            }
+            Scaling::Double(rows) => {
+                rows.iter().flatten().for_each(|n| hash.update(&n.to_bits().to_le_bytes()));
+            }
+        }
+        let Element { dtype, big_endian } = self.meta.element;
+        self.files.fingerprint(&[
+            Shards.name().as_bytes(),
+            dtype.name().as_bytes(),
+            &[u8::from(big_endian)],
+            &hash.digest().to_le_bytes(),
+        ])
+    }
+
+    fn format(&self) -> &'static str {
+        Shards.name()
+    }
+}
+
+// In float64, as numpy does it with float64 numbers: float32, in which the batch scales, would lose their last bits.
+fn scale_f64(bytes: &[u8], big_endian: bool, std: f64, mean: f64, out: &mut Vec<u8>) {
+    out.clear();
+    for stored in bytes.chunks_exact(8) {
+        let mut number = [0; 8];
+        number.copy_from_slice(stored);
+        match big_endian {
+            true => out.extend((f64::from_be_bytes(number) * std + mean).to_be_bytes()),
+            false => out.extend((f64::from_le_bytes(number) * std + mean).to_le_bytes()),
+        }
+    }
+}
+
+// Rounded to float16 after each step, as the program does that these shards were made for; the mean is rounded first.
+fn scale_f16(bytes: &[u8], big_endian: bool, std: f32, mean: f32, out: &mut Vec<u8>) {
+    let mean = f16::from_f32(mean).to_f32();
+    let scale = |x: f16| f16::from_f32(f16::from_f32(x.to_f32() * std).to_f32() + mean);
+    out.clear();
+    for stored in bytes.chunks_exact(2) {
+        let number = [stored[0], stored[1]];
+        match big_endian {
+            true => out.extend(scale(f16::from_be_bytes(number)).to_be_bytes()),
+            false => out.extend(scale(f16::from_le_bytes(number)).to_le_bytes()),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Several sources as one: their records in order, found by a binary search.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
+use crate::array::{DType, Element};
+use crate::error::{Error, Result};
+use crate::record::{Lengths, Span, Values};
+
+/// The records of several sources, source by source.
+///
+/// The parts must agree in kind, channels and tracks. Their numbers may be stored in different types: then
+/// [`Schema::element`] is float32, and the values of each record come as they are stored, in the type that
+/// [`Values::element`] says.
+pub struct Concat {
+    format: &'static str,
+    parts: Vec<SharedSource>,
+    /// Number of the first record of each part, and the number of records at the end.
+    first_records: Vec<u64>,
+    schema: Schema,
+    uniform: Option<u64>,
+}
+
+impl Concat {
+    /// Joins the parts; `format` is the name of the layout that they make together.
+    ///
+    /// # Errors
+    /// `Config` when there is none; `Mismatch` naming two parts that cannot be joined; `Corrupt` when they hold more
+    /// records than 64 bits can count.
+    pub fn new(format: &'static str, parts: Vec<SharedSource>) -> Result<Concat> {
+        let first = parts.first().ok_or_else(|| Error::config("expected a source to join, found none"))?;
+        let mut schema = first.schema().clone();
+        for part in &parts[1..] {
+            join(&mut schema, first.as_ref(), part.as_ref())?;
+        }
+        let mut first_records = vec![0u64];
+        let mut count = 0u64;
+        for part in &parts {
+            count = count.checked_add(part.len()).ok_or_else(|| {
+                named(Error::corrupt("more records together than 64 bits can count"), part.as_ref())
+            })?;
+            first_records.push(count);
+        }
+        let mut filled = parts.iter().filter(|part| !part.is_empty()).map(|part| part.uniform());
+        let uniform = filled.next().flatten();
+        let uniform = uniform.filter(|length| filled.all(|other| other == Some(*length)));
+        Ok(Concat { format, parts, first_records, schema, uniform })
+    }
+
+    // The part that holds a record, and the record's number in it.
+    fn find(&self, record: u64) -> Result<(&SharedSource, u64)> {
+        if record >= self.len() {
+            return Err(Error::out_of_range("record", record, self.len()));
+        }
+        // The last part that begins at or before it: an empty one begins where the next one does.
+        let part = self.first_records[..self.parts.len()].partition_point(|first| *first <= record) - 1;
+        Ok((&self.parts[part], record - self.first_records[part]))
+    }
+}
+
+// What the joined records have in common, from those so far and one more part.
+fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()> {
+    let other = part.schema();
+    let differ = |what: &str, a: String, b: String| {
+        let error = Error::mismatch(format!(
+            "series that cannot be one source: {what} {a} in {}, {b} here",
+            first_file(first)
+        ));
+        Err(named(error, part).hint("open them one by one, or move one of them to another folder"))
+    };
+    if schema.kind != other.kind {
+        return differ("records are", format!("{:?}", schema.kind), format!("{:?}", other.kind));
+    }
+    if schema.channels != other.channels {
+        let say = |channels: Option<usize>| match channels {
+            Some(channels) => format!("[T, {channels}]"),
+            None => "[T]".to_string(),
+        };
+        return differ("records are", say(schema.channels), say(other.channels));
+    }
+    if schema.tracks != other.tracks {
+        return differ("tracks are", format!("{:?}", schema.tracks), format!("{:?}", other.tracks));
+    }
+    if schema.kind == Kind::Numbers && schema.element != other.element {
+        schema.element = Element::little(DType::F32);
+    }
+    schema.vocab_size = match (schema.vocab_size, other.vocab_size) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        _ => None,
+    };
+    Ok(())
+}
+
+fn first_file(source: &dyn Source) -> String {
+    source.files().into_iter().next().map_or_else(String::new, |info| info.file)
+}
+
+fn named(error: Error, part: &dyn Source) -> Error {
+    error.at(first_file(part))
+}
+
+// A part counts its own records.
+fn renumber(error: Error, local: u64, record: u64) -> Error {
+    if error.place().record == Some(local) { error.record(record) } else { error }
+}
+
+impl Lengths for Concat {
+    fn len(&self) -> u64 {
+        self.first_records.last().copied().unwrap_or(0)
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        let (part, local) = self.find(record)?;
+        part.length(local).map_err(|e| renumber(e, local, record))
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        self.uniform
+    }
+}
+
+impl Source for Concat {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (part, local) = self.find(span.record)?;
+        part.read(Span { record: local, ..span }, scratch).map_err(|e| renumber(e, local, span.record))
+    }
+
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (part, local) = self.find(record)?;
+        part.read_whole(local, scratch).map_err(|e| renumber(e, local, record))
+    }
+
+    fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (part, local) = self.find(span.record)?;
+        let found = part.read_track(track, Span { record: local, ..span }, scratch);
+        found.map_err(|e| renumber(e, local, span.record))
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        let (part, local) = self.find(record)?;
+        part.extras(local).map_err(|e| renumber(e, local, record))
+    }
+
+    fn advise(&self, spans: &[Span]) {
+        for span in spans {
+            if let Ok((part, record)) = self.find(span.record) {
+                part.advise(&[Span { record, ..*span }]);
+            }
+        }
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok((part, record)) = self.find(span.record) {
+            part.touch(Span { record, ..span });
+        }
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let (part, local) = self.find(span.record)?;
+        part.locate(Span { record: local, ..span }).map_err(|e| renumber(e, local, span.record))
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.parts.iter().flat_map(|part| part.files()).collect()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let mut hash = Xxh3::new();
+        hash.update(self.format.as_bytes());
+        for part in &self.parts {
+            hash.update(&part.len().to_le_bytes());
+            hash.update(&part.fingerprint()?.to_le_bytes());
+        }
+        Ok(hash.digest())
+    }
+
+    fn format(&self) -> &'static str {
+        self.format
+    }
+}

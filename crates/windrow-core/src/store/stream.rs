@@ -1,0 +1,44 @@
+//! An object as a stream with a cursor of its own, for decoders that read one thing after the other.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::Object;
+
+/// Reads an object from its beginning, or from where it is told to.
+pub(crate) struct Stream<'a> {
+    object: &'a dyn Object,
+    at: u64,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Stream<'a> {
+    /// At the first byte.
+    pub(crate) fn new(object: &'a dyn Object) -> Self {
+        Stream { object, at: 0, scratch: Vec::new() }
+    }
+}
+
+impl Read for Stream<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = self.object.size().saturating_sub(self.at).min(out.len() as u64) as usize;
+        if size == 0 {
+            return Ok(0);
+        }
+        let bytes = self.object.read(self.at, size, &mut self.scratch).map_err(io::Error::other)?;
+        out[..size].copy_from_slice(bytes);
+        self.at += size as u64;
+        Ok(size)
+    }
+}
+
+impl Seek for Stream<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.object.size().checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.at)
+    }
+}
