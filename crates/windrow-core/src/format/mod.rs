@@ -3,12 +3,14 @@
 //! One file per format, reader and writer together; one row in [`FORMATS`]. Recognising, `inspect`, the table in the
 //! docs, the conformance suite and the fuzz list walk that table.
 
+mod converted;
 mod data_files;
 mod discover;
 mod forager;
 mod json_lines;
 mod jsonl;
 mod lines;
+mod series_json;
 mod side_file;
 mod tokens;
 mod vocabulary;
@@ -21,6 +23,7 @@ pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
+pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 
@@ -30,7 +33,7 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens];
+pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &SeriesJson, &SeriesJsonLines];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {
@@ -163,6 +166,9 @@ pub struct Options {
     /// Accept data whose size or time differs from what the side file says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
+    /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_limit: Option<u64>,
     /// How local files are read.
     pub io: crate::store::Io,
 }
