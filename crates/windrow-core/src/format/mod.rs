@@ -14,6 +14,7 @@ mod series_json;
 mod side_file;
 mod tokens;
 mod vocabulary;
+mod yaml;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub(crate) use lines::{Part, line_ends};
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
+pub use yaml::Yaml;
 
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
@@ -33,7 +35,7 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &SeriesJson, &SeriesJsonLines];
+pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &SeriesJson, &SeriesJsonLines, &Yaml];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {

@@ -61,7 +61,7 @@ fn recorded_files_give_the_recorded_sequences() {
         for entry in fs::read_dir(testdata("golden/0_foundation_ts")).unwrap() {
             let folder = entry.unwrap().path();
             let name = folder.file_name().unwrap().to_str().unwrap().to_string();
-            let converted = ["json", "jsonl"];
+            let converted = ["json", "jsonl", "yaml", "yml"];
             let is_one = converted.iter().any(|suffix| name.ends_with(&format!("_{suffix}")));
             if !name.starts_with("21_file_") || !is_one {
                 continue;
@@ -73,7 +73,7 @@ fn recorded_files_give_the_recorded_sequences() {
             }
             seen += 1;
         }
-        assert_eq!(seen, 11);
+        assert_eq!(seen, 14);
     });
 }
 
@@ -189,5 +189,36 @@ fn lines_of_other_things_stay_json_lines() {
     alone("series::lines_of_other_things_stay_json_lines", |_| {
         let error = open_with(&folder.path().join("t.jsonl"), &forced).err().unwrap();
         assert!(error.to_string().contains("expected the key `sequence`"), "{error}");
+    });
+}
+
+#[test]
+fn yaml_gives_what_json_gives() {
+    alone("series::yaml_gives_what_json_gives", |_| {
+        let block = "- id: a\n  sequence: [1, 2.5]\n- [.nan, -.inf, 1e3]\n- []\n- sequence:\n  - 3\n  x: {y: [null, 'z', true]}\n";
+        for text in [block.to_string(), format!("---\n{block}...\n"), block.replace('\n', "\r\n")] {
+            let folder =
+                folder_of(&[("a.yaml", text.as_bytes().to_vec()), ("a.yml.gz", gzip(text.as_bytes()))]);
+            for path in names(folder.path()) {
+                for options in both_ways(&Options::default()) {
+                    let source = open_with(&path, &options).unwrap();
+                    assert_eq!(source.format(), "yaml");
+                    conformance::check(source.as_ref()).unwrap();
+                    assert_eq!(all(source.as_ref()), json!([[1.0, 2.5], ["nan", "-inf", 1000.0], [], [3.0]]));
+                    let extras = |record| Value::Object(source.extras(record).unwrap());
+                    assert_eq!(extras(0), json!({"id": "a"}));
+                    assert_eq!(extras(3), json!({"x": {"y": [null, "z", true]}}));
+                }
+            }
+        }
+        // More nodes than the usual budget of a configuration file, in lists of both styles.
+        let flow: String = (0..3000).map(|_| format!("- [{}]\n", vec!["1.5"; 100].join(", "))).collect();
+        let rows: String = (0..300).map(|_| format!("-\n{}", "  - [1, 2, -3]\n".repeat(100))).collect();
+        let folder = folder_of(&[("f.yaml", flow), ("r.yaml", rows)]);
+        let source = open(&folder.path().join("f.yaml")).unwrap();
+        assert_eq!((source.len(), source.uniform()), (3000, Some(100)));
+        let source = open(&folder.path().join("r.yaml")).unwrap();
+        assert_eq!((source.len(), source.length(299).unwrap()), (300, 100));
+        assert_eq!((source.schema().channels, source.schema().element.dtype), (Some(3), DType::I64));
     });
 }
