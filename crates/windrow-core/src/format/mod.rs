@@ -10,6 +10,7 @@ mod forager;
 mod json_lines;
 mod jsonl;
 mod lines;
+mod pickle;
 mod series_json;
 mod side_file;
 mod tokens;
@@ -24,6 +25,7 @@ pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
+pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
@@ -35,7 +37,8 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &SeriesJson, &SeriesJsonLines, &Yaml];
+pub static FORMATS: &[&dyn Format] =
+    &[&Forager, &Jsonl, &Tokens, &SeriesJson, &SeriesJsonLines, &Yaml, &Pickle];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {

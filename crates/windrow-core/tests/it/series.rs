@@ -61,7 +61,7 @@ fn recorded_files_give_the_recorded_sequences() {
         for entry in fs::read_dir(testdata("golden/0_foundation_ts")).unwrap() {
             let folder = entry.unwrap().path();
             let name = folder.file_name().unwrap().to_str().unwrap().to_string();
-            let converted = ["json", "jsonl", "yaml", "yml"];
+            let converted = ["json", "jsonl", "yaml", "yml", "pkl", "pickle"];
             let is_one = converted.iter().any(|suffix| name.ends_with(&format!("_{suffix}")));
             if !name.starts_with("21_file_") || !is_one {
                 continue;
@@ -73,7 +73,7 @@ fn recorded_files_give_the_recorded_sequences() {
             }
             seen += 1;
         }
-        assert_eq!(seen, 14);
+        assert_eq!(seen, 17);
     });
 }
 
@@ -220,5 +220,34 @@ fn yaml_gives_what_json_gives() {
         let source = open(&folder.path().join("r.yaml")).unwrap();
         assert_eq!((source.len(), source.length(299).unwrap()), (300, 100));
         assert_eq!((source.schema().channels, source.schema().element.dtype), (Some(3), DType::I64));
+    });
+}
+
+#[test]
+fn pickles_hold_what_python_put_in() {
+    alone("series::pickles_hold_what_python_put_in", |_| {
+        let expected: Value =
+            serde_json::from_slice(&fs::read(testdata("series/expected.json")).unwrap()).unwrap();
+        let expected = expected.as_object().unwrap();
+        assert_eq!(expected.len(), 18);
+        for (name, values) in expected {
+            for options in both_ways(&Options::default()) {
+                let source = open_with(&testdata("series").join(name), &options)
+                    .unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(source.format(), "pickle");
+                conformance::check(source.as_ref()).unwrap_or_else(|e| panic!("{name}: {e}"));
+                let dtype = source.schema().element.dtype;
+                let whole = ["cube", "flat", "objects", "several"].iter().any(|kind| name.starts_with(kind));
+                assert_eq!(dtype, if whole { DType::I64 } else { DType::F32 }, "{name}");
+                // A flat array is one sequence.
+                let wanted = if name.starts_with("flat") { json!([values]) } else { values.clone() };
+                assert_eq!(all(source.as_ref()), as_read(&wanted, dtype), "{name}");
+                if name.starts_with("numbers") {
+                    let extras = Value::Object(source.extras(4).unwrap());
+                    let wanted = json!({"id": "série ☃", "tags": [null, {"a": [1, 2]}], "big": 2f64.powi(70), "7": "seven"});
+                    assert_eq!(extras, wanted, "{name}");
+                }
+            }
+        }
     });
 }
