@@ -5,6 +5,7 @@
 
 mod arrays;
 mod collection;
+mod converted;
 mod data_files;
 mod discover;
 mod forager;
@@ -14,10 +15,13 @@ mod lines;
 mod npy;
 mod npz;
 mod numbers;
+mod pickle;
+mod series_json;
 mod shards;
 mod side_file;
 mod tokens;
 mod vocabulary;
+mod yaml;
 
 use std::sync::Arc;
 
@@ -30,9 +34,12 @@ pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
 pub use npy::Npy;
 pub use npz::Npz;
+pub use pickle::Pickle;
+pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
+pub use yaml::Yaml;
 
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
@@ -40,7 +47,19 @@ use crate::source::SharedSource;
 use crate::store::Store;
 
 /// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[&Forager, &Jsonl, &Tokens, &Shards, &Npy, &Npz, &Collection];
+pub static FORMATS: &[&dyn Format] = &[
+    &Forager,
+    &Jsonl,
+    &Tokens,
+    &Shards,
+    &Npy,
+    &Npz,
+    &SeriesJson,
+    &SeriesJsonLines,
+    &Yaml,
+    &Pickle,
+    &Collection,
+];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {
@@ -179,6 +198,9 @@ pub struct Options {
     /// Accept data whose size or time differs from what the side file says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
+    /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_limit: Option<u64>,
     /// How local files are read.
     pub io: crate::store::Io,
 }

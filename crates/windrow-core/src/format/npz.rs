@@ -15,7 +15,7 @@ use super::numbers::check_number_options;
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Result};
 use crate::source::{FileInfo, SharedSource};
-use crate::store::{Object, Section, Stream, expanded_parts};
+use crate::store::{Object, Section, Stream, cached};
 
 const SUFFIXES: &[&str] = &[".npz"];
 
@@ -205,7 +205,7 @@ fn arrays(archive: &mut Archive<'_>, object: &Arc<dyn Object>, members: Vec<Memb
         }
     }
     let cache = match members.iter().any(|m| m.expands_to.is_some()) {
-        true => Some(expanded_parts(object.as_ref(), "npz", &mut |out| expand(archive, &members, out))?),
+        true => Some(cached(object.as_ref(), "npz", |draft| expand(archive, &members, draft).map(|_| ()))?),
         false => None,
     };
     let mut arrays = Vec::with_capacity(members.len());

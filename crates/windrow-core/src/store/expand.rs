@@ -1,18 +1,13 @@
 //! Compressed objects: recognised by their first bytes and expanded once, into a file that can be read at any place.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::Xxh3;
-
+use super::cache::{BUFFER, cache_folder, cached_in};
 use super::stream::Stream;
-use super::{Local, Object, Store};
+use super::{Object, Store};
 use crate::error::{Error, Kind, Result};
-
-/// Bytes held at a time on either side of the decompressor.
-const BUFFER: usize = 64 << 10;
 
 /// How an object is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,39 +88,13 @@ fn check_plain(object: &dyn Object) -> Result<()> {
     .hint("the copy looks unfinished; if it is plain text, name it so"))
 }
 
-/// What `write` makes of parts of an object, such as the compressed members of an archive: written once, into the same
-/// cache as [`expanded`], or taken from an earlier run. `label` tells it from what else is made of the object.
-///
-/// # Errors
-/// What `write` says; `Io` and `Config` as [`expanded`]. Nothing is left behind then.
-pub(crate) fn expanded_parts(
-    object: &dyn Object,
-    label: &str,
-    write: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
-) -> Result<Arc<dyn Object>> {
-    cached_in(&cache_folder()?, label, object, write)
-}
-
 fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> Result<Arc<dyn Object>> {
-    cached_in(folder, "", object, &mut |writer| expand_to(object, compression, writer))
-}
-
-fn cached_in(
-    folder: &Path,
-    label: &str,
-    object: &dyn Object,
-    write: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
-) -> Result<Arc<dyn Object>> {
-    let name = format!("{:016x}", cache_key(object, label)?);
-    let store = Local::new(folder);
-    let inner = match store.open(&name) {
-        Ok(inner) => inner,
-        Err(e) if e.kind() == Kind::NotFound => {
-            expand_into(folder, &name, object, write)?;
-            store.open(&name)?
-        }
-        Err(e) => return Err(e),
-    };
+    let inner = cached_in(folder, object, "", |draft| {
+        log::info!("expanding {} into {}", object.name(), folder.display());
+        let size = expand_to(object, compression, draft)?;
+        log::info!("expanded {} to {size} bytes", object.name());
+        Ok(())
+    })?;
     Ok(Arc::new(Expanded { inner, name: object.name().to_string(), modified_ns: object.modified_ns() }))
 }
 
@@ -176,71 +145,20 @@ fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error
     .hint("the copy looks unfinished: fetch it again")
 }
 
-fn expand_into(
-    folder: &Path,
-    name: &str,
-    object: &dyn Object,
-    write: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
-) -> Result<()> {
-    let hint = "set WINDROW_CACHE to a folder with more space";
-    let failed = |doing: &str, e| Error::io(doing, folder, e).hint(hint);
-    fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
-    // Removed when it is dropped before the rename.
-    let mut temporary = tempfile::Builder::new()
-        .prefix(&format!(".{name}.tmp-"))
-        .tempfile_in(folder)
-        .map_err(|e| failed("create a file in the cache", e))?;
-    log::info!("expanding {} into {}", object.name(), folder.display());
-    let size = write(temporary.as_file_mut()).map_err(|e| match e.kind() {
-        Kind::Io if e.hint_text().is_none() => e.hint(hint),
-        _ => e,
-    })?;
-    temporary.as_file().sync_all().map_err(|e| failed("write the cache to disk", e))?;
-    let path = folder.join(name);
-    temporary.persist(&path).map_err(|e| failed("rename a file of the cache", e.error))?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|e| failed("write the cache to disk", e))?;
-    log::info!("expanded {} to {size} bytes", object.name());
-    Ok(())
-}
-
-fn cache_folder() -> Result<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("WINDROW_CACHE")
-        .or_else(|| set("XDG_CACHE_HOME").map(|p| p.join("windrow")))
-        .or_else(|| set("HOME").map(|p| p.join(".cache/windrow")))
-        .ok_or_else(|| {
-            Error::config("compressed data needs a cache folder, and neither WINDROW_CACHE nor HOME is set")
-                .field("WINDROW_CACHE")
-        })
-}
-
-fn cache_key(object: &dyn Object, label: &str) -> Result<u64> {
-    let mut hash = Xxh3::new();
-    hash.update(label.as_bytes());
-    let path = std::path::absolute(object.name()).unwrap_or_else(|_| PathBuf::from(object.name()));
-    hash.update(path.as_os_str().as_encoded_bytes());
-    hash.update(&object.size().to_le_bytes());
-    let mut scratch = Vec::new();
-    match object.modified_ns() {
-        Some(time) => {
-            hash.update(&time.to_le_bytes());
-            // The end of a gzip stream holds a checksum of its content.
-            let part = object.size().min(4096);
-            hash.update(object.read(object.size() - part, part as usize, &mut scratch)?);
-        }
-        // Where no time is known, the content itself tells two versions apart.
-        None => {
-            let mut at = 0;
-            while at < object.size() {
-                let part = (object.size() - at).min(BUFFER as u64);
-                hash.update(object.read(at, part as usize, &mut scratch)?);
-                at += part;
-            }
+/// The first bytes that an object expands to, at most `most`; of what is damaged, those before the damage.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    if let Some(compression) = Compression::of(object)? {
+        let input = BufReader::with_capacity(BUFFER, Stream::new(object));
+        if let Ok(stream) = compression.decoder(input) {
+            // What comes before the damage stays in `head`; the damage is told by who reads all of it.
+            let _ = stream.take(most as u64).read_to_end(&mut head);
         }
     }
-    Ok(hash.digest())
+    Ok(head)
 }
 
 /// The expanded bytes under the name of the compressed object.
@@ -280,6 +198,7 @@ impl Object for Expanded {
 mod tests {
     use super::*;
     use crate::store::Memory;
+    use std::fs;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

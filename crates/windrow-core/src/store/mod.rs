@@ -3,6 +3,7 @@
 //! A store names its objects by key: a relative path with `/` between its parts. A format never builds a path and
 //! never touches the file system; it asks a store.
 
+mod cache;
 mod expand;
 mod file;
 mod memory;
@@ -11,7 +12,8 @@ mod stream;
 
 use std::sync::Arc;
 
-pub(crate) use expand::expanded_parts;
+pub(crate) use cache::{Draft, cache_folder, cached};
+pub(crate) use expand::expanded_head;
 pub use expand::{Compression, expand_to, expanded};
 pub use file::{Io, Local};
 pub use memory::Memory;

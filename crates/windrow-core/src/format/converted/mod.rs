@@ -1,0 +1,330 @@
+//! Series that cannot be read in place (text, pickles): converted once into a file of the cache, and read from there.
+//!
+//! The file: a header of 64 bytes, the values one record after the other (int64 or float32, little-endian), a row of 32
+//! bytes per record (the numbers and the bytes of extras up to its end, where it begins and how long it is in the file
+//! it was made from), the extras as JSON texts. It is only ever read by the version that wrote it; a copy that was
+//! damaged is an error, never a wrong place.
+
+mod shapes;
+mod writer;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+pub(super) use self::shapes::{Event, MOST_DEPTH, Shapes, Sink};
+use self::writer::Writer;
+use super::{Look, Options};
+use crate::array::{DType, Element};
+use crate::error::{Error, Result};
+use crate::record::{Decode, Lengths, Span, Values};
+use crate::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span};
+use crate::store::{Object, cache_folder, cached, expanded};
+
+/// Part of the cache file's name: another number, and everything is converted anew.
+const VERSION: &str = "series 1";
+const MAGIC: [u8; 8] = *b"wrseries";
+const HEADER: usize = 64;
+const ROW: u64 = 32;
+/// `channels` of `[T]`, and `uniform` where lengths differ.
+const NONE: u64 = u64::MAX;
+
+/// Reads a whole file and tells its values to the [`Shapes`].
+pub(super) type Parse = fn(&[u8], &mut Shapes<'_>) -> Result<()>;
+
+/// Opens what `look` sees by converting it once, or by taking what an earlier run converted.
+///
+/// # Errors
+/// What `parse` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens.
+pub(super) fn open(
+    format: &'static str,
+    look: &Look,
+    options: &Options,
+    parse: Parse,
+) -> Result<SharedSource> {
+    refuse_token_options(options)?;
+    let object = expanded(&look.store, &look.key)?;
+    if object.size() == 0 {
+        return Err(Error::corrupt("expected series, found 0 bytes")
+            .at(object.name())
+            .hint("the copy looks unfinished"));
+    }
+    let limit = options.cache_limit.unwrap_or_else(|| usual_limit(object.size()));
+    let made = cached(object.as_ref(), &format!("{format} {VERSION}"), |draft| {
+        log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
+        let mut scratch = Vec::new();
+        let bytes = whole(object.as_ref(), &mut scratch)?;
+        let writer = Writer::new(draft, object.name(), limit)?;
+        let mut shapes = Shapes::new(writer, bytes.len() as u64);
+        parse(bytes, &mut shapes)?;
+        let (writer, channels) = shapes.finish()?;
+        writer.finish(channels, xxhash_rust::xxh3::xxh3_64(bytes))
+    })?;
+    Ok(Arc::new(Converted::new(format, object, made)?))
+}
+
+/// A number written with one digit and a comma becomes 8 bytes, an empty list a row: 11 times the file at most. What
+/// names the same values many times (pickles, YAML's aliases) could write any number of them.
+fn usual_limit(size: u64) -> u64 {
+    size.saturating_mul(16).saturating_add(64 << 20)
+}
+
+/// Options that speak of tokens are refused rather than forgotten.
+fn refuse_token_options(options: &Options) -> Result<()> {
+    let asked = [
+        ("dtype", options.dtype.is_some()),
+        ("vocab_size", options.vocab_size.is_some()),
+        ("tokenizer", options.tokenizer.is_some()),
+    ];
+    match asked.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::config(format!(
+            "{name} was given, but numbers of this file say themselves what they are"
+        ))
+        .field(*name)
+        .hint("leave the option out")),
+    }
+}
+
+fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    match object.mapped() {
+        Some(bytes) => Ok(bytes),
+        None => {
+            let size = usize::try_from(object.size()).map_err(|_| {
+                Error::unsupported(format!("a file of {} bytes on this machine", object.size()))
+                    .at(object.name())
+            })?;
+            object.read(0, size, scratch)
+        }
+    }
+}
+
+/// What the header of a converted file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    dtype: DType,
+    channels: u64,
+    records: u64,
+    /// Numbers of all records.
+    numbers: u64,
+    extras_size: u64,
+    uniform: u64,
+    /// Hash of the whole file it was made from.
+    content: u64,
+}
+
+impl Header {
+    fn bytes(self) -> [u8; HEADER] {
+        let dtype = u64::from(self.dtype == DType::F32);
+        let words =
+            [dtype, self.channels, self.records, self.numbers, self.extras_size, self.uniform, self.content];
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&MAGIC);
+        for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Header> {
+        let word = |i: usize| Some(u64::from_le_bytes(bytes.get(8 * i..8 * i + 8)?.try_into().ok()?));
+        (bytes.get(..8)? == MAGIC && bytes.len() == HEADER).then_some(())?;
+        let dtype = if word(1)? == 0 { DType::I64 } else { DType::F32 };
+        Some(Header {
+            dtype,
+            channels: word(2)?,
+            records: word(3)?,
+            numbers: word(4)?,
+            extras_size: word(5)?,
+            uniform: word(6)?,
+            content: word(7)?,
+        })
+    }
+
+    /// Where the rows and the extras begin, and how large the file must be.
+    fn parts(&self) -> Option<[u64; 3]> {
+        let rows = self.numbers.checked_mul(self.dtype.size() as u64)?.checked_add(HEADER as u64)?;
+        let extras = self.records.checked_mul(ROW)?.checked_add(rows)?;
+        Some([rows, extras, extras.checked_add(self.extras_size)?])
+    }
+}
+
+/// What a record's row says.
+struct Row {
+    numbers: Range<u64>,
+    extras: Range<u64>,
+    place: Range<u64>,
+}
+
+/// Records of a file that was converted.
+struct Converted {
+    format: &'static str,
+    object: Arc<dyn Object>,
+    made: Arc<dyn Object>,
+    header: Header,
+    rows: u64,
+    extras: u64,
+    /// Numbers per value.
+    width: u64,
+    schema: Schema,
+}
+
+impl Converted {
+    fn new(format: &'static str, object: Arc<dyn Object>, made: Arc<dyn Object>) -> Result<Self> {
+        let damaged = || {
+            Error::corrupt("a file of the cache is damaged")
+                .at(made.name())
+                .hint("delete it: it is made anew")
+        };
+        let mut scratch = Vec::new();
+        let head = made.read(0, HEADER, &mut scratch).map_err(|_| damaged())?;
+        let header = Header::read(head).filter(|h| h.channels != 0).ok_or_else(damaged)?;
+        let [rows, extras, end] = header.parts().ok_or_else(damaged)?;
+        if end != made.size() {
+            return Err(damaged());
+        }
+        let channels = (header.channels != NONE).then_some(header.channels);
+        let schema = Schema {
+            kind: Kind::Numbers,
+            channels: channels.map(usize::try_from).transpose().map_err(|_| damaged())?,
+            ..Schema::numbers(Element::little(header.dtype))
+        };
+        Ok(Converted {
+            format,
+            object,
+            header,
+            rows,
+            extras,
+            width: channels.unwrap_or(1),
+            schema,
+            made: made.clone(),
+        })
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        if record >= self.header.records {
+            return Err(Error::out_of_range("record", record, self.header.records));
+        }
+        let mut scratch = Vec::new();
+        // The ends of the record before are this one's starts.
+        let before = u64::from(record > 0);
+        let size = (ROW + before * ROW) as usize;
+        let bytes = self.made.read(self.rows + (record - before) * ROW, size, &mut scratch)?;
+        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let (numbers, extras, words) = match *words.as_slice() {
+            [numbers, extras, _, _, ref words @ ..] if before == 1 => (numbers, extras, words),
+            ref words => (0, 0, words),
+        };
+        let &[numbers_end, extras_end, start, place] = words else { return Err(self.damaged(record)) };
+        let row = Row {
+            numbers: numbers..numbers_end,
+            extras: extras..extras_end,
+            place: start..start.saturating_add(place),
+        };
+        let fits = |range: &Range<u64>, end: u64| range.start <= range.end && range.end <= end;
+        let whole = fits(&row.numbers, self.header.numbers)
+            && fits(&row.extras, self.header.extras_size)
+            && fits(&row.place, self.object.size())
+            && (row.numbers.end - row.numbers.start) % self.width == 0;
+        match whole {
+            true => Ok(row),
+            false => Err(self.damaged(record)),
+        }
+    }
+
+    fn damaged(&self, record: u64) -> Error {
+        Error::corrupt("a file of the cache is damaged")
+            .at(self.made.name())
+            .record(record)
+            .hint("delete it: it is made anew")
+    }
+
+    /// Where the bytes of a span lie in the converted file.
+    fn place(&self, span: Span) -> Result<(u64, u64)> {
+        let row = self.row(span.record)?;
+        check_span(span, (row.numbers.end - row.numbers.start) / self.width)?;
+        // All of them lie within the file: the row does, and the span within the row.
+        let size = self.width * self.header.dtype.size() as u64;
+        let before = row.numbers.start * self.header.dtype.size() as u64;
+        Ok((HEADER as u64 + before + span.start * size, span.len * size))
+    }
+}
+
+impl Lengths for Converted {
+    fn len(&self) -> u64 {
+        self.header.records
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        let row = self.row(record)?;
+        Ok((row.numbers.end - row.numbers.start) / self.width)
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        (self.header.uniform != NONE).then_some(self.header.uniform)
+    }
+}
+
+impl Source for Converted {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (start, size) = self.place(span)?;
+        let size = usize::try_from(size)
+            .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
+        let bytes = self.made.read(start, size, scratch)?;
+        let channels = self.schema.channels.unwrap_or(1);
+        Ok(Values { bytes, element: self.schema.element, channels, decode: Decode::Plain })
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        let row = self.row(record)?;
+        if row.extras.is_empty() {
+            return Ok(Extras::new());
+        }
+        let mut scratch = Vec::new();
+        let size = (row.extras.end - row.extras.start) as usize;
+        let text = self.made.read(self.extras + row.extras.start, size, &mut scratch)?;
+        serde_json::from_slice(text).map_err(|cause| self.damaged(record).caused_by(cause))
+    }
+
+    fn advise(&self, spans: &[Span]) {
+        for span in spans {
+            if let Ok((start, size)) = self.place(*span) {
+                self.made.advise(start, size);
+            }
+        }
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok((start, size)) = self.place(span) {
+            self.made.touch(start, size);
+        }
+    }
+
+    /// The record as it was written: its values have no places of their own there.
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let row = self.row(span.record)?;
+        check_span(span, (row.numbers.end - row.numbers.start) / self.width)?;
+        let size = row.place.end - row.place.start;
+        Ok(vec![Location { file: self.object.name().to_string(), start: row.place.start, size }])
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        vec![FileInfo { file: self.object.name().to_string(), size: self.object.size() }]
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let mut hash = Xxh3::new();
+        hash.update(self.format.as_bytes());
+        hash.update(&self.header.bytes());
+        Ok(hash.digest())
+    }
+
+    fn format(&self) -> &'static str {
+        self.format
+    }
+}

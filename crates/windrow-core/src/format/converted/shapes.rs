@@ -1,0 +1,406 @@
+//! Which lists are records: one rule for every notation (JSON, YAML, pickles), told value by value.
+//!
+//! At the top stands a list of records, or numbers that are one record; or each top value is a record (lines, several
+//! pickles). A record is a list of numbers `[T]`, or a list of lists of one width `[T, C]`, or a dict whose `sequence`
+//! is one of those; its other keys are extras.
+
+use super::writer::Writer;
+use crate::error::{Error, Result};
+
+/// How deep values may nest.
+pub(crate) const MOST_DEPTH: usize = 120;
+
+/// Bytes of JSON text that may stand beside one record.
+const MOST_EXTRAS: usize = 16 << 20;
+
+const RECORD: &str =
+    "a record is a list of numbers, a list of lists of numbers, or an object with `sequence`";
+
+/// A value, or an end of one, in the order in which they are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event<'a> {
+    List,
+    ListEnd,
+    Dict,
+    DictEnd,
+    /// The key of the value that comes next.
+    Key(&'a str),
+    Int(i64),
+    Float(f64),
+    /// A whole number that int64 does not hold.
+    Big(&'a str),
+    Bool(bool),
+    Text(&'a str),
+    Null,
+}
+
+impl Event<'_> {
+    fn is_number(&self) -> bool {
+        matches!(self, Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Event::List | Event::ListEnd => "a list",
+            Event::Dict | Event::DictEnd | Event::Key(_) => "an object",
+            Event::Int(_) | Event::Float(_) | Event::Big(_) => "a number",
+            Event::Bool(_) => "a boolean",
+            Event::Text(_) => "a string",
+            Event::Null => "null",
+        }
+    }
+}
+
+/// Who is told of values.
+pub(crate) trait Sink {
+    /// The next one, and the byte at which it stands, where that is known; of an end, its last byte.
+    ///
+    /// # Errors
+    /// `Corrupt` when it must not stand there.
+    fn event(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Before the one value of the file.
+    Top,
+    /// Among the records.
+    Records,
+    /// Among the numbers that the top list turned out to hold.
+    Flat,
+    /// In a record that has no value yet.
+    Record,
+    /// In a record `[T]`.
+    Numbers,
+    /// In a record `[T, C]`, between its rows.
+    Rows,
+    /// In a row.
+    Row,
+    /// In a dict, before a key.
+    Dict,
+    /// After the key `sequence`.
+    Sequence,
+    /// In an extra.
+    Extra,
+    /// After the one value of the file.
+    Done,
+}
+
+/// Finds the records among the values, checks them, and hands them to the writer.
+pub(crate) struct Shapes<'d> {
+    writer: Writer<'d>,
+    size: u64,
+    at: At,
+    /// Every top value is a record.
+    each: bool,
+    /// The numbers per value of all records; `None` while no record had values.
+    channels: Option<Option<u64>>,
+    in_dict: bool,
+    found_sequence: bool,
+    /// Of the record: its first byte, its values, and its numbers per value.
+    start: Option<u64>,
+    length: u64,
+    width: Option<u64>,
+    row: u64,
+    /// Of the extras: JSON text, every value followed by a comma; how many lists and objects are open.
+    extras: String,
+    open: usize,
+}
+
+impl<'d> Shapes<'d> {
+    pub(super) fn new(writer: Writer<'d>, size: u64) -> Self {
+        Shapes {
+            writer,
+            size,
+            at: At::Top,
+            each: false,
+            channels: None,
+            in_dict: false,
+            found_sequence: false,
+            start: None,
+            length: 0,
+            width: None,
+            row: 0,
+            extras: String::new(),
+            open: 0,
+        }
+    }
+
+    /// From now on every top value is a record, not a list of records.
+    pub(crate) fn each_is_a_record(&mut self) {
+        self.each = true;
+        self.at = At::Records;
+    }
+
+    /// Number of the record that comes next, or is open.
+    pub(crate) fn record(&self) -> u64 {
+        self.writer.records()
+    }
+
+    /// Name of the file.
+    pub(crate) fn file(&self) -> &str {
+        &self.writer.file
+    }
+
+    /// An error at the record that is open.
+    pub(crate) fn error(&self, what: impl Into<String>, byte: Option<u64>) -> Error {
+        let mut error = Error::corrupt(what).at(&self.writer.file);
+        if !matches!(self.at, At::Top | At::Done) {
+            error = error.record(self.record());
+        }
+        match byte {
+            Some(byte) => error.byte(byte),
+            None => error,
+        }
+    }
+
+    /// The writer with all records, and what they have in common.
+    ///
+    /// # Errors
+    /// `Corrupt` when a value was not ended.
+    pub(super) fn finish(self) -> Result<(Writer<'d>, Option<u64>)> {
+        let whole = if self.each { self.at == At::Records } else { self.at == At::Done };
+        match whole {
+            true => Ok((self.writer, self.channels.flatten())),
+            false => Err(self.error("expected series, found the end of the file", Some(self.size))),
+        }
+    }
+
+    fn unexpected(&self, event: &Event<'_>, byte: Option<u64>) -> Error {
+        let found = event.name();
+        let (wanted, hint) = match self.at {
+            At::Top => (
+                "a list of series",
+                "one object alone is no list of records: put it into a list, or write one object a line into a .jsonl",
+            ),
+            At::Records => ("a record", RECORD),
+            At::Flat | At::Numbers | At::Row => ("a number", hint_for_number(event)),
+            At::Record | At::Rows => ("numbers or lists of numbers", hint_for_number(event)),
+            At::Sequence => ("`sequence` to be a list of numbers", RECORD),
+            At::Dict | At::Extra => ("a key or a value", RECORD),
+            At::Done => ("the end of the file", "several values in one file: write one a line into a .jsonl"),
+        };
+        self.error(format!("expected {wanted}, found {found}"), byte).hint(hint)
+    }
+
+    fn begin_record(&mut self, byte: Option<u64>) {
+        self.start = byte;
+        self.length = 0;
+        self.width = None;
+        self.found_sequence = false;
+        self.extras.clear();
+    }
+
+    fn number(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
+        match event {
+            Event::Int(number) => self.writer.int(number),
+            Event::Bool(flag) => self.writer.int(i64::from(flag)),
+            Event::Float(number) => self.writer.float(number),
+            Event::Big(text) => {
+                let shown: String = text.chars().take(40).collect();
+                Err(self
+                    .error(format!("the whole number {shown} does not fit int64"), byte)
+                    .hint("write it with a decimal point: then it is read as float32"))
+            }
+            _ => Err(self.unexpected(&event, byte)),
+        }
+    }
+
+    /// The numbers of the open record are all there.
+    fn end_values(&mut self, byte: Option<u64>) -> Result<()> {
+        // An empty record says nothing of its width.
+        if self.length > 0 {
+            match self.channels {
+                None => self.channels = Some(self.width),
+                Some(found) if found == self.width => {}
+                Some(found) => {
+                    return Err(self
+                        .error(
+                            format!(
+                                "a record {}, where those before it are {}",
+                                shape(self.width),
+                                shape(found)
+                            ),
+                            byte,
+                        )
+                        .hint("all records of a file have one shape: [T], or [T, C] with one C"));
+                }
+            }
+        }
+        match self.in_dict {
+            true => {
+                self.at = At::Dict;
+                Ok(())
+            }
+            false => self.end_record(byte),
+        }
+    }
+
+    fn end_record(&mut self, byte: Option<u64>) -> Result<()> {
+        let place = match (self.start, byte) {
+            (Some(start), Some(last)) => start..last.saturating_add(1).min(self.size),
+            // Where it stands is not known: somewhere in the file.
+            _ => 0..self.size,
+        };
+        if !self.extras.is_empty() {
+            self.extras.pop();
+            self.extras.insert(0, '{');
+            self.extras.push('}');
+        }
+        self.writer.end_record(&self.extras, self.length, place)?;
+        self.extras.clear();
+        self.in_dict = false;
+        self.at = At::Records;
+        Ok(())
+    }
+
+    fn extra(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
+        match event {
+            Event::List => self.extras.push('['),
+            Event::Dict => self.extras.push('{'),
+            Event::ListEnd | Event::DictEnd => {
+                if self.extras.ends_with(',') {
+                    self.extras.pop();
+                }
+                self.extras.push_str(if event == Event::ListEnd { "]," } else { "}," });
+            }
+            Event::Key(key) => self.extras.push_str(&format!("{}:", serde_json::Value::from(key))),
+            Event::Int(number) => self.extras.push_str(&format!("{number},")),
+            // What JSON cannot write is null there.
+            Event::Float(number) => self.extras.push_str(&format!("{},", serde_json::Value::from(number))),
+            Event::Big(digits) => self.extras.push_str(&format!("{digits},")),
+            Event::Bool(flag) => self.extras.push_str(&format!("{flag},")),
+            Event::Text(text) => self.extras.push_str(&format!("{},", serde_json::Value::from(text))),
+            Event::Null => self.extras.push_str("null,"),
+        }
+        match event {
+            Event::List | Event::Dict => self.open += 1,
+            Event::ListEnd | Event::DictEnd => self.open = self.open.saturating_sub(1),
+            _ => {}
+        }
+        if self.open > MOST_DEPTH || self.extras.len() > MOST_EXTRAS {
+            return Err(self
+                .error("what stands beside the values of a record is too much", byte)
+                .hint(format!("at most {MOST_EXTRAS} bytes as JSON, nested at most {MOST_DEPTH} deep")));
+        }
+        if self.open == 0 && !matches!(event, Event::Key(_)) {
+            self.at = At::Dict;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Shapes<'_> {
+    fn event(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
+        let is_number = event.is_number();
+        match (self.at, event) {
+            // The most frequent ones first.
+            (At::Numbers | At::Flat, _) if is_number => {
+                self.length += 1;
+                self.number(event, byte)
+            }
+            (At::Row, _) if is_number => {
+                self.row += 1;
+                self.number(event, byte)
+            }
+            (At::Top, Event::List) => {
+                // Its place, should it turn out to be the record itself.
+                self.begin_record(byte);
+                self.at = At::Records;
+                Ok(())
+            }
+            (At::Records, Event::List) => {
+                self.begin_record(byte);
+                self.at = At::Record;
+                Ok(())
+            }
+            (At::Records, Event::Dict) => {
+                self.begin_record(byte);
+                self.in_dict = true;
+                self.at = At::Dict;
+                Ok(())
+            }
+            (At::Records, Event::ListEnd) if !self.each => {
+                self.at = At::Done;
+                Ok(())
+            }
+            (At::Records, _) if is_number && !self.each && self.record() == 0 => {
+                self.at = At::Flat;
+                self.length = 1;
+                self.number(event, byte)
+            }
+            (At::Flat, Event::ListEnd) => {
+                self.end_values(byte)?;
+                self.at = At::Done;
+                Ok(())
+            }
+            (At::Record, _) if is_number => {
+                self.at = At::Numbers;
+                self.length = 1;
+                self.number(event, byte)
+            }
+            (At::Record | At::Rows, Event::List) => {
+                self.at = At::Row;
+                self.row = 0;
+                Ok(())
+            }
+            (At::Record | At::Numbers | At::Rows, Event::ListEnd) => self.end_values(byte),
+            (At::Row, Event::ListEnd) => {
+                if self.row == 0 || self.width.is_some_and(|width| width != self.row) {
+                    let wanted = self.width.map_or("at least 1".to_string(), |width| width.to_string());
+                    return Err(self
+                        .error(
+                            format!(
+                                "expected {wanted} numbers in row {} of a record [T, C], found {}",
+                                self.length, self.row
+                            ),
+                            byte,
+                        )
+                        .hint("every row of a record has the same number of channels"));
+                }
+                self.width = Some(self.row);
+                self.length += 1;
+                self.at = At::Rows;
+                Ok(())
+            }
+            (At::Dict, Event::Key("sequence")) if self.found_sequence => {
+                Err(self.error("`sequence` stands twice in one record", byte))
+            }
+            (At::Dict, Event::Key("sequence")) => {
+                self.found_sequence = true;
+                self.at = At::Sequence;
+                Ok(())
+            }
+            (At::Dict, Event::Key(_)) => {
+                self.at = At::Extra;
+                self.open = 0;
+                self.extra(event, byte)
+            }
+            (At::Dict, Event::DictEnd) => match self.found_sequence {
+                true => self.end_record(byte),
+                false => {
+                    Err(self.error("expected the key `sequence` in a record, found none", byte).hint(RECORD))
+                }
+            },
+            (At::Sequence, Event::List) => {
+                self.at = At::Record;
+                Ok(())
+            }
+            (At::Extra, _) => self.extra(event, byte),
+            _ => Err(self.unexpected(&event, byte)),
+        }
+    }
+}
+
+fn shape(width: Option<u64>) -> String {
+    width.map_or("[T]".to_string(), |width| format!("[T, {width}]"))
+}
+
+fn hint_for_number(event: &Event<'_>) -> &'static str {
+    match event {
+        Event::Null => "write NaN where a value is missing",
+        Event::Text(_) => "numbers stand without quotes",
+        Event::List | Event::ListEnd => "a record is [T] or [T, C]: no deeper, and the same throughout",
+        _ => RECORD,
+    }
+}

@@ -1,0 +1,67 @@
+//! Python pickles as data: lists, dicts, numbers, text, numpy arrays and torch tensors, of protocols 0 to 5; converted
+//! once, then read in place.
+//!
+//! A pickle is a program. The machine here runs the part of it that makes data, and knows a fixed table of names
+//! (`names.rs`) for what numpy and torch write; any other name is an error, and nothing is ever called. No kept crate does
+//! that: those that read pickles lose numpy's dtypes, and stop the process at values that nest deep or name themselves.
+
+mod array;
+mod machine;
+mod names;
+mod tell;
+
+use self::machine::{Budget, Machine};
+use super::converted::{self, Shapes};
+use super::{About, Certainty, Format, Look, Options};
+use crate::error::Result;
+use crate::source::SharedSource;
+
+/// Series in a Python pickle.
+#[derive(Clone, Copy, Debug)]
+pub struct Pickle;
+
+impl Format for Pickle {
+    fn name(&self) -> &'static str {
+        "pickle"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Series in a pickle",
+            layout: "one `.pkl` or `.pickle` file, also `.gz` and `.zst`: a list of series, an array, or several pickles",
+            records: "numbers [T] or [T, C]: a list, array or tensor, or the `sequence` of a dict with extras beside it",
+            written_by: "Python's pickle.dump",
+        }
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        let name = look.file_name();
+        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        match !look.is_folder && (plain.ends_with(".pkl") || plain.ends_with(".pickle")) {
+            true => Certainty::Maybe,
+            false => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        converted::open(self.name(), look, options, parse)
+    }
+}
+
+fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+    let file = shapes.file().to_string();
+    let mut budget = Budget::of(bytes.len() as u64);
+    let mut at = 0;
+    while at < bytes.len() {
+        let mut machine = Machine::new(bytes, at, &mut budget);
+        let value = machine.run().map_err(|e| e.or_at(&file))?;
+        let end = machine.at();
+        // Several pickles in one file are so many records; one holds them.
+        if at == 0 && end < bytes.len() {
+            shapes.each_is_a_record();
+        }
+        tell::value(&machine, value, shapes)?;
+        at = end;
+    }
+    Ok(())
+}

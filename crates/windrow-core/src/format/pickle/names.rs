@@ -1,0 +1,329 @@
+//! The names that a pickle may use, and what each makes. The table is all there is: nothing is looked up elsewhere.
+
+use std::borrow::Cow;
+
+use super::array::{Array, DTypeNode, Data, Number, contiguous, dtype_of, number};
+use super::machine::{Budget, Machine, Node, Value};
+use crate::array::{DType, Element};
+use crate::error::{Error, Result};
+
+/// A name that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    /// An empty array, whose state follows.
+    NumpyReconstruct,
+    /// An array of bytes.
+    NumpyFromBuffer,
+    NumpyScalar,
+    NumpyArray,
+    NumpyDType,
+    /// Bytes that are written as text.
+    Encode,
+    EmptyDict,
+    EmptyList,
+    Bytes,
+    TorchTensor,
+    /// A storage in torch's own file format.
+    TorchBytes,
+    TorchStorage(DType),
+}
+
+const NAMES: &[(&str, &str, Name)] = &[
+    ("numpy.core.multiarray", "_reconstruct", Name::NumpyReconstruct),
+    ("numpy._core.multiarray", "_reconstruct", Name::NumpyReconstruct),
+    ("numpy.core.multiarray", "scalar", Name::NumpyScalar),
+    ("numpy._core.multiarray", "scalar", Name::NumpyScalar),
+    ("numpy.core.numeric", "_frombuffer", Name::NumpyFromBuffer),
+    ("numpy._core.numeric", "_frombuffer", Name::NumpyFromBuffer),
+    ("numpy", "ndarray", Name::NumpyArray),
+    ("numpy", "dtype", Name::NumpyDType),
+    ("_codecs", "encode", Name::Encode),
+    ("collections", "OrderedDict", Name::EmptyDict),
+    ("builtins", "dict", Name::EmptyDict),
+    ("__builtin__", "dict", Name::EmptyDict),
+    ("builtins", "list", Name::EmptyList),
+    ("__builtin__", "list", Name::EmptyList),
+    ("builtins", "bytes", Name::Bytes),
+    ("__builtin__", "bytes", Name::Bytes),
+    ("builtins", "bytearray", Name::Bytes),
+    ("__builtin__", "bytearray", Name::Bytes),
+    ("torch._utils", "_rebuild_tensor_v2", Name::TorchTensor),
+    ("torch.storage", "_load_from_bytes", Name::TorchBytes),
+    ("torch", "FloatStorage", Name::TorchStorage(DType::F32)),
+    ("torch", "DoubleStorage", Name::TorchStorage(DType::F64)),
+    ("torch", "HalfStorage", Name::TorchStorage(DType::F16)),
+    ("torch", "BFloat16Storage", Name::TorchStorage(DType::Bf16)),
+    ("torch", "LongStorage", Name::TorchStorage(DType::I64)),
+    ("torch", "IntStorage", Name::TorchStorage(DType::I32)),
+    ("torch", "ShortStorage", Name::TorchStorage(DType::I16)),
+    ("torch", "CharStorage", Name::TorchStorage(DType::I8)),
+    ("torch", "ByteStorage", Name::TorchStorage(DType::U8)),
+    ("torch", "BoolStorage", Name::TorchStorage(DType::Bool)),
+];
+
+/// The name, where it is in the table.
+pub(super) fn find(module: &str, name: &str) -> Option<Name> {
+    NAMES.iter().find(|known| (known.0, known.1) == (module, name)).map(|known| known.2)
+}
+
+/// What a name makes of what it is given.
+///
+/// # Errors
+/// `Corrupt` when that is not what numpy or torch write; `Unsupported` for what is no name.
+pub(super) fn reduce(machine: &mut Machine<'_, '_>, callee: Value, given: Value) -> Result<Value> {
+    let Some(&Node::Name(name)) = machine.node(callee) else {
+        return Err(machine.refused("a call of something that is no known name"));
+    };
+    let Some(given) = machine.parts(given) else {
+        return Err(machine.wrong("expected what a name is given"));
+    };
+    // Names take a few values; more would be copied for nothing.
+    let given = given.get(..given.len().min(8)).unwrap_or_default().to_vec();
+    match (name, given.as_slice()) {
+        (Name::EmptyDict, []) => machine.make(Node::Dict(Vec::new())),
+        (Name::EmptyList, []) => machine.make(Node::List(Vec::new())),
+        (Name::Bytes, []) => machine.make(Node::Bytes(Cow::Borrowed(b""))),
+        (Name::Bytes, [same]) if matches!(machine.node(*same), Some(Node::Bytes(_))) => Ok(*same),
+        (Name::Bytes | Name::Encode, [text, encoding]) => encode(machine, *text, *encoding),
+        (Name::NumpyReconstruct, [class, ..]) if is_name(machine, *class, Name::NumpyArray) => {
+            machine.make(Node::Array(None))
+        }
+        (Name::NumpyDType, [text, ..]) => {
+            let Some(text) = machine.text(*text) else {
+                return Err(machine.wrong("expected a dtype's name"));
+            };
+            let dtype = dtype_of(text).ok_or_else(|| no_such_dtype(machine, text))?;
+            machine.make(Node::DType(dtype))
+        }
+        (Name::NumpyFromBuffer, [data, dtype, shape, order]) => {
+            let fortran = machine.text(*order) == Some("F");
+            let array = numpy(machine, *data, *dtype, *shape, fortran)?;
+            machine.make(Node::Array(Some(Box::new(array))))
+        }
+        (Name::NumpyScalar, [dtype, data]) => {
+            let (Some(Node::DType(DTypeNode::Plain(element))), Some(Node::Bytes(bytes))) =
+                (machine.node(*dtype), machine.node(*data))
+            else {
+                return Err(machine.refused("a numpy scalar that is no number"));
+            };
+            let Some(number) = number(bytes, *element) else {
+                return Err(machine.wrong(format!("a {} of {} bytes", element.dtype, bytes.len())));
+            };
+            match number {
+                Number::Big(big) => machine.make(Node::Big(big.to_string())),
+                Number::Bool(flag) => Ok(Value::Bool(flag)),
+                Number::Int(number) => Ok(Value::Int(number)),
+                Number::Float(number) => Ok(Value::Float(number)),
+            }
+        }
+        (Name::TorchBytes, [data]) => storage(machine, *data),
+        (Name::TorchTensor, [storage, offset, shape, strides, ..]) => {
+            let array = tensor(machine, *storage, *offset, *shape, *strides)?;
+            machine.make(Node::Array(Some(Box::new(array))))
+        }
+        _ => Err(machine.wrong(format!("{name:?} is given {} values that it does not take", given.len()))),
+    }
+}
+
+/// Sets the state of what a name made.
+///
+/// # Errors
+/// As [`reduce`].
+pub(super) fn build(machine: &mut Machine<'_, '_>, object: Value, state: Value) -> Result<()> {
+    let parts =
+        machine.parts(state).map(|parts| parts.get(..parts.len().min(9)).unwrap_or_default().to_vec());
+    match (machine.node(object), parts.as_deref()) {
+        (Some(Node::DType(dtype)), Some([Value::Int(_), order, rest @ ..])) => {
+            let dtype = *dtype;
+            if rest.iter().take(3).any(|part| *part != Value::None) {
+                return Err(machine.refused("an array of structures"));
+            }
+            let big_endian = match machine.text(*order) {
+                Some(">") => true,
+                Some("<" | "|" | "=") => false,
+                _ => return Err(machine.wrong("expected a byte order")),
+            };
+            if let (DTypeNode::Plain(element), Some(node)) = (dtype, machine.node_mut(object)) {
+                *node = Node::DType(DTypeNode::Plain(Element { big_endian, ..element }));
+            }
+            Ok(())
+        }
+        // A state is set once: what was read of the array stays true.
+        (Some(Node::Array(None)), Some([Value::Int(_), shape, dtype, Value::Bool(fortran), data])) => {
+            let array = numpy(machine, *data, *dtype, *shape, *fortran)?;
+            if let Some(node) = machine.node_mut(object) {
+                *node = Node::Array(Some(Box::new(array)));
+            }
+            Ok(())
+        }
+        (Some(Node::DType(_) | Node::Array(_)), _) => Err(machine.wrong("a state that numpy does not write")),
+        _ => Err(machine.refused("a state of an object")),
+    }
+}
+
+/// The storage that a persistent id of torch names: `("storage", class, key, place, count, view)`.
+///
+/// # Errors
+/// As [`reduce`].
+pub(super) fn promised(machine: &mut Machine<'_, '_>, id: Value) -> Result<Value> {
+    let parts = machine.parts(id).unwrap_or_default();
+    let &[kind, class, key, _place, Value::Int(count), ref view @ ..] = parts else {
+        return Err(machine.refused("a persistent id"));
+    };
+    let is_storage = machine.text(kind) == Some("storage") && view.iter().all(|part| *part == Value::None);
+    let (true, Some(Node::Name(Name::TorchStorage(dtype))), Some(key), Ok(count)) =
+        (is_storage, machine.node(class), machine.text(key), u64::try_from(count))
+    else {
+        return Err(machine.refused("a persistent id"));
+    };
+    let size = key.len() as u64;
+    machine.budget.check(size)?;
+    let node = Node::Promised(Element::little(*dtype), key.to_string(), count);
+    machine.budget.take(size)?;
+    machine.make(node)
+}
+
+fn is_name(machine: &Machine<'_, '_>, value: Value, name: Name) -> bool {
+    matches!(machine.node(value), Some(Node::Name(found)) if *found == name)
+}
+
+fn no_such_dtype(machine: &Machine<'_, '_>, name: &str) -> Error {
+    let shown: String = name.chars().take(40).collect();
+    machine.refused(&format!("numpy's dtype {shown:?}"))
+}
+
+/// Text back into the bytes it stands for.
+fn encode<'a>(machine: &mut Machine<'a, '_>, text: Value, encoding: Value) -> Result<Value> {
+    if !matches!(machine.text(encoding), Some("latin1" | "latin-1" | "iso-8859-1")) {
+        return Err(machine.refused("bytes in an encoding other than latin1"));
+    }
+    let Some(Node::Text(text)) = machine.node(text) else {
+        return Err(machine.wrong("expected a text to encode"));
+    };
+    // The same text may be named again and again: every copy is paid for, before it is made.
+    let size = text.len() as u64;
+    machine.budget.check(size)?;
+    let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    machine.budget.take(size)?;
+    let bytes = bytes.ok_or_else(|| machine.wrong("a character that latin1 has not"))?;
+    machine.make(Node::Bytes(Cow::Owned(bytes)))
+}
+
+fn sizes(machine: &Machine<'_, '_>, value: Value) -> Result<Vec<u64>> {
+    let Some(parts) = machine.parts(value) else { return Err(machine.wrong("expected a shape")) };
+    if parts.len() > 3 {
+        return Err(
+            machine.refused(&format!("an array of {} dimensions, where a series has at most 3", parts.len()))
+        );
+    }
+    let size = |part: &Value| match part {
+        Value::Int(size) => u64::try_from(*size).ok(),
+        _ => None,
+    };
+    parts.iter().map(|part| size(part).ok_or_else(|| machine.wrong("expected a size in a shape"))).collect()
+}
+
+fn numpy(machine: &Machine<'_, '_>, data: Value, dtype: Value, shape: Value, fortran: bool) -> Result<Array> {
+    let shape = sizes(machine, shape)?;
+    let Some(Node::DType(dtype)) = machine.node(dtype) else { return Err(machine.wrong("expected a dtype")) };
+    let count = shape.iter().try_fold(1u64, |count, size| count.checked_mul(*size));
+    let (element, found) = match (dtype, machine.node(data)) {
+        (DTypeNode::Plain(element), Some(Node::Bytes(bytes))) => (Some(*element), bytes.len() as u64),
+        (DTypeNode::Objects, Some(Node::List(values))) => (None, values.len() as u64),
+        _ => return Err(machine.wrong("expected the values of an array")),
+    };
+    let wanted = count.and_then(|count| count.checked_mul(element.map_or(1, |e| e.size() as u64)));
+    if wanted != Some(found) {
+        let unit = if element.is_some() { "bytes" } else { "values" };
+        return Err(
+            machine.wrong(format!("an array of shape {shape:?} with {found} {unit}, which is not its size"))
+        );
+    }
+    let strides = contiguous(&shape, fortran && element.is_some());
+    Ok(Array {
+        data: element.map_or(Data::Objects(data), |element| Data::Numbers(data, element)),
+        offset: 0,
+        shape,
+        strides,
+    })
+}
+
+fn tensor(
+    machine: &Machine<'_, '_>,
+    storage: Value,
+    offset: Value,
+    shape: Value,
+    strides: Value,
+) -> Result<Array> {
+    let (shape, strides) = (sizes(machine, shape)?, sizes(machine, strides)?);
+    let (Some(Node::Storage(element, bytes)), Value::Int(offset)) = (machine.node(storage), offset) else {
+        return Err(machine.wrong("expected a storage and an offset of a tensor"));
+    };
+    let offset = u64::try_from(offset).map_err(|_| machine.wrong("an offset below 0"))?;
+    let held = (bytes.len() / element.size()) as u64;
+    let steps = shape.iter().zip(&strides);
+    // One past the last number that is read.
+    let end = steps.clone().try_fold(offset, |end, (size, stride)| {
+        end.checked_add(size.saturating_sub(1).checked_mul(*stride)?)
+    });
+    let is_empty = shape.contains(&0);
+    let fits = is_empty || end.is_some_and(|last| last < held);
+    // A stride of 0 reads one number many times: a few bytes would stand for any number of values.
+    let repeats = steps.clone().any(|(size, stride)| *size > 1 && *stride == 0);
+    if shape.len() != strides.len() || !fits || repeats {
+        return Err(machine.wrong(format!(
+            "a tensor of shape {shape:?}, strides {strides:?} and offset {offset} in a storage of {held} numbers"
+        )));
+    }
+    Ok(Array { data: Data::Numbers(storage, *element), offset, shape, strides })
+}
+
+/// A storage as torch writes it into a stream: five pickles (a magic number, a version, the sizes of types, the storage's
+/// id, the keys), then for each key the number of its values and their bytes.
+fn storage(machine: &mut Machine<'_, '_>, data: Value) -> Result<Value> {
+    let Some(Node::Bytes(bytes)) = machine.node(data) else {
+        return Err(machine.wrong("expected a storage's bytes"));
+    };
+    // The same bytes may be named again and again: every reading is paid for, before it is made.
+    let size = bytes.len() as u64;
+    machine.budget.check(size)?;
+    let bytes = bytes.to_vec();
+    machine.budget.take(size)?;
+    if machine.in_torch {
+        return Err(machine.refused("a storage within a storage"));
+    }
+    let outer = machine.place();
+    // Its bytes are counted from its own beginning; the outer place is the one in the file.
+    let (element, found) = torch_stream(&bytes, machine.budget).map_err(|e| e.byte(outer))?;
+    machine.make(Node::Storage(element, found))
+}
+
+fn torch_stream(bytes: &[u8], budget: &mut Budget) -> Result<(Element, Vec<u8>)> {
+    let mut inner = Machine::new(bytes, 0, budget);
+    inner.in_torch = true;
+    let unknown = || {
+        Error::unsupported("a torch storage in a layout that is not known")
+            .hint("save tensors as arrays: np.save(path, tensor.numpy())")
+    };
+    let magic = inner.run()?;
+    let is_magic =
+        matches!(inner.node(magic), Some(Node::Big(digits)) if digits == "119547037146038801333356");
+    let version = inner.run()?;
+    let info = inner.run()?;
+    let Some(Node::Dict(info)) = inner.node(info) else { return Err(unknown()) };
+    let big_endian = info
+        .iter()
+        .any(|(key, value)| inner.text(*key) == Some("little_endian") && *value == Value::Bool(false));
+    if !is_magic || version != Value::Int(1001) || big_endian {
+        return Err(unknown());
+    }
+    let promised = inner.run()?;
+    let Some(Node::Promised(element, key, count)) = inner.node(promised) else { return Err(unknown()) };
+    let (element, key, count) = (*element, key.clone(), *count);
+    let keys = inner.run()?;
+    let has_key = inner.parts(keys).is_some_and(|keys| keys.len() == 1 && inner.text(keys[0]) == Some(&key));
+    let written = inner.take(8)?.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    let size = count.checked_mul(element.size() as u64).filter(|_| has_key && written == count);
+    let found = inner.take(size.ok_or_else(unknown)?)?;
+    Ok((element, found.to_vec()))
+}

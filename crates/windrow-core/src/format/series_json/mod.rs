@@ -1,0 +1,217 @@
+//! Series written as JSON: one list of them in a `.json`, or one a line in a `.jsonl`; converted once, then read in place.
+
+mod scan;
+
+use memchr::memchr;
+
+use self::scan::Scan;
+use super::converted::{self, Event, Shapes, Sink};
+use super::{About, Certainty, Format, Look, Options, SIDE_FILE, jsonl};
+use crate::error::{Error, Result};
+use crate::source::SharedSource;
+use crate::store::{Compression, expanded_head};
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes looked at to tell series from other JSON.
+const LOOK: usize = 4096;
+
+/// A list of series in one JSON file.
+#[derive(Clone, Copy, Debug)]
+pub struct SeriesJson;
+
+/// A series a line.
+#[derive(Clone, Copy, Debug)]
+pub struct SeriesJsonLines;
+
+impl Format for SeriesJson {
+    fn name(&self) -> &'static str {
+        "series-json"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Series in JSON",
+            layout: "one `.json` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
+            records: "numbers [T] or [T, C]: a list, or the `sequence` of an object with extras beside it",
+            written_by: "any program",
+        }
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        let name = look.file_name();
+        let named = [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix));
+        // These stand beside data; they hold none.
+        let is_beside = name == SIDE_FILE || name == "meta.json";
+        match !look.is_folder && named && !is_beside {
+            true => Certainty::Maybe,
+            false => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        converted::open(self.name(), look, options, parse_whole)
+    }
+}
+
+impl Format for SeriesJsonLines {
+    fn name(&self) -> &'static str {
+        "series-jsonl"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Series in JSON Lines",
+            layout: "one `.jsonl` or `.ndjson` file, also `.gz` and `.zst`, whose first line is a series",
+            records: "numbers [T] or [T, C] per line: a list, or the `sequence` of an object with extras beside it",
+            written_by: "any program",
+        }
+    }
+
+    /// Sure where the first line is a series; else it is JSON Lines of something else.
+    fn recognise(&self, look: &Look) -> Certainty {
+        let name = look.file_name();
+        let named = jsonl::SUFFIXES.iter().any(|suffix| name.ends_with(&suffix.to_ascii_lowercase()));
+        match !look.is_folder && named && begins_with_a_series(&text_head(look)) {
+            true => Certainty::Yes,
+            false => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        converted::open(self.name(), look, options, parse_lines)
+    }
+}
+
+/// The first bytes of the text, expanded where the file is compressed.
+fn text_head(look: &Look) -> Vec<u8> {
+    let Ok(object) = look.store.open(&look.key) else { return Vec::new() };
+    match Compression::of(object.as_ref()) {
+        Ok(Some(_)) => expanded_head(object.as_ref(), LOOK).unwrap_or_default(),
+        _ => look.head.clone(),
+    }
+}
+
+/// Whether the first value is a list of numbers or of lists of numbers, or an object with such a `sequence`; seen from
+/// its beginning alone.
+fn begins_with_a_series(head: &[u8]) -> bool {
+    let mut look = Beginning::default();
+    let text = head.strip_prefix(BOM).unwrap_or(head);
+    // Ends with an error as soon as it is decided, or where the head ends.
+    let _ = Scan::new(text, 0, "").value(&mut look);
+    look.is_series
+}
+
+/// Ends at the first number that would be a value of a series, or where it is clear that none comes.
+#[derive(Default)]
+struct Beginning {
+    /// Lists that are open, outside of other keys.
+    lists: usize,
+    dicts: usize,
+    is_sequence: bool,
+    is_series: bool,
+}
+
+impl Sink for Beginning {
+    fn event(&mut self, event: Event<'_>, _byte: Option<u64>) -> Result<()> {
+        let stop = || Err(Error::corrupt("decided"));
+        match event {
+            Event::Dict => self.dicts += 1,
+            Event::DictEnd => self.dicts = self.dicts.saturating_sub(1),
+            Event::Key(key) if self.dicts == 1 && self.lists == 0 => self.is_sequence = key == "sequence",
+            Event::List if self.dicts == 0 || self.dicts == 1 => self.lists += 1,
+            Event::ListEnd if self.dicts <= 1 => self.lists = self.lists.saturating_sub(1),
+            Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_) => {
+                let is_top = self.dicts == 0;
+                let is_sequence = self.dicts == 1 && self.is_sequence;
+                if (is_top || is_sequence) && (1..=2).contains(&self.lists) {
+                    self.is_series = true;
+                    return stop();
+                }
+            }
+            _ => {}
+        }
+        match self.dicts == 0 && matches!(event, Event::Text(_) | Event::Null)
+            || self.lists > 0 && self.dicts > 1
+        {
+            true => stop(),
+            false => Ok(()),
+        }
+    }
+}
+
+fn without_bom(bytes: &[u8]) -> (&[u8], u64) {
+    match bytes.strip_prefix(BOM) {
+        Some(text) => (text, BOM.len() as u64),
+        None => (bytes, 0),
+    }
+}
+
+fn parse_whole(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+    let (text, base) = without_bom(bytes);
+    let file = shapes.file().to_string();
+    let mut scan = Scan::new(text, base, &file);
+    let told = scan.value(shapes).and_then(|()| scan.end());
+    told.map_err(|e| if e.place().record.is_some() { e } else { e.record(shapes.record()) })
+}
+
+fn parse_lines(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+    let (mut text, mut base) = without_bom(bytes);
+    let file = shapes.file().to_string();
+    shapes.each_is_a_record();
+    while !text.is_empty() {
+        let end = memchr(b'\n', text).map_or(text.len(), |end| end + 1);
+        let (line, rest) = text.split_at(end);
+        let number = shapes.record() + 1;
+        let named = |e: Error| e.field(format!("line {number}"));
+        if line.trim_ascii().is_empty() {
+            return Err(named(shapes.error("expected a series, found a blank line", Some(base)))
+                .hint("delete blank lines: every line is a series"));
+        }
+        let record = shapes.record();
+        let mut scan = Scan::new(line, base, &file);
+        scan.value(shapes).and_then(|()| scan.end()).map_err(|e| named(e.record(record)))?;
+        text = rest;
+        base += end as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_known_by_its_beginning() {
+        for yes in [
+            "[1, 2",
+            " [[1.5",
+            "[NaN",
+            "[true]",
+            "{\"id\": \"a\", \"x\": {\"sequence\": []}, \"sequence\": [0",
+            "{\"tags\": [1, 2], \"sequence\": [[1, 2]]}",
+            "\u{feff}[-Infinity]",
+        ] {
+            assert!(begins_with_a_series(yes.as_bytes()), "{yes}");
+        }
+        for no in [
+            "",
+            "1",
+            "\"text\"",
+            "[\"a\", 1]",
+            "[null, 1]",
+            "[[[1]]]",
+            "{\"text\": \"a\"}",
+            "{\"sequence\": \"ACGT\"}",
+            "{\"sequence\": {\"a\": [1]}}",
+            "{\"a\": {\"sequence\": [1]}}",
+            "{\"a\": [{\"sequence\": [1]}]}",
+            "{\"ids\": [1, 2, 3]}",
+            "[{\"sequence\": [1]}]",
+            "[]",
+            "x",
+        ] {
+            assert!(!begins_with_a_series(no.as_bytes()), "{no}");
+        }
+    }
+}
