@@ -177,7 +177,7 @@ fn expand_into(folder: &Path, name: &str, object: &dyn Object, compression: Comp
     Ok(())
 }
 
-fn cache_folder() -> Result<PathBuf> {
+pub(super) fn cache_folder() -> Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("WINDROW_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|p| p.join("windrow")))

@@ -5,12 +5,14 @@
 
 mod expand;
 mod file;
+mod kept;
 mod memory;
 
 use std::sync::Arc;
 
 pub use expand::{Compression, expand_to, expanded};
 pub use file::{Io, Local};
+pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 
 use crate::error::Result;
