@@ -2,6 +2,7 @@
 
 mod batch;
 mod copy;
+mod missing;
 mod next_token;
 mod raw;
 mod segments;

@@ -251,7 +251,10 @@ mod tests {
         kept.put(2, bytes(4));
         assert!(kept.get(1).is_some());
         kept.put(3, bytes(4));
-        assert_eq!((kept.get(1).is_some(), kept.get(2).is_some(), kept.get(3).is_some()), (true, false, true));
+        assert_eq!(
+            (kept.get(1).is_some(), kept.get(2).is_some(), kept.get(3).is_some()),
+            (true, false, true)
+        );
         kept.put(4, bytes(11));
         assert_eq!((kept.found.len(), kept.bytes, kept.get(4).is_some()), (2, 8, false));
         kept.put(5, bytes(10));
