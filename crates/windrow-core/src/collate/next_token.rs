@@ -191,14 +191,10 @@ impl Collate for NextToken {
         }
         if self.mask_nan {
             missing_to_zero(row.bytes(INPUTS), self.dtype, self.channels, |_| ());
-            let mut missing = std::mem::take(&mut scratch.more);
-            missing.clear();
-            missing.resize(self.length, 0);
-            missing_to_zero(row.bytes(LABELS), self.dtype, self.channels, |at| missing[at] = 1);
-            for (mask, missing) in row.numbers::<i32>(MASKS).iter_mut().zip(&missing) {
-                *mask &= i32::from(*missing == 0);
-            }
-            scratch.more = missing;
+            let mut missing = Vec::new();
+            missing_to_zero(row.bytes(LABELS), self.dtype, self.channels, |at| missing.push(at));
+            let masks = row.numbers::<i32>(MASKS);
+            missing.into_iter().for_each(|at| masks[at] = 0);
         }
         Ok(())
     }

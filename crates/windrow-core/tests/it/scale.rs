@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
-use windrow_core::collate::{Batch, Collate, NextToken};
+use windrow_core::collate::{Batch, Collate, NextToken, Pairs};
 use windrow_core::format::Options;
 use windrow_core::plan::{Feed, Plan};
 use windrow_core::sampler::Sequential;
 use windrow_core::source::{Custom, Nan, Scale, Scaled, SharedSource, Source, Transformed, conformance};
-use windrow_core::view::{Tail, Windows};
+use windrow_core::view::{Segments, Tail, Windows};
 use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result};
 
 use super::alone::{alone, most_memory};
@@ -192,6 +192,54 @@ fn scaled_windows_are_the_recorded_ones() {
             assert!(!expected.is_empty(), "{name}");
         }
     });
+}
+
+#[test]
+fn packed_series_are_the_recorded_ones() {
+    for name in ["50_pack_no_buckets", "51_pack_buckets", "53_pack_pred_len"] {
+        let case = golden().join(name);
+        let told: Value = serde_json::from_slice(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        let number = |key: &str| told["args"][key].as_u64().unwrap();
+        let length = number("context_length") + number("prediction_length");
+        let buckets = told["args"]["pack_buckets"]
+            .as_array()
+            .map_or(Vec::new(), |list| list.iter().map(|b| b.as_u64().unwrap()).collect());
+        let source: SharedSource = Arc::new(recorded(&case.join("input")));
+        let layout = Pairs::new(source.schema(), length, &buckets, None).unwrap();
+        let view = Segments::new(source.clone(), length, &buckets).unwrap();
+        let feed = Feed::new(source, Arc::new(view), Arc::new(layout));
+        let expected = &told["expected"]["ok"];
+        assert_eq!(Some(feed.len()), expected["num_windows"].as_u64(), "{name}");
+        for window in expected["windows"].as_array().unwrap() {
+            let batch = feed.batch(&[window["i"].as_u64().unwrap()], 0).unwrap();
+            for field in ["input_ids", "labels"] {
+                assert_eq!(batch.get::<f32>(field).unwrap(), floats(&window[field]), "{name} {field}");
+            }
+            for field in ["loss_masks", "segment_ids"] {
+                let found = batch.get::<i32>(field).unwrap().iter().map(|x| *x as f32).collect::<Vec<_>>();
+                assert_eq!(found, floats(&window[field]), "{name} {field}");
+            }
+            assert_eq!(
+                i64::from(batch.get::<i32>("pack_bucket").unwrap()[0]),
+                window["pack_bucket"],
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_of_one_batch_are_as_long_as_the_longest() {
+    let toy = Arc::new(Toy::series(&[&[1.0, NAN, 3.0], &[4.0, 5.0, 6.0, 7.0]], 1, &[Decode::Plain; 2]));
+    let layout = Pairs::new(toy.schema(), 4, &[4, 2], None).unwrap().mask_nan();
+    assert_eq!(layout.describe(), "pairs(length=4,dtype=float32,buckets=2/4,nan=mask)");
+    let view = Segments::new(toy.clone(), 4, &[4, 2]).unwrap();
+    let batch = Feed::new(toy, Arc::new(view), Arc::new(layout)).batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<f32>("input_ids").unwrap(), [1.0, 0.0, 0.0, 0.0, 4.0, 5.0, 6.0, 0.0]);
+    assert_eq!(batch.get::<f32>("labels").unwrap(), [0.0, 3.0, 0.0, 0.0, 5.0, 6.0, 7.0, 0.0]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 1, 0, 0, 1, 1, 1, 0]);
+    assert_eq!(batch.get::<i32>("segment_ids").unwrap(), [0, 0, -1, -1, 0, 0, 0, -1]);
+    assert_eq!(batch.get::<i32>("pack_bucket").unwrap(), [2, 4]);
 }
 
 fn stream(folder: &Path) -> SharedSource {
