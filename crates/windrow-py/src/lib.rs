@@ -14,6 +14,7 @@ mod logging;
 mod options;
 mod prepare;
 mod running;
+mod scaler;
 mod text;
 mod trace;
 mod view;
