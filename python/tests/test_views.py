@@ -139,10 +139,3 @@ def test_text_cannot_be_cut(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
     with pytest.raises(wr.ConfigError, match="tokenize"):
         wr.open(tmp_path / "a.jsonl").pack(4)
-
-
-def test_scaler_and_nan_are_refused_with_what_is_possible(dataset: wr.Dataset) -> None:
-    for options in ({"scaler": "max"}, {"nan": "mask"}):
-        with pytest.raises(wr.UnsupportedError) as found:
-            dataset.windows(8, **options)
-        assert found.value.hint

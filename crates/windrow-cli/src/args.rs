@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use windrow::format::Options;
-use windrow::{DType, LoaderBuilder, Mode, Recipe, RecipePart, Strategy, Tail, ViewRecipe};
+use windrow::{
+    DType, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
+};
 
 use crate::command::{
     bench, completions, convert, demo, dummy, index, inspect, peek, tokenize, trace, verify,
@@ -207,7 +209,15 @@ fn windows(text: &str) -> Result<ViewRecipe, String> {
         [c, p, s] => (c, p, Some(s)),
         _ => return Err(format!("{} numbers, expected context[,prediction[,stride]]", numbers.len())),
     };
-    Ok(ViewRecipe::Windows { context_length, prediction_length, stride, tail: Tail::default() })
+    Ok(ViewRecipe::Windows {
+        context_length,
+        prediction_length,
+        stride,
+        tail: Tail::default(),
+        scaler: ScalerName::default(),
+        nan: Nan::default(),
+        loss_on: LossOn::default(),
+    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
 use crate::options::{Count, choice};
+use crate::scaler::{Scaler, cut};
 use crate::view::View;
 
 /// Opens a file or folder of training data; the format is recognised by content.
@@ -159,7 +160,18 @@ impl Dataset {
 
     fn view(&self, py: Python<'_>, recipe: ViewRecipe, dtype: Option<AnyDType>, seed: u64) -> PyResult<View> {
         let samples = py.detach(|| self.data.view(recipe, dtype.map(|d| d.0))).or_raise(py)?;
-        Ok(View::new(samples, seed))
+        Ok(View::new(samples, seed, None))
+    }
+
+    fn scaled(
+        &self,
+        py: Python<'_>,
+        recipe: ViewRecipe,
+        dtype: Option<AnyDType>,
+        function: Option<Py<PyAny>>,
+    ) -> PyResult<View> {
+        let samples = cut(py, &self.data, recipe, dtype.map(|d| d.0), function.as_ref())?;
+        Ok(View::new(samples, 0, function))
     }
 }
 
@@ -244,17 +256,49 @@ impl Dataset {
         json::plain(py, &info)
     }
 
-    /// Sliding windows of ``context_length + prediction_length`` inputs, ``stride`` apart (None: their width).
-    ///
-    /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[width]``, from width + 1 values: labels are one value
-    /// later, masks 1 where the label is real. ``tail="pad"`` adds a padded window where values would be left over.
+    /// Values in record ``i``: ``T`` of ``[T]`` or ``[T, C]``. Reads none of them.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a width or stride of 0.
-    ///     UnsupportedError: a ``scaler`` or ``nan`` treatment.
-    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan=None,
-                        dtype=None),
-           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan=None, dtype=None)")]
+    ///     OutOfRangeError, CorruptError
+    fn length(&self, py: Python<'_>, i: &Bound<'_, PyAny>) -> PyResult<u64> {
+        match Index::read(i, "record", self.data.len())? {
+            Index::One(record) => self.data.length(record).or_raise(py),
+            Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("length() takes one record number")),
+        }
+    }
+
+    /// Sliding windows of ``context_length + prediction_length`` inputs, ``stride`` apart (None: their width).
+    ///
+    /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[width]`` (the first two ``[width, C]`` for ``[T, C]``
+    /// records), from width + 1 values: labels are one value later, masks int32, 1 where the label is real. Values are
+    /// float32 with a scaler, else int64 or float32, unless ``dtype`` says otherwise.
+    ///
+    /// Args:
+    ///     scaler: None for the values as they are; ``"max"`` divides by the largest magnitude of the whole record, ``"zero"``
+    ///         subtracts its mean and divides by its standard deviation (of all channels together). Their statistics are
+    ///         computed once, now, and kept in the cache folder; a window reads its own values only. Or a function: it gets a
+    ///         whole record as float32 array ``[T]`` or ``[T, C]`` and gives an array of that shape, always the same one.
+    ///     tail: ``"drop"``, or ``"pad"`` for a padded window more where values would be left over.
+    ///     nan: ``"spread"`` as arithmetic has it; ``"mask"`` leaves NaN out of the statistics, puts 0 in its place and takes
+    ///         its label out of ``loss_masks``.
+    ///     loss_on: ``"all"``, or ``"prediction"`` for masks of 1 on the last ``prediction_length`` positions only.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a width or stride of 0, an unknown name, a scaler that gives another shape.
+    ///     CorruptError: a record cannot be read for its statistics.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "levels.bin"
+    /// >>> np.array([1, 2, 3, 4, 5, 6, 8], np.uint16).tofile(path)
+    /// >>> ds = wr.open(path, format="tokens", dtype="uint16")
+    /// >>> view = ds.windows(context_length=3, prediction_length=1, stride=2, scaler="max", loss_on="prediction")
+    /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["loss_masks"].tolist()
+    /// ([0.375, 0.5, 0.625, 0.75], [0.5, 0.625, 0.75, 1.0], [0, 0, 0, 1])
+    /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
+    /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop",
+                        nan="spread", loss_on="all", dtype=None),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', loss_on='all', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
         &self,
@@ -264,23 +308,63 @@ impl Dataset {
         stride: Option<Count>,
         scaler: Option<&Bound<'_, PyAny>>,
         tail: &str,
-        nan: Option<&Bound<'_, PyAny>>,
+        nan: &str,
+        loss_on: &str,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
-        for (name, given) in [("scaler", scaler), ("nan", nan)] {
-            if let Some(given) = given {
-                let error = Error::unsupported(format!("{name}={given} for {} records", self.format()))
-                    .hint(format!("leave {name} out: windows of the stored values are what there is"));
-                return Err(raise(py, &error));
-            }
-        }
+        let scaler = Scaler::read(scaler)?;
         let recipe = ViewRecipe::Windows {
             context_length: context_length.0,
             prediction_length: prediction_length.0,
             stride: stride.map(|s| s.0),
-            tail: choice(py, "tail", tail, &["drop", "pad"])?,
+            tail: choice(py, "tail", &tail.to_lowercase(), &["drop", "pad"])?,
+            scaler: scaler.name,
+            nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
+            loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
         };
-        self.view(py, recipe, dtype, 0)
+        self.scaled(py, recipe, dtype, scaler.function)
+    }
+
+    /// Records one after the other in rows of ``length`` positions, split where a row is full: no padding but in the last row.
+    ///
+    /// A sample is ``input_ids``, ``labels`` (``[T]`` or ``[T, C]``), ``loss_masks``, ``segment_ids`` (``[T]`` int32; 0, 1, … per
+    /// piece of a record, -1 in padding) and ``pack_bucket`` (int32: T). A record of L values gives L - 1 pairs of input
+    /// and label; none crosses two records.
+    ///
+    /// Args:
+    ///     buckets: lengths that T may have instead of ``length``: the smallest that takes the rest of the record a row starts
+    ///         in. A batch is as long as its longest row.
+    ///     scaler, nan: as for ``windows``.
+    ///
+    /// Raises:
+    ///     ConfigError: JSON records, a length of 0, a bucket of 0 or above ``length``.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> folder = pathlib.Path(tempfile.mkdtemp())
+    /// >>> np.arange(6, dtype=np.uint16).tofile(folder / "a.bin")
+    /// >>> np.arange(10, 14, dtype=np.uint16).tofile(folder / "b.bin")
+    /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
+    /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
+    /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", dtype=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
+    fn segments(
+        &self,
+        py: Python<'_>,
+        length: Count,
+        buckets: Option<Vec<Count>>,
+        scaler: Option<&Bound<'_, PyAny>>,
+        nan: &str,
+        dtype: Option<AnyDType>,
+    ) -> PyResult<View> {
+        let scaler = Scaler::read(scaler)?;
+        let recipe = ViewRecipe::Segments {
+            length: length.0,
+            buckets: buckets.unwrap_or_default().into_iter().map(|b| b.0).collect(),
+            scaler: scaler.name,
+            nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
+        };
+        self.scaled(py, recipe, dtype, scaler.function)
     }
 
     /// Blocks of ``length`` inputs over the joined records, each from ``length + 1`` values, the next one ``length`` later.

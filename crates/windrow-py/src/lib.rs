@@ -14,6 +14,7 @@ mod logging;
 mod options;
 mod prepare;
 mod running;
+mod scaler;
 mod series;
 mod text;
 mod trace;

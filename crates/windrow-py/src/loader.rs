@@ -13,7 +13,7 @@ use crate::framework::Framework;
 use crate::json;
 use crate::options::Count;
 use crate::running::Running;
-use crate::view::{Mix, View, recut};
+use crate::view::{Mix, View};
 
 /// Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
 /// laid into.
@@ -203,6 +203,9 @@ impl Loader {
     }
 
     /// The plan as a JSON dict: what ``windrow trace`` and ``windrow.trace`` take.
+    ///
+    /// Raises:
+    ///     ConfigError: records are scaled by a function, which JSON cannot hold.
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::plain(py, &self.running.builder().recipe().or_raise(py)?)
     }
@@ -213,14 +216,14 @@ fn builder_of(py: Python<'_>, view: &Bound<'_, PyAny>, dtype: Option<AnyDType>) 
         let samples = view.get().samples();
         return match dtype {
             None => Ok(samples.loader()),
-            Some(dtype) => Ok(py.detach(|| recut(samples, dtype.0)).or_raise(py)?.loader()),
+            Some(dtype) => Ok(py.detach(|| samples.with_dtype(dtype.0)).or_raise(py)?.loader()),
         };
     }
     if let Ok(mixed) = view.cast::<Mix>() {
         let mixture = mixed.get().mixture();
         let Some(dtype) = dtype else { return Ok(mixture.loader()) };
         let again = py.detach(|| {
-            let parts = mixture.parts().map(|(name, s, w)| Ok((name.to_string(), recut(s, dtype.0)?, w)));
+            let parts = mixture.parts().map(|(name, s, w)| Ok((name.to_string(), s.with_dtype(dtype.0)?, w)));
             mix(parts.collect::<Result<_>>()?, mixture.stop())
         });
         return Ok(again.or_raise(py)?.loader());

@@ -6,8 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use windrow::{Mixture, RecipePart, Samples, Stop, mix as mix_samples};
+use windrow_core::Result;
 use windrow_core::collate::Batch;
-use windrow_core::{DType, Result};
 
 use crate::array::Memory;
 use crate::error::{OrRaise, raise};
@@ -15,6 +15,7 @@ use crate::framework;
 use crate::index::{Each, Index, many};
 use crate::json;
 use crate::options::choice;
+use crate::scaler::cut;
 
 /// The samples that a data set is cut into, by number.
 ///
@@ -25,12 +26,14 @@ use crate::options::choice;
 pub(crate) struct View {
     samples: Samples,
     seed: u64,
+    // Goes with a pickle: a recipe only names it.
+    scaler: Option<Py<PyAny>>,
 }
 
 impl View {
-    /// Around samples; `seed` keys the random crops of `view[i]`.
-    pub(crate) fn new(samples: Samples, seed: u64) -> View {
-        View { samples, seed }
+    /// Around samples; `seed` keys the random crops of `view[i]`, `scaler` is the function that scales them.
+    pub(crate) fn new(samples: Samples, seed: u64, scaler: Option<Py<PyAny>>) -> View {
+        View { samples, seed, scaler }
     }
 
     /// The samples.
@@ -67,9 +70,10 @@ impl View {
         format!("View({view} of {:?}, samples={})", recipe.path, self.samples.len())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, u64))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Recut)> {
         let recipe = serde_json::to_string(self.samples.recipe()).unwrap_or_default();
-        Ok((py.import("windrow._native")?.getattr("_recut")?, (recipe, self.seed)))
+        let scaler = self.scaler.as_ref().map(|function| function.clone_ref(py));
+        Ok((py.import("windrow._native")?.getattr("_recut")?, (recipe, self.seed, scaler)))
     }
 
     /// What one epoch sees of the data, in values: a dict of used, repeated, padded, unseen, and skipped_records.
@@ -92,6 +96,9 @@ impl View {
     }
 }
 
+// What a pickled view is opened from.
+type Recut = (String, u64, Option<Py<PyAny>>);
+
 /// Several views as one, each with its share of every batch. Made by ``windrow.mix``.
 ///
 /// ``mix[i]`` numbers the samples through the first view, then the second, and so on; a loader takes them in their shares.
@@ -101,16 +108,18 @@ pub(crate) struct Mix {
     // First sample number of each part, and the number of all.
     starts: Arc<[u64]>,
     seed: u64,
+    // Of each part, where it has one.
+    scalers: Vec<Option<Py<PyAny>>>,
 }
 
 impl Mix {
-    fn new(mixture: Mixture, seed: u64) -> Mix {
+    fn new(mixture: Mixture, seed: u64, scalers: Vec<Option<Py<PyAny>>>) -> Mix {
         let ends = mixture.parts().scan(0u64, |end, (_, samples, _)| {
             *end = end.saturating_add(samples.len());
             Some(*end)
         });
         let starts = std::iter::once(0).chain(ends).collect();
-        Mix { mixture, starts, seed }
+        Mix { mixture, starts, seed, scalers }
     }
 
     /// The mixture.
@@ -184,10 +193,11 @@ impl Mix {
         format!("Mix({}, samples={})", parts.join(", "), self.len())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, u64))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Remix)> {
         let parts: Vec<_> = self.mixture.parts().map(|(name, s, w)| (name, s.recipe(), w)).collect();
         let recipe = serde_json::to_string(&(parts, self.mixture.stop())).unwrap_or_default();
-        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seed)))
+        let scalers = self.scalers.iter().map(|s| s.as_ref().map(|s| s.clone_ref(py))).collect();
+        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seed, scalers)))
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.
@@ -211,6 +221,9 @@ impl Mix {
     }
 }
 
+// What a pickled mixture is opened from.
+type Remix = (String, u64, Vec<Option<Py<PyAny>>>);
+
 /// Mixes views: of every batch each gives its share, to within one sample.
 ///
 /// Args:
@@ -225,7 +238,7 @@ impl Mix {
 #[pyo3(signature = (parts, *, stop="first"))]
 pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyDict>, stop: &str) -> PyResult<Mix> {
     let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
-    let mut given = Vec::new();
+    let (mut given, mut scalers) = (Vec::new(), Vec::new());
     let mut seed = 0;
     for (name, part) in parts {
         let name = name.cast::<PyString>()?.to_string();
@@ -234,31 +247,41 @@ pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyDict>, stop: &str) -> PyRe
         };
         seed = view.get().seed;
         given.push((name, view.get().samples.clone(), weight));
+        scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
     }
-    Ok(Mix::new(py.detach(|| mix_samples(given, stop)).or_raise(py)?, seed))
+    Ok(Mix::new(py.detach(|| mix_samples(given, stop)).or_raise(py)?, seed, scalers))
 }
 
 /// Opens and cuts a pickled view again.
 #[pyfunction]
-pub(crate) fn _recut(py: Python<'_>, recipe: &str, seed: u64) -> PyResult<View> {
+#[pyo3(signature = (recipe, seed, scaler=None))]
+pub(crate) fn _recut(py: Python<'_>, recipe: &str, seed: u64, scaler: Option<Py<PyAny>>) -> PyResult<View> {
     let recipe: RecipePart = unpickled(py, recipe)?;
-    Ok(View::new(py.detach(|| recipe.open()).or_raise(py)?, seed))
+    Ok(View::new(reopen(py, &recipe, scaler.as_ref())?, seed, scaler))
 }
 
 /// Opens a pickled mixture again.
 #[pyfunction]
-pub(crate) fn _remix(py: Python<'_>, recipe: &str, seed: u64) -> PyResult<Mix> {
+#[pyo3(signature = (recipe, seed, scalers=Vec::new()), text_signature = "(recipe, seed, scalers=...)")]
+pub(crate) fn _remix(
+    py: Python<'_>,
+    recipe: &str,
+    seed: u64,
+    scalers: Vec<Option<Py<PyAny>>>,
+) -> PyResult<Mix> {
     let (parts, stop): (Vec<(String, RecipePart, f64)>, Stop) = unpickled(py, recipe)?;
-    let reopened = py.detach(|| {
-        let parts = parts.into_iter().map(|(name, part, weight)| Ok((name, part.open()?, weight)));
-        mix_samples(parts.collect::<Result<_>>()?, stop)
-    });
-    Ok(Mix::new(reopened.or_raise(py)?, seed))
+    let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+    let reopened = parts
+        .into_iter()
+        .zip(functions)
+        .map(|((name, part, weight), function)| Ok((name, reopen(py, &part, function)?, weight)))
+        .collect::<PyResult<_>>()?;
+    Ok(Mix::new(py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seed, scalers))
 }
 
-/// The samples of a view with its tensors as `dtype`.
-pub(crate) fn recut(samples: &Samples, dtype: DType) -> Result<Samples> {
-    samples.data_set().view(samples.recipe().view.clone(), Some(dtype))
+fn reopen(py: Python<'_>, part: &RecipePart, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
+    let data = py.detach(|| windrow::open_with(&part.path, &part.options)).or_raise(py)?;
+    cut(py, &data, part.view.clone(), part.dtype, function)
 }
 
 fn unpickled<T: serde::de::DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {

@@ -7,7 +7,8 @@ use windrow_core::plan::{Feed, Plan};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 use windrow_core::{Error, Result};
 
-use crate::recipe::{Recipe, RecipePart};
+use crate::recipe::{Recipe, RecipePart, ScalerName};
+use crate::windowing::function_in_text;
 use crate::{Mixture, Samples};
 
 /// Makes a [`Loader`]. Defaults: batch size 1, shuffled, seed 0, the last partial batch left out, for ever, rank and
@@ -160,13 +161,22 @@ impl LoaderBuilder {
     /// The plan as text, to trace it later.
     ///
     /// # Errors
-    /// As [`LoaderBuilder::build`].
+    /// As [`LoaderBuilder::build`]; `Config` where records are scaled by a function of the caller's.
     pub fn recipe(&self) -> Result<Recipe> {
         let (_, world_size) = self.shard()?;
         let global_batch_size = match self.batch {
             BatchSize::Global(rows) => rows,
             BatchSize::PerRank(rows) => rows.saturating_mul(world_size),
         };
+        let one_or_many = match &self.from {
+            From::One(samples) => std::slice::from_ref(samples.as_ref()),
+            From::Mixed(mixture) => &mixture.samples[..],
+        };
+        for samples in one_or_many {
+            if let ScalerName::Custom(name) = samples.recipe().view.scaler() {
+                return Err(function_in_text(name));
+            }
+        }
         let (parts, names, weights, stop): (Vec<RecipePart>, Vec<String>, Vec<f64>, Option<Stop>) =
             match &self.from {
                 From::One(samples) => (vec![samples.recipe().clone()], Vec::new(), Vec::new(), None),

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::collate::{Batch, Collate, NextToken, Raw, Segments};
+use windrow_core::collate::{Batch, Collate, NextToken, Pairs, Raw, Segments};
 use windrow_core::format::{Options, SideFile, parse_json};
 use windrow_core::plan::Feed;
-use windrow_core::source::{Extras, FileInfo, Kind, SharedSource};
-use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
+use windrow_core::view::{self, Bins, Coverage, Crop, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{DType, Error, Lengths, Place, Result, Span};
 
 use crate::builder::LoaderBuilder;
-use crate::recipe::{RecipePart, ViewRecipe};
+use crate::recipe::{RecipePart, ScalerName, ViewRecipe};
+use crate::windowing::{LossOn, Scaler, Windowing, scale_of};
 
 /// Records on disk, by number.
 #[derive(Clone)]
@@ -221,15 +222,23 @@ impl DataSet {
         self.view(ViewRecipe::Records { length, pad_value: 0 }, None)
     }
 
-    /// Sliding windows of `context + prediction` inputs, `stride` apart. `input_ids`, `labels`, `loss_masks`.
+    /// Sliding windows: `input_ids`, `labels`, `loss_masks`. With a scaler the values are float32 unless another dtype is
+    /// asked for; its statistics are computed here, once, and kept in the cache folder.
     ///
     /// # Errors
-    /// As [`DataSet::pack`]; `Config` for a stride of 0.
-    pub fn windows(&self, context: u64, prediction: u64, stride: Option<u64>, tail: Tail) -> Result<Samples> {
-        self.view(
-            ViewRecipe::Windows { context_length: context, prediction_length: prediction, stride, tail },
-            None,
-        )
+    /// As [`DataSet::pack`]; `Config` for a stride of 0, or learning of a prediction where there is none.
+    pub fn windows(&self, windowing: &Windowing) -> Result<Samples> {
+        self.cut(windowing.recipe(), windowing.asked_dtype(), windowing.custom(), &|| false)
+    }
+
+    /// Records one after the other in rows of `length`, split where a row is full; with `buckets`, rows of those
+    /// lengths. See [`Pairs`] for the tensors.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`]; `Config` for a bucket of 0 or above `length`.
+    pub fn segments(&self, length: u64, buckets: &[u64], scaler: &Scaler, nan: Nan) -> Result<Samples> {
+        let recipe = ViewRecipe::Segments { length, buckets: buckets.to_vec(), scaler: scaler.name(), nan };
+        self.cut(recipe, None, scaler.custom(), &|| false)
     }
 
     /// Up to `length` values of each record, from a random place or from its start. `values`, `lengths`.
@@ -251,12 +260,57 @@ impl DataSet {
     /// The view that a recipe describes, its numbers as `dtype`.
     ///
     /// # Errors
-    /// As [`DataSet::pack`].
+    /// As [`DataSet::pack`]; `Config` for a recipe that names a function of the caller's.
     pub fn view(&self, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
-        let schema = self.source.schema();
-        let lengths: Arc<dyn Lengths> = self.source.clone();
+        self.cut(recipe, dtype, None, &|| false)
+    }
+
+    /// The same, with the function that the recipe names. `stop` is asked while statistics are computed, and ends that.
+    ///
+    /// # Errors
+    /// As [`DataSet::view`]; `Interrupted` when asked to stop.
+    pub fn cut(
+        &self,
+        recipe: ViewRecipe,
+        dtype: Option<DType>,
+        custom: Option<&Custom>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Samples> {
+        // What cannot be laid is refused before the data is read for its statistics.
+        let source = match (recipe.scaler(), custom) {
+            (ScalerName::None, _) => self.source.clone(),
+            (ScalerName::Custom(name), Some(custom)) if name == custom.name() => {
+                self.lay(self.source.clone(), recipe.clone(), dtype)?;
+                Arc::new(Transformed::new(self.source.clone(), custom.clone())?)
+            }
+            (name, _) => {
+                let scale = scale_of(name)?;
+                self.lay(self.source.clone(), recipe.clone(), dtype)?;
+                match scale {
+                    None => self.source.clone(),
+                    Some(scale) => Arc::new(Scaled::new(self.source.clone(), scale, recipe.nan(), stop)?),
+                }
+            }
+        };
+        self.lay(source, recipe, dtype)
+    }
+
+    // `source`: these records, scaled or not.
+    fn lay(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
+        let schema = source.schema();
+        let is_scaled = *recipe.scaler() != ScalerName::None;
+        let mask_nan = recipe.nan() == Nan::Mask;
+        let laid_as = match dtype {
+            None if is_scaled => Some(DType::F32),
+            Some(dtype) if is_scaled && dtype.is_integer() => {
+                return Err(Error::config(format!("scaled values are fractions, which {dtype} cannot hold"))
+                    .hint("choose dtype=\"float32\""));
+            }
+            dtype => dtype,
+        };
+        let lengths: Arc<dyn Lengths> = source.clone();
         // Before the view counts lengths: text has none that a view could use.
-        let next_token = |length, short, pad| NextToken::new(schema, length, dtype, short, pad);
+        let next_token = |length, short, pad| NextToken::new(schema, length, laid_as, short, pad);
         let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
             ViewRecipe::Pack { length, eos } => {
                 let collate = next_token(*length, false, 0)?;
@@ -269,27 +323,44 @@ impl DataSet {
                 let collate = next_token(*length, true, *pad_value)?;
                 (Arc::new(Records::new(lengths, *length)?), Arc::new(collate))
             }
-            ViewRecipe::Windows { context_length, prediction_length, stride, tail } => {
+            ViewRecipe::Windows { context_length, prediction_length, stride, tail, loss_on, .. } => {
                 let width = context_length
                     .checked_add(*prediction_length)
                     .ok_or_else(|| Error::config("context_length + prediction_length is larger than 2^64"))?;
-                let collate = next_token(width, true, 0)?;
+                let mut collate = next_token(width, true, 0)?;
+                if mask_nan {
+                    collate = collate.mask_nan();
+                }
+                if *loss_on == LossOn::Prediction {
+                    if *prediction_length == 0 {
+                        return Err(Error::config("loss_on=\"prediction\" with a prediction_length of 0")
+                            .hint("give a prediction_length, or learn all labels"));
+                    }
+                    collate = collate.learn_from(*context_length);
+                }
                 (Arc::new(Windows::new(lengths, width, stride.unwrap_or(width), *tail)?), Arc::new(collate))
             }
             ViewRecipe::Crop { length, mode } => {
-                let collate = Raw::new(schema, *length, dtype)?;
+                let collate = Raw::new(schema, *length, laid_as)?;
                 (Arc::new(Crop::new(lengths, *length, *mode)?), Arc::new(collate))
             }
             ViewRecipe::Bins { length, strategy, pad_value } => {
-                Segments::new(schema, *length, 1, dtype, *pad_value)?;
+                Segments::new(schema, *length, 1, laid_as, *pad_value)?;
                 let bins = Bins::new(lengths, *length, *strategy)?;
-                let collate = Segments::new(schema, *length, bins.max_segments(), dtype, *pad_value)?;
+                let collate = Segments::new(schema, *length, bins.max_segments(), laid_as, *pad_value)?;
                 (Arc::new(bins), Arc::new(collate))
+            }
+            ViewRecipe::Segments { length, buckets, .. } => {
+                let mut collate = Pairs::new(schema, *length, buckets, laid_as)?;
+                if mask_nan {
+                    collate = collate.mask_nan();
+                }
+                (Arc::new(view::Segments::new(lengths, *length, buckets)?), Arc::new(collate))
             }
         };
         let recipe =
             RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
-        Ok(Samples { feed: Feed::new(self.source.clone(), view, collate), data: self.clone(), recipe })
+        Ok(Samples { feed: Feed::new(source, view, collate), data: self.clone(), recipe })
     }
 }
 
@@ -325,6 +396,14 @@ impl Samples {
     /// What is needed to open the same samples again, elsewhere.
     pub fn recipe(&self) -> &RecipePart {
         &self.recipe
+    }
+
+    /// The same samples, their numbers as `dtype`.
+    ///
+    /// # Errors
+    /// `Config` when the dtype cannot hold the values.
+    pub fn with_dtype(&self, dtype: DType) -> Result<Samples> {
+        self.data.lay(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype))
     }
 
     /// The samples with these numbers as one batch; random crops are those of `seed`, epoch 0.

@@ -31,6 +31,7 @@ mod open;
 #[cfg(doctest)]
 mod pages;
 mod recipe;
+mod windowing;
 
 pub use builder::LoaderBuilder;
 pub use data_set::{DataSet, Info, Samples};
@@ -38,10 +39,12 @@ pub use data_set::{DataSet, Info, Samples};
 pub use encode::TextEncoder;
 pub use mixture::{Mixture, mix};
 pub use open::{formats, open, open_with};
-pub use recipe::{Recipe, RecipePart, ViewRecipe};
+pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
+pub use windowing::{LossOn, Scaler, Windowing};
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{Plan, State};
 pub use windrow_core::sampler::Stop;
+pub use windrow_core::source::{Custom, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
     Buffer, DType, Error, Kind, Lengths, Place, Result, Span, collate, format, loader, plan, prepare,

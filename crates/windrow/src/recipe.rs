@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use windrow_core::format::Options;
 use windrow_core::sampler::Stop;
+use windrow_core::source::Nan;
 use windrow_core::view::{Mode, Strategy, Tail};
 use windrow_core::{DType, Error, Result};
 
-use crate::{LoaderBuilder, Samples, mix, open_with};
+use crate::{LoaderBuilder, LossOn, Samples, mix, open_with};
 
 /// One way of cutting records into samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,15 @@ pub enum ViewRecipe {
         /// What happens to values after the last full window.
         #[serde(default)]
         tail: Tail,
+        /// What each record is scaled by.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scaler: ScalerName,
+        /// What NaN does.
+        #[serde(default, skip_serializing_if = "is_default")]
+        nan: Nan,
+        /// Which labels are learned.
+        #[serde(default, skip_serializing_if = "is_default")]
+        loss_on: LossOn,
     },
     /// Up to `length` values of each record.
     Crop {
@@ -64,6 +74,58 @@ pub enum ViewRecipe {
         #[serde(default)]
         pad_value: i64,
     },
+    /// Records one after the other, split where a row is full.
+    Segments {
+        /// Positions of the longest row.
+        length: u64,
+        /// Lengths a row may have instead.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        buckets: Vec<u64>,
+        /// What each record is scaled by.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scaler: ScalerName,
+        /// What NaN does.
+        #[serde(default, skip_serializing_if = "is_default")]
+        nan: Nan,
+    },
+}
+
+impl ViewRecipe {
+    /// What each record is scaled by.
+    pub fn scaler(&self) -> &ScalerName {
+        match self {
+            ViewRecipe::Windows { scaler, .. } | ViewRecipe::Segments { scaler, .. } => scaler,
+            _ => &ScalerName::None,
+        }
+    }
+
+    /// What NaN does.
+    pub fn nan(&self) -> Nan {
+        match self {
+            ViewRecipe::Windows { nan, .. } | ViewRecipe::Segments { nan, .. } => *nan,
+            _ => Nan::Spread,
+        }
+    }
+}
+
+/// What each record is scaled by, in words. `Custom` only names a function: a recipe that holds it cannot be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScalerName {
+    /// Nothing.
+    #[default]
+    None,
+    /// Its largest magnitude.
+    Max,
+    /// Its mean and standard deviation.
+    Zero,
+    /// The function of this name.
+    Custom(String),
+}
+
+// Plans written before there were scalers stay as they were.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A data set and the view that cuts it.

@@ -2,13 +2,16 @@
 
 mod batch;
 mod copy;
+mod missing;
 mod next_token;
+mod pairs;
 mod raw;
 mod segments;
 
 pub use batch::{Batch, Field, Pool, Row};
 pub use copy::{copy_values, fill_value};
 pub use next_token::{LOSS_MASK_TRACK, NextToken};
+pub use pairs::Pairs;
 pub use raw::Raw;
 pub use segments::Segments;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::copy::{copy_values, fill_value};
+use super::missing::missing_to_zero;
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -17,7 +18,8 @@ pub const LOSS_MASK_TRACK: &str = "loss_mask";
 /// * `input_ids`, `labels`: `[length]` or `[length, C]`, int64 for whole numbers and float32 for floats unless another
 ///   dtype is asked for; missing values are the padding value.
 /// * `loss_masks`: `[length]` int32, 1 where the label is a real value; present when rows can be short, or when the
-///   source has a track `loss_mask` (whose 1 means "not learned").
+///   source has a track `loss_mask` (whose 1 means "not learned"). [`NextToken::mask_nan`] and
+///   [`NextToken::learn_from`] take more positions out.
 #[derive(Clone, Debug)]
 pub struct NextToken {
     length: usize,
@@ -25,6 +27,8 @@ pub struct NextToken {
     channels: usize,
     pad: i64,
     mask: Mask,
+    mask_nan: bool,
+    learn_from: usize,
     fields: Arc<[Field]>,
 }
 
@@ -69,8 +73,34 @@ impl NextToken {
             channels: schema.channels.unwrap_or(1),
             pad,
             mask,
+            mask_nan: false,
+            learn_from: 0,
             fields: fields.into(),
         })
+    }
+
+    /// Takes NaN as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one (any channel of
+    /// it). Changes nothing for whole numbers.
+    #[must_use]
+    pub fn mask_nan(mut self) -> Self {
+        self.mask_nan = !self.dtype.is_integer();
+        if self.mask_nan { self.with_masks() } else { self }
+    }
+
+    /// Sets `loss_masks` to 0 before this position: only what comes after a context is learned.
+    #[must_use]
+    pub fn learn_from(mut self, position: u64) -> Self {
+        self.learn_from = usize::try_from(position).unwrap_or(self.length).min(self.length);
+        if self.learn_from > 0 { self.with_masks() } else { self }
+    }
+
+    fn with_masks(mut self) -> Self {
+        if self.mask == Mask::None {
+            self.mask = Mask::Real;
+            let masks = Field::new("loss_masks", DType::I32, [self.length]);
+            self.fields = self.fields.iter().cloned().chain([masks]).collect();
+        }
+        self
     }
 }
 
@@ -157,6 +187,14 @@ impl Collate for NextToken {
             if self.mask == Mask::Real {
                 masks[..labels].fill(1);
             }
+            masks[..self.learn_from].fill(0);
+        }
+        if self.mask_nan {
+            missing_to_zero(row.bytes(INPUTS), self.dtype, self.channels, |_| ());
+            let mut missing = Vec::new();
+            missing_to_zero(row.bytes(LABELS), self.dtype, self.channels, |at| missing.push(at));
+            let masks = row.numbers::<i32>(MASKS);
+            missing.into_iter().for_each(|at| masks[at] = 0);
         }
         Ok(())
     }
@@ -167,6 +205,9 @@ impl Collate for NextToken {
             Mask::Real => "real",
             Mask::Track(_) => "track",
         };
-        format!("next_token(length={},dtype={},pad={},mask={mask})", self.length, self.dtype, self.pad)
+        let nan = if self.mask_nan { ",nan=mask" } else { "" };
+        let from = if self.learn_from > 0 { format!(",from={}", self.learn_from) } else { String::new() };
+        let (length, dtype, pad) = (self.length, self.dtype, self.pad);
+        format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from})")
     }
 }

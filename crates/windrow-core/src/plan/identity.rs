@@ -20,7 +20,13 @@ impl Identity {
         let mut views = Vec::new();
         for feed in plan.feeds() {
             let source = feed.source();
-            sources.push(format!("{}:{}:{:016x}", source.format(), source.len(), source.fingerprint()?));
+            let treated = source.treatment().map_or(String::new(), |t| format!(":{t}"));
+            sources.push(format!(
+                "{}:{}:{:016x}{treated}",
+                source.format(),
+                source.len(),
+                source.fingerprint()?
+            ));
             views.push(feed.view().describe());
         }
         let layout = plan.feeds().first().map(|f| f.collate().describe()).unwrap_or_default();

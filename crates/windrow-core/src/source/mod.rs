@@ -2,10 +2,17 @@
 
 mod concat;
 pub mod conformance;
+mod floats;
+mod scale;
+mod statistics;
+mod transform;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+
+pub use scale::{Nan, Scale, Scaled};
+pub use transform::{Custom, Transformed, Whole};
 
 use crate::array::Element;
 use crate::error::{Error, Result};
@@ -143,6 +150,12 @@ pub trait Source: Lengths {
 
     /// Name of the format it was read from.
     fn format(&self) -> &'static str;
+
+    /// What happens to the stored values on the way, where anything does: `scaler=zero,nan=spread`. Part of a plan's
+    /// identity.
+    fn treatment(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A source shared between threads.

@@ -161,7 +161,7 @@ impl Store for Local {
     }
 }
 
-fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
+pub(super) fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
     let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(since.as_nanos()).ok()
 }

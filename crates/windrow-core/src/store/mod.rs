@@ -6,6 +6,7 @@
 mod cache;
 mod expand;
 mod file;
+mod kept;
 mod memory;
 mod section;
 mod stream;
@@ -16,6 +17,7 @@ pub(crate) use cache::{Draft, cache_folder, cached};
 pub(crate) use expand::expanded_head;
 pub use expand::{Compression, expand_to, expanded};
 pub use file::{Io, Local};
+pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 pub(crate) use section::Section;
 pub(crate) use stream::Stream;

@@ -6,6 +6,7 @@ mod fit;
 mod lengths;
 mod pack;
 mod records;
+mod segments;
 mod window;
 
 use std::ops::Range;
@@ -14,6 +15,7 @@ pub use bins::{Bins, Strategy};
 pub use crop::{Crop, Mode};
 pub use pack::Pack;
 pub use records::Records;
+pub use segments::Segments;
 pub use window::{Tail, Windows};
 
 use crate::error::Result;

@@ -19,6 +19,8 @@ mod regress;
 #[cfg(test)]
 mod sampler;
 #[cfg(test)]
+mod scale;
+#[cfg(test)]
 mod series;
 #[cfg(test)]
 mod tidy;

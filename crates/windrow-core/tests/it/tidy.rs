@@ -9,7 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("array.rs", &[]),
     ("record.rs", &[]),
     ("store", &[]),
-    ("source", &[]),
+    ("source", &["store"]),
     ("format", &["source", "store"]),
     ("view", &[]),
     ("sampler", &[]),

@@ -45,6 +45,16 @@ impl Toy {
         toy
     }
 
+    /// Records of stored bytes, each with what turns its numbers into values.
+    pub(crate) fn stored(element: Element, records: Vec<(Vec<u8>, Decode)>) -> Toy {
+        let lengths: Vec<u64> = records.iter().map(|r| (r.0.len() / element.size()) as u64).collect();
+        let mut toy = Toy::tokens(&vec![0; lengths.len()]);
+        toy.schema = Schema::numbers(element);
+        toy.lengths = lengths;
+        (toy.bytes, toy.decode) = records.into_iter().unzip();
+        toy
+    }
+
     /// Adds a track `loss_mask`.
     pub(crate) fn with_mask(mut self, mask: &[&[u8]]) -> Toy {
         self.schema.tracks = vec![Track { name: "loss_mask".into(), element: Element::little(DType::U8) }];
@@ -121,7 +131,8 @@ impl Source for Toy {
     }
 
     fn fingerprint(&self) -> Result<u64> {
-        Ok(self.lengths.iter().fold(17, |hash: u64, n| hash.wrapping_mul(31).wrapping_add(*n)))
+        let what = format!("{:?}{:?}{:?}", self.schema, self.decode, self.bytes);
+        Ok(what.bytes().fold(17, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into())))
     }
 
     fn format(&self) -> &'static str {

@@ -1,0 +1,173 @@
+//! What was computed from data, kept in the cache folder for the next run.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Local, Memory, Object, Store, cache, file};
+use crate::error::{Error, Kind, Result};
+
+/// The bytes kept under `name`, or made now and kept: `head`, then what `make` writes, `size` bytes together.
+///
+/// They lie in the cache folder (`$WINDROW_CACHE`, else `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`), appear
+/// there by one rename and are mapped. What lies there with another head or size is made again. Where there is no
+/// cache, or no space in it, the bytes are held in memory for this run and a warning says so.
+///
+/// # Errors
+/// What `make` says of its own.
+pub fn kept(
+    name: &str,
+    head: &[u8],
+    size: u64,
+    make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+) -> Result<Arc<dyn Object>> {
+    match cache::cache_folder() {
+        Ok(folder) => kept_in(&folder, name, head, size, make),
+        Err(_) => in_memory(name, head, size, make),
+    }
+}
+
+/// When a file was last changed, in nanoseconds since 1970, where that is known.
+pub fn modified_ns(path: &str) -> Option<u64> {
+    fs::metadata(path).ok().as_ref().and_then(file::modified_ns)
+}
+
+fn kept_in(
+    folder: &Path,
+    name: &str,
+    head: &[u8],
+    size: u64,
+    make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+) -> Result<Arc<dyn Object>> {
+    let store = Local::new(folder);
+    let whole = |object: &Arc<dyn Object>| {
+        let mut scratch = Vec::new();
+        object.size() == size && object.read(0, head.len(), &mut scratch).is_ok_and(|found| found == head)
+    };
+    if let Some(found) = store.open(name).ok().filter(whole) {
+        return Ok(found);
+    }
+    let failed = match write_into(folder, name, head, make) {
+        Ok(()) => match store.open(name).ok().filter(whole) {
+            Some(found) => return Ok(found),
+            None => Error::new(Kind::Io, "the file of the cache is not as it was written"),
+        },
+        Err(Stop::Cache(error)) => error,
+        Err(Stop::Make(error)) => return Err(error),
+    };
+    log::warn!("nothing can be kept in the cache {}, held in memory instead: {failed}", folder.display());
+    in_memory(name, head, size, make)
+}
+
+enum Stop {
+    Cache(Error),
+    Make(Error),
+}
+
+fn write_into(
+    folder: &Path,
+    name: &str,
+    head: &[u8],
+    make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+) -> Result<(), Stop> {
+    let failed = |doing: &str, e| Stop::Cache(Error::io(doing, folder, e));
+    fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
+    // Removed when it is dropped before the rename.
+    let mut temporary = tempfile::Builder::new()
+        .prefix(&format!(".{name}.tmp-"))
+        .tempfile_in(folder)
+        .map_err(|e| failed("create a file in the cache", e))?;
+    let mut noting = Noting { file: temporary.as_file_mut(), failed: false };
+    let made = noting.write_all(head).map_err(|e| failed("write the cache", e));
+    let made = made.and_then(|()| make(&mut noting).map_err(Stop::Make));
+    match made {
+        Err(Stop::Make(error)) if noting.failed => return Err(Stop::Cache(error)),
+        made => made?,
+    }
+    temporary.as_file().sync_all().map_err(|e| failed("write the cache to disk", e))?;
+    temporary.persist(folder.join(name)).map_err(|e| failed("rename a file of the cache", e.error))?;
+    Ok(())
+}
+
+fn in_memory(
+    name: &str,
+    head: &[u8],
+    size: u64,
+    make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
+) -> Result<Arc<dyn Object>> {
+    let mut bytes = Vec::new();
+    let room = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
+    room.ok_or_else(|| {
+        Error::config(format!("neither a cache folder nor memory for {size} bytes"))
+            .hint("set WINDROW_CACHE to a folder with more space")
+    })?;
+    bytes.extend_from_slice(head);
+    make(&mut bytes)?;
+    Memory::new().with(name, bytes).open(name)
+}
+
+/// Tells a cache that cannot be written from work that failed.
+struct Noting<'a> {
+    file: &'a mut fs::File,
+    failed: bool,
+}
+
+impl Write for Noting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.failed |= written.as_ref().is_err_and(|e| e.kind() != std::io::ErrorKind::Interrupted);
+        written
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(folder: &Path, head: &[u8], body: &[u8], asked: &mut u32) -> Arc<dyn Object> {
+        let size = (head.len() + body.len()) as u64;
+        let mut make = |out: &mut dyn Write| {
+            *asked += 1;
+            out.write_all(body).map_err(|e| Error::new(Kind::Io, "no space").caused_by(e))
+        };
+        kept_in(folder, "a", head, size, &mut make).unwrap()
+    }
+
+    #[test]
+    fn what_was_made_once_is_not_made_again_unless_it_is_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut asked = 0;
+        for _ in 0..2 {
+            assert_eq!(keep(folder.path(), b"v1", b"abc", &mut asked).mapped(), Some(&b"v1abc"[..]));
+        }
+        assert_eq!(asked, 1);
+        assert_eq!(keep(folder.path(), b"v2", b"abc", &mut asked).mapped(), Some(&b"v2abc"[..]));
+        fs::write(folder.path().join("a"), b"v2ab").unwrap();
+        assert_eq!(keep(folder.path(), b"v2", b"abc", &mut asked).mapped(), Some(&b"v2abc"[..]));
+        assert_eq!(asked, 3);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn without_a_place_for_it_memory_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        fs::write(&blocked, b"").unwrap();
+        let mut asked = 0;
+        let object = keep(&blocked.join("cache"), b"v1", b"abc", &mut asked);
+        assert_eq!((object.mapped(), asked), (Some(&b"v1abc"[..]), 1));
+    }
+
+    #[test]
+    fn work_that_fails_keeps_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let e = kept_in(folder.path(), "a", b"", 1, &mut |_| Err(Error::corrupt("bad"))).err().unwrap();
+        assert_eq!(e.kind(), Kind::Corrupt);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

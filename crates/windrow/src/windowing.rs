@@ -1,0 +1,164 @@
+//! How windows are cut from series: width, stride, scaling, what is learned.
+
+use serde::{Deserialize, Serialize};
+use windrow_core::source::{Custom, Nan, Scale};
+use windrow_core::view::Tail;
+use windrow_core::{DType, Error, Result};
+
+use crate::recipe::{ScalerName, ViewRecipe};
+
+/// What each whole record is scaled by before windows are cut from it.
+#[derive(Clone, Debug, Default)]
+pub enum Scaler {
+    /// Nothing: the values as they are.
+    #[default]
+    None,
+    /// Its largest magnitude.
+    Max,
+    /// Its mean and standard deviation.
+    Zero,
+    /// A function of the caller's.
+    Custom(Custom),
+}
+
+impl Scaler {
+    /// What a recipe says of it.
+    pub fn name(&self) -> ScalerName {
+        match self {
+            Scaler::None => ScalerName::None,
+            Scaler::Max => ScalerName::Max,
+            Scaler::Zero => ScalerName::Zero,
+            Scaler::Custom(custom) => ScalerName::Custom(custom.name().to_string()),
+        }
+    }
+
+    pub(crate) fn custom(&self) -> Option<&Custom> {
+        match self {
+            Scaler::Custom(custom) => Some(custom),
+            _ => None,
+        }
+    }
+}
+
+/// The scale of a name; `None` for none.
+///
+/// # Errors
+/// `Config` for a function of the caller's, which text cannot hold.
+pub(crate) fn scale_of(name: &ScalerName) -> Result<Option<Scale>> {
+    match name {
+        ScalerName::None => Ok(None),
+        ScalerName::Max => Ok(Some(Scale::Max)),
+        ScalerName::Zero => Ok(Some(Scale::Zero)),
+        ScalerName::Custom(name) => Err(function_in_text(name)),
+    }
+}
+
+pub(crate) fn function_in_text(name: &str) -> Error {
+    Error::config(format!("the records are scaled by the function {name:?}, which no plan can hold as text"))
+        .hint("cut the view in the program that has the function, or use scaler \"max\" or \"zero\"")
+}
+
+/// Which labels are learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossOn {
+    /// All real ones.
+    #[default]
+    All,
+    /// The last `prediction` positions of a window only.
+    Prediction,
+}
+
+/// Sliding windows, option by option. Defaults: no prediction, as far apart as they are wide, the stored values, NaN
+/// spreads, the tail dropped, all labels learned.
+///
+/// ```no_run
+/// use windrow::{Scaler, Windowing};
+///
+/// let series = windrow::open("series/")?;
+/// let view = series.windows(&Windowing::new(512).prediction(64).stride(64).scaler(Scaler::Zero))?;
+/// # Ok::<(), windrow::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Windowing {
+    context: u64,
+    prediction: u64,
+    stride: Option<u64>,
+    tail: Tail,
+    scaler: Scaler,
+    nan: Nan,
+    loss_on: LossOn,
+    dtype: Option<DType>,
+}
+
+impl Windowing {
+    /// Windows of `context` inputs.
+    pub fn new(context: u64) -> Windowing {
+        Windowing {
+            context,
+            prediction: 0,
+            stride: None,
+            tail: Tail::default(),
+            scaler: Scaler::default(),
+            nan: Nan::default(),
+            loss_on: LossOn::default(),
+            dtype: None,
+        }
+    }
+
+    /// As many inputs more.
+    pub fn prediction(self, prediction: u64) -> Self {
+        Windowing { prediction, ..self }
+    }
+
+    /// Values from one window to the next.
+    pub fn stride(self, stride: u64) -> Self {
+        Windowing { stride: Some(stride), ..self }
+    }
+
+    /// What becomes of the values after a record's last full window.
+    pub fn tail(self, tail: Tail) -> Self {
+        Windowing { tail, ..self }
+    }
+
+    /// What each whole record is scaled by.
+    pub fn scaler(self, scaler: Scaler) -> Self {
+        Windowing { scaler, ..self }
+    }
+
+    /// What NaN does.
+    pub fn nan(self, nan: Nan) -> Self {
+        Windowing { nan, ..self }
+    }
+
+    /// Which labels are learned.
+    pub fn loss_on(self, loss_on: LossOn) -> Self {
+        Windowing { loss_on, ..self }
+    }
+
+    /// dtype of the tensors.
+    pub fn dtype(self, dtype: DType) -> Self {
+        Windowing { dtype: Some(dtype), ..self }
+    }
+
+    pub(crate) fn recipe(&self) -> ViewRecipe {
+        ViewRecipe::Windows {
+            context_length: self.context,
+            prediction_length: self.prediction,
+            stride: self.stride,
+            tail: self.tail,
+            scaler: self.scaler.name(),
+            nan: self.nan,
+            loss_on: self.loss_on,
+        }
+    }
+
+    pub(crate) fn custom(&self) -> Option<&Custom> {
+        self.scaler.custom()
+    }
+
+    pub(crate) fn asked_dtype(&self) -> Option<DType> {
+        self.dtype
+    }
+}
