@@ -53,6 +53,7 @@ def open(
     allow_outside: bool = False,
     trust: bool = False,
     io: Literal["map", "pread"] = "map",
+    cache_limit: SupportsIndex | None = None,
 ) -> Dataset: ...
 @final
 class Dataset:

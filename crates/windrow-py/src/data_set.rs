@@ -32,6 +32,7 @@ use crate::view::View;
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the side file says.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
+///     cache_limit: most bytes that a file which cannot be read in place (JSON series, YAML, pickles) may become in the cache.
 ///
 /// Raises:
 ///     NotFoundError, UnrecognisedError: nothing there, or nothing known.
@@ -46,7 +47,7 @@ use crate::view::View;
 /// (1, [0, 1, 2])
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, split=None, index_folder=None, tokenizer=None,
-                    allow_outside=false, trust=false, io="map"))]
+                    allow_outside=false, trust=false, io="map", cache_limit=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -60,6 +61,7 @@ pub(crate) fn open(
     allow_outside: bool,
     trust: bool,
     io: &str,
+    cache_limit: Option<Count>,
 ) -> PyResult<Dataset> {
     let options = Options {
         format,
@@ -70,6 +72,7 @@ pub(crate) fn open(
         allow_outside,
         trust,
         io: choice(py, "io", io, &["map", "pread"])?,
+        cache_limit: cache_limit.map(|limit| limit.0),
     };
     let path = split.map_or(path.clone(), |split| path.join(split));
     let path = absolute(&path);
