@@ -19,6 +19,8 @@ mod regress;
 #[cfg(test)]
 mod sampler;
 #[cfg(test)]
+mod series;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod toy;
