@@ -69,6 +69,26 @@ impl Format for Shards {
     }
 }
 
+impl Shards {
+    /// Shards that are longer than they are said to be, and by how many bytes: no error, but rarely meant.
+    ///
+    /// # Errors
+    /// What [`Format::open`] says.
+    pub(crate) fn surplus(&self, look: &Look) -> Result<Vec<(String, u64)>> {
+        let meta = Meta::read(look.store.open(&look.below(META))?)?;
+        let mut found = Vec::new();
+        for (name, count) in &meta.files {
+            let key = look.below(name);
+            let said = count.saturating_mul(meta.element.size() as u64);
+            match look.store.entry(&key)?.size.saturating_sub(said) {
+                0 => {}
+                surplus => found.push((look.store.display(&key), surplus)),
+            }
+        }
+        Ok(found)
+    }
+}
+
 // A shard may be longer than it is said to be: what follows belongs to no sequence.
 fn check_sizes(look: &Look, meta: &Meta, files: &DataFiles) -> Result<()> {
     let width = meta.element.size() as u64;
