@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::copy_values;
 use windrow_core::format::Options;
-use windrow_core::source::{SharedSource, Source, conformance};
-use windrow_core::{DType, Kind, Result, Span};
+use windrow_core::source::{Concat, SharedSource, Source, conformance};
+use windrow_core::{DType, Decode, Kind, Lengths, Result, Span};
 
 use super::alone::alone;
 use super::disk::{both_ways, bytes_at, folder_of, open, open_with};
+use super::toy::Toy;
 
 fn golden(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden").join(folder)
@@ -336,4 +338,37 @@ fn a_copy_of_series_has_the_same_fingerprint_and_an_edit_another() {
     };
     assert_eq!(shards("1"), shards("1.0"));
     assert_ne!(shards("1"), shards("1.5"));
+}
+
+#[test]
+fn joined_sources_count_their_records_through() {
+    let toys = || {
+        [Toy::tokens(&[2, 3]), Toy::tokens(&[]), Toy::tokens(&[4])]
+            .map(|toy| toy.with_mask(&[&[1; 4], &[0; 4]]))
+    };
+    let [a, none, b] = toys();
+    b.fail_after.store(1, std::sync::atomic::Ordering::Relaxed);
+    let joined = Concat::new("joined", vec![Arc::new(a), Arc::new(none), Arc::new(b)]).unwrap();
+    assert_eq!((joined.len(), joined.uniform(), joined.format()), (3, None, "joined"));
+    assert_eq!(numbers(&joined, 1, DType::F64).unwrap(), [1000.0, 1001.0, 1002.0]);
+    assert_eq!(numbers(&joined, 2, DType::F64).unwrap(), [0.0, 1.0, 2.0, 3.0]);
+    // The part says its first record, the whole its third.
+    assert_eq!(numbers(&joined, 2, DType::F64).unwrap_err().place().record, Some(2));
+    assert_eq!(joined.extras(2).unwrap()["prompt"], "record 0");
+    let span = Span { record: 2, start: 1, len: 3 };
+    assert_eq!(joined.read_track(0, span, &mut Vec::new()).unwrap().bytes, [1, 1, 1]);
+    assert_eq!(joined.locate(span).unwrap()[0].file, "toy/0");
+    assert_eq!(joined.length(3).unwrap_err().kind(), Kind::OutOfRange);
+    assert_eq!(Concat::new("joined", Vec::new()).err().unwrap().kind(), Kind::Config);
+    let same = |lengths: &[u64]| -> SharedSource { Arc::new(Toy::tokens(lengths)) };
+    assert_eq!(Concat::new("joined", vec![same(&[2, 2]), same(&[]), same(&[2])]).unwrap().uniform(), None);
+    for (part, says) in [
+        (Toy::json(), "records are Numbers"),
+        (Toy::series(&[&[1.0, 2.0]], 2, &[Decode::Plain]), "[T] in , [T, 2] here"),
+        (Toy::tokens(&[1]).with_mask(&[&[1]]), "tracks"),
+    ] {
+        let error = Concat::new("joined", vec![same(&[1]), Arc::new(part)]).err().unwrap();
+        assert_eq!(error.kind(), Kind::Mismatch);
+        assert!(error.to_string().contains(says), "{error}");
+    }
 }

@@ -41,7 +41,9 @@ impl Format for Shards {
 
     fn recognise(&self, look: &Look) -> Certainty {
         let has = |fits: &dyn Fn(&str) -> bool| look.names.iter().any(|name| fits(name));
-        match look.is_folder && has(&|name| name == META) {
+        // Asked by name: among very many shards it may not be one of the names that are looked at.
+        let described = || look.store.entry(&look.below(META)).is_ok_and(|entry| !entry.is_folder);
+        match look.is_folder && described() {
             true if has(&|name| shard_number(name).is_some()) => Certainty::Yes,
             true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Certainty::Maybe,
             _ => Certainty::No,
