@@ -5,6 +5,8 @@ mod alone;
 #[cfg(test)]
 mod collate;
 #[cfg(test)]
+mod converted;
+#[cfg(test)]
 mod disk;
 #[cfg(test)]
 mod format;

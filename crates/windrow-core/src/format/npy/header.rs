@@ -375,7 +375,7 @@ mod tests {
             ("'<f4'", "'<f4\\x00'", 20, "without a backslash"),
             (", }", "} 1", 66, "nothing after"),
             ("(2,), }", "(2,), 'shape': (2,)}", 66, "once"),
-            ("}", "", 67, "the end of the header"),
+            ("}", "", 66, "the end of the header"),
         ] {
             let error = of(&file(&whole.replacen(from, to, 1), 8)).unwrap_err();
             assert_eq!(error.kind(), Kind::Corrupt, "{to}: {error}");

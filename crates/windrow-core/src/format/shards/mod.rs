@@ -41,7 +41,9 @@ impl Format for Shards {
 
     fn recognise(&self, look: &Look) -> Certainty {
         let has = |fits: &dyn Fn(&str) -> bool| look.names.iter().any(|name| fits(name));
-        match look.is_folder && has(&|name| name == META) {
+        // Asked by name: among very many shards it may not be one of the names that are looked at.
+        let described = || look.store.entry(&look.below(META)).is_ok_and(|entry| !entry.is_folder);
+        match look.is_folder && described() {
             true if has(&|name| shard_number(name).is_some()) => Certainty::Yes,
             true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Certainty::Maybe,
             _ => Certainty::No,
@@ -66,6 +68,26 @@ impl Format for Shards {
         let source: SharedSource = Arc::new(Sequences::new(object, meta, files));
         check_number_options(source.as_ref(), options, &look.display())?;
         Ok(source)
+    }
+}
+
+impl Shards {
+    /// Shards that are longer than they are said to be, and by how many bytes: no error, but rarely meant.
+    ///
+    /// # Errors
+    /// What [`Format::open`] says.
+    pub(crate) fn surplus(&self, look: &Look) -> Result<Vec<(String, u64)>> {
+        let meta = Meta::read(look.store.open(&look.below(META))?)?;
+        let mut found = Vec::new();
+        for (name, count) in &meta.files {
+            let key = look.below(name);
+            let said = count.saturating_mul(meta.element.size() as u64);
+            match look.store.entry(&key)?.size.saturating_sub(said) {
+                0 => {}
+                surplus => found.push((look.store.display(&key), surplus)),
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -3,6 +3,7 @@
 mod claims;
 mod lines;
 mod rows;
+mod series;
 
 use std::path::{Path, PathBuf};
 
@@ -135,6 +136,9 @@ impl Work<'_> {
         if is_forager {
             return self.rows(base, &options.index_folder, side.as_ref());
         }
+        if self.by_format(base, "")? {
+            return Ok(());
+        }
         let own = format!("{}/", options.index_folder);
         let mut lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
         lines.retain(|e| !e.key.starts_with(&own));
@@ -160,6 +164,9 @@ impl Work<'_> {
         if atomic::exists(&own) {
             let side = self.side_file(Some(&own))?;
             return side.map_or(Ok(()), |side| self.claims(folder, &side));
+        }
+        if self.by_format(folder, name)? {
+            return Ok(());
         }
         if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {
             self.expect(atomic::size(path).unwrap_or(0));

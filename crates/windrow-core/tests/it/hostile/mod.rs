@@ -1,12 +1,14 @@
 //! Data that is wrong, by accident or on purpose: every input gives an error that names the place and says what was
 //! found and expected. None panics, hangs, reads outside its folder, or leaves a file behind.
 
+mod arrays;
 mod compressed;
 mod cut;
 mod ids;
 mod index;
 mod lines;
 mod paths;
+mod shards;
 mod side;
 
 use std::path::Path;

@@ -166,3 +166,25 @@ fn leftovers_are_noted_and_tidied_up_when_asked() {
     assert!(verify(out.path(), &gc, &()).unwrap().notes[0].contains("tidied up"));
     assert_eq!(tree(out.path()).len(), 0);
 }
+
+#[test]
+fn series_are_opened_and_read_to_their_end() {
+    let meta = r#"{"num_sequences": 2, "dtype": "int16", "files": {"d-1-of-1.bin": 3},
+        "scales": [{"offset": 0, "length": 2}, {"offset": 2, "length": 1, "id": "x"}]}"#;
+    let shards = folder_of(&[("meta.json", meta.as_bytes()), ("d-1-of-1.bin", &[0; 6])]);
+    let findings = check(shards.path());
+    assert_eq!((findings.n_problems, findings.checked_records, findings.checked_bytes), (0, 2, 6));
+    assert_eq!(findings.notes, Vec::<String>::new());
+    fs::write(shards.path().join("d-1-of-1.bin"), [0; 9]).unwrap();
+    let findings = check(shards.path());
+    assert_eq!((findings.n_problems, findings.notes.len()), (0, 1));
+    assert!(findings.notes[0].contains("3 bytes more than meta.json says"), "{findings:?}");
+    fs::write(shards.path().join("d-1-of-1.bin"), [0; 5]).unwrap();
+    let findings = check(shards.path());
+    assert_eq!(findings.n_problems, 1);
+    assert!(findings.problems[0].file.ends_with("d-1-of-1.bin"), "{findings:?}");
+    assert!(findings.problems[0].found.contains("meta.json promises 3"), "{findings:?}");
+    let array = folder_of(&[("a.npy", b"\x93NUMPY\x01\x00".as_slice())]);
+    assert_eq!(check(&array.path().join("a.npy")).n_problems, 1);
+    assert_eq!(check(array.path()).n_problems, 1);
+}

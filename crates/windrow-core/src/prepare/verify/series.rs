@@ -1,0 +1,92 @@
+//! Formats that check their own claims when they are opened, such as series: opened, and read from beginning to end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Findings, Work};
+use crate::error::{Error, Kind, Result};
+use crate::format::{FORMATS, Forager, Format, Jsonl, Look, Options, Shards, Tokens, choose};
+use crate::record::Span;
+use crate::source::Source;
+use crate::store::Local;
+
+/// Values that are read at a time, and bytes between two looks at whether to stop.
+const PART: u64 = 1 << 20;
+
+impl Work<'_> {
+    /// Checks what lies at `key` below `root` by the format that recognises it; `false` when that is none, or one whose
+    /// claims are checked elsewhere.
+    pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<bool> {
+        let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Ok(false) };
+        let Ok(format) = choose(FORMATS, &look, None) else { return Ok(false) };
+        if [Forager.name(), Jsonl.name(), Tokens.name()].contains(&format.name()) {
+            return Ok(false);
+        }
+        match format.open(&look, &Options::default()) {
+            Ok(source) => self.every_record(source.as_ref())?,
+            Err(error) => self.found(error, &look.display(), "content")?,
+        }
+        if format.name() == Shards.name() {
+            // What cannot be read was found before.
+            for (file, surplus) in Shards.surplus(&look).unwrap_or_default() {
+                self.note(format!(
+                    "{file} holds {surplus} bytes more than meta.json says: they are never read"
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    fn every_record(&mut self, source: &dyn Source) -> Result<()> {
+        let files = source.files();
+        self.findings.checked_files += files.len() as u64;
+        let at = files.first().map_or_else(String::new, |info| info.file.clone());
+        files.iter().for_each(|info| self.expect(info.size));
+        let (mut scratch, mut done) = (Vec::new(), 0);
+        for record in 0..source.len() {
+            self.findings.checked_records += 1;
+            let length = match source.length(record).and_then(|len| source.extras(record).map(|_| len)) {
+                Ok(length) => length,
+                Err(error) => {
+                    self.found(error, &at, "record")?;
+                    continue;
+                }
+            };
+            let mut start = 0;
+            while start < length {
+                let span = Span { record, start, len: PART.min(length - start) };
+                match source.read(span, &mut scratch) {
+                    Ok(values) => done += values.bytes.len() as u64,
+                    Err(error) => {
+                        self.found(error, &at, "values")?;
+                        break;
+                    }
+                }
+                start += span.len;
+                if done >= PART {
+                    self.step(std::mem::take(&mut done))?;
+                }
+            }
+        }
+        self.step(done)
+    }
+
+    // An error about the data is a finding, at the place that it names.
+    fn found(&mut self, error: Error, at: &str, what: &str) -> Result<()> {
+        if error.kind() == Kind::Interrupted {
+            return Err(error);
+        }
+        let place = error.place().clone();
+        let file = place.file.as_deref().unwrap_or(at);
+        let what = place.field.as_deref().unwrap_or(what);
+        Findings::problem(
+            &mut self.findings,
+            file,
+            place.record,
+            what,
+            "what the format promises".to_string(),
+            error.message().to_string(),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Series in notations that are converted once: what other programs read is what is read here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use windrow_core::format::Options;
+use windrow_core::source::{Source, conformance};
+use windrow_core::{DType, Kind, Result};
+
+use super::alone::alone;
+use super::disk::{both_ways, folder_of, names, open, open_with, put, whole};
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+}
+
+/// A record as numbers; those that JSON does not write are their names.
+pub(crate) fn numbers(source: &dyn Source, record: u64) -> Result<Value> {
+    let bytes = whole(source, record)?;
+    let values: Vec<Value> = match source.schema().element.dtype {
+        DType::I64 => bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word).into()).collect(),
+        DType::F32 => {
+            bytes.as_chunks().0.iter().map(|word| float(f32::from_le_bytes(*word).into())).collect()
+        }
+        other => panic!("{other}"),
+    };
+    Ok(match source.schema().channels {
+        None => values.into(),
+        Some(width) => values.chunks(width).map(<[Value]>::to_vec).collect::<Vec<_>>().into(),
+    })
+}
+
+fn float(number: f64) -> Value {
+    match number {
+        n if n.is_nan() => "nan".into(),
+        n if n.is_infinite() => if n > 0.0 { "inf" } else { "-inf" }.into(),
+        n => n.into(),
+    }
+}
+
+/// All records.
+pub(crate) fn all(source: &dyn Source) -> Value {
+    (0..source.len()).map(|record| numbers(source, record).unwrap()).collect::<Vec<_>>().into()
+}
+
+// A whole number where the file holds int64, the nearest float32 where it holds those.
+fn as_read(expected: &Value, dtype: DType) -> Value {
+    match expected {
+        Value::Array(values) => values.iter().map(|v| as_read(v, dtype)).collect::<Vec<_>>().into(),
+        Value::Bool(flag) => i64::from(*flag).into(),
+        Value::Number(number) if dtype == DType::F32 => float(f64::from(number.as_f64().unwrap() as f32)),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn recorded_files_give_the_recorded_sequences() {
+    alone("converted::recorded_files_give_the_recorded_sequences", |_| {
+        let mut seen = 0;
+        for entry in fs::read_dir(testdata("golden/0_foundation_ts")).unwrap() {
+            let folder = entry.unwrap().path();
+            let name = folder.file_name().unwrap().to_str().unwrap().to_string();
+            let converted = ["json", "jsonl", "yaml", "yml", "pkl", "pickle"];
+            let is_one = converted.iter().any(|suffix| name.ends_with(&format!("_{suffix}")));
+            if !name.starts_with("21_file_") || !is_one {
+                continue;
+            }
+            let case: Value = serde_json::from_slice(&fs::read(folder.join("case.json")).unwrap()).unwrap();
+            let path = folder.join(case["data_path"].as_str().unwrap());
+            for options in both_ways(&Options::default()) {
+                check_case(&name, &path, &options, &case["expected"]);
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 17);
+    });
+}
+
+fn check_case(name: &str, path: &Path, options: &Options, expected: &Value) {
+    let source = open_with(path, options);
+    let sequences = expected["ok"]["sequences"]["ok"].as_array();
+    // Decided otherwise than the original: numbers at the top are one sequence.
+    let flat = vec![json!({"dtype": "int64", "values": [1, 2, 3]})];
+    let sequences = if name.contains("flat_scalars") { Some(&flat) } else { sequences };
+    let Some(sequences) = sequences else {
+        let error = source.err().unwrap_or_else(|| panic!("{name} opens"));
+        assert_eq!(error.kind(), Kind::Corrupt, "{name}: {error}");
+        assert!(error.hint_text().is_some() && error.place().file.is_some(), "{name}: {error}");
+        return;
+    };
+    let source = source.unwrap_or_else(|e| panic!("{name}: {e}"));
+    conformance::check(source.as_ref()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let dtype = source.schema().element.dtype;
+    let whole = sequences.iter().all(|s| matches!(s["dtype"].as_str(), Some("int64" | "bool")));
+    assert_eq!(dtype, if whole { DType::I64 } else { DType::F32 }, "{name}");
+    let wanted: Vec<Value> = sequences.iter().map(|s| as_read(&s["values"], dtype)).collect();
+    assert_eq!(all(source.as_ref()), Value::from(wanted), "{name}");
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+#[test]
+fn json_is_read_from_lists_lines_and_streams_alike() {
+    alone("converted::json_is_read_from_lists_lines_and_streams_alike", |_| {
+        let list = "[{\"id\": \"a\", \"sequence\": [1, 2.5]}, [NaN], [], {\"sequence\": [3], \"x\": {\"y\": [null, NaN]}}]";
+        let lines = "{\"id\": \"a\", \"sequence\": [1, 2.5]}\r\n[NaN]\n[]\n{\"sequence\": [3], \"x\": {\"y\": [null, NaN]}}";
+        let folder = folder_of(&[
+            ("a.json", list.as_bytes().to_vec()),
+            ("a.json.gz", gzip(list.as_bytes())),
+            ("a.json.zst", zstd::bulk::compress(list.as_bytes(), 3).unwrap()),
+            ("a.jsonl", lines.as_bytes().to_vec()),
+            ("a.jsonl.gz", gzip(lines.as_bytes())),
+            ("a.ndjson.zst", zstd::bulk::compress(lines.as_bytes(), 3).unwrap()),
+        ]);
+        for path in names(folder.path()) {
+            for options in both_ways(&Options::default()) {
+                let source = open_with(&path, &options).unwrap();
+                conformance::check(source.as_ref()).unwrap();
+                assert_eq!(all(source.as_ref()), json!([[1.0, 2.5], ["nan"], [], [3.0]]), "{path:?}");
+                let extras = |record| Value::Object(source.extras(record).unwrap());
+                assert_eq!(extras(0), json!({"id": "a"}));
+                assert_eq!([extras(1), extras(2)], [json!({}), json!({})]);
+                assert_eq!(extras(3), json!({"x": {"y": [null, null]}}));
+            }
+        }
+        // A record is located where it was written.
+        let source = open(&folder.path().join("a.jsonl")).unwrap();
+        let span = windrow_core::Span { record: 1, start: 0, len: 1 };
+        let place = source.locate(span).unwrap().remove(0);
+        assert_eq!(&lines[place.start as usize..(place.start + place.size) as usize], "[NaN]");
+    });
+}
+
+#[test]
+fn a_file_is_converted_once_and_again_when_it_changed() {
+    alone("converted::a_file_is_converted_once_and_again_when_it_changed", |cache| {
+        let folder = folder_of(&[("a.json", "[[1, 2], [3]]")]);
+        let path = folder.path().join("a.json");
+        let first = open(&path).unwrap();
+        let made = names(cache);
+        assert_eq!(made.len(), 1);
+        let again = open(&path).unwrap();
+        assert_eq!(names(cache), made);
+        assert_eq!(first.fingerprint().unwrap(), again.fingerprint().unwrap());
+        let copy = folder_of(&[("b.json", "[[1, 2], [3]]")]);
+        let copy = open(&copy.path().join("b.json")).unwrap();
+        assert_eq!(first.fingerprint().unwrap(), copy.fingerprint().unwrap());
+        put(folder.path(), "a.json", b"[[1, 5], [3]]");
+        let edited = open(&path).unwrap();
+        assert_eq!(all(edited.as_ref()), json!([[1, 5], [3]]));
+        assert_ne!(first.fingerprint().unwrap(), edited.fingerprint().unwrap());
+        // What stood there before is still read by who had opened it.
+        assert_eq!(all(first.as_ref()), json!([[1, 2], [3]]));
+    });
+}
+
+#[test]
+fn whole_numbers_become_float32_with_the_first_that_is_not() {
+    alone("converted::whole_numbers_become_float32_with_the_first_that_is_not", |_| {
+        // More than one part is rewritten in its place.
+        let many: Vec<String> = (0..50_000).map(|i| i.to_string()).collect();
+        let many = many.join(",");
+        let folder =
+            folder_of(&[("i.json", format!("[[{many}]]")), ("f.json", format!("[[{many}], [0.5, 7]]"))]);
+        let whole = open(&folder.path().join("i.json")).unwrap();
+        assert_eq!(whole.schema().element.dtype, DType::I64);
+        assert_eq!(numbers(whole.as_ref(), 0).unwrap(), json!((0..50_000).collect::<Vec<_>>()));
+        let mixed = open(&folder.path().join("f.json")).unwrap();
+        assert_eq!(mixed.schema().element.dtype, DType::F32);
+        let wanted: Vec<f64> = (0..50_000).map(f64::from).collect();
+        assert_eq!(all(mixed.as_ref()), json!([wanted, [0.5, 7.0]]));
+    });
+}
+
+#[test]
+fn lines_of_other_things_stay_json_lines() {
+    let folder =
+        folder_of(&[("t.jsonl", "{\"text\": \"a\"}\n[1]\n"), ("s.jsonl", "{\"sequence\": \"ACGT\"}\n")]);
+    for name in ["t.jsonl", "s.jsonl", ""] {
+        assert_eq!(open(&folder.path().join(name)).unwrap().format(), "jsonl");
+    }
+    let forced = Options { format: Some("series-jsonl".to_string()), ..Options::default() };
+    alone("converted::lines_of_other_things_stay_json_lines", |_| {
+        let error = open_with(&folder.path().join("t.jsonl"), &forced).err().unwrap();
+        assert!(error.to_string().contains("expected the key `sequence`"), "{error}");
+    });
+}
+
+#[test]
+fn yaml_gives_what_json_gives() {
+    alone("converted::yaml_gives_what_json_gives", |_| {
+        let block = "- id: a\n  sequence: [1, 2.5]\n- [.nan, -.inf, 1e3]\n- []\n- sequence:\n  - 3\n  x: {y: [null, 'z', true]}\n";
+        for text in [block.to_string(), format!("---\n{block}...\n"), block.replace('\n', "\r\n")] {
+            let folder =
+                folder_of(&[("a.yaml", text.as_bytes().to_vec()), ("a.yml.gz", gzip(text.as_bytes()))]);
+            for path in names(folder.path()) {
+                for options in both_ways(&Options::default()) {
+                    let source = open_with(&path, &options).unwrap();
+                    assert_eq!(source.format(), "yaml");
+                    conformance::check(source.as_ref()).unwrap();
+                    assert_eq!(all(source.as_ref()), json!([[1.0, 2.5], ["nan", "-inf", 1000.0], [], [3.0]]));
+                    let extras = |record| Value::Object(source.extras(record).unwrap());
+                    assert_eq!(extras(0), json!({"id": "a"}));
+                    assert_eq!(extras(3), json!({"x": {"y": [null, "z", true]}}));
+                }
+            }
+        }
+        // More nodes than the usual budget of a configuration file, in lists of both styles.
+        let flow: String = (0..3000).map(|_| format!("- [{}]\n", vec!["1.5"; 100].join(", "))).collect();
+        let rows: String = (0..300).map(|_| format!("-\n{}", "  - [1, 2, -3]\n".repeat(100))).collect();
+        let folder = folder_of(&[("f.yaml", flow), ("r.yaml", rows)]);
+        let source = open(&folder.path().join("f.yaml")).unwrap();
+        assert_eq!((source.len(), source.uniform()), (3000, Some(100)));
+        let source = open(&folder.path().join("r.yaml")).unwrap();
+        assert_eq!((source.len(), source.length(299).unwrap()), (300, 100));
+        assert_eq!((source.schema().channels, source.schema().element.dtype), (Some(3), DType::I64));
+    });
+}
+
+#[test]
+fn pickles_hold_what_python_put_in() {
+    alone("converted::pickles_hold_what_python_put_in", |_| {
+        let expected: Value =
+            serde_json::from_slice(&fs::read(testdata("series/expected.json")).unwrap()).unwrap();
+        let expected = expected.as_object().unwrap();
+        assert_eq!(expected.len(), 18);
+        for (name, values) in expected {
+            for options in both_ways(&Options::default()) {
+                let source = open_with(&testdata("series").join(name), &options)
+                    .unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(source.format(), "pickle");
+                conformance::check(source.as_ref()).unwrap_or_else(|e| panic!("{name}: {e}"));
+                let dtype = source.schema().element.dtype;
+                let whole = ["cube", "flat", "objects", "several"].iter().any(|kind| name.starts_with(kind));
+                assert_eq!(dtype, if whole { DType::I64 } else { DType::F32 }, "{name}");
+                // A flat array is one sequence.
+                let wanted = if name.starts_with("flat") { json!([values]) } else { values.clone() };
+                assert_eq!(all(source.as_ref()), as_read(&wanted, dtype), "{name}");
+                if name.starts_with("numbers") {
+                    let extras = Value::Object(source.extras(4).unwrap());
+                    let wanted = json!({"id": "série ☃", "tags": [null, {"a": [1, 2]}], "big": 2f64.powi(70), "7": "seven"});
+                    assert_eq!(extras, wanted, "{name}");
+                }
+            }
+        }
+    });
+}
