@@ -7,6 +7,7 @@ mod ids;
 mod index;
 mod lines;
 mod paths;
+mod series;
 mod side;
 
 use std::path::Path;
