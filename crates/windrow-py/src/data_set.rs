@@ -30,6 +30,8 @@ use crate::view::View;
 ///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the side file says.
+///     cache_limit: bytes that a series which is converted once (JSON, YAML, pickles) may take in the cache; 16 times its
+///         file and 64 MiB if not given.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
 ///
 /// Raises:
@@ -45,7 +47,7 @@ use crate::view::View;
 /// (1, [0, 1, 2])
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, split=None, index_folder=None, tokenizer=None,
-                    allow_outside=false, trust=false, io="map"))]
+                    allow_outside=false, trust=false, cache_limit=None, io="map"))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -58,6 +60,7 @@ pub(crate) fn open(
     tokenizer: Option<Bound<'_, PyAny>>,
     allow_outside: bool,
     trust: bool,
+    cache_limit: Option<Count>,
     io: &str,
 ) -> PyResult<Dataset> {
     let options = Options {
@@ -68,6 +71,7 @@ pub(crate) fn open(
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
         allow_outside,
         trust,
+        cache_limit: cache_limit.map(|limit| limit.0),
         io: choice(py, "io", io, &["map", "pread"])?,
     };
     let path = split.map_or(path.clone(), |split| path.join(split));

@@ -560,7 +560,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
             b'o' | 0x81 | 0x92 => Err(self.refused("an instance of a class")),
             0x82..=0x84 => Err(self.refused("a name of the extension registry")),
-            0x8f | 0x90 | 0x91 => Err(self.refused("a set, which has no order")),
+            0x8f..=0x91 => Err(self.refused("a set, which has no order")),
             0x97 | 0x98 => Err(self.refused("a buffer that lies outside of it")),
             other => Err(self.wrong(format!("expected an opcode, found byte 0x{other:02x}"))),
         }
