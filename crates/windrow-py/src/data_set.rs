@@ -31,8 +31,9 @@ use crate::view::View;
 ///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the side file says.
+///     cache_limit: bytes that a series which is converted once (JSON, YAML, pickles) may take in the cache; 16 times its
+///         file and 64 MiB if not given.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
-///     cache_limit: most bytes that a file which cannot be read in place (JSON series, YAML, pickles) may become in the cache.
 ///
 /// Raises:
 ///     NotFoundError, UnrecognisedError: nothing there, or nothing known.
@@ -47,7 +48,7 @@ use crate::view::View;
 /// (1, [0, 1, 2])
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, split=None, index_folder=None, tokenizer=None,
-                    allow_outside=false, trust=false, io="map", cache_limit=None))]
+                    allow_outside=false, trust=false, cache_limit=None, io="map"))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -60,8 +61,8 @@ pub(crate) fn open(
     tokenizer: Option<Bound<'_, PyAny>>,
     allow_outside: bool,
     trust: bool,
-    io: &str,
     cache_limit: Option<Count>,
+    io: &str,
 ) -> PyResult<Dataset> {
     let options = Options {
         format,
@@ -71,8 +72,8 @@ pub(crate) fn open(
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
         allow_outside,
         trust,
-        io: choice(py, "io", io, &["map", "pread"])?,
         cache_limit: cache_limit.map(|limit| limit.0),
+        io: choice(py, "io", io, &["map", "pread"])?,
     };
     let path = split.map_or(path.clone(), |split| path.join(split));
     let path = absolute(&path);

@@ -226,7 +226,7 @@ impl Converted {
         let whole = fits(&row.numbers, self.header.numbers)
             && fits(&row.extras, self.header.extras_size)
             && fits(&row.place, self.object.size())
-            && (row.numbers.end - row.numbers.start) % self.width == 0;
+            && (row.numbers.end - row.numbers.start).is_multiple_of(self.width);
         match whole {
             true => Ok(row),
             false => Err(self.damaged(record)),

@@ -144,13 +144,19 @@ impl<'d> Shapes<'d> {
 
     /// An error at the record that is open.
     pub(crate) fn error(&self, what: impl Into<String>, byte: Option<u64>) -> Error {
-        let mut error = Error::corrupt(what).at(&self.writer.file);
-        if !matches!(self.at, At::Top | At::Done) {
-            error = error.record(self.record());
-        }
+        let error = self.placed(Error::corrupt(what));
         match byte {
             Some(byte) => error.byte(byte),
             None => error,
+        }
+    }
+
+    /// Adds what an error does not say of its place: the file, and the record that is open.
+    pub(crate) fn placed(&self, error: Error) -> Error {
+        let error = error.or_at(&self.writer.file);
+        match error.place().record.is_none() && !matches!(self.at, At::Top | At::Done) {
+            true => error.record(self.record()),
+            false => error,
         }
     }
 
@@ -268,6 +274,8 @@ impl<'d> Shapes<'d> {
             Event::Int(number) => self.extras.push_str(&format!("{number},")),
             // What JSON cannot write is null there.
             Event::Float(number) => self.extras.push_str(&format!("{},", serde_json::Value::from(number))),
+            // Beyond what a float64 holds it stays text.
+            Event::Big(digits) if digits.len() > 300 => self.extras.push_str(&format!("\"{digits}\",")),
             Event::Big(digits) => self.extras.push_str(&format!("{digits},")),
             Event::Bool(flag) => self.extras.push_str(&format!("{flag},")),
             Event::Text(text) => self.extras.push_str(&format!("{},", serde_json::Value::from(text))),

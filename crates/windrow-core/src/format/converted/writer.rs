@@ -107,7 +107,7 @@ impl<'d> Writer<'d> {
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.numbers += 1;
         // Asked now and then: a record may never end.
-        if self.numbers % PART == 0 {
+        if self.numbers.is_multiple_of(PART) {
             self.check_limit()?;
         }
         self.values.append(bytes)

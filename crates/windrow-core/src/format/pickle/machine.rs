@@ -33,9 +33,9 @@ pub(super) enum Node<'a> {
     /// `None` until its state was set.
     Array(Option<Box<Array>>),
     /// Bytes of a torch storage, and what they are.
-    Storage(Element, Vec<u8>),
+    Storage(Box<(Element, Vec<u8>)>),
     /// A storage of torch's own file format, by its key: its bytes come later.
-    Promised(Element, String, u64),
+    Promised(Box<(Element, String, u64)>),
 }
 
 /// Bytes of memory that a file may make: many times its size, so that what Python wrote is read, and no more.
@@ -47,7 +47,7 @@ pub(super) struct Budget {
 impl Budget {
     /// What a file of this size may make.
     pub(super) fn of(size: u64) -> Self {
-        let all = size.saturating_mul(32).saturating_add(64 << 20);
+        let all = size.saturating_mul(32).saturating_add(16 << 20);
         Budget { left: all, all }
     }
 
@@ -77,7 +77,8 @@ impl Budget {
     }
 }
 
-const NODE: u64 = 48;
+/// What a node and a value take, with the room that growing lists leave free.
+const NODE: u64 = 64;
 const VALUE: u64 = 16;
 
 /// One pickle of a file, while it is read.
@@ -346,7 +347,8 @@ impl<'a, 'b> Machine<'a, 'b> {
                     return Err(self.wrong(format!("expected a whole number, found {:?}", shown(text))));
                 }
                 self.budget.take(text.len() as u64)?;
-                self.push_node(Node::Big(text.to_string()))
+                let sign = if digits.len() < text.len() { "-" } else { "" };
+                self.push_node(Node::Big(format!("{sign}{}", digits.trim_start_matches('0'))))
             }
         }
     }
@@ -558,7 +560,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
             b'o' | 0x81 | 0x92 => Err(self.refused("an instance of a class")),
             0x82..=0x84 => Err(self.refused("a name of the extension registry")),
-            0x8f | 0x90 | 0x91 => Err(self.refused("a set, which has no order")),
+            0x8f..=0x91 => Err(self.refused("a set, which has no order")),
             0x97 | 0x98 => Err(self.refused("a buffer that lies outside of it")),
             other => Err(self.wrong(format!("expected an opcode, found byte 0x{other:02x}"))),
         }

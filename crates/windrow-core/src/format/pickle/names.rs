@@ -178,7 +178,7 @@ pub(super) fn promised(machine: &mut Machine<'_, '_>, id: Value) -> Result<Value
     };
     let size = key.len() as u64;
     machine.budget.check(size)?;
-    let node = Node::Promised(Element::little(*dtype), key.to_string(), count);
+    let node = Node::Promised(Box::new((Element::little(*dtype), key.to_string(), count)));
     machine.budget.take(size)?;
     machine.make(node)
 }
@@ -256,9 +256,10 @@ fn tensor(
     strides: Value,
 ) -> Result<Array> {
     let (shape, strides) = (sizes(machine, shape)?, sizes(machine, strides)?);
-    let (Some(Node::Storage(element, bytes)), Value::Int(offset)) = (machine.node(storage), offset) else {
+    let (Some(Node::Storage(held_in)), Value::Int(offset)) = (machine.node(storage), offset) else {
         return Err(machine.wrong("expected a storage and an offset of a tensor"));
     };
+    let (element, bytes) = held_in.as_ref();
     let offset = u64::try_from(offset).map_err(|_| machine.wrong("an offset below 0"))?;
     let held = (bytes.len() / element.size()) as u64;
     let steps = shape.iter().zip(&strides);
@@ -295,7 +296,7 @@ fn storage(machine: &mut Machine<'_, '_>, data: Value) -> Result<Value> {
     let outer = machine.place();
     // Its bytes are counted from its own beginning; the outer place is the one in the file.
     let (element, found) = torch_stream(&bytes, machine.budget).map_err(|e| e.byte(outer))?;
-    machine.make(Node::Storage(element, found))
+    machine.make(Node::Storage(Box::new((element, found))))
 }
 
 fn torch_stream(bytes: &[u8], budget: &mut Budget) -> Result<(Element, Vec<u8>)> {
@@ -318,8 +319,8 @@ fn torch_stream(bytes: &[u8], budget: &mut Budget) -> Result<(Element, Vec<u8>)>
         return Err(unknown());
     }
     let promised = inner.run()?;
-    let Some(Node::Promised(element, key, count)) = inner.node(promised) else { return Err(unknown()) };
-    let (element, key, count) = (*element, key.clone(), *count);
+    let Some(Node::Promised(promised)) = inner.node(promised) else { return Err(unknown()) };
+    let (element, key, count) = promised.as_ref().clone();
     let keys = inner.run()?;
     let has_key = inner.parts(keys).is_some_and(|keys| keys.len() == 1 && inner.text(keys[0]) == Some(&key));
     let written = inner.take(8)?.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte));

@@ -107,7 +107,7 @@ impl Teller<'_, '_, '_, '_> {
         };
         let bytes: &[u8] = match machine.node(data) {
             Some(Node::Bytes(bytes)) => bytes,
-            Some(Node::Storage(_, bytes)) => bytes,
+            Some(Node::Storage(held)) => &held.1,
             _ => &[],
         };
         let size = element.size();

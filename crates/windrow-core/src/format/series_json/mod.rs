@@ -151,8 +151,7 @@ fn parse_whole(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
     let (text, base) = without_bom(bytes);
     let file = shapes.file().to_string();
     let mut scan = Scan::new(text, base, &file);
-    let told = scan.value(shapes).and_then(|()| scan.end());
-    told.map_err(|e| if e.place().record.is_some() { e } else { e.record(shapes.record()) })
+    scan.value(shapes).and_then(|()| scan.end()).map_err(|e| shapes.placed(e))
 }
 
 fn parse_lines(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {

@@ -8,6 +8,7 @@ mod ids;
 mod index;
 mod lines;
 mod paths;
+mod series;
 mod shards;
 mod side;
 
