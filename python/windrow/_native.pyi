@@ -52,7 +52,6 @@ def open(
     tokenizer: Tokenizer | _Path | None = None,
     allow_outside: bool = False,
     trust: bool = False,
-    cache_limit: SupportsIndex | None = None,
     io: Literal["map", "pread"] = "map",
     cache_limit: SupportsIndex | None = None,
 ) -> Dataset: ...

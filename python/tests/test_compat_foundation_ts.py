@@ -1,0 +1,301 @@
+"""windrow.compat.foundation_ts: the recorded cases, the document's examples, and what the original left open."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import math
+import pickle
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import windrow as wr
+import windrow.compat.foundation_ts as compat
+from windrow.compat.foundation_ts.dataset import (
+    BinarySequenceDataset,
+    ConcatSequenceDataset,
+    GeneralSequenceDataset,
+    SequenceDataset,
+    WindowedDataset,
+    build_ts_dataset,
+)
+from windrow.compat.foundation_ts.dataset.sources import discover_sequence_datasets
+
+GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "0_foundation_ts"
+CASES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+
+# What windrow decided to do instead, by case: an error, or the windows of each sequence.
+REFUSED = {
+    "06_negative_stride",
+    "10_length_runs_past_end",
+    "21_file_dict_without_sequence_json",
+    "21_file_null_value_json",
+    "21_file_object_top_level_json",
+    "26_empty_dir",
+}
+READ: dict[str, list[int]] = {
+    "21_file_arch_npz": [],
+    "22_build_file_arch_npz": [],
+    "21_file_flat_scalars_json": [1],
+    "22_build_file_flat_scalars_json": [1],
+    "21_file_one_d_npy": [],
+    "22_build_file_one_d_npy": [],
+    "21_file_nested_2d_json": [1],
+    "22_build_file_nested_2d_json": [1],
+    "22_build_file_rect_npy_gz": [],
+    "29_bad_shard_name": [2, 1],
+    "36_meta_unknown_dtype": [2, 1],
+    "37_big_endian_dtype": [2, 1],
+}
+# Its second half stands in the file of another case, or below a folder of shards, which is a leaf here.
+LEAF = {"23_directory_walk": 4, "25_json_beside_meta_in_subfolder_is_also_loaded": 3}
+# 1000 ± 1e-3 in float32: what is left of the deviation is noise.
+ILL_CONDITIONED = "14_dtype_float64_zero"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistics are kept apart."""
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+
+
+def told(name: str) -> dict[str, Any]:
+    case: dict[str, Any] = json.loads((GOLDEN / name / "case.json").read_text())
+    return case
+
+
+def build(name: str) -> tuple[SequenceDataset, WindowedDataset]:
+    """The case's data set and its windows, by the call it was recorded with."""
+    case = told(name)
+    path, args = GOLDEN / name / case["data_path"], dict(case["args"])
+    if case["call"] == "build_ts_dataset":
+        windows = build_ts_dataset(path, **args)
+        return windows.dataset, windows
+    if "pack_sequences=True" in case["call"]:
+        args |= {"pack_sequences": True}
+    kind = GeneralSequenceDataset if case["call"].startswith("General") else BinarySequenceDataset
+    options = {key: args.pop(key) for key in ("transform", "use_mmap") if key in args}
+    sequences = kind(path, **options)
+    return sequences, WindowedDataset(sequences, **args)
+
+
+def numbers(values: Any) -> np.ndarray[Any, Any]:
+    """Recorded numbers; nan and inf are strings."""
+    return np.array([float(x) for x in values], np.float64)
+
+
+def check_window(sample: dict[str, torch.Tensor], expected: dict[str, Any], tolerance: float) -> None:
+    names = {"input_ids", "labels", "loss_masks"} | ({"segment_ids", "pack_bucket"} & set(expected))
+    assert set(sample) == names
+    for field in ("input_ids", "labels"):
+        assert sample[field].dtype == torch.float32
+        found, wanted = sample[field].numpy().astype(np.float64), numbers(expected[field])
+        np.testing.assert_allclose(found, wanted, rtol=2**-23 if tolerance else 1e-7, atol=tolerance)
+    for field in names - {"input_ids", "labels"}:
+        assert sample[field].dtype == torch.int32
+        assert sample[field].tolist() == expected[field]
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in {*REFUSED, *READ, *LEAF} and "ok" in told(n)["expected"]])
+def test_windows_are_the_recorded_ones(name: str) -> None:
+    case = told(name)
+    sequences, windows = build(name)
+    expected = case["expected"]["ok"]
+    if "sequences" in expected:
+        assert len(sequences) == expected["num_sequences"]
+        assert sequences.get_num_tokens() == expected["num_tokens"]["ok"]
+        for i, wanted in enumerate(expected["sequences"]["ok"]):
+            assert sequences.get_sequence_length_by_idx(i) == wanted["length_by_idx"]
+            np.testing.assert_allclose(
+                sequences[i].to(torch.float64).numpy(), numbers(wanted["values"]), rtol=1e-6, atol=0
+            )
+        expected = expected["windowed"]["ok"]
+        expected["windows"] = expected["windows"]["ok"]
+    assert len(windows) == expected["num_windows"]
+    if "window_counts" in expected:
+        # Empty data sets are left out, their sequences too.
+        assert windows.window_counts == expected["window_counts"]
+    if "pack_bucket_indices" in expected:
+        assert {str(k): v for k, v in windows.pack_bucket_indices.items()} == expected["pack_bucket_indices"]
+    method = str(case["args"].get("normalization_method")).lower()
+    for window in expected["windows"]:
+        finite = [abs(float(x)) for x in [*window["input_ids"], *window["labels"]] if math.isfinite(float(x))]
+        tolerance = {"zero": 1e-5 + 2**-21 * max(finite, default=0.0), "max": 2**-23}.get(method, 0.0)
+        tolerance = 2.0 if name == ILL_CONDITIONED else tolerance
+        check_window(windows[window["i"]], window, tolerance)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in READ and (n in REFUSED or "error" in told(n)["expected"])])
+def test_what_cannot_be_right_is_an_error(name: str) -> None:
+    with pytest.raises(wr.WindrowError):
+        build(name)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_the_original_could_not_read(name: str) -> None:
+    _, windows = build(name)
+    counts = READ[name]
+    assert sum(windows.window_counts) == len(windows)
+    assert windows.window_counts == counts or not counts
+    assert len(windows) > 0
+    for sample in windows:
+        assert sample["input_ids"].shape[0] == windows.width and sample["loss_masks"].sum() > 0
+
+
+@pytest.mark.parametrize("name", LEAF)
+def test_a_folder_of_shards_is_a_leaf(name: str) -> None:
+    _, windows = build(name)
+    expected = told(name)["expected"]["ok"]["windows"]
+    found = [sample["input_ids"] for sample in windows]
+    recorded = [torch.tensor(window["input_ids"]) for window in expected]
+    assert all(any(torch.allclose(row, other) for other in recorded) for row in found)
+    assert len(found) == len(expected) - 1 or len(found) == LEAF[name]
+
+
+def test_an_unknown_method_is_refused_before_the_path_is_looked_at() -> None:
+    with pytest.raises(ValueError, match="Unknown normalization method: minmax"):
+        build_ts_dataset("nowhere", max_length=8, stride=4, normalization_method="minmax")
+    with pytest.raises(FileNotFoundError):
+        build_ts_dataset("nowhere", max_length=8, stride=4, normalization_method="MAX")
+
+
+def shards(folder: Path, sequences: list[list[float]], dtype: str = "float32") -> Path:
+    """A folder of one shard, written as the document says."""
+    folder.mkdir(parents=True)
+    np.concatenate([np.array(s, dtype) for s in sequences]).tofile(folder / "data-1-of-1.bin")
+    offsets = np.cumsum([0, *map(len, sequences)]).tolist()
+    scales = [{"offset": o, "length": len(s)} for o, s in zip(offsets, sequences, strict=False)]
+    meta = {"num_sequences": len(scales), "dtype": dtype, "files": {"data-1-of-1.bin": offsets[-1]}, "scales": scales}
+    (folder / "meta.json").write_text(json.dumps(meta))
+    return folder
+
+
+def scale_to_01(seq: torch.Tensor) -> torch.Tensor:
+    """The document's custom scaler."""
+    seq = seq.to(torch.float32)
+    min_val = seq.min()
+    max_val = seq.max()
+    denom = (max_val - min_val) if max_val != min_val else 1.0
+    return (seq - min_val) / denom
+
+
+def test_the_documents_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shards(tmp_path / "my_dataset", [[10, 11, 12], [20, 21, 22, 23]])
+    shards(tmp_path / "data/my_sequences_bin", [list(range(300)), [4.0, 4.0, 4.0]])
+    shards(tmp_path / "time300b_selected/sales/m5", [np.sin(np.arange(700)).tolist()])
+    (tmp_path / "data/sequences.json").write_text('[{"sequence": [0.1, 0.2, 0.3]}, {"sequence": [1.0, 1.1, 1.2, 1.3]}]')
+
+    ds = build_ts_dataset("my_dataset", max_length=8, stride=4, normalization_method="max")
+    assert list(ds[0].keys()) == ["input_ids", "labels", "loss_masks"]
+    assert ds[0]["loss_masks"].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+    seq_ds = GeneralSequenceDataset("data/sequences.json")
+    win_ds = WindowedDataset(seq_ds, context_length=8, prediction_length=0, stride=4)
+    assert len(win_ds) == 2 and seq_ds[0].dtype == torch.float32
+    ds = build_ts_dataset(data_path="time300b_selected", max_length=256, stride=64, normalization_method="zero")
+    assert len(ds) == 1 + (700 - 257) // 64
+    bin_ds = BinarySequenceDataset("data/my_sequences_bin", transform=scale_to_01)
+    win_ds = WindowedDataset(bin_ds, context_length=128, prediction_length=0, stride=64)
+    assert len(win_ds) == 1 + (300 - 129) // 64 + 1
+    assert torch.equal(win_ds[1]["labels"], scale_to_01(torch.arange(300.0))[65:193])
+    assert win_ds[-1]["loss_masks"].tolist() == [1, 1] + [0] * 126
+
+
+def test_python_and_core_cut_the_same(tmp_path: Path) -> None:
+    sequences = [np.random.default_rng(n).normal(size=n).round(3).tolist() for n in (40, 1, 7, 2, 19, 8)]
+    stored = BinarySequenceDataset(shards(tmp_path / "s", sequences))
+
+    class Mine:
+        """Sequences of the user's own."""
+
+        def __len__(self) -> int:
+            return len(stored)
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return stored[index]
+
+        def get_sequence_length_by_idx(self, index: int) -> int:
+            return stored.get_sequence_length_by_idx(index)
+
+        def get_num_tokens(self) -> int:
+            return stored.get_num_tokens()
+
+    for options in (
+        {"stride": 3},
+        {"prediction_length": 2},
+        {"pack_sequences": True},
+        {"pack_sequences": True, "pack_buckets": [3, 7]},
+    ):
+        core, python = (WindowedDataset(d, 7, **options) for d in (stored, Mine()))  # type: ignore[arg-type]
+        assert len(core) == len(python) > 6
+        assert len(core.views) == 1
+        with pytest.raises(wr.ConfigError):
+            _ = python.views
+        for one, other in zip(core, python, strict=True):
+            assert one.keys() == other.keys()
+            assert all(torch.equal(one[k], other[k]) and one[k].dtype == other[k].dtype for k in one)
+
+
+def test_indices_count_from_either_end(tmp_path: Path) -> None:
+    windows = WindowedDataset(BinarySequenceDataset(shards(tmp_path / "s", [list(range(20))])), 4, stride=4)
+    assert len(windows) == 4
+    assert windows[-1]["input_ids"].tolist() == windows[np.int64(3)]["input_ids"].tolist() == [12, 13, 14, 15]
+    assert [w["input_ids"][0].item() for w in windows[1:3]] == [w["input_ids"][0].item() for w in windows[[1, 2]]]
+    for i in (4, -5):
+        with pytest.raises(IndexError):
+            windows[i]
+    both = ConcatSequenceDataset([windows.dataset, windows.dataset])
+    assert len(both) == 2 and torch.equal(both[-1], both[0]) and both.get_num_tokens() == 40
+    with pytest.raises(IndexError):
+        both[2]
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["zero", scale_to_01])
+def test_a_data_loader_with_workers(tmp_path: Path, start: str, method: Any) -> None:
+    shards(tmp_path / "d/a", [list(range(50))])
+    shards(tmp_path / "d/b", [list(range(30, 0, -1))])
+    windows = build_ts_dataset(tmp_path / "d", max_length=6, stride=2, normalization_method=method)
+    again = pickle.loads(pickle.dumps(windows))
+    loader = DataLoader(windows, batch_size=4, num_workers=2, multiprocessing_context=start)  # type: ignore[arg-type]
+    found = torch.cat([batch["labels"] for batch in loader])
+    assert torch.equal(found, torch.stack([w["labels"] for w in again]))
+
+
+def test_what_is_found_is_sorted_and_chosen(tmp_path: Path) -> None:
+    for name in ("b10", "b9", "a/c"):
+        shards(tmp_path / name, [[1.0, 2.0]])
+    (tmp_path / "notes.txt").write_text("none")
+    found = discover_sequence_datasets(tmp_path)
+    assert [Path(d.data_path).relative_to(tmp_path).as_posix() for d in found] == ["a/c", "b9", "b10"]  # type: ignore[attr-defined]
+    chosen = build_ts_dataset(tmp_path, 4, 4, include_patterns=["b*"])
+    assert len(chosen.dataset) == 2
+    with pytest.raises(wr.UnrecognisedError):
+        build_ts_dataset(tmp_path, 4, 4, include_patterns=["z*"])
+
+
+def test_wrong_options_are_errors(tmp_path: Path) -> None:
+    stored = BinarySequenceDataset(shards(tmp_path / "s", [[1.0, 2.0, 3.0]]))
+    for args in ((0,), (4, 0, -1), (4, 0, None, True, [5]), (4, 0, None, True, [0, 4])):
+        with pytest.raises(ValueError):
+            WindowedDataset(stored, *args)  # type: ignore[arg-type]
+    with pytest.raises(wr.ConfigError, match="folder"):
+        GeneralSequenceDataset(tmp_path)
+
+
+def modules() -> list[str]:
+    return [compat.__name__] + [m.name for m in pkgutil.walk_packages(compat.__path__, f"{compat.__name__}.")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstrings_hold(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert doctest.testmod(module).failed == 0

@@ -1,0 +1,201 @@
+"""Views of series: scalers, NaN, what is learned, packed rows; the same in a loader, in a worker and after a pickle."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from torch.utils.data import DataLoader
+
+import windrow as wr
+
+Series = npt.NDArray[np.float32]
+LEVELS = [[5, 1, 4, 4, 9, 2, 6, 6], [3, 3, 3], [1], [7, 0, 7, 1, 250]]
+
+
+def halved(series: Series) -> Series:
+    """A scaler that a worker can import."""
+    return series / 2
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Statistics are kept here."""
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> wr.Dataset:
+    """Four series of small numbers."""
+    folder = tmp_path / "series"
+    folder.mkdir()
+    for number, levels in enumerate(LEVELS):
+        np.array(levels, np.uint16).tofile(folder / f"{number}.bin")
+    return wr.open(folder, format="tokens", dtype="uint16")
+
+
+def expected(scale: Callable[[Series], Series], width: int, stride: int) -> list[Series]:
+    """The inputs of every window, by the definition."""
+    rows = []
+    for levels in LEVELS:
+        if len(levels) < 2:
+            continue
+        scaled = scale(np.array(levels, np.float32))
+        for k in range(1 + max(0, (len(levels) - (width + 1)) // stride)):
+            row = np.zeros(width, np.float32)
+            part = scaled[k * stride : k * stride + width + 1][:width]
+            row[: len(part)] = part
+            rows.append(row)
+    return rows
+
+
+def by_max(series: Series) -> Series:
+    """`max` by its definition."""
+    return series / np.abs(series).max()
+
+
+def by_zero(series: Series) -> Series:
+    """`zero` by its definition."""
+    return (series - series.mean()) / (series.std() or np.float32(1))
+
+
+@pytest.mark.parametrize(
+    ("scaler", "definition"),
+    [("max", by_max), ("MAX", by_max), ("Zero", by_zero), (halved, halved), (lambda s: s.tolist(), lambda s: s)],
+)
+def test_windows_are_scaled_by_the_whole_record(
+    series: wr.Dataset, scaler: object, definition: Callable[[Series], Series]
+) -> None:
+    view = series.windows(3, stride=2, scaler=scaler)  # type: ignore[arg-type]
+    rows = expected(definition, 3, 2)
+    assert len(view) == len(rows) == 3 + 1 + 1
+    for sample, row in zip(view, rows, strict=True):
+        assert sample["input_ids"].dtype == sample["labels"].dtype == np.float32
+        np.testing.assert_allclose(sample["input_ids"], row, rtol=1e-6, atol=1e-6)
+
+
+def test_statistics_are_kept(series: wr.Dataset, cache: Path) -> None:
+    first = series.windows(3, scaler="zero")[0]
+    kept = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert len(kept) == 1
+    again = series.windows(5, scaler="zero")[0]
+    assert {path.name: path.stat().st_mtime_ns for path in cache.iterdir()} == kept
+    assert np.array_equal(first["input_ids"], again["input_ids"][:3])
+
+
+def test_without_a_scaler_whole_numbers_stay_so(series: wr.Dataset) -> None:
+    assert series.windows(3)[0]["input_ids"].dtype == np.int64
+    assert series.windows(3, dtype="float32")[0]["input_ids"].tolist() == [5, 1, 4]
+
+
+def test_only_the_prediction_is_learned(series: wr.Dataset) -> None:
+    view = series.windows(4, prediction_length=2, loss_on="prediction")
+    assert [sample["loss_masks"].tolist() for sample in view] == [[0, 0, 0, 0, 1, 1], [0] * 6, [0] * 6]
+    with pytest.raises(wr.ConfigError, match="prediction_length"):
+        series.windows(4, loss_on="prediction")
+
+
+def test_missing_values_are_masked(series: wr.Dataset) -> None:
+    def with_gap(values: Series) -> Series:
+        values[1] = math.nan
+        return values
+
+    spread = series.windows(7, scaler=with_gap)[0]
+    assert math.isnan(spread["input_ids"][1]) and spread["loss_masks"].tolist() == [1] * 7
+    masked = series.windows(7, scaler=with_gap, nan="mask")[0]
+    assert masked["input_ids"].tolist() == [5, 0, 4, 4, 9, 2, 6]
+    assert masked["labels"].tolist() == [0, 4, 4, 9, 2, 6, 6]
+    assert masked["loss_masks"].tolist() == [0, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_loader_and_its_recipe(series: wr.Dataset) -> None:
+    for scaler in ("max", halved):
+        view = series.windows(3, stride=2, scaler=scaler)
+        loader = wr.Loader(view, batch_size=5, shuffle=False, num_threads=2, epochs=1)
+        batch = next(loader)
+        assert np.array_equal(batch["input_ids"], np.stack([s["input_ids"] for s in view]))
+        half = next(wr.Loader(view, batch_size=5, shuffle=False, dtype="float16", num_threads=0))
+        np.testing.assert_allclose(half["input_ids"], batch["input_ids"], rtol=1e-3)
+    assert ":scaler=custom:" in loader.plan and ".halved;" in loader.plan
+    with pytest.raises(wr.ConfigError, match=r"halved.*no plan can hold"):
+        loader.recipe()
+    kept = wr.Loader(series.windows(3, scaler="zero", nan="mask"), batch_size=1)
+    assert "scaler=zero,nan=mask" in kept.plan
+    assert kept.recipe()["parts"][0]["view"]["windows"]["scaler"] == "zero"
+    assert wr.trace(kept, step=0)
+    with pytest.raises(wr.MismatchError, match="source"):
+        kept.load_state_dict(wr.Loader(series.windows(3, scaler="max", nan="mask"), batch_size=1).state_dict())
+
+
+def test_views_pickle_with_their_function(series: wr.Dataset) -> None:
+    for scaler in ("zero", halved):
+        view = series.windows(3, scaler=scaler)
+        again = pickle.loads(pickle.dumps(view))
+        assert np.array_equal(again[2]["input_ids"], view[2]["input_ids"])
+    mixed = wr.mix({"a": (view, 0.5), "b": (series.windows(3, scaler="max"), 0.5)})
+    again = pickle.loads(pickle.dumps(mixed))
+    assert np.array_equal(again[0]["input_ids"], mixed[0]["input_ids"])
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(series.windows(3, scaler=lambda s: s))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_scale_too(series: wr.Dataset, start: str) -> None:
+    view = series.windows(3, stride=2, scaler=halved)
+    loader = DataLoader(view, batch_size=2, num_workers=2, multiprocessing_context=start)  # type: ignore[arg-type]
+    found = np.concatenate([batch["input_ids"].numpy() for batch in loader])
+    assert np.array_equal(found, np.stack([s["input_ids"] for s in view]))
+
+
+def test_a_function_that_fails_says_so(series: wr.Dataset) -> None:
+    def raises(values: Series) -> Series:
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        series.windows(3, scaler=raises)[0]
+    with pytest.raises(wr.ConfigError, match=r"shape \(9,\) for one of shape \(8,\)") as found:
+        series.windows(3, scaler=lambda s: [*s, 0])[0]
+    assert found.value.record == 0 and found.value.hint
+    with pytest.raises(ZeroDivisionError):
+        next(wr.Loader(series.windows(3, scaler=raises), batch_size=2))
+
+
+def test_wrong_options_name_the_right_ones(series: wr.Dataset) -> None:
+    for options, says in (
+        ({"scaler": "minmax"}, "max, zero"),
+        ({"nan": "drop"}, "spread, mask"),
+        ({"loss_on": "labels"}, "all, prediction"),
+        ({"scaler": "max", "dtype": "int64"}, "fractions"),
+    ):
+        with pytest.raises(wr.ConfigError, match=says):
+            series.windows(3, **options)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="scaler"):
+        series.windows(3, scaler=3)  # type: ignore[arg-type]
+
+
+def test_segments_fill_rows(series: wr.Dataset) -> None:
+    view = series.segments(4)
+    assert [s["input_ids"].tolist() for s in view] == [[5, 1, 4, 4], [9, 2, 6, 3], [3, 7, 0, 7], [1, 0, 0, 0]]
+    assert [s["labels"].tolist() for s in view] == [[1, 4, 4, 9], [2, 6, 6, 3], [3, 0, 7, 1], [250, 0, 0, 0]]
+    assert [s["segment_ids"].tolist() for s in view] == [[0] * 4, [0, 0, 0, 1], [0, 1, 1, 1], [0, -1, -1, -1]]
+    assert [s["loss_masks"].tolist() for s in view] == [[1] * 4] * 3 + [[1, 0, 0, 0]]
+    assert view.coverage() == {"used": 16, "repeated": 3, "padded": 3, "unseen": 1, "skipped_records": 1}
+    bucketed = series.segments(8, [2, 4], scaler="max", dtype="float64")
+    assert [len(s["labels"]) for s in bucketed] == [4, 4, 2, 4]
+    assert [int(s["pack_bucket"]) for s in bucketed] == [4, 4, 2, 4]
+    batch = next(wr.Loader(bucketed, batch_size=4, shuffle=False))
+    assert batch["input_ids"].shape == (4, 4) and batch["pack_bucket"].tolist() == [4, 4, 2, 4]
+    with pytest.raises(wr.ConfigError, match="bucket"):
+        series.segments(4, [8])
+
+
+def test_length_reads_no_values(series: wr.Dataset) -> None:
+    assert [series.length(i) for i in range(-4, 4)] == [8, 3, 1, 5, 8, 3, 1, 5]
+    with pytest.raises(IndexError):
+        series.length(4)
