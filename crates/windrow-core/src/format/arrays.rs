@@ -146,11 +146,16 @@ pub(super) struct Arrays {
 }
 
 impl Arrays {
-    /// Joins the arrays of one file; there is at least one.
+    /// Joins the arrays of one file; there is at least one. `vocab_size` is what their ids are said to be below.
     ///
     /// # Errors
     /// `Mismatch` naming two arrays that differ in dtype, byte order or channels; `Corrupt` when there is none.
-    pub(super) fn new(format: &'static str, file: FileInfo, arrays: Vec<Array>) -> Result<Arrays> {
+    pub(super) fn new(
+        format: &'static str,
+        file: FileInfo,
+        arrays: Vec<Array>,
+        vocab_size: Option<u64>,
+    ) -> Result<Arrays> {
         let Some(first) = arrays.first() else {
             return Err(Error::corrupt("expected at least one array, found none").at(&file.file));
         };
@@ -180,6 +185,7 @@ impl Arrays {
         }
         let mut schema = Schema::numbers(kind.0);
         schema.channels = kind.1;
+        schema.vocab_size = vocab_size;
         Ok(Arrays { format, file, arrays, first_records, schema })
     }
 

@@ -65,7 +65,7 @@ impl Format for Shards {
                 .hint("the copy looks unfinished")
         })?;
         check_sizes(look, &meta, &files)?;
-        let source: SharedSource = Arc::new(Sequences::new(object, meta, files));
+        let source: SharedSource = Arc::new(Sequences::new(object, meta, files, options.vocab_size));
         check_number_options(source.as_ref(), options, &look.display())?;
         Ok(source)
     }
@@ -133,7 +133,7 @@ struct Piece {
 }
 
 impl Sequences {
-    fn new(description: Arc<dyn Object>, meta: Meta, files: DataFiles) -> Sequences {
+    fn new(description: Arc<dyn Object>, meta: Meta, files: DataFiles, vocab_size: Option<u64>) -> Sequences {
         let mut starts = vec![0u64];
         let mut total = 0u64;
         for (_, count) in &meta.files {
@@ -148,7 +148,8 @@ impl Sequences {
         };
         let first = meta.lengths.first().copied();
         let uniform = first.filter(|first| meta.lengths.iter().all(|length| length == first));
-        Sequences { description, meta, files, starts, schema: Schema::numbers(element), uniform }
+        let schema = Schema { vocab_size, ..Schema::numbers(element) };
+        Sequences { description, meta, files, starts, schema, uniform }
     }
 
     // The first number of a span among those of all shards.

@@ -292,6 +292,9 @@ fn options_that_contradict_the_header_are_refused() {
         says: &["id 6"],
     };
     refused(folder.path(), "a.npy", &ids, &wanted);
+    let fits = Options { vocab_size: Some(7), ..Options::default() };
+    let source = open_with(&folder.path().join("a.npy"), &fits).unwrap();
+    assert_eq!(source.schema().vocab_size, Some(7));
     let tokenizer = Options { tokenizer: Some("0123456789abcdef".to_string()), ..Options::default() };
     let wanted = Wanted { kind: Some(Kind::Mismatch), file: "a.npy", ..Wanted::default() };
     refused(folder.path(), "a.npy", &tokenizer, &wanted);
