@@ -61,7 +61,9 @@ fn lines(parts: &[&[u8]]) {
     let store = parts.iter().enumerate().fold(Memory::new(), |store, (i, part)| store.with(&name(i), *part));
     let store: Arc<dyn Store> = Arc::new(store);
     let key = if parts.len() == 1 { "00.jsonl" } else { "" };
-    let opened = Look::at(store, key).and_then(|look| open(FORMATS, &look, &Options::default()));
+    // Lines of numbers would be taken for series: `series_json` looks at those.
+    let options = Options { format: Some("jsonl".to_string()), ..Options::default() };
+    let opened = Look::at(store, key).and_then(|look| open(FORMATS, &look, &options));
     let source = match opened {
         Ok(source) => source,
         Err(error) => return check_nothing(parts, &error),

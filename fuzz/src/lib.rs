@@ -6,6 +6,7 @@ mod compressed;
 mod cuts;
 mod drive;
 mod folder;
+mod series;
 mod side;
 
 pub use allocator::{MOST_BYTES, Refusing};
@@ -13,6 +14,7 @@ pub use compressed::is_compressed;
 pub use cuts::{Cut, DTYPES, check_view, dtype};
 pub use drive::{drive, values};
 pub use folder::{Folder, Rows, Schema};
+pub use series::series;
 pub use side::Side;
 
 /// Every target allocates through it.

@@ -8,7 +8,7 @@ use windrow_core::format::Options;
 use windrow_core::source::{Source, conformance};
 use windrow_core::{DType, Kind, Result};
 
-use super::alone::alone;
+use super::alone::{alone, most_memory};
 use super::disk::{both_ways, folder_of, names, open, open_with, put, whole};
 
 fn testdata(name: &str) -> PathBuf {
@@ -248,6 +248,20 @@ fn pickles_hold_what_python_put_in() {
                     assert_eq!(extras, wanted, "{name}");
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn converting_takes_little_memory() {
+    alone("converted::converting_takes_little_memory", |_| {
+        let rows: String = (0..400_000).map(|i| format!("[{i}, 0.5, -1e3],\n")).collect();
+        let text = format!("[{}[]]", rows);
+        let folder = folder_of(&[("a.json", text.as_bytes()), ("a.yaml", text.as_bytes())]);
+        for name in ["a.json", "a.yaml"] {
+            let (source, memory) = most_memory(|| open(&folder.path().join(name)).unwrap());
+            assert_eq!((source.len(), source.length(399_999).unwrap()), (400_001, 3));
+            assert!(memory < 4 << 20, "{name}: {memory} bytes for a file of {}", text.len());
         }
     });
 }
