@@ -351,7 +351,6 @@ impl Dataset {
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
     #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", dtype=None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
         &self,
         py: Python<'_>,

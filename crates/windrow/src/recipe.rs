@@ -230,3 +230,46 @@ impl Recipe {
             .drop_last(self.drop_last))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::Kind;
+
+    use super::*;
+
+    #[test]
+    fn recipes_from_before_scalers_are_read_and_written_as_they_were() {
+        let text = r#"{"windows":{"context_length":8,"prediction_length":0,"tail":"drop"}}"#;
+        let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
+        assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::None, Nan::Spread));
+        assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
+        let text = r#"{"segments":{"length":8,"buckets":[2,8],"scaler":"zero","nan":"mask"}}"#;
+        let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
+        assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::Zero, Nan::Mask));
+        assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
+    }
+
+    #[test]
+    fn a_function_is_named_by_a_recipe_but_not_opened_from_it() {
+        let file = tempfile::NamedTempFile::with_suffix(".bin").unwrap();
+        windrow_core::prepare::dummy(file.path(), 100, 50, 0, true).unwrap();
+        let data = crate::open(file.path()).unwrap();
+        let halved = crate::Custom::new("halved", |whole| Ok(whole.values.iter().map(|x| x / 2.0).collect()));
+        let windowing = crate::Windowing::new(4).scaler(crate::Scaler::Custom(halved));
+        let samples = data.windows(&windowing).unwrap();
+        let halves = samples.batch(&[3], 0).unwrap().get::<f32>("labels").unwrap().to_vec();
+        let stored =
+            data.windows(&crate::Windowing::new(4).dtype(DType::F32)).unwrap().batch(&[3], 0).unwrap();
+        assert!(
+            halves.iter().zip(stored.get::<f32>("labels").unwrap()).all(|(half, whole)| half * 2.0 == *whole)
+        );
+        assert_eq!(
+            samples.with_dtype(DType::F64).unwrap().batch(&[3], 0).unwrap().fields()[0].dtype,
+            DType::F64
+        );
+        assert_eq!(samples.loader().recipe().unwrap_err().kind(), Kind::Config);
+        let text = serde_json::to_string(samples.recipe()).unwrap();
+        let e = serde_json::from_str::<RecipePart>(&text).unwrap().open().err().unwrap();
+        assert!(e.kind() == Kind::Config && e.to_string().contains("\"halved\""), "{e}");
+    }
+}

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
-use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::view::{
+    Bins, Coverage, Crop, Mode, Pack, Records, Segments, Strategy, Tail, View, Windows,
+};
 use windrow_core::{Draw, Lengths, Piece, Result, Span};
 
 /// Lengths that say that they are equal, where they are.
@@ -196,6 +198,49 @@ proptest! {
         prop_assert!(view.len() <= 2 * volume.div_ceil(length));
         check(&view, &list, free.iter().sum());
     }
+}
+
+proptest! {
+    #[test]
+    fn segments_hold_every_pair_once(
+        told in lengths(),
+        length in 1..20u64,
+        buckets in prop::collection::btree_set(1..20u64, 0..4),
+    ) {
+        let list = told.0.clone();
+        let buckets: Vec<u64> = buckets.into_iter().filter(|b| *b <= length).collect();
+        let view = Segments::new(Arc::new(told), length, &buckets).unwrap();
+        let (rows, targets) = slow_segments(&list, length, &buckets);
+        prop_assert_eq!(all_pieces(&view), rows.clone());
+        prop_assert_eq!((0..view.len()).map(|row| view.target(row)).collect::<Vec<_>>(), targets.clone());
+        let pairs = |row: &Vec<Piece>| row.iter().map(|piece| piece.len() - 1).sum::<u64>();
+        // Every row but the last is full.
+        prop_assert!(rows.iter().zip(&targets).rev().skip(1).all(|(row, target)| pairs(row) == *target));
+        check(&view, &list, rows.iter().zip(&targets).map(|(row, target)| target - pairs(row)).sum());
+    }
+}
+
+/// Row by row, record by record, pair by pair; and the rows' lengths.
+fn slow_segments(lengths: &[u64], length: u64, buckets: &[u64]) -> (Vec<Vec<Piece>>, Vec<u64>) {
+    let (mut rows, mut targets) = (Vec::<Vec<Piece>>::new(), Vec::new());
+    let mut free = 0;
+    for (record, &len) in lengths.iter().enumerate() {
+        let mut start = 0;
+        while start + 1 < len {
+            let left = len - 1 - start;
+            if free == 0 {
+                let fitting = buckets.iter().find(|b| **b >= left).or(buckets.last());
+                free = *fitting.unwrap_or(&length);
+                rows.push(Vec::new());
+                targets.push(free);
+            }
+            let pairs = left.min(free);
+            rows.last_mut().unwrap().push(span(record, start, pairs + 1));
+            start += pairs;
+            free -= pairs;
+        }
+    }
+    (rows, targets)
 }
 
 fn bin_records(bins: &[Vec<Piece>]) -> Vec<Vec<usize>> {
