@@ -48,7 +48,10 @@ impl Format for Collection {
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
         for name in &names {
-            let Some((format, below)) = opener(look, name)? else { continue };
+            let Some((format, below)) = opener(look, name)? else {
+                log::warn!("{}: no series, left out of the folder's", look.below(name));
+                continue;
+            };
             let part = format.open(&below, &options).map_err(|e| e.or_at(below.display()))?;
             log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
             parts.push(part);

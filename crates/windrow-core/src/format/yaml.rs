@@ -31,6 +31,10 @@ impl Format for Yaml {
         }
     }
 
+    fn series_suffixes(&self) -> &'static [&'static str] {
+        &[".yaml", ".yaml.gz", ".yaml.zst", ".yml", ".yml.gz", ".yml.zst"]
+    }
+
     fn recognise(&self, look: &Look) -> Certainty {
         let name = look.file_name();
         let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);

@@ -46,6 +46,18 @@ impl Header {
     }
 }
 
+/// Where the pickle begins in a file whose numbers are Python objects; `None` for all others.
+pub(in crate::format) fn objects_start(bytes: &[u8]) -> Option<usize> {
+    let (start, length) = match bytes.get(6..12)? {
+        [1, 0, a, b, ..] => (10usize, usize::from(u16::from_le_bytes([*a, *b]))),
+        [2 | 3, 0, a, b, c, d] => (12, usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).ok()?),
+        _ => return None,
+    };
+    let text = bytes.get(start..start.checked_add(length.min(MOST_HEADER))?)?;
+    let is_objects = bytes.starts_with(MAGIC) && memchr::memmem::find(text, b"'|O'").is_some();
+    is_objects.then_some(start + length)
+}
+
 fn parse(prefix: &[u8], size: u64) -> Result<Header> {
     let cut = |wanted: usize| {
         Error::corrupt(format!("expected a header of {wanted} bytes, found {size} bytes"))

@@ -4,13 +4,16 @@ mod header;
 
 use std::sync::Arc;
 
+use self::header::objects_start;
 pub(super) use self::header::{Header, MOST_PREFIX, element};
 use super::arrays::{Array, Arrays, Lies};
+use super::converted::{self, Shapes};
 use super::numbers::check_number_options;
+use super::pickle;
 use super::{About, Certainty, Format, Look, Options};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::source::{FileInfo, SharedSource};
-use crate::store::expanded;
+use crate::store::{Object, expanded};
 
 const SUFFIXES: &[&str] = &[".npy", ".npy.gz", ".npy.zst"];
 
@@ -48,11 +51,27 @@ impl Format for Npy {
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let object = expanded(&look.store, &look.key)?;
-        let header = Header::of(object.as_ref())?;
+        let header = match Header::of(object.as_ref()) {
+            Err(e) if e.kind() == Kind::Unsupported && holds_objects(object.as_ref())? => {
+                return converted::open(self.name(), look, options, parse_objects);
+            }
+            header => header?,
+        };
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let array = Array::new(object, header, Lies::From(0))?;
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, vec![array], options.vocab_size)?);
         check_number_options(source.as_ref(), options, &look.display())?;
         Ok(source)
     }
+}
+
+fn holds_objects(object: &dyn Object) -> Result<bool> {
+    let mut scratch = Vec::new();
+    let size = object.size().min(MOST_PREFIX as u64) as usize;
+    Ok(objects_start(object.read(0, size, &mut scratch)?).is_some())
+}
+
+// An array of objects is a pickle behind a header: a list of sequences, which the pickle machine reads as data.
+fn parse_objects(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+    pickle::parse_from(bytes, objects_start(bytes).unwrap_or(bytes.len()), shapes)
 }

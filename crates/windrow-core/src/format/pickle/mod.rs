@@ -34,6 +34,10 @@ impl Format for Pickle {
         }
     }
 
+    fn series_suffixes(&self) -> &'static [&'static str] {
+        &[".pkl", ".pkl.gz", ".pkl.zst", ".pickle", ".pickle.gz", ".pickle.zst"]
+    }
+
     fn recognise(&self, look: &Look) -> Certainty {
         let name = look.file_name();
         let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
@@ -49,15 +53,23 @@ impl Format for Pickle {
 }
 
 fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+    parse_from(bytes, 0, shapes)
+}
+
+/// Reads the pickles that begin at byte `start`.
+///
+/// # Errors
+/// As [`Format::open`] of a file of pickles.
+pub(super) fn parse_from(bytes: &[u8], start: usize, shapes: &mut Shapes<'_>) -> Result<()> {
     let file = shapes.file().to_string();
     let mut budget = Budget::of(bytes.len() as u64);
-    let mut at = 0;
+    let mut at = start;
     while at < bytes.len() {
         let mut machine = Machine::new(bytes, at, &mut budget);
         let value = machine.run().map_err(|e| e.or_at(&file))?;
         let end = machine.at();
         // Several pickles in one file are so many records; one holds them.
-        if at == 0 && end < bytes.len() {
+        if at == start && end < bytes.len() {
             shapes.each_is_a_record();
         }
         tell::value(&machine, value, shapes)?;

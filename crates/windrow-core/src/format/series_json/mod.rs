@@ -38,6 +38,10 @@ impl Format for SeriesJson {
         }
     }
 
+    fn series_suffixes(&self) -> &'static [&'static str] {
+        &[".json", ".json.gz", ".json.zst"]
+    }
+
     fn recognise(&self, look: &Look) -> Certainty {
         let name = look.file_name();
         let named = [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix));
@@ -66,6 +70,10 @@ impl Format for SeriesJsonLines {
             records: "numbers [T] or [T, C] per line: a list, or the `sequence` of an object with extras beside it",
             written_by: "any program",
         }
+    }
+
+    fn series_suffixes(&self) -> &'static [&'static str] {
+        &jsonl::SUFFIXES
     }
 
     /// Sure where the first line is a series; else it is JSON Lines of something else.
