@@ -159,7 +159,7 @@ class ConcatSequenceDataset:
     def __getitem__(self, index: Any) -> torch.Tensor | list[torch.Tensor]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if hasattr(index, "__len__") and getattr(index, "ndim", 1):
+        if hasattr(index, "__len__") and getattr(index, "ndim", True):
             return [self[i] for i in index]
         dataset, number = self._find(index)
         return dataset[number]

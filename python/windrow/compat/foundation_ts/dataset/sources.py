@@ -48,7 +48,7 @@ def discover_sequence_datasets(
             path=root,
             hint=f"a data set is meta.json with .bin files, or a file ending {', '.join(SUFFIXES)}",
         )
-    datasets = []
+    datasets: list[StoredDataset] = []
     for name in found:
         at = os.path.join(root, name) if name else root
         dataset: StoredDataset

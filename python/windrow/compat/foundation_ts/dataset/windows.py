@@ -83,7 +83,7 @@ class WindowedDataset:
     def __getitem__(self, index: Any) -> Sample | list[Sample]:
         if isinstance(index, slice):
             return self.__getitems__(range(*index.indices(len(self))))
-        if hasattr(index, "__len__") and getattr(index, "ndim", 1):
+        if hasattr(index, "__len__") and getattr(index, "ndim", True):
             return self.__getitems__(index)
         part, number = self._find(index)
         return self._parts[part][number]
