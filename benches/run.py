@@ -8,6 +8,7 @@ the ratio. Results are kept in benches/runs/<date>-<machine>.json.
 
 a  shuffled token batches     b  indexing JSONL          c  JSON records at random
 d  tokenise and pack          e  open, first batch, resume      f  memory
+g  windows of time series, scaled
 """
 
 import argparse
@@ -395,9 +396,99 @@ def bench_f(passes, seconds):
     return table("(f) bytes", found, "peak resident bytes, 1e6 samples")
 
 
+# ---------------------------------------------------------------- g: windows of time series
+
+
+def shards(n_series=20_000, length=5_000):
+    """Random walks in one shard folder: 1e8 float32 points."""
+    out = DATA / "shards"
+    if not (out / "meta.json").exists():
+        rng = np.random.default_rng(0)
+        wr.write_shards(out, (rng.normal(size=length).cumsum().astype(np.float32) for _ in range(n_series)), durable=False)
+    path = next(out.glob("data-1-of-1.bin"))
+    warm(path)
+    return out, path, n_series, length
+
+
+def bench_g(passes, seconds):
+    import torch
+
+    folder, path, n_series, length = shards()
+    context, stride, batch = 256, 64, 256
+    per_series = 1 + (length - context - 1) // stride
+
+    def windrow(threads, scaler="zero"):
+        view = wr.open(folder).windows(context_length=context, stride=stride, scaler=scaler)
+        assert len(view) == n_series * per_series
+        with wr.Loader(view, batch_size=batch, num_threads=threads) as loader:
+            return per_second(loader, seconds, batch)
+
+    def rust(threads):
+        found = limit("windows", path, n_series, context, stride, batch, threads, seconds)
+        return found["samples"] / found["secs"]
+
+    class Implied(torch.utils.data.Dataset):
+        # What the document describes: the whole sequence is read and normalised for each window.
+        def __init__(self):
+            self.data = np.memmap(path, dtype=np.float32, mode="r")
+
+        def __len__(self):
+            return n_series * per_series
+
+        def __getitem__(self, i):
+            series, k = divmod(i, per_series)
+            whole = torch.from_numpy(self.data[series * length : (series + 1) * length].copy())
+            whole = (whole - whole.mean()) / whole.std(unbiased=False)
+            window = whole[k * stride : k * stride + context + 1]
+            mask = torch.ones(context, dtype=torch.int32)
+            return {"input_ids": window[:-1], "labels": window[1:], "loss_masks": mask}
+
+    def data_loader(data, workers):
+        loader = torch.utils.data.DataLoader(data, batch_size=batch, shuffle=True, num_workers=workers, drop_last=True)
+        return per_second(forever(lambda: loader), seconds, batch)
+
+    flat = np.memmap(path, dtype=np.float32, mode="r")
+    means = flat.reshape(n_series, length).mean(axis=1, dtype=np.float64).astype(np.float32)
+    stds = flat.reshape(n_series, length).std(axis=1, dtype=np.float64).astype(np.float32)
+
+    def vectorised():
+        rows = np.lib.stride_tricks.as_strided(flat, (n_series, per_series, context + 1), (4 * length, 4 * stride, 4))
+
+        def epoch():
+            order = np.random.default_rng(0).permutation(n_series * per_series)
+            masks = np.ones((batch, context), dtype=np.int32)
+            for i in range(0, len(order) - batch + 1, batch):
+                series, k = np.divmod(order[i : i + batch], per_series)
+                block = (rows[series, k] - means[series, None]) / stds[series, None]
+                yield {
+                    "input_ids": np.ascontiguousarray(block[:, :-1]),
+                    "labels": np.ascontiguousarray(block[:, 1:]),
+                    "loss_masks": masks.copy(),
+                }
+
+        return per_second(forever(epoch), seconds, batch)
+
+    view = wr.open(folder).windows(context_length=context, stride=stride, scaler="zero")
+    found = in_turns(
+        passes,
+        **{
+            "limit: read and scale, 1 thread": lambda: rust(1),
+            "windrow, 1 thread": lambda: windrow(1),
+            "limit: read and scale, 2 threads": lambda: rust(2),
+            "windrow, 2 threads": lambda: windrow(2),
+            "windrow, 2 threads, unscaled": lambda: windrow(2, None),
+            "numpy, vectorised, statistics known": vectorised,
+            "data set as described, 0 workers": lambda: data_loader(Implied(), 0),
+            "data set as described, 2 workers": lambda: data_loader(Implied(), 2),
+            "DataLoader over a windrow view, 2 workers": lambda: data_loader(view, 2),
+        },
+    )
+    return table("(g) windows/s, context 256, stride 64, batch 256", found, "limit: read and scale, 2 threads")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*"abcdef", []], metavar="a…f")
+    parser.add_argument("which", nargs="*", choices=[*"abcdefg", []], metavar="a…g")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
@@ -409,7 +500,7 @@ def main():
         "python": platform.python_version(),
         "passes": args.passes,
     }
-    for letter in args.which or "abcdef":
+    for letter in args.which or "abcdefg":
         run[letter] = globals()[f"bench_{letter}"](args.passes, args.seconds)
     runs = HERE / "runs"
     runs.mkdir(exist_ok=True)
