@@ -68,7 +68,8 @@ def test_json_records_are_parsed_values(tmp_path: Path) -> None:
     ],
 )
 def test_json_is_read_as_python_reads_it(tmp_path: Path, text: str) -> None:
-    found = wr.open(lines(tmp_path / "a.jsonl", text))[0]
+    # A list of numbers is a series, unless it is read as JSON outright.
+    found = wr.open(lines(tmp_path / "a.jsonl", text), format="jsonl")[0]
     assert found == json.loads(text)
     assert repr(found) == repr(json.loads(text))
 
@@ -155,8 +156,26 @@ def test_a_data_set_pickles_by_path(documents: Path) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(again, ds, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("line", "format"),
+    [
+        ("[1, 2]", "series-jsonl"),
+        ("[[1, 2], [3, 4]]", "series-jsonl"),
+        ('{"id": {"a": [1]}, "sequence": [1, 2], "tags": ["x"]}', "series-jsonl"),
+        ('[1, {"a": []}]', "jsonl"),
+        ('[1, "a"]', "jsonl"),
+        ('["a", 1]', "jsonl"),
+        ('{"text": "a", "ids": [1, 2]}', "jsonl"),
+        ('{"sequence": "a"}', "jsonl"),
+        ("1", "jsonl"),
+    ],
+)
+def test_a_line_of_numbers_is_a_series(tmp_path: Path, line: str, format: str) -> None:
+    assert wr.open(lines(tmp_path / "a.jsonl", line)).format == format
+
+
 def test_bytes_are_those_of_the_record(tmp_path: Path) -> None:
-    assert wr.open(lines(tmp_path / "a.jsonl", "[1,  2]")).bytes(0) == b"[1,  2]"
+    assert wr.open(lines(tmp_path / "a.jsonl", "[1,  2]"), format="jsonl").bytes(0) == b"[1,  2]"
 
 
 def test_real_text_is_what_json_reads(testdata: Path) -> None:

@@ -110,7 +110,7 @@ fn begins_with_a_series(head: &[u8]) -> bool {
     look.is_series
 }
 
-/// Ends at the first number that would be a value of a series, or where it is clear that none comes.
+/// Finds numbers that would be values of a series, and ends where it is clear that they are none.
 #[derive(Default)]
 struct Beginning {
     /// Lists that are open, outside of other keys.
@@ -134,10 +134,16 @@ impl Sink for Beginning {
                 let is_sequence = self.dicts == 1 && self.is_sequence;
                 if (is_top || is_sequence) && (1..=2).contains(&self.lists) {
                     self.is_series = true;
-                    return stop();
                 }
             }
             _ => {}
+        }
+        // What stands among the numbers, as far as the beginning shows it, tells too.
+        let is_within = self.lists > 0 && (self.dicts == 0 || self.dicts == 1 && self.is_sequence);
+        let is_first_of_dict = matches!(event, Event::Dict) && self.lists > 0;
+        if is_within && matches!(event, Event::Text(_)) || is_first_of_dict && self.dicts <= 2 {
+            self.is_series &= self.dicts == 2 && !self.is_sequence;
+            return stop();
         }
         match self.dicts == 0 && matches!(event, Event::Text(_) | Event::Null)
             || self.lists > 0 && self.dicts > 1
