@@ -75,3 +75,33 @@ def test_text_is_not_converted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
     with pytest.raises(wr.ConfigError, match="tokenize"):
         wr.convert(tmp_path / "a.jsonl", tmp_path / "out", to="shards")
+
+
+def test_an_archive_holds_an_array_per_record(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=n).astype(np.float32) for n in (3, 0, 500)]
+    wr.write_shards(tmp_path / "s", series)
+    for name in ("a.npz", "b.npz"):
+        assert wr.convert(tmp_path / "s", tmp_path / name, to="npz")["records"] == 3
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
+        assert archive.files == ["arr_0", "arr_1", "arr_2"]
+        assert all(np.array_equal(archive[name], x) for name, x in zip(archive.files, series, strict=True))
+    ds = wr.open(tmp_path / "a.npz")
+    assert all(np.array_equal(a, b) for a, b in zip(ds, series, strict=True))
+
+
+def test_every_layout_reads_back(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    series = rng.normal(size=(4, 9)).astype(np.float32)
+    np.save(tmp_path / "in.npy", series)
+    for to, name in [("shards", "out"), ("npy", "out.npy"), ("npz", "out.npz"), ("jsonl", "out.jsonl")]:
+        wr.convert(tmp_path / "in.npy", tmp_path / name, to=to)
+        ds = wr.open(tmp_path / name)
+        assert np.array_equal(np.stack(list(ds)), series), to
+    channels = rng.normal(size=(3, 5, 2))
+    np.save(tmp_path / "in3.npy", channels)
+    for to, name in [("npy", "out3.npy"), ("npz", "out3.npz"), ("jsonl", "out3.jsonl")]:
+        wr.convert(tmp_path / "in3.npy", tmp_path / name, to=to)
+        found = np.stack(list(wr.open(tmp_path / name)))
+        assert np.allclose(found, channels, rtol=1e-6), to

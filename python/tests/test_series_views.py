@@ -199,3 +199,36 @@ def test_length_reads_no_values(series: wr.Dataset) -> None:
     assert [series.length(i) for i in range(-4, 4)] == [8, 3, 1, 5, 8, 3, 1, 5]
     with pytest.raises(IndexError):
         series.length(4)
+
+
+@pytest.mark.parametrize(("n", "fraction", "expected"), [(100, 0.1, 10), (100, 0.001, 1), (3, 0.9, 2), (2, 0.5, 1)])
+def test_a_split_shares_no_record(tmp_path: Path, n: int, fraction: float, expected: int) -> None:
+    wr.write_shards(tmp_path / "s", ([float(i)] * (i % 7 + 2) for i in range(n)))
+    ds = wr.open(tmp_path / "s")
+    train, validation = ds.split(fraction, seed=3)
+    values = [[float(record[0]) for record in part] for part in (train, validation)]
+    assert len(validation) == expected
+    assert sorted(values[0] + values[1]) == [float(i) for i in range(n)]
+    assert all(part == sorted(part) for part in values)
+    again = ds.split(fraction, seed=3)[1]
+    assert [float(record[0]) for record in again] == values[1]
+    copy = pickle.loads(pickle.dumps(validation))
+    assert [float(record[0]) for record in copy] == values[1]
+    if n == 100 and expected == 10:
+        assert [float(record[0]) for record in ds.split(fraction, seed=4)[1]] != values[1]
+
+
+def test_parts_of_a_split_are_plans_of_their_own(tmp_path: Path) -> None:
+    wr.write_shards(tmp_path / "s", ([float(i)] * 9 for i in range(20)))
+    train, validation = wr.open(tmp_path / "s").split(0.25)
+    loaders = [wr.Loader(part.windows(4, scaler="zero"), 2) for part in (train, validation)]
+    assert loaders[0].plan != loaders[1].plan
+    with pytest.raises(wr.MismatchError):
+        loaders[0].load_state_dict(loaders[1].state_dict())
+    rebuilt = pickle.loads(pickle.dumps(validation.windows(4)))
+    assert np.array_equal(rebuilt[3]["input_ids"], validation.windows(4)[3]["input_ids"])
+    for wrong in (0.0, 1.0, -1.0, float("nan")):
+        with pytest.raises(wr.ConfigError):
+            train.split(wrong)
+    with pytest.raises(wr.ConfigError):
+        train.split(0.5)

@@ -72,6 +72,7 @@ class Dataset:
     def bytes(self, i: SupportsIndex) -> bytes: ...
     def info(self) -> dict[str, Any]: ...
     def length(self, i: SupportsIndex) -> int: ...
+    def split(self, validation: float, *, seed: SupportsIndex = 0) -> tuple[Dataset, Dataset]: ...
     def windows(
         self,
         context_length: SupportsIndex,
@@ -250,7 +251,7 @@ def convert(
     path: _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "jsonl", "tokens"],
+    to: Literal["shards", "npy", "npz", "jsonl", "tokens"],
     dtype: _DType | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
     normalize: bool = False,

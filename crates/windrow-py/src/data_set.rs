@@ -74,6 +74,7 @@ pub(crate) fn open(
         trust,
         cache_limit: cache_limit.map(|limit| limit.0),
         io: choice(py, "io", io, &["map", "pread"])?,
+        split: None,
     };
     let path = split.map_or(path.clone(), |split| path.join(split));
     let path = absolute(&path);
@@ -211,6 +212,29 @@ impl Dataset {
         let reopen = py.import("windrow._native")?.getattr("_reopen")?;
         let options = serde_json::to_string(self.data.options()).unwrap_or_default();
         Ok((reopen, (self.data.path().to_string_lossy().into_owned(), options)))
+    }
+
+    /// Two data sets: ``(train, validation)``, by whole records, so that no value stands on both sides.
+    ///
+    /// Which records validate depends on ``seed`` and their number alone; each part keeps the order.
+    ///
+    /// Args:
+    ///     validation: the fraction of all records, at least one of them.
+    ///     seed: keys the choice.
+    ///
+    /// Raises:
+    ///     ConfigError: fewer than two records, or a fraction that is not between 0 and 1.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2], [3, 4], [5, 6], [7, 8]]")
+    /// >>> train, validation = wr.open(path).split(0.25)
+    /// >>> len(train), len(validation)
+    /// (3, 1)
+    #[pyo3(signature = (validation, *, seed=Count(0)), text_signature = "($self, validation, *, seed=0)")]
+    fn split(&self, py: Python<'_>, validation: f64, seed: Count) -> PyResult<(Dataset, Dataset)> {
+        let (train, rest) = py.detach(|| self.data.split(validation, seed.0)).or_raise(py)?;
+        Ok((Dataset::new(train), Dataset::new(rest)))
     }
 
     /// Where it lies: an absolute path.

@@ -15,7 +15,7 @@ use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::options::{Count, choice};
 
-const LAYOUTS: [&str; 4] = ["shards", "npy", "jsonl", "tokens"];
+const LAYOUTS: [&str; 5] = ["shards", "npy", "npz", "jsonl", "tokens"];
 
 /// Writes sequences as shards: ``data-<i>-of-<n>.bin`` and ``meta.json``, as Time-MoE's converter does.
 ///
@@ -114,7 +114,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 /// Args:
 ///     path: what to read: anything that ``open`` opens as numbers.
 ///     out: the folder (shards) or file to write.
-///     to: ``"shards"``, ``"npy"`` (records of one length), ``"jsonl"``, or ``"tokens"`` (one headerless row of ids).
+///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, or ``"tokens"`` (one headerless row of ids).
 ///     dtype: dtype of a written number; None takes that of the input.
 ///     max_shard_bytes, normalize: as ``write_shards``.
 ///     overwrite: replace an existing output.

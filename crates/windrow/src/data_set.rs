@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{Batch, Collate, NextToken, Pairs, Raw, Segments};
-use windrow_core::format::{Options, SideFile, parse_json};
+use windrow_core::format::{Options, SideFile, Split, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::view::{self, Bins, Coverage, Crop, Mode, Pack, Records, Strategy, View, Windows};
@@ -13,6 +13,7 @@ use windrow_core::{DType, Error, Lengths, Place, Result, Span};
 
 use crate::builder::LoaderBuilder;
 use crate::recipe::{RecipePart, ScalerName, ViewRecipe};
+use crate::split::part_of;
 use crate::windowing::{LossOn, Scaler, Windowing, scale_of};
 
 /// Records on disk, by number.
@@ -69,6 +70,15 @@ impl DataSet {
         side: Option<SideFile>,
     ) -> DataSet {
         DataSet { path: path.to_path_buf(), options, source, side }
+    }
+
+    pub(crate) fn part(&self, split: Split) -> Result<DataSet> {
+        let source = part_of(self.source.clone(), split)?;
+        Ok(DataSet {
+            source,
+            options: Options { split: Some(split), ..self.options.clone() },
+            ..self.clone()
+        })
     }
 
     /// Number of records.

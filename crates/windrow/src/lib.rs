@@ -31,6 +31,7 @@ mod open;
 #[cfg(doctest)]
 mod pages;
 mod recipe;
+mod split;
 mod windowing;
 
 pub use builder::LoaderBuilder;

@@ -9,6 +9,7 @@ use windrow_core::store::Local;
 use windrow_core::{Error, Result};
 
 use crate::DataSet;
+use crate::split::part_of;
 
 /// The formats of all arms, in the order they are asked.
 pub fn formats() -> &'static [&'static dyn Format] {
@@ -55,6 +56,10 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     let look = Look::at(Arc::new(store), &key)?;
     let source = format::open(formats(), &look, &with_tokenizer_hash(options)?)?;
+    let source = match options.split {
+        Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
+        None => source,
+    };
     Ok(DataSet::new(path, options.clone(), source, look.side))
 }
 

@@ -52,6 +52,8 @@ enum To {
     Shards,
     /// One array; all records of one length
     Npy,
+    /// An archive of an array per record
+    Npz,
     /// A line per record: {"sequence": […]}
     Jsonl,
     /// One headerless row of token ids
@@ -63,6 +65,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     let layout = match args.to {
         To::Shards => SeriesLayout::Shards,
         To::Npy => SeriesLayout::Npy,
+        To::Npz => SeriesLayout::Npz,
         To::Jsonl => SeriesLayout::Jsonl,
         To::Tokens => SeriesLayout::Tokens,
     };

@@ -201,8 +201,23 @@ pub struct Options {
     /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
+    /// A part of the records, as a split made it; the face takes it out of what a format opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
     /// How local files are read.
     pub io: crate::store::Io,
+}
+
+/// One of the two parts that a seeded split by whole records gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// Records of the validation part.
+    pub n_validation: u64,
+    /// Keys which records these are.
+    pub seed: u64,
+    /// This is the validation part; else it is all that is left.
+    pub is_validation: bool,
 }
 
 /// Opens what `look` sees by the format that `options` names, or by the one in `table` that is surest.

@@ -26,7 +26,7 @@ impl Growing {
     /// An empty file; what was there is gone.
     pub(super) fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let file = File::create(&path).map_err(|e| Error::io("create the file", &path, e))?;
+        let file = create(&path)?;
         Ok(Growing { path, file, buffer: Vec::with_capacity(BUFFER), size: 0, hash: Box::new(Xxh3::new()) })
     }
 
@@ -130,6 +130,11 @@ pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow>
     file.finish(durable)
 }
 
+/// An empty file to write into; what was there is gone.
+pub(super) fn create(path: &Path) -> Result<File> {
+    File::create(path).map_err(|e| Error::io("create the file", path, e))
+}
+
 /// Writes over the bytes from `at` on in a file that is not visible yet.
 pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8], durable: bool) -> Result<()> {
     let file = File::options().write(true).open(path).map_err(|e| Error::io("open the file", path, e))?;
@@ -222,7 +227,8 @@ pub(super) fn sync_folder(path: &Path, durable: bool) -> Result<()> {
     sync(&folder, path, durable)
 }
 
-fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
+/// Brings a file to the disk, where that is asked for.
+pub(super) fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
     match durable {
         true => file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)),
         false => Ok(()),

@@ -5,6 +5,7 @@ pub mod conformance;
 mod floats;
 mod scale;
 mod statistics;
+mod subset;
 mod transform;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use scale::{Nan, Scale, Scaled};
+pub use subset::Subset;
 pub use transform::{Custom, Transformed, Whole};
 
 use crate::array::Element;

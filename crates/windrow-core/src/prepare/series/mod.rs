@@ -1,7 +1,8 @@
-//! Numbers into files, record by record: shards, `.npy`, `.jsonl`, `.bin`. What is written becomes visible at once.
+//! Numbers into files, record by record: shards, `.npy`, `.npz`, `.jsonl`, `.bin`. What is written becomes visible at once.
 
 mod jsonl;
 mod npy;
+mod npz;
 mod shards;
 mod tokens;
 
@@ -26,6 +27,8 @@ pub enum SeriesLayout {
     Shards,
     /// One array, `[N, T]` or `[N, T, C]`: all records must be of one length. Extras are left out.
     Npy,
+    /// An archive of an array per record. Extras are left out.
+    Npz,
     /// A line per record: `{"sequence": […], …extras}`.
     Jsonl,
     /// All records one after the other, without a header; their borders and extras are left out.
@@ -161,6 +164,7 @@ impl SeriesWriter {
         let body: Result<Box<dyn Body>> = match options.layout {
             SeriesLayout::Shards => shards::Shards::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Npy => npy::Npy::begin(&begin).map(|b| Box::new(b) as _),
+            SeriesLayout::Npz => npz::Npz::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Jsonl => jsonl::Jsonl::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Tokens => tokens::Tokens::begin(&begin).map(|b| Box::new(b) as _),
         };

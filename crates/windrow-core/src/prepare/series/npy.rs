@@ -61,24 +61,32 @@ impl Body for Npy {
     fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
         let size = self.file.size();
         self.file.finish(self.durable)?;
-        let length = self.length.unwrap_or(0);
-        let channels = self.channels.map_or(String::new(), |c| format!(", {c}"));
-        let text = format!(
-            "{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {length}{channels}), }}",
-            self.descr, self.records
-        );
-        let mut header = b"\x93NUMPY\x01\x00".to_vec();
-        header.extend_from_slice(&((HEADER - 10) as u16).to_le_bytes());
-        header.extend_from_slice(text.as_bytes());
-        // Three numbers of 20 digits still leave room.
-        header.resize(HEADER - 1, b' ');
-        header.push(b'\n');
+        let shape = [Some(self.records), Some(self.length.unwrap_or(0)), self.channels.map(|c| c as u64)];
+        let header = header(self.descr, shape.into_iter().flatten());
         atomic::write_at(&self.path, 0, &header, self.durable)?;
         Ok((vec![self.name], size))
     }
 }
 
-fn descr(dtype: DType) -> Result<&'static str> {
+/// What stands before the numbers: magic, version, length, and a Python literal, filled up to [`HEADER`] bytes.
+pub(super) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
+    // Python writes a tuple of one with a comma.
+    let shape: String = shape.map(|n| format!("{n}, ")).collect();
+    let shape = match shape.matches(',').count() {
+        1 => shape.trim_end(),
+        _ => shape.trim_end_matches(", "),
+    };
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    header.extend_from_slice(&((HEADER - 10) as u16).to_le_bytes());
+    header.extend_from_slice(text.as_bytes());
+    // Three numbers of 20 digits still leave room.
+    header.resize(HEADER - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
+pub(super) fn descr(dtype: DType) -> Result<&'static str> {
     Ok(match dtype {
         DType::Bool => "|b1",
         DType::U8 => "|u1",

@@ -1,0 +1,129 @@
+//! Some of a source's records, or all others, in the order they have there.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{Extras, FileInfo, Location, Schema, SharedSource, Source};
+use crate::error::{Error, Result};
+use crate::record::{Lengths, Span, Values};
+
+/// The records with given numbers, or those without. Memory: 8 bytes per given number, for either.
+pub struct Subset {
+    inner: SharedSource,
+    /// Ascending, each once.
+    numbers: Arc<[u64]>,
+    others: bool,
+}
+
+impl Subset {
+    /// The records that `numbers` names, or with `others` all that it does not name. Numbers ascend.
+    ///
+    /// # Errors
+    /// `Config` when they do not ascend; `OutOfRange` when the source has no such record.
+    pub fn new(inner: SharedSource, numbers: Arc<[u64]>, others: bool) -> Result<Subset> {
+        if numbers.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(Error::config("record numbers must ascend, each once"));
+        }
+        match numbers.last() {
+            Some(last) if *last >= inner.len() => Err(Error::out_of_range("record", last, inner.len())),
+            _ => Ok(Subset { inner, numbers, others }),
+        }
+    }
+
+    // The record's number in the inner source.
+    fn number(&self, record: u64) -> Result<u64> {
+        if record >= self.len() {
+            return Err(Error::out_of_range("record", record, self.len()));
+        }
+        if !self.others {
+            return Ok(self.numbers[record as usize]);
+        }
+        // Before the k-th left-out number stand `number - k` others.
+        let (mut low, mut high) = (0, self.numbers.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.numbers[middle] - middle as u64 <= record {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(record + low as u64)
+    }
+
+    fn span(&self, span: Span) -> Result<Span> {
+        Ok(Span { record: self.number(span.record)?, ..span })
+    }
+}
+
+impl Lengths for Subset {
+    fn len(&self) -> u64 {
+        let n = self.numbers.len() as u64;
+        if self.others { self.inner.len() - n } else { n }
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        self.inner.length(self.number(record)?)
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        self.inner.uniform()
+    }
+}
+
+impl Source for Subset {
+    fn schema(&self) -> &Schema {
+        self.inner.schema()
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.inner.read(self.span(span)?, scratch)
+    }
+
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.inner.read_whole(self.number(record)?, scratch)
+    }
+
+    fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.inner.read_track(track, self.span(span)?, scratch)
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        self.inner.extras(self.number(record)?)
+    }
+
+    fn advise(&self, spans: &[Span]) {
+        let inner: Vec<Span> = spans.iter().filter_map(|span| self.span(*span).ok()).collect();
+        self.inner.advise(&inner);
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok(span) = self.span(span) {
+            self.inner.touch(span);
+        }
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        self.inner.locate(self.span(span)?)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.inner.files()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let mut hash = Xxh3::new();
+        hash.update(&self.inner.fingerprint()?.to_le_bytes());
+        hash.update(&[u8::from(self.others)]);
+        self.numbers.iter().for_each(|number| hash.update(&number.to_le_bytes()));
+        Ok(hash.digest())
+    }
+
+    fn format(&self) -> &'static str {
+        self.inner.format()
+    }
+
+    fn treatment(&self) -> Option<String> {
+        self.inner.treatment()
+    }
+}
