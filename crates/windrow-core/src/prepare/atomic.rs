@@ -130,8 +130,11 @@ pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow>
     file.finish(durable)
 }
 
+/// A file that is being written by somebody else's writer.
+pub(super) type Handle = File;
+
 /// An empty file to write into; what was there is gone.
-pub(super) fn create(path: &Path) -> Result<File> {
+pub(super) fn create(path: &Path) -> Result<Handle> {
     File::create(path).map_err(|e| Error::io("create the file", path, e))
 }
 
@@ -228,7 +231,7 @@ pub(super) fn sync_folder(path: &Path, durable: bool) -> Result<()> {
 }
 
 /// Brings a file to the disk, where that is asked for.
-pub(super) fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
+pub(super) fn sync(file: &Handle, path: &Path, durable: bool) -> Result<()> {
     match durable {
         true => file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)),
         false => Ok(()),

@@ -375,19 +375,25 @@ fn joined_sources_count_their_records_through() {
 
 #[test]
 fn a_subset_and_its_others_are_all_records() {
-    let records: Vec<Vec<f32>> = (0..9).map(|n| (0..n).map(|x| x as f32).collect()).collect();
-    let slices: Vec<&[f32]> = records.iter().map(Vec::as_slice).collect();
-    let toy = || -> SharedSource { Arc::new(Toy::series(&slices, 1, &[Decode::Plain; 9])) };
-    for numbers in [vec![], vec![0], vec![8], vec![0, 1, 2], vec![2, 5, 6, 8], (0..9).collect::<Vec<u64>>()] {
-        let lengths = |others: bool| -> Vec<u64> {
-            let subset = Subset::new(toy(), numbers.clone().into(), others).unwrap();
-            conformance::check(&subset).unwrap();
-            assert!(subset.length(subset.len()).is_err());
-            (0..subset.len()).map(|record| subset.length(record).unwrap()).collect()
-        };
-        assert_eq!(lengths(false), numbers);
-        assert_eq!(lengths(true), (0..9).filter(|n| !numbers.contains(n)).collect::<Vec<_>>());
-    }
-    assert_eq!(Subset::new(toy(), vec![9].into(), false).err().unwrap().kind(), Kind::OutOfRange);
-    assert_eq!(Subset::new(toy(), vec![3, 3].into(), true).err().unwrap().kind(), Kind::Config);
+    alone("series::a_subset_and_its_others_are_all_records", |_| {
+        let folder = tempfile::tempdir().unwrap();
+        let records: Vec<Vec<u64>> = (0..9).map(|n| (0..n).collect()).collect();
+        fs::write(folder.path().join("s.json"), serde_json::to_vec(&records).unwrap()).unwrap();
+        let source = open(&folder.path().join("s.json")).unwrap();
+        let subset = |numbers: Vec<u64>, others| Subset::new(source.clone(), numbers.into(), others);
+        for numbers in
+            [vec![], vec![0], vec![8], vec![0, 1, 2], vec![2, 5, 6, 8], (0..9).collect::<Vec<u64>>()]
+        {
+            let lengths = |others: bool| -> Vec<u64> {
+                let subset = subset(numbers.clone(), others).unwrap();
+                conformance::check(&subset).unwrap();
+                assert!(subset.length(subset.len()).is_err());
+                (0..subset.len()).map(|record| subset.length(record).unwrap()).collect()
+            };
+            assert_eq!(lengths(false), numbers);
+            assert_eq!(lengths(true), (0..9).filter(|n| !numbers.contains(n)).collect::<Vec<_>>());
+        }
+        assert_eq!(subset(vec![9], false).err().unwrap().kind(), Kind::OutOfRange);
+        assert_eq!(subset(vec![3, 3], true).err().unwrap().kind(), Kind::Config);
+    });
 }

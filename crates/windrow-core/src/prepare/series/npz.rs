@@ -1,6 +1,5 @@
 //! One `.npz` archive, an array per record, named as `numpy.savez` names them: `arr_0`, `arr_1`, …
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -10,12 +9,12 @@ use zip::{CompressionMethod, DateTime};
 use super::npy::{descr, header};
 use super::{Begin, Body, Stored};
 use crate::error::{Error, Result};
-use crate::prepare::atomic;
+use crate::prepare::atomic::{self, Handle};
 
 pub(super) struct Npz {
     path: PathBuf,
     name: String,
-    archive: ZipWriter<File>,
+    archive: ZipWriter<Handle>,
     descr: &'static str,
     channels: Option<usize>,
     size: u64,
