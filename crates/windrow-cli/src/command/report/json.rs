@@ -68,7 +68,9 @@ pub(super) fn keys(data: &DataSet, page: &mut Page, stop: &Interrupt, sample: &S
             }
         ));
     }
-    page.note(&format!("From the first {} of {}.", text::count(parsed), sample.said()));
+    let all = parsed == sample.records.len() as u64;
+    let first = if all { String::new() } else { format!("the first {} of ", text::count(parsed)) };
+    page.note(&format!("From {first}{}.", sample.said()));
     page.section("Some records");
     page.table(&["record", "text"], &shown);
     Ok(())
