@@ -85,6 +85,16 @@ fn names_keys_and_texts_of_files_are_escaped() {
 }
 
 #[test]
+fn what_stands_beside_a_series_is_escaped() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [1.5, 2, 3], \"id\": \"<script>5\", \"<script>6\": \"'\"}\n");
+    desk.windrow("report s.jsonl -o r.html").done();
+    let html = page(&desk, "r.html");
+    stands_alone(&html);
+    assert!(html.contains("&lt;script&gt;5") && html.contains("&lt;script&gt;6"), "{html}");
+}
+
+#[test]
 fn of_much_data_a_sample_is_read_and_the_page_says_so() {
     let desk = Desk::new();
     desk.write("many.jsonl", "{\"id\": 1}\n".repeat(2_500));

@@ -43,7 +43,7 @@ impl Svg {
         let mut svg = Svg { height: PLOT + LANE * lanes as f64, body: String::new() };
         let Some(range) = Facts::of(numbers).range else { return svg };
         let y = |x: f64| 4.0 + (1.0 - plot::share(x, range)) * (PLOT - 12.0);
-        let n = numbers.len().min(PARTS).max(1) as f64;
+        let n = numbers.len().clamp(1, PARTS) as f64;
         let (mut path, mut missing) = (String::new(), Vec::new());
         let mut pen = 'M';
         for (i, part) in plot::parts(numbers, PARTS).enumerate() {
