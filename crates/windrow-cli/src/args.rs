@@ -9,7 +9,7 @@ use windrow::{
 };
 
 use crate::command::{
-    bench, completions, convert, demo, dummy, index, inspect, peek, tokenize, trace, verify,
+    bench, completions, convert, demo, dummy, index, inspect, peek, report, tokenize, trace, verify,
 };
 use crate::failure::Failure;
 
@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Inspect(inspect::Inspect),
     Peek(peek::Peek),
+    Report(report::Report),
     Index(index::Index),
     Tokenize(tokenize::Tokenize),
     Convert(convert::Convert),
@@ -52,6 +53,7 @@ impl Command {
             Command::Demo(_) => "demo",
             Command::Inspect(_) => "inspect",
             Command::Peek(_) => "peek",
+            Command::Report(_) => "report",
             Command::Index(_) => "index",
             Command::Tokenize(_) => "tokenize",
             Command::Convert(_) => "convert",

@@ -18,6 +18,7 @@ mod ids;
 mod interrupt;
 mod look;
 mod out;
+mod plot;
 mod progress;
 mod speed;
 mod text;

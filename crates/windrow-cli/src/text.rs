@@ -50,6 +50,25 @@ fn scaled(value: f64, unit: &str) -> String {
     format!("{value:.digits$} {prefix}{gap}{unit}")
 }
 
+/// A number in six digits: `0.1`, `1234.57`, `1.5e300`.
+pub(crate) fn number(x: f64) -> String {
+    let size = x.abs();
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    if !(1e-4..1e9).contains(&size) {
+        let text = format!("{x:.5e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'));
+    }
+    let digits = (5 - size.log10().floor() as i32).max(0) as usize;
+    let text = format!("{x:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}
+
 /// Control characters, and those that turn the direction of text, as escapes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -105,6 +124,10 @@ mod tests {
         assert_eq!([0, 999, 1_410_759, 24_000_000_000].map(size), ["0 B", "999 B", "1.4 MB", "24.0 GB"]);
         assert_eq!(rate(12.34, "batches"), "12.3 batches/s");
         assert_eq!(rate(4_400_000.0, "tokens"), "4.4 M tokens/s");
+        assert_eq!(
+            [0.0, 0.1f32.into(), -1234.5678, 15.0, 120_000.0, 1.5e300, 2e-9, f64::NAN].map(number),
+            ["0", "0.1", "-1234.57", "15", "120000", "1.5e300", "2e-9", "NaN"]
+        );
         assert_eq!(counted(1, "record"), "1 record");
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod dummy;
 pub(crate) mod index;
 pub(crate) mod inspect;
 pub(crate) mod peek;
+pub(crate) mod report;
 pub(crate) mod tokenize;
 pub(crate) mod trace;
 pub(crate) mod verify;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Demo(args) => demo::run(&args, out),
         Command::Inspect(args) => inspect::run(&args, out),
         Command::Peek(args) => peek::run(&args, out),
+        Command::Report(args) => report::run(&args, out),
         Command::Index(args) => index::run(&args, out),
         Command::Tokenize(args) => tokenize::run(&args, out),
         Command::Convert(args) => convert::run(&args, out),

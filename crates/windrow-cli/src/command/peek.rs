@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::Span;
+use windrow::source::Extras;
 use windrow::text::Tokenizer;
 use windrow::{DataSet, Error, open_with};
 
 use crate::args::Opening;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
+use crate::plot::{self, Facts};
 use crate::{ids, look, text};
 
-/// Show records in readable form: text decoded, JSON laid out, series as a small plot
+/// Show records in readable form: text decoded, JSON laid out, series drawn
 #[derive(Args, Debug)]
 pub(crate) struct Peek {
     /// A file or folder
@@ -33,6 +35,13 @@ pub(crate) struct Peek {
 
 /// Values of one record that are read at most.
 const MOST_VALUES: u64 = 4096;
+/// Numbers of one series that are drawn at most.
+const MOST_DRAWN: u64 = 1 << 20;
+/// A plot is at most so many characters wide, and so many lines high.
+const PLOT_COLUMNS: usize = 100;
+const PLOT_ROWS: usize = 4;
+/// Channels of one series that are drawn at most.
+const MOST_CHANNELS: usize = 4;
 /// Lines of one record that are shown at most.
 const MOST_LINES: usize = 12;
 /// An array of at least so many numbers is shown as a plot.
@@ -98,7 +107,12 @@ fn show_numbers(
     let span = Span { record, start: 0, len: data.length(record)?.min(MOST_VALUES) };
     let extras = data.extras(record)?;
     let mut lines = Vec::new();
-    let numbers = match source.schema().element.dtype.is_integer() {
+    let is_whole = source.schema().element.dtype.is_integer();
+    if !out.is_json() && tokenizer.is_none() && !look::is_tokens(data) {
+        show_series(data, record, out)?;
+        return show_extras(&extras, out).map(|()| Value::Null);
+    }
+    let numbers = match is_whole {
         true => {
             let ids = ids::whole_numbers(source.as_ref(), span)?;
             lines.push(format!("  {}", join(&ids)));
@@ -108,16 +122,62 @@ fn show_numbers(
             json!(ids)
         }
         false => {
-            let floats = ids::floats(source.as_ref(), span)?;
-            lines.push(format!("  {}", plot(&floats)));
-            json!(floats)
+            json!(ids::floats(source.as_ref(), span)?)
         }
     };
+    show_lines(&lines, out)?;
+    show_extras(&extras, out)?;
+    Ok(json!({ "record": record, "length": data.length(record)?, "values": numbers, "extras": extras }))
+}
+
+fn show_extras(extras: &Extras, out: &mut Out) -> Result<(), Failure> {
+    let mut lines = Vec::new();
     if !extras.is_empty() {
         lay_out(&Value::Object(extras.clone()), &mut lines);
     }
-    show_lines(&lines, out)?;
-    Ok(json!({ "record": record, "length": data.length(record)?, "values": numbers, "extras": extras }))
+    show_lines(&lines, out)
+}
+
+// A plot per channel, and what it spans.
+fn show_series(data: &DataSet, record: u64, out: &mut Out) -> Result<(), Failure> {
+    let source = data.source();
+    let channels = source.schema().channels.unwrap_or(1).max(1);
+    let length = data.length(record)?;
+    let len = length.min(MOST_DRAWN / channels as u64).max(length.min(1));
+    let numbers = ids::floats(source.as_ref(), Span { record, start: 0, len })?;
+    let columns = text::width().min(PLOT_COLUMNS).saturating_sub(2);
+    for c in 0..channels.min(MOST_CHANNELS) {
+        let one = plot::channel(&numbers, channels, c);
+        let facts = Facts::of(&one);
+        for line in plot::braille(&one, columns, PLOT_ROWS) {
+            out.line(format_args!("  {line}"))?;
+        }
+        let mut said = Vec::new();
+        if channels > 1 {
+            said.push(format!("channel {c}"));
+        }
+        match facts.range {
+            Some((low, high)) => {
+                said.push(format!("min {}", text::number(low)));
+                said.push(format!("max {}", text::number(high)));
+            }
+            None => said.push("no finite number".to_string()),
+        }
+        said.push(format!("length {}", text::count(length)));
+        said.push(format!("NaN {}", text::count(facts.nan)));
+        if facts.infinite > 0 {
+            said.push(format!("infinite {}", text::count(facts.infinite)));
+        }
+        if len < length {
+            said.push(format!("of the first {}", text::count(len)));
+        }
+        out.line(format_args!("  {}", said.join("  ")))?;
+    }
+    if channels > MOST_CHANNELS {
+        let more = text::counted((channels - MOST_CHANNELS) as u64, "more channel");
+        out.line(format_args!("  … {more}"))?;
+    }
+    Ok(())
 }
 
 fn show_lines(lines: &[String], out: &mut Out) -> Result<(), Failure> {
@@ -169,25 +229,26 @@ fn join(ids: &[i64]) -> String {
 // A series as a row of bars, each the mean of its part.
 fn plot(numbers: &[f64]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let known = || numbers.iter().copied().filter(|x| x.is_finite());
-    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    if low > high {
+    let Some((low, high)) = Facts::of(numbers).range else {
         return format!("{} numbers, none of them finite", text::count(numbers.len() as u64));
-    }
-    let columns = numbers.len().min(48);
-    let bars: String = (0..columns)
-        .map(|c| {
-            let part = &numbers[c * numbers.len() / columns..(c + 1) * numbers.len() / columns];
+    };
+    let bars: String = plot::parts(numbers, 48)
+        .map(|part| {
             let known: Vec<f64> = part.iter().copied().filter(|x| x.is_finite()).collect();
             if known.is_empty() {
                 return ' ';
             }
             let mean = known.iter().sum::<f64>() / known.len() as f64;
-            let share = if high > low { (mean - low) / (high - low) } else { 0.0 };
+            let share = if high > low { plot::share(mean, (low, high)) } else { 0.0 };
             LEVELS[((share * 8.0) as usize).min(7)]
         })
         .collect();
-    format!("{bars}  {} numbers, {low} to {high}", text::count(numbers.len() as u64))
+    format!(
+        "{bars}  {} numbers, {} to {}",
+        text::count(numbers.len() as u64),
+        text::number(low),
+        text::number(high)
+    )
 }
 
 #[cfg(test)]

@@ -204,7 +204,9 @@ fn completions_and_help_are_printed() {
         assert!(desk.windrow(&format!("completions {shell}")).done().contains("tokenize"));
     }
     let help = desk.windrow("--help").done();
-    for command in ["demo", "inspect", "peek", "index", "tokenize", "verify", "trace", "bench", "dummy"] {
+    for command in
+        ["demo", "inspect", "peek", "report", "index", "tokenize", "verify", "trace", "bench", "dummy"]
+    {
         assert!(help.contains(&format!("  {command} ")), "{help}");
         desk.windrow(&format!("{command} --help")).done();
     }

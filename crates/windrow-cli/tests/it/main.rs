@@ -11,4 +11,6 @@ mod limits;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+mod report;
+#[cfg(test)]
 mod stopped;

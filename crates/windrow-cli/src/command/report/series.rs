@@ -1,0 +1,163 @@
+//! Series: their values, what is missing, and some of them drawn with their windows.
+
+use windrow::{DataSet, Plan, Result, Samples, Span, ViewRecipe};
+
+use super::page::Page;
+use super::sample::{Sample, part};
+use super::svg::{Svg, Window};
+use crate::interrupt::Interrupt;
+use crate::plot::{self, Facts};
+use crate::{ids, text};
+
+const BARS: usize = 40;
+const MOST_LISTED: usize = 10;
+const SERIES_DRAWN: u64 = 6;
+const CHANNELS_DRAWN: usize = 3;
+const VALUES_DRAWN: u64 = 100_000;
+const WINDOWS_DRAWN: u64 = 40;
+
+pub(super) fn values(data: &DataSet, page: &mut Page, stop: &Interrupt, sample: &Sample) -> Result<()> {
+    let source = data.source();
+    let channels = source.schema().channels.unwrap_or(1).max(1);
+    let room = sample.room(channels as u64);
+    let (mut numbers, mut lacking, mut in_part) = (Vec::new(), Vec::new(), 0u64);
+    let (mut n, mut nan, mut infinite) = (0, 0, 0);
+    for record in &sample.records {
+        stop.check()?;
+        let length = data.length(*record)?;
+        in_part += u64::from(length > room);
+        let read = ids::floats(source.as_ref(), part(*record, length, room))?;
+        let facts = Facts::of(&read);
+        (n, nan, infinite) = (n + facts.n, nan + facts.nan, infinite + facts.infinite);
+        if facts.nan + facts.infinite > 0 {
+            lacking.push((facts.nan, facts.infinite, facts.n, *record));
+        }
+        numbers.extend(read.into_iter().filter(|x| x.is_finite()));
+    }
+    let mut said = format!("From {}", sample.said());
+    if in_part > 0 {
+        said += &format!(
+            "; of {} longer than {} values a part of that many from a random place",
+            text::counted(in_part, "record"),
+            text::count(room)
+        );
+    }
+    said.push('.');
+    page.section("Values");
+    numbers.sort_unstable_by(f64::total_cmp);
+    match (numbers.first(), numbers.last()) {
+        (Some(low), Some(high)) => {
+            let mut bars = vec![0u64; BARS];
+            for x in &numbers {
+                bars[((plot::share(*x, (*low, *high)) * BARS as f64) as usize).min(BARS - 1)] += 1;
+            }
+            let most = text::count(bars.iter().max().copied().unwrap_or(0));
+            let caption = format!("numbers by value; the highest bar counts {most}");
+            page.figure(&caption, &Svg::bars(&bars), [&text::number(*low), &text::number(*high)]);
+            let at = |percent: usize| text::number(numbers[(numbers.len() - 1) * percent / 100]);
+            page.table(
+                &["min", "1 %", "25 %", "median", "75 %", "99 %", "max"],
+                &[[0, 1, 25, 50, 75, 99, 100].iter().map(|percent| at(*percent)).collect()],
+            );
+        }
+        _ => page.text("There is no finite number."),
+    }
+    page.note(&said);
+    page.section("Missing data");
+    if lacking.is_empty() {
+        page.text(&format!("None of {} is NaN or infinite.", text::counted(n, "number")));
+    } else {
+        page.text(&format!(
+            "Of {}, {} are NaN and {} infinite, in {}.",
+            text::counted(n, "number"),
+            text::count(nan),
+            text::count(infinite),
+            text::counted(lacking.len() as u64, "record")
+        ));
+        lacking.sort_unstable_by(|a, b| (b.0, b.1, a.3).cmp(&(a.0, a.1, b.3)));
+        let rows: Vec<Vec<String>> = lacking
+            .iter()
+            .take(MOST_LISTED)
+            .map(|(nan, infinite, n, record)| [record, n, nan, infinite].map(|x| text::count(*x)).to_vec())
+            .collect();
+        page.table(&["record", "numbers read", "NaN", "infinite"], &rows);
+        if lacking.len() > MOST_LISTED {
+            page.note(&format!("The {MOST_LISTED} with the most NaN."));
+        }
+    }
+    page.note(&said);
+    Ok(())
+}
+
+pub(super) fn gallery(
+    data: &DataSet,
+    view: Option<(&Samples, &Plan)>,
+    page: &mut Page,
+    stop: &Interrupt,
+) -> Result<()> {
+    page.section("Some series");
+    if view.is_some() {
+        page.note("Below each line the samples of the view; the second colour is what is to be predicted. Ticks at the top: NaN or infinite.");
+    }
+    let source = data.source();
+    let channels = source.schema().channels.unwrap_or(1).max(1);
+    for record in Sample::of(data.len(), SERIES_DRAWN).records {
+        stop.check()?;
+        let length = data.length(record)?;
+        let len = length.min(VALUES_DRAWN / channels as u64).max(length.min(1));
+        let numbers = ids::floats(source.as_ref(), Span { record, start: 0, len })?;
+        let (windows, in_all) = match view {
+            Some((samples, plan)) => windows(samples, plan, record, len)?,
+            None => (Vec::new(), 0),
+        };
+        for c in 0..channels.min(CHANNELS_DRAWN) {
+            let one = plot::channel(&numbers, channels, c);
+            let mut caption = format!("record {}", text::count(record));
+            if channels > 1 {
+                caption += &format!(", channel {c} of {channels}");
+            }
+            if len < length {
+                caption += &format!(", its first {} values of {}", text::count(len), text::count(length));
+            }
+            if let Some((low, high)) = Facts::of(&one).range {
+                caption += &format!(": {} to {}", text::number(low), text::number(high));
+            }
+            if in_all > 0 {
+                caption += &format!("; {}", text::counted(in_all, "sample"));
+            }
+            if in_all > windows.len() as u64 {
+                caption += &format!(", {} drawn", text::count(windows.len() as u64));
+            }
+            page.figure(&caption, &Svg::line(&one, &windows), ["0", &text::count(len)]);
+        }
+        let extras = data.extras(record)?;
+        if !extras.is_empty() {
+            let all = serde_json::Value::Object(extras).to_string();
+            page.note(&text::cut(&all, 300));
+        }
+    }
+    Ok(())
+}
+
+// The samples of an unshuffled plan that read the record: position and sample are one.
+fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec<Window>, u64)> {
+    let range = samples.feed().view().samples_of(record)?;
+    let in_all = range.end.saturating_sub(range.start);
+    let context = match &samples.recipe().view {
+        ViewRecipe::Windows { context_length, prediction_length, .. } if *prediction_length > 0 => {
+            *context_length
+        }
+        _ => u64::MAX,
+    };
+    let mut found = Vec::new();
+    for sample in range.take(WINDOWS_DRAWN as usize) {
+        for span in plan.trace(0, sample)?.spans {
+            let end = span.start.saturating_add(span.len);
+            if span.record == record && span.len > 0 && span.start < len {
+                let prediction = span.start.saturating_add(context).min(end);
+                found.push(Window { values: span.start..end, prediction });
+            }
+        }
+    }
+    Ok((found, in_all))
+}

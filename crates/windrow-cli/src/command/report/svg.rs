@@ -1,0 +1,110 @@
+//! Drawings that stretch with the page: no text inside, which would shrink on a phone.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use crate::plot::{self, Facts};
+
+const WIDTH: f64 = 1000.0;
+const PLOT: f64 = 120.0;
+const LANE: f64 = 7.0;
+const LANES: usize = 4;
+/// Parts of a line; a part is drawn from its smallest to its largest number.
+const PARTS: usize = 500;
+
+/// A drawing of numbers only: nothing in it comes from a file as text.
+pub(super) struct Svg {
+    height: f64,
+    body: String,
+}
+
+/// A window of a series: its values, and where those to be predicted begin.
+pub(super) struct Window {
+    pub(super) values: Range<u64>,
+    pub(super) prediction: u64,
+}
+
+impl Svg {
+    /// Bars side by side.
+    pub(super) fn bars(counts: &[u64]) -> Svg {
+        let mut svg = Svg { height: PLOT, body: String::new() };
+        let most = counts.iter().max().copied().unwrap_or(0).max(1) as f64;
+        let width = WIDTH / counts.len().max(1) as f64;
+        for (i, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let height = (*count as f64 / most * PLOT).max(1.0);
+            svg.rect("bar", i as f64 * width + width * 0.05, PLOT - height, width * 0.9, height);
+        }
+        svg
+    }
+
+    /// A series as a line, gaps where numbers are missing, and its windows below it.
+    pub(super) fn line(numbers: &[f64], windows: &[Window]) -> Svg {
+        let lanes = windows.len().min(LANES);
+        let mut svg = Svg { height: PLOT + LANE * lanes as f64, body: String::new() };
+        let Some(range) = Facts::of(numbers).range else { return svg };
+        let y = |x: f64| 4.0 + (1.0 - plot::share(x, range)) * (PLOT - 12.0);
+        let n = numbers.len().clamp(1, PARTS) as f64;
+        let (mut path, mut missing) = (String::new(), Vec::new());
+        let mut pen = 'M';
+        for (i, part) in plot::parts(numbers, PARTS).enumerate() {
+            let x = (i as f64 + 0.5) / n * WIDTH;
+            if part.iter().any(|v| !v.is_finite()) {
+                missing.push(x);
+            }
+            let Some((low, high)) = Facts::of(part).range else {
+                pen = 'M';
+                continue;
+            };
+            let _ = write!(path, "{pen}{x:.1} {:.1}", y(low));
+            if high > low {
+                let _ = write!(path, "L{x:.1} {:.1}", y(high));
+            } else if pen == 'M' {
+                // A number between two gaps is a dash, else nothing would be seen of it.
+                let _ = write!(path, "h0.5");
+            }
+            pen = 'L';
+        }
+        let _ = write!(svg.body, "<path class=\"line\" d=\"{path}\"/>");
+        missing.iter().for_each(|x| svg.rect("bad", x - 1.0, 0.0, 2.0, 4.0));
+        let scale = WIDTH / numbers.len().max(1) as f64;
+        for (i, window) in windows.iter().enumerate() {
+            let end = |at: u64| (at as f64 * scale).min(WIDTH);
+            let (from, mid, to) = (end(window.values.start), end(window.prediction), end(window.values.end));
+            let top = PLOT + LANE * (i % LANES) as f64;
+            svg.rect("own", from, top, (mid - from - 1.0).max(0.5), LANE - 2.0);
+            if to > mid {
+                svg.rect("next", mid - 1.0, top, (to - mid).max(0.5), LANE - 2.0);
+            }
+        }
+        svg
+    }
+
+    /// Parts of a whole, one after the other, in turns of two colours; what is left is filled up.
+    pub(super) fn strip(parts: &[u64], whole: u64) -> Svg {
+        let mut svg = Svg { height: 18.0, body: String::new() };
+        svg.rect("rest", 0.0, 0.0, WIDTH, 18.0);
+        let scale = WIDTH / whole.max(1) as f64;
+        let mut at = 0.0;
+        for (i, part) in parts.iter().enumerate() {
+            let width = (*part as f64 * scale).min(WIDTH - at);
+            svg.rect(if i % 2 == 0 { "own" } else { "next" }, at, 0.0, (width - 1.0).max(0.5), 18.0);
+            at += width;
+        }
+        svg
+    }
+
+    pub(super) fn to_text(&self, label: &str) -> String {
+        let Svg { height, body } = self;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} {height}\" \
+             height=\"{height}\" preserveAspectRatio=\"none\">{body}</svg>"
+        )
+    }
+
+    fn rect(&mut self, class: &str, x: f64, y: f64, width: f64, height: f64) {
+        let _ = write!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        );
+    }
+}

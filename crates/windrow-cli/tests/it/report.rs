@@ -1,0 +1,128 @@
+//! The page of `report`, and the drawing of `peek`: what they say, and that nothing of a file becomes markup.
+
+use std::fs;
+
+use crate::program::Desk;
+
+fn series(desk: &Desk) {
+    desk.write(
+        "s.jsonl",
+        "{\"sequence\": [0, 1, 2, 3, 4, 5, 6, 7]}\n{\"sequence\": [5, NaN, 1.5, NaN]}\n{\"sequence\": [2.5, 2.5]}\n",
+    );
+}
+
+fn page(desk: &Desk, name: &str) -> String {
+    fs::read_to_string(desk.path(name)).unwrap()
+}
+
+#[track_caller]
+fn stands_alone(html: &str) {
+    for banned in ["<script", "href=", "src=", "url(", "@import"] {
+        assert!(!html.contains(banned), "{banned} in {html}");
+    }
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"), "{html}");
+    assert!(html.contains("name=\"viewport\"") && html.contains("prefers-color-scheme:dark"), "{html}");
+}
+
+#[test]
+fn peek_draws_a_series_and_says_what_it_spans() {
+    let desk = Desk::new();
+    series(&desk);
+    let said = desk.windrow("peek s.jsonl").done();
+    assert!(said.contains("  min 0  max 7  length 8  NaN 0\n"), "{said}");
+    assert!(said.contains("  min 1.5  max 5  length 4  NaN 2\n"), "{said}");
+    assert!(said.contains("  ⡰⠁⠀⠀\n") && !said.contains('\u{1b}'), "{said}");
+    let peeked = desk.windrow("peek s.jsonl -n 1 --json").json();
+    assert_eq!(peeked["records"][0]["values"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn a_page_about_series_shows_what_is_missing_and_what_windows_see() {
+    let desk = Desk::new();
+    series(&desk);
+    let said = desk.windrow("report s.jsonl -o r.html --windows 2,1,2").done();
+    assert!(said.starts_with("r.html: ") && said.ends_with("from all of 3 records\n"), "{said}");
+    let html = page(&desk, "r.html");
+    stands_alone(&html);
+    for part in [
+        "Of 14 numbers, 2 are NaN and 0 infinite, in 1 record.",
+        "<tr><td>1</td><td>4</td><td>2</td><td>0</td></tr>",
+        "windows(width=3,stride=2,tail=drop)",
+        "record 0: 0 to 7; 3 samples",
+        "class=\"next\"",
+    ] {
+        assert!(html.contains(part), "{part} is missing: {html}");
+    }
+    // The same data gives the same page.
+    desk.windrow("report s.jsonl -o again.html --windows 2,1,2").done();
+    assert_eq!(page(&desk, "again.html"), html);
+}
+
+#[test]
+fn a_page_about_tokens_names_the_frequent_ones_and_draws_packs() {
+    let desk = Desk::new();
+    desk.texts("in.jsonl", &["<script>aaaa", "<script>bb"]);
+    desk.windrow("tokenize in.jsonl --tokenizer bytes --out tok").done();
+    desk.windrow("report tok -o r.html --pack 8").done();
+    let html = page(&desk, "r.html");
+    stands_alone(&html);
+    assert!(html.contains("<tr><td>97</td><td>4</td><td>18.18 %</td><td>&quot;a&quot;</td></tr>"), "{html}");
+    assert!(html.contains("Some samples, with the borders of documents"), "{html}");
+    assert!(html.contains("&lt;script&gt;"), "{html}");
+}
+
+#[test]
+fn names_keys_and_texts_of_files_are_escaped() {
+    let desk = Desk::new();
+    let hostile = "{\"<script>alert(1)</script>\": \"<script>2</script>\", \"id\": \"\\\"><script>3\"}\n";
+    desk.write("<script>4.jsonl", hostile);
+    desk.windrow("report <script>4.jsonl -o r.html").done();
+    let html = page(&desk, "r.html");
+    stands_alone(&html);
+    for part in ["&lt;script&gt;alert(1)", "&lt;script&gt;2", "&lt;script&gt;3", "&lt;script&gt;4.jsonl"] {
+        assert!(html.contains(part), "{part} is missing: {html}");
+    }
+}
+
+#[test]
+fn what_stands_beside_a_series_is_escaped() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [1.5, 2, 3], \"id\": \"<script>5\", \"<script>6\": \"'\"}\n");
+    desk.windrow("report s.jsonl -o r.html").done();
+    let html = page(&desk, "r.html");
+    stands_alone(&html);
+    assert!(html.contains("&lt;script&gt;5") && html.contains("&lt;script&gt;6"), "{html}");
+}
+
+#[test]
+fn of_much_data_a_sample_is_read_and_the_page_says_so() {
+    let desk = Desk::new();
+    desk.write("many.jsonl", "{\"id\": 1}\n".repeat(2_500));
+    let report = desk.windrow("report many.jsonl -o r.html --json").json();
+    assert_eq!((report["records"].as_u64(), report["records_read"].as_u64()), (Some(2_500), Some(1_000)));
+    assert!(page(&desk, "r.html").contains("a sample of 1,000 of 2,500 records"));
+}
+
+#[test]
+fn a_page_replaces_nothing_unasked_and_never_its_data() {
+    let desk = Desk::new();
+    series(&desk);
+    desk.write("r.html", "mine");
+    desk.windrow("report s.jsonl -o r.html").failed(1);
+    assert_eq!(page(&desk, "r.html"), "mine");
+    desk.windrow("report s.jsonl -o r.html --overwrite").done();
+    assert!(page(&desk, "r.html").contains("Missing data"));
+    let before = fs::read(desk.path("s.jsonl")).unwrap();
+    desk.windrow("report s.jsonl -o s.jsonl --overwrite").failed(2);
+    assert_eq!(fs::read(desk.path("s.jsonl")).unwrap(), before);
+    desk.windrow("report s.jsonl -o nowhere/r.html").failed(1);
+    assert!(desk.tree(".").keys().all(|name| !name.contains(".tmp-")));
+}
+
+#[test]
+fn a_view_of_json_is_refused_and_leaves_no_page() {
+    let desk = Desk::new();
+    desk.write("a.jsonl", "{\"id\": 1}\n");
+    desk.windrow("report a.jsonl -o r.html --pack 8").failed(2);
+    assert!(!desk.path("r.html").exists());
+}
