@@ -2,6 +2,7 @@
 //! through everything that an opened source can be asked.
 
 mod allocator;
+mod arrays;
 mod compressed;
 mod cuts;
 mod drive;
@@ -10,11 +11,12 @@ mod series;
 mod side;
 
 pub use allocator::{MOST_BYTES, Refusing};
+pub use arrays::{array, arrays};
 pub use compressed::is_compressed;
 pub use cuts::{Cut, DTYPES, check_view, dtype};
 pub use drive::{drive, values};
 pub use folder::{Folder, Rows, Schema};
-pub use series::series;
+pub use series::{cached_alone, series};
 pub use side::Side;
 
 /// Every target allocates through it.

@@ -18,24 +18,32 @@ pub fn series(format: &str, name: &str, bytes: &[u8]) {
     if is_compressed(bytes) {
         return;
     }
+    cached_alone(|| {
+        let options = Options { format: Some(format.to_string()), ..Options::default() };
+        let store = Arc::new(Memory::new().with(name, bytes));
+        match Look::at(store, name).and_then(|look| open(FORMATS, &look, &options)) {
+            Ok(source) => {
+                for record in 0..source.len().min(100) {
+                    source.extras(record).expect("what stands beside a record");
+                }
+                let cuts =
+                    [Cut::Windows { width: 5, stride: 3, pad: true }, Cut::Pack { length: 7, eos: None }];
+                drive(&source, &cuts, None, 0);
+            }
+            Err(error) => assert!(error.place().file.is_some(), "{error}"),
+        }
+    });
+}
+
+/// Does something with a cache of its own, and empties it.
+pub fn cached_alone(work: impl FnOnce()) {
     let cache = CACHE.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder");
         // SAFETY: targets run on one thread, and nothing has asked for the environment before the first input.
         unsafe { std::env::set_var("WINDROW_CACHE", folder.path()) };
         folder
     });
-    let options = Options { format: Some(format.to_string()), ..Options::default() };
-    let store = Arc::new(Memory::new().with(name, bytes));
-    match Look::at(store, name).and_then(|look| open(FORMATS, &look, &options)) {
-        Ok(source) => {
-            for record in 0..source.len().min(100) {
-                source.extras(record).expect("what stands beside a record");
-            }
-            let cuts = [Cut::Windows { width: 5, stride: 3, pad: true }, Cut::Pack { length: 7, eos: None }];
-            drive(&source, &cuts, None, 0);
-        }
-        Err(error) => assert!(error.place().file.is_some(), "{error}"),
-    }
+    work();
     empty(cache.path());
 }
 

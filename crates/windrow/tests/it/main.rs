@@ -2,3 +2,5 @@
 
 #[cfg(test)]
 mod docs;
+#[cfg(test)]
+mod real_series;
