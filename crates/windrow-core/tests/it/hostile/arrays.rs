@@ -256,7 +256,7 @@ fn headers_that_lie_take_no_memory() {
             ("'<f8'", "(18446744073709551615, 0)", Kind::Corrupt, "8 bytes follow"),
             ("'<f8'", "()", Kind::Unsupported, "shape []"),
             ("'<f8'", "(1, 1, 1, 1)", Kind::Unsupported, "shape [1, 1, 1, 1]"),
-            ("'|O'", "(1,)", Kind::Unsupported, "object array"),
+            ("'|O'", "(1,)", Kind::Corrupt, "expected an opcode"),
             ("[('x', '<f8')]", "(1,)", Kind::Unsupported, "structured"),
             (
                 "'<f8', 'x': __import__('os').abort()",
@@ -306,7 +306,8 @@ fn one_broken_file_in_a_folder_is_named() {
         ("b/broken.npy", series()[..20].to_vec(), Kind::Corrupt),
         ("b/empty.npz", Vec::new(), Kind::Corrupt),
         ("b/cube.npy", npy("'<i2'", "(1, 1, 2)", &[0; 4]), Kind::Mismatch),
-        ("b/objects.npy", npy("'|O'", "(1,)", &[0; 4]), Kind::Unsupported),
+        ("b/objects.npy", npy("'|O'", "(1,)", &[0; 4]), Kind::Corrupt),
+        ("b/attack.npy", npy("'|O'", "(1,)", b"cos\nsystem\n(S'true'\ntR."), Kind::Unsupported),
     ] {
         let folder = folder_of(&[("a.npy", series()), (name, bytes)]);
         let wanted = Wanted { kind: Some(kind), file: name, ..Wanted::default() };
