@@ -76,19 +76,12 @@ impl Format for Jsonl {
     }
 }
 
-/// Options that speak of numbers cannot be kept for JSON records; they are refused rather than forgotten.
+/// Options that speak of token ids cannot be kept where records are JSON; they are refused rather than forgotten.
 pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
-    let asked = [
-        ("dtype", options.dtype.is_some()),
-        ("vocab_size", options.vocab_size.is_some()),
-        ("tokenizer", options.tokenizer.is_some()),
-    ];
-    match asked.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((name, _)) => Err(Error::config(format!("{name} was given, but JSON records hold no tokens"))
-            .field(*name)
-            .hint("tokenize the text first, or leave the option out")),
-    }
+    options.refuse_those_of_ids(
+        "JSON records hold no tokens",
+        "tokenize the text first, or leave the option out",
+    )
 }
 
 fn keys_below(look: &Look) -> Result<Vec<String>> {

@@ -208,6 +208,23 @@ pub struct Options {
     pub io: crate::store::Io,
 }
 
+impl Options {
+    // Where records are no token ids, the options that speak of them are refused rather than forgotten.
+    fn refuse_those_of_ids(&self, why: &str, hint: &str) -> Result<()> {
+        let asked = [
+            ("dtype", self.dtype.is_some()),
+            ("vocab_size", self.vocab_size.is_some()),
+            ("tokenizer", self.tokenizer.is_some()),
+        ];
+        match asked.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Error::config(format!("{name} was given, but {why}")).field(*name).hint(hint))
+            }
+        }
+    }
+}
+
 /// One of the two parts that a seeded split by whole records gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -205,7 +205,7 @@ fn arrays(archive: &mut Archive<'_>, object: &Arc<dyn Object>, members: Vec<Memb
         }
     }
     let cache = match members.iter().any(|m| m.expands_to.is_some()) {
-        true => Some(cached(object.as_ref(), "npz", |draft| expand(archive, &members, draft).map(|_| ()))?),
+        true => Some(cached(object.as_ref(), "npz", |draft| expand(archive, &members, draft))?),
         false => None,
     };
     let mut arrays = Vec::with_capacity(members.len());
@@ -240,8 +240,7 @@ fn check_header(archive: &mut Archive<'_>, member: &Member, size: u64) -> Result
 }
 
 // Writes the compressed members one after the other; each gives exactly the bytes that the directory says.
-fn expand(archive: &mut Archive<'_>, members: &[Member], out: &mut dyn Write) -> Result<u64> {
-    let mut total = 0;
+fn expand(archive: &mut Archive<'_>, members: &[Member], out: &mut dyn Write) -> Result<()> {
     let mut buffer = vec![0; 64 << 10];
     for member in members {
         let Some(size) = member.expands_to else { continue };
@@ -262,9 +261,8 @@ fn expand(archive: &mut Archive<'_>, members: &[Member], out: &mut dyn Write) ->
         if done < size {
             return Err(damaged(member, format!("it promises {size} bytes and expands to {done}")));
         }
-        total += size;
     }
-    Ok(total)
+    Ok(())
 }
 
 fn damaged(member: &Member, cause: String) -> Error {

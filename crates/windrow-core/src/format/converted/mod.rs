@@ -43,7 +43,8 @@ pub(super) fn open(
     options: &Options,
     parse: Parse,
 ) -> Result<SharedSource> {
-    refuse_token_options(options)?;
+    options
+        .refuse_those_of_ids("numbers of this file say themselves what they are", "leave the option out")?;
     let object = expanded(&look.store, &look.key)?;
     if object.size() == 0 {
         return Err(Error::corrupt("expected series, found 0 bytes")
@@ -68,23 +69,6 @@ pub(super) fn open(
 /// names the same values many times (pickles, YAML's aliases) could write any number of them.
 fn usual_limit(size: u64) -> u64 {
     size.saturating_mul(16).saturating_add(64 << 20)
-}
-
-/// Options that speak of tokens are refused rather than forgotten.
-fn refuse_token_options(options: &Options) -> Result<()> {
-    let asked = [
-        ("dtype", options.dtype.is_some()),
-        ("vocab_size", options.vocab_size.is_some()),
-        ("tokenizer", options.tokenizer.is_some()),
-    ];
-    match asked.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((name, _)) => Err(Error::config(format!(
-            "{name} was given, but numbers of this file say themselves what they are"
-        ))
-        .field(*name)
-        .hint("leave the option out")),
-    }
 }
 
 fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

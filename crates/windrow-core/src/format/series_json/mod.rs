@@ -123,27 +123,22 @@ struct Beginning {
 impl Sink for Beginning {
     fn event(&mut self, event: Event<'_>, _byte: Option<u64>) -> Result<()> {
         let stop = || Err(Error::corrupt("decided"));
+        // Whether this stands among the values of what would be a series.
+        let is_among = self.lists > 0 && (self.dicts == 0 || self.dicts == 1 && self.is_sequence);
+        if is_among && matches!(event, Event::Text(_) | Event::Dict) {
+            self.is_series = false;
+            return stop();
+        }
         match event {
             Event::Dict => self.dicts += 1,
             Event::DictEnd => self.dicts = self.dicts.saturating_sub(1),
             Event::Key(key) if self.dicts == 1 && self.lists == 0 => self.is_sequence = key == "sequence",
-            Event::List if self.dicts == 0 || self.dicts == 1 => self.lists += 1,
+            Event::List if self.dicts <= 1 => self.lists += 1,
             Event::ListEnd if self.dicts <= 1 => self.lists = self.lists.saturating_sub(1),
             Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_) => {
-                let is_top = self.dicts == 0;
-                let is_sequence = self.dicts == 1 && self.is_sequence;
-                if (is_top || is_sequence) && (1..=2).contains(&self.lists) {
-                    self.is_series = true;
-                }
+                self.is_series |= is_among && self.lists <= 2;
             }
             _ => {}
-        }
-        // What stands among the numbers, as far as the beginning shows it, tells too.
-        let is_within = self.lists > 0 && (self.dicts == 0 || self.dicts == 1 && self.is_sequence);
-        let is_first_of_dict = matches!(event, Event::Dict) && self.lists > 0;
-        if is_within && matches!(event, Event::Text(_)) || is_first_of_dict && self.dicts <= 2 {
-            self.is_series &= self.dicts == 2 && !self.is_sequence;
-            return stop();
         }
         match self.dicts == 0 && matches!(event, Event::Text(_) | Event::Null)
             || self.lists > 0 && self.dicts > 1

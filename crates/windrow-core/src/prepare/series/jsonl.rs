@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Begin, Body, Stored, element};
+use super::{Begin, Body, Stored, Written, element};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
@@ -54,10 +54,10 @@ impl Body for Jsonl {
         self.file.write(line.as_bytes())
     }
 
-    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+    fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
         self.file.finish(self.durable)?;
-        Ok((vec![self.name], size))
+        Ok(Written { targets: vec![self.name], files: 1, bytes: size })
     }
 }
 

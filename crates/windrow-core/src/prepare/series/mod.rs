@@ -107,8 +107,18 @@ struct Stored<'a> {
 trait Body: Send {
     fn add(&mut self, record: &Stored<'_>) -> Result<()>;
 
-    /// Completes the files; the names below the work folder that become visible, the last one last, and their bytes.
-    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)>;
+    /// Completes the files.
+    fn finish(self: Box<Self>) -> Result<Written>;
+}
+
+/// What a layout wrote.
+struct Written {
+    /// Names below the work folder that become visible, the last one last.
+    targets: Vec<String>,
+    /// Data files.
+    files: u64,
+    /// Their bytes.
+    bytes: u64,
 }
 
 /// What all layouts are told when they begin.
@@ -221,14 +231,14 @@ impl SeriesWriter {
     /// `Config` when the layout cannot be without records; `Exists` when somebody wrote there meanwhile; `Io`.
     pub fn finish(mut self) -> Result<Report> {
         let Some(body) = self.body.take() else { return Ok(Report::default()) };
-        let (targets, output_bytes) = body.finish()?;
+        let Written { targets, files, bytes } = body.finish()?;
         let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
         self.site.commit(&self.work, &targets, self.overwrite)?;
         Ok(Report {
             output: self.out.clone(),
-            files: 1,
+            files,
             records: self.records,
-            output_bytes,
+            output_bytes: bytes,
             ..Report::default()
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Begin, Body, Stored};
+use super::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::prepare::atomic::{self, Growing};
@@ -58,13 +58,13 @@ impl Body for Npy {
         self.file.write(record.bytes)
     }
 
-    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+    fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
         self.file.finish(self.durable)?;
         let shape = [Some(self.records), Some(self.length.unwrap_or(0)), self.channels.map(|c| c as u64)];
         let header = header(self.descr, shape.into_iter().flatten());
         atomic::write_at(&self.path, 0, &header, self.durable)?;
-        Ok((vec![self.name], size))
+        Ok(Written { targets: vec![self.name], files: 1, bytes: size })
     }
 }
 

@@ -7,7 +7,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
 use super::npy::{descr, header};
-use super::{Begin, Body, Stored};
+use super::{Begin, Body, Stored, Written};
 use crate::error::{Error, Result};
 use crate::prepare::atomic::{self, Handle};
 
@@ -66,9 +66,9 @@ impl Body for Npz {
         self.write(record).map_err(|e| Error::io("write the file", &self.path, e))
     }
 
-    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+    fn finish(self: Box<Self>) -> Result<Written> {
         let file = self.archive.finish().map_err(|e| Error::io("write the file", &self.path, e.into()))?;
         atomic::sync(&file, &self.path, self.durable)?;
-        Ok((vec![self.name], self.size))
+        Ok(Written { targets: vec![self.name], files: 1, bytes: self.size })
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Begin, Body, Stored, each_number};
+use super::{Begin, Body, Stored, Written, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::prepare::atomic::{self, Growing};
@@ -128,7 +128,7 @@ impl Body for Shards {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(Vec<String>, u64)> {
+    fn finish(mut self: Box<Self>) -> Result<Written> {
         if let Some((file, held)) = self.shard.take() {
             file.finish(self.durable)?;
             self.done.push(held);
@@ -149,7 +149,11 @@ impl Body for Shards {
         self.meta.write(end.as_bytes())?;
         self.meta.finish(self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;
-        Ok((vec![self.name], self.offset * self.dtype.size() as u64))
+        Ok(Written {
+            targets: vec![self.name],
+            files: n as u64,
+            bytes: self.offset * self.dtype.size() as u64,
+        })
     }
 }
 

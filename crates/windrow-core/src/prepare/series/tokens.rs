@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Begin, Body, Stored};
+use super::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{FileRow, SIDE_FILE, SideFile};
@@ -46,7 +46,7 @@ impl Body for Tokens {
         self.file.write(record.bytes)
     }
 
-    fn finish(self: Box<Self>) -> Result<(Vec<String>, u64)> {
+    fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
         if size == 0 {
             return Err(Error::config("no id to write: an empty file is no data"));
@@ -57,6 +57,6 @@ impl Body for Tokens {
         side.files = vec![FileRow { name: self.name.clone(), modified_ns: None, ..row }];
         let side_name = format!("{}.{SIDE_FILE}", self.name);
         atomic::write(&self.work.join(&side_name), side.to_text().as_bytes(), self.durable)?;
-        Ok((vec![self.name, side_name], size))
+        Ok(Written { targets: vec![self.name, side_name], files: 1, bytes: size })
     }
 }

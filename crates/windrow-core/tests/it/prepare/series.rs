@@ -43,7 +43,7 @@ fn shards_are_one_row_of_numbers_cut_at_the_cap() {
     add(&mut writer, &[5.0, 6.0, 7.0], 1, Value::Null).unwrap();
     assert_eq!(names(folder.path()).iter().filter(|n| !n.starts_with('.')).count(), 0);
     let report = writer.finish().unwrap();
-    assert_eq!((report.records, report.output_bytes), (3, 28));
+    assert_eq!((report.records, report.files, report.output_bytes), (3, 3, 28));
     assert_eq!(names(folder.path()), ["shards"]);
     assert_eq!(names(&out), ["data-1-of-3.bin", "data-2-of-3.bin", "data-3-of-3.bin", "meta.json"]);
     let all: Vec<f32> = (1..=3).flat_map(|i| f32s(&out.join(format!("data-{i}-of-3.bin")))).collect();
