@@ -17,6 +17,20 @@ pub trait Lengths: Send + Sync {
     /// `OutOfRange`, or `Corrupt` when an index on disk is wrong at this record.
     fn length(&self, record: u64) -> Result<u64>;
 
+    /// The lengths of consecutive records from `first` on, one for each place of `out`: for one pass over many.
+    ///
+    /// # Errors
+    /// What [`Lengths::length`] says.
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        for (record, length) in (first..self.len()).zip(&mut *out) {
+            *length = self.length(record)?;
+        }
+        match first.checked_add(out.len() as u64) {
+            Some(end) if end <= self.len() => Ok(()),
+            _ => Err(crate::error::Error::out_of_range("record", first.max(self.len()), self.len())),
+        }
+    }
+
     /// The length of every record, where all are known to be equal.
     fn uniform(&self) -> Option<u64> {
         None

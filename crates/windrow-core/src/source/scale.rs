@@ -256,6 +256,10 @@ impl Lengths for Scaled {
         self.inner.length(record)
     }
 
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.inner.lengths(first, out)
+    }
+
     fn uniform(&self) -> Option<u64> {
         self.inner.uniform()
     }

@@ -180,6 +180,10 @@ impl Lengths for Transformed {
         self.inner.length(record)
     }
 
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.inner.lengths(first, out)
+    }
+
     fn uniform(&self) -> Option<u64> {
         self.inner.uniform()
     }

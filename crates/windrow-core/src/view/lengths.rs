@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Coverage;
+use super::ends::Ends;
 use crate::error::{Error, Result};
 use crate::record::Lengths;
 
@@ -73,11 +74,27 @@ pub(super) fn sum(lengths: &dyn Lengths, each: impl Fn(u64) -> Option<Coverage>)
         return each(length).and_then(|c| scale(c, n)).ok_or_else(|| too_many(n));
     }
     let mut all = Coverage::default();
-    for record in 0..n {
-        let share = each(lengths.length(record)?);
-        all = share.and_then(|c| add(all, c)).ok_or_else(|| too_many(n).record(record))?;
-    }
+    each_length(lengths, |record, length| {
+        all = each(length).and_then(|c| add(all, c)).ok_or_else(|| too_many(n).record(record))?;
+        Ok(())
+    })?;
     Ok(all)
+}
+
+// One pass over all lengths, a few thousand at a time.
+fn each_length(lengths: &dyn Lengths, mut take: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
+    let mut some = [0; 4096];
+    let mut first = 0;
+    while first < lengths.len() {
+        let n = (lengths.len() - first).min(some.len() as u64);
+        let some = &mut some[..n as usize];
+        lengths.lengths(first, some)?;
+        for (record, length) in (first..).zip(some) {
+            take(record, *length)?;
+        }
+        first += n;
+    }
+    Ok(())
 }
 
 /// Where each record's share of a long line of numbers begins and ends.
@@ -90,7 +107,7 @@ pub(super) enum Sums {
         records: u64,
     },
     /// The end of every share.
-    Listed(Vec<u64>),
+    Listed(Ends),
 }
 
 impl Sums {
@@ -105,13 +122,13 @@ impl Sums {
             let each = share(length).filter(|each| each.checked_mul(n).is_some());
             return Ok(Sums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
         }
-        let mut ends = room(n)?;
+        let mut ends = Ends::with_room(n)?;
         let mut end = 0u64;
-        for record in 0..n {
-            let more = share(lengths.length(record)?);
-            end = more.and_then(|m| end.checked_add(m)).ok_or_else(|| too_many(n).record(record))?;
-            ends.push(end);
-        }
+        each_length(lengths, |record, length| {
+            let more = share(length).and_then(|more| end.checked_add(more));
+            end = more.ok_or_else(|| too_many(n).record(record))?;
+            ends.push(end)
+        })?;
         Ok(Sums::Listed(ends))
     }
 
@@ -127,7 +144,7 @@ impl Sums {
     pub(super) fn total(&self) -> u64 {
         match self {
             Sums::Even { each, records } => each * records,
-            Sums::Listed(ends) => ends.last().copied().unwrap_or(0),
+            Sums::Listed(ends) => ends.last(),
         }
     }
 
@@ -139,11 +156,7 @@ impl Sums {
         check_record(record, self.records())?;
         Ok(match self {
             Sums::Even { each, .. } => record * each..(record + 1) * each,
-            Sums::Listed(ends) => {
-                let i = record as usize;
-                let start = if i == 0 { 0 } else { ends[i - 1] };
-                start..ends[i]
-            }
+            Sums::Listed(ends) => ends.range(record as usize),
         })
     }
 
@@ -151,7 +164,7 @@ impl Sums {
     pub(super) fn find(&self, number: u64) -> u64 {
         match self {
             Sums::Even { each, .. } => number / (*each).max(1),
-            Sums::Listed(ends) => ends.partition_point(|&end| end <= number) as u64,
+            Sums::Listed(ends) => ends.find(number) as u64,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bins;
 mod crop;
+mod ends;
 mod fit;
 mod lengths;
 mod pack;

@@ -33,7 +33,7 @@ pub struct Pack {
 
 impl Pack {
     /// Blocks of `length` positions, from `length + 1` values each. O(1) for uniform lengths and for a single record;
-    /// otherwise one pass, then 8 bytes per record and a binary search per block.
+    /// otherwise one pass, then 4 to 8 bytes per record and a binary search per block.
     ///
     /// # Errors
     /// `Config` when `length` is 0 or 2^64 - 1; `Corrupt` when the stream is longer than 64 bits can count; what the

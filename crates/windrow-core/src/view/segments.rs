@@ -45,7 +45,7 @@ enum Rows {
 
 impl Segments {
     /// Rows of `length` positions, or of those in `buckets` where there are some. Without buckets O(1) for uniform
-    /// lengths, else one pass and 8 bytes per record; with buckets 8 bytes per row more.
+    /// lengths, else one pass and 4 to 8 bytes per record; with buckets 8 bytes per row more.
     ///
     /// # Errors
     /// `Config` when `length` or a bucket is 0, or a bucket exceeds `length`; `Corrupt` when there are more pairs than

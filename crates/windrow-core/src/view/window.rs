@@ -52,7 +52,7 @@ struct Cut {
 
 impl Windows {
     /// Windows of `width` positions (context and prediction together), `stride` apart. O(1) for uniform lengths;
-    /// otherwise one pass, then 8 bytes per record and a binary search per window.
+    /// otherwise one pass, then 4 to 8 bytes per record and a binary search per window.
     ///
     /// # Errors
     /// `Config` when `width` is 0 or 2^64 - 1, or `stride` is 0; `Corrupt` when there are more windows than 64 bits can

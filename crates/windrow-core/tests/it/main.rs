@@ -25,6 +25,8 @@ mod scale;
 #[cfg(test)]
 mod series;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod toy;

@@ -1,9 +1,8 @@
-//! `meta.json` of a shard folder: read as a stream into a few numbers per sequence, every claim checked.
+//! The text of `meta.json`: read as a stream into a few numbers per sequence, every claim checked.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -13,11 +12,10 @@ use super::super::json_lines::error_byte;
 use super::super::npy;
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
-use crate::source::Extras;
 use crate::store::Object;
 
 /// Scales between two places in the text that are kept, so that the extras of one are found again.
-const STEP: usize = 32;
+pub(super) const STEP: u64 = 32;
 
 /// What `meta.json` says.
 pub(super) struct Meta {
@@ -31,7 +29,10 @@ pub(super) struct Meta {
     pub(super) lengths: Vec<u64>,
     /// `[std, mean]` of each sequence, [`PLAIN`] where it has not both; empty where none has.
     pub(super) scaling: Scaling,
-    others: Option<Others>,
+    /// Some scale holds more than its numbers.
+    pub(super) has_others: bool,
+    /// First byte of every [`STEP`]th scale in the text, and the end of the last.
+    pub(super) text: Vec<u64>,
 }
 
 /// `[std, mean]` of sequences, as wide as their numbers need it.
@@ -45,19 +46,12 @@ pub(super) enum Scaling {
     Double(Vec<[f64; 2]>),
 }
 
-/// Where the scales stand in the text; kept only where they hold more than numbers.
-struct Others {
-    object: Arc<dyn Object>,
-    /// First byte of every [`STEP`]th scale, and the end of the last.
-    places: Vec<u64>,
-}
-
 impl Meta {
     /// Reads and checks it.
     ///
     /// # Errors
     /// `Corrupt` naming byte, field and sequence; `Unsupported` for a dtype that holds no numbers.
-    pub(super) fn read(object: Arc<dyn Object>) -> Result<Meta> {
+    pub(super) fn read(object: &dyn Object) -> Result<Meta> {
         let mut scratch = Vec::new();
         let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
         let size = usize::try_from(object.size()).map_err(|e| too_large(e).at(object.name()))?;
@@ -76,45 +70,7 @@ impl Meta {
                 .caused_by(cause)
                 .hint("expected {\"num_sequences\", \"dtype\", \"files\": {name: count}, \"scales\": [{\"offset\", \"length\"}]}")
         })?;
-        told.check(object.clone()).map_err(|e| e.or_at(object.name()))
-    }
-
-    /// What else stands beside the numbers of a sequence.
-    ///
-    /// # Errors
-    /// `Corrupt` when the text is not what it was.
-    pub(super) fn extras(&self, record: u64) -> Result<Extras> {
-        let Some(others) = &self.others else { return Ok(Extras::new()) };
-        let changed = || {
-            Error::corrupt("expected the scale that was there when it was opened")
-                .at(others.object.name())
-                .record(record)
-                .field(format!("scales[{record}]"))
-        };
-        let index = usize::try_from(record).map_err(|_| changed())?;
-        let from = *others.places.get(index / STEP).ok_or_else(changed)?;
-        let to = *others.places.get(index / STEP + 1).ok_or_else(changed)?;
-        let mut scratch = Vec::new();
-        let size = usize::try_from(to - from).map_err(|_| changed())?;
-        let mut rest = others.object.read(from, size, &mut scratch)?;
-        for _ in 0..index % STEP {
-            let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
-            values.next().ok_or_else(changed)?.map_err(|_| changed())?;
-            rest = &rest[values.byte_offset()..];
-            let between = rest.iter().take_while(|b| b.is_ascii_whitespace() || **b == b',').count();
-            rest = &rest[between..];
-        }
-        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Extras>();
-        let found = values.next().ok_or_else(changed)?;
-        let mut extras = found.map_err(|cause| changed().caused_by(cause))?;
-        let there = |key: &str| extras.get(key).is_some_and(|value| !value.is_null());
-        let scaled = there("mean") && there("std");
-        extras.retain(|key, value| match key.as_str() {
-            "offset" | "length" => false,
-            "mean" | "std" => !scaled && !value.is_null(),
-            _ => true,
-        });
-        Ok(extras)
+        told.check().map_err(|e| e.or_at(object.name()))
     }
 }
 
@@ -155,7 +111,7 @@ impl Told {
             scale.has_others || (both.is_none() && (scale.std.is_some() || scale.mean.is_some()));
     }
 
-    fn check(mut self, object: Arc<dyn Object>) -> Result<Meta> {
+    fn check(mut self) -> Result<Meta> {
         let missing = |key: &str| Error::corrupt(format!("expected {key:?}, found none")).field(key);
         let dtype = self.dtype.take().ok_or_else(|| missing("dtype"))?;
         let element = element(&dtype).map_err(|e| e.field("dtype"))?;
@@ -194,8 +150,17 @@ impl Told {
             }
         }
         let scaling = scaling(self.scaling, element.dtype)?;
-        let others = self.has_others.then(|| Others { object, places: self.places });
-        Ok(Meta { element, files, offsets: self.offsets, lengths: self.lengths, scaling, others })
+        // One for each block of sequences, and where the last block ends.
+        self.places.truncate(count.div_ceil(STEP as usize) + 1);
+        Ok(Meta {
+            element,
+            files,
+            offsets: self.offsets,
+            lengths: self.lengths,
+            scaling,
+            has_others: self.has_others,
+            text: self.places,
+        })
     }
 }
 
@@ -422,7 +387,7 @@ impl<'de> Visitor<'de> for ScalesSeed<'_> {
             let start = (text.as_ptr() as usize - told.base) as u64;
             end = start + text.len() as u64;
             let index = told.offsets.len();
-            if index.is_multiple_of(STEP) {
+            if index.is_multiple_of(STEP as usize) {
                 told.places.push(start);
             }
             match serde_json::from_str::<Scale>(text) {

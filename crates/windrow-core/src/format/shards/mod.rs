@@ -2,13 +2,15 @@
 //! The layout of Time-MoE and of FoundationTS.
 
 mod meta;
+mod others;
+mod table;
 
 use std::sync::Arc;
 
 use half::f16;
-use xxhash_rust::xxh3::Xxh3;
 
-use self::meta::{Meta, Scaling, shard_number};
+use self::meta::shard_number;
+use self::table::{Pair, Table};
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
 use super::{About, Certainty, Format, Look, Options};
@@ -57,15 +59,15 @@ impl Format for Shards {
                 .hint("open the folder; numbers without a description are read with format=\"tokens\""),
             _ => e,
         })?;
-        let meta = Meta::read(object.clone())?;
-        let keys = meta.files.iter().map(|(name, _)| look.below(name)).collect();
+        let table = Table::of(&object)?;
+        let keys = table.files.iter().map(|(name, _)| look.below(name)).collect();
         let files = DataFiles::open(look.store.clone(), keys, |key, _| {
             Error::not_found("meta.json names a shard that is not there")
                 .at(key)
                 .hint("the copy looks unfinished")
         })?;
-        check_sizes(look, &meta, &files)?;
-        let source: SharedSource = Arc::new(Sequences::new(object, meta, files, options.vocab_size));
+        check_sizes(look, &table, &files)?;
+        let source: SharedSource = Arc::new(Sequences::new(object, table, files, options.vocab_size));
         check_number_options(source.as_ref(), options, &look.display())?;
         Ok(source)
     }
@@ -77,11 +79,11 @@ impl Shards {
     /// # Errors
     /// What [`Format::open`] says.
     pub(crate) fn surplus(&self, look: &Look) -> Result<Vec<(String, u64)>> {
-        let meta = Meta::read(look.store.open(&look.below(META))?)?;
+        let table = Table::of(&look.store.open(&look.below(META))?)?;
         let mut found = Vec::new();
-        for (name, count) in &meta.files {
+        for (name, count) in &table.files {
             let key = look.below(name);
-            let said = count.saturating_mul(meta.element.size() as u64);
+            let said = count.saturating_mul(table.element.size() as u64);
             match look.store.entry(&key)?.size.saturating_sub(said) {
                 0 => {}
                 surplus => found.push((look.store.display(&key), surplus)),
@@ -92,9 +94,9 @@ impl Shards {
 }
 
 // A shard may be longer than it is said to be: what follows belongs to no sequence.
-fn check_sizes(look: &Look, meta: &Meta, files: &DataFiles) -> Result<()> {
-    let width = meta.element.size() as u64;
-    for (file, (name, count)) in meta.files.iter().enumerate() {
+fn check_sizes(look: &Look, table: &Table, files: &DataFiles) -> Result<()> {
+    let width = table.element.size() as u64;
+    for (file, (name, count)) in table.files.iter().enumerate() {
         let size = match files.opened_at_once() {
             true => files.get(file)?.size(),
             false => look.store.entry(&look.below(name))?.size,
@@ -103,7 +105,7 @@ fn check_sizes(look: &Look, meta: &Meta, files: &DataFiles) -> Result<()> {
             return Err(Error::corrupt(format!(
                 "the shard holds {} {} numbers ({size} bytes), {META} promises {count}",
                 size / width,
-                meta.element.dtype
+                table.element.dtype
             ))
             .at(files.name(file))
             .field("files")
@@ -115,12 +117,11 @@ fn check_sizes(look: &Look, meta: &Meta, files: &DataFiles) -> Result<()> {
 
 struct Sequences {
     description: Arc<dyn Object>,
-    meta: Meta,
+    table: Table,
     files: DataFiles,
     /// First number of each shard, and the number of numbers at the end.
     starts: Vec<u64>,
     schema: Schema,
-    uniform: Option<u64>,
 }
 
 /// A part of a span that lies in one shard.
@@ -133,34 +134,38 @@ struct Piece {
 }
 
 impl Sequences {
-    fn new(description: Arc<dyn Object>, meta: Meta, files: DataFiles, vocab_size: Option<u64>) -> Sequences {
+    fn new(
+        description: Arc<dyn Object>,
+        table: Table,
+        files: DataFiles,
+        vocab_size: Option<u64>,
+    ) -> Sequences {
         let mut starts = vec![0u64];
         let mut total = 0u64;
-        for (_, count) in &meta.files {
+        for (_, count) in &table.files {
             // The sum was checked.
             total = total.saturating_add(*count);
             starts.push(total);
         }
         // De-normalised, whole numbers are whole no more.
-        let element = match (&meta.scaling, meta.element.dtype.is_integer()) {
-            (Scaling::Single(_), true) => Element::little(DType::F32),
-            _ => meta.element,
+        let element = match table.scales_in_float32() && table.element.dtype.is_integer() {
+            true => Element::little(DType::F32),
+            false => table.element,
         };
-        let first = meta.lengths.first().copied();
-        let uniform = first.filter(|first| meta.lengths.iter().all(|length| length == first));
         let schema = Schema { vocab_size, ..Schema::numbers(element) };
-        Sequences { description, meta, files, starts, schema, uniform }
+        Sequences { description, table, files, starts, schema }
     }
 
     // The first number of a span among those of all shards.
     fn first(&self, span: Span) -> Result<u64> {
-        check_span(span, self.length(span.record)?)?;
-        // In range, as its length was found; offset and length were compared with the total.
-        Ok(self.meta.offsets[span.record as usize] + span.start)
+        let (first, length) = self.table.place(span.record)?;
+        check_span(span, length)?;
+        // Within the numbers of all shards, as the whole sequence is.
+        Ok(first + span.start)
     }
 
     fn pieces(&self, first: u64, count: u64) -> impl Iterator<Item = Piece> + '_ {
-        let width = self.meta.element.size() as u64;
+        let width = self.table.element.size() as u64;
         let end = first + count;
         // The last shard that begins at or before it: an empty one begins where the next one does.
         let shard = self.starts.partition_point(|start| *start <= first).saturating_sub(1);
@@ -195,16 +200,19 @@ impl Sequences {
 
 impl Lengths for Sequences {
     fn len(&self) -> u64 {
-        self.meta.lengths.len() as u64
+        self.table.records
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        let found = usize::try_from(record).ok().and_then(|r| self.meta.lengths.get(r).copied());
-        found.ok_or_else(|| Error::out_of_range("record", record, self.len()))
+        self.table.place(record).map(|(_, length)| length)
+    }
+
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.table.lengths(first, out)
     }
 
     fn uniform(&self) -> Option<u64> {
-        self.uniform
+        self.table.uniform
     }
 }
 
@@ -214,41 +222,42 @@ impl Source for Sequences {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let element = self.meta.element;
+        let element = self.table.element;
         let values = |bytes, decode| Values { bytes, element, channels: 1, decode };
-        let row = span.record as usize;
-        match &self.meta.scaling {
-            Scaling::Double(rows) => match rows.get(row) {
-                Some([std, mean]) if !std.is_nan() => {
-                    let mut stored = Vec::new();
-                    let bytes = self.bytes(span, &mut stored).map_err(|e| e.record(span.record))?;
-                    scale_f64(bytes, element.big_endian, *std, *mean, scratch);
-                    return Ok(values(scratch, Decode::Plain));
-                }
-                _ => {}
-            },
-            Scaling::Single(rows) => match rows.get(row) {
-                Some([std, mean]) if !std.is_nan() && element.dtype == DType::F16 => {
-                    let mut stored = Vec::new();
-                    let bytes = self.bytes(span, &mut stored).map_err(|e| e.record(span.record))?;
-                    scale_f16(bytes, element.big_endian, *std, *mean, scratch);
-                    return Ok(values(scratch, Decode::Plain));
-                }
-                Some([std, mean]) if !std.is_nan() => {
-                    let bytes = self.bytes(span, scratch).map_err(|e| e.record(span.record))?;
-                    return Ok(values(bytes, Decode::Affine { mul: *std, add: *mean, sub: 0.0, div: 1.0 }));
-                }
-                _ => {}
-            },
-            Scaling::None => {}
+        let failed = |e: Error| e.record(span.record);
+        // In the scratch of its own where the numbers are laid into the caller's, scaled.
+        let mut stored = Vec::new();
+        match self.table.pair(span.record)? {
+            Pair::Double([std, mean]) => {
+                scale_f64(
+                    self.bytes(span, &mut stored).map_err(failed)?,
+                    element.big_endian,
+                    std,
+                    mean,
+                    scratch,
+                );
+                Ok(values(scratch, Decode::Plain))
+            }
+            Pair::Single([std, mean]) if element.dtype == DType::F16 => {
+                scale_f16(
+                    self.bytes(span, &mut stored).map_err(failed)?,
+                    element.big_endian,
+                    std,
+                    mean,
+                    scratch,
+                );
+                Ok(values(scratch, Decode::Plain))
+            }
+            Pair::Single([std, mean]) => {
+                let decode = Decode::Affine { mul: std, add: mean, sub: 0.0, div: 1.0 };
+                Ok(values(self.bytes(span, scratch).map_err(failed)?, decode))
+            }
+            Pair::None => Ok(values(self.bytes(span, scratch).map_err(failed)?, Decode::Plain)),
         }
-        let bytes = self.bytes(span, scratch).map_err(|e| e.record(span.record))?;
-        Ok(values(bytes, Decode::Plain))
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {
-        self.length(record)?;
-        self.meta.extras(record)
+        others::others(self.description.as_ref(), &self.table, record)
     }
 
     fn advise(&self, spans: &[Span]) {
@@ -284,29 +293,7 @@ impl Source for Sequences {
     }
 
     fn fingerprint(&self) -> Result<u64> {
-        let mut hash = Xxh3::new();
-        let numbers = |hash: &mut Xxh3, numbers: &[u64]| {
-            numbers.iter().for_each(|n| hash.update(&n.to_le_bytes()));
-        };
-        numbers(&mut hash, &self.starts);
-        numbers(&mut hash, &self.meta.offsets);
-        numbers(&mut hash, &self.meta.lengths);
-        match &self.meta.scaling {
-            Scaling::None => {}
-            Scaling::Single(rows) => {
-                rows.iter().flatten().for_each(|n| hash.update(&n.to_bits().to_le_bytes()));
-            }
-            Scaling::Double(rows) => {
-                rows.iter().flatten().for_each(|n| hash.update(&n.to_bits().to_le_bytes()));
-            }
-        }
-        let Element { dtype, big_endian } = self.meta.element;
-        self.files.fingerprint(&[
-            Shards.name().as_bytes(),
-            dtype.name().as_bytes(),
-            &[u8::from(big_endian)],
-            &hash.digest().to_le_bytes(),
-        ])
+        self.files.fingerprint(&[Shards.name().as_bytes(), &self.table.content.to_le_bytes()])
     }
 
     fn format(&self) -> &'static str {

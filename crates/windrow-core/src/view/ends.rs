@@ -1,0 +1,145 @@
+//! Where consecutive shares of a long line of numbers end, in few bytes for each.
+
+use std::ops::Range;
+
+use super::lengths::room;
+use crate::error::Result;
+
+/// Shares between two ends that are kept in full.
+const BLOCK: usize = 64;
+
+/// The ends of consecutive shares: 4.125 bytes for each while 64 shares together stay below 2^32, then 8.
+pub(super) enum Ends {
+    Narrow {
+        /// Where each block of shares begins.
+        starts: Vec<u64>,
+        /// Where each share ends, counted from where its block begins.
+        within: Vec<u32>,
+    },
+    Wide(Vec<u64>),
+}
+
+impl Ends {
+    /// An empty list with room for this many.
+    ///
+    /// # Errors
+    /// `Config` when there is no such memory.
+    pub(super) fn with_room(n: u64) -> Result<Ends> {
+        Ok(Ends::Narrow { starts: room(n.div_ceil(BLOCK as u64))?, within: room(n)? })
+    }
+
+    /// One more share, which ends at `end`, not before the last one.
+    ///
+    /// # Errors
+    /// `Config` when there is no such memory.
+    pub(super) fn push(&mut self, end: u64) -> Result<()> {
+        let last = self.last();
+        match self {
+            Ends::Wide(ends) => ends.push(end),
+            Ends::Narrow { starts, within } => {
+                if within.len().is_multiple_of(BLOCK) {
+                    starts.push(last);
+                }
+                match u32::try_from(end - starts[starts.len() - 1]) {
+                    Ok(near) => within.push(near),
+                    Err(_) => {
+                        let mut ends = room(within.capacity() as u64)?;
+                        ends.extend((0..within.len()).map(|i| self.get(i)));
+                        ends.push(end);
+                        *self = Ends::Wide(ends);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many shares.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Ends::Narrow { within, .. } => within.len(),
+            Ends::Wide(ends) => ends.len(),
+        }
+    }
+
+    /// The end of the last share; 0 of none.
+    pub(super) fn last(&self) -> u64 {
+        self.len().checked_sub(1).map_or(0, |last| self.get(last))
+    }
+
+    /// Share `i`, which is there.
+    pub(super) fn range(&self, i: usize) -> Range<u64> {
+        let start = if i == 0 { 0 } else { self.get(i - 1) };
+        start..self.get(i)
+    }
+
+    /// The share in which `number < last()` lies.
+    pub(super) fn find(&self, number: u64) -> usize {
+        match self {
+            Ends::Wide(ends) => ends.partition_point(|&end| end <= number),
+            Ends::Narrow { starts, within } => {
+                // The last block that begins at or before it: an empty one begins where the next one does.
+                let block = starts.partition_point(|&start| start <= number) - 1;
+                let first = block * BLOCK;
+                let ends = &within[first..within.len().min(first + BLOCK)];
+                first + ends.partition_point(|&end| starts[block] + u64::from(end) <= number)
+            }
+        }
+    }
+
+    fn get(&self, i: usize) -> u64 {
+        match self {
+            Ends::Narrow { starts, within } => starts[i / BLOCK] + u64::from(within[i]),
+            Ends::Wide(ends) => ends[i],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(shares: &[u64]) -> Ends {
+        let mut ends = Ends::with_room(shares.len() as u64).unwrap();
+        let mut all = Vec::new();
+        let mut last = 0;
+        for share in shares {
+            all.push(last..last + share);
+            last += share;
+            ends.push(last).unwrap();
+        }
+        assert_eq!((ends.len(), ends.last()), (shares.len(), last));
+        for (i, share) in all.iter().enumerate() {
+            assert_eq!(ends.range(i), *share);
+            for number in [share.start, share.start + (share.end - share.start) / 2] {
+                let expected = all.iter().position(|s| s.contains(&number));
+                assert!(number == last || Some(ends.find(number)) == expected, "{i} {number}");
+            }
+        }
+        ends
+    }
+
+    #[test]
+    fn blocks_of_any_filling_are_found() {
+        for n in [0, 1, 63, 64, 65, 128, 500] {
+            check(&(0..n).map(|i| (i * 7) % 5).collect::<Vec<_>>());
+            check(&vec![0; n as usize]);
+        }
+        let gap: Vec<u64> = (0..300).map(|i| u64::from(!(60..200).contains(&i))).collect();
+        assert!(matches!(check(&gap), Ends::Narrow { .. }));
+    }
+
+    #[test]
+    fn shares_past_32_bits_are_kept_in_full() {
+        let mut shares = vec![5; 100];
+        shares[70] = 1 << 32;
+        assert!(matches!(check(&shares), Ends::Wide(_)));
+        let even = vec![u64::from(u32::MAX) / 64; 200];
+        assert!(matches!(check(&even), Ends::Narrow { .. }));
+        shares.truncate(71);
+        shares[0] = u64::from(u32::MAX);
+        shares[1] = 0;
+        assert!(matches!(check(&shares), Ends::Wide(_)));
+    }
+}
