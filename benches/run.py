@@ -8,7 +8,7 @@ the ratio. Results are kept in benches/runs/<date>-<machine>.json.
 
 a  shuffled token batches     b  indexing JSONL          c  JSON records at random
 d  tokenise and pack          e  open, first batch, resume      f  memory
-g  windows of time series, scaled
+g  windows of time series, scaled     h  ten million series
 """
 
 import argparse
@@ -486,9 +486,88 @@ def bench_g(passes, seconds):
     return table("(g) windows/s, context 256, stride 64, batch 256", found, "limit: read and scale, 2 threads")
 
 
+# ---------------------------------------------------------------- h: many series
+
+MANY = """
+import sys, time
+import numpy
+import windrow as wr
+
+def resident():
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return 1024 * (int(status["RssAnon"].split()[0]) + int(status["RssFile"].split()[0]))
+
+before = resident()
+start = time.perf_counter()
+data = wr.open(sys.argv[1])
+opened = time.perf_counter()
+view = data.windows(context_length=256, stride=64)
+count = len(view)
+counted = time.perf_counter()
+held = resident() - before
+view[count // 3]
+first = time.perf_counter()
+for i in range(1000):
+    view[i * 7919 * 10007 % count]
+drawn = time.perf_counter()
+with wr.Loader(view, batch_size=256, num_threads=1) as loader:
+    s = loader.state_dict()
+    s["samples"] = 256 * 100_000 if count > 256 * 100_000 else 256
+    loader.load_state_dict(s)
+    next(iter(loader))
+resumed = time.perf_counter()
+print(opened - start, counted - opened, first - counted, (drawn - first) / 1000, resumed - drawn, held, count)
+"""
+
+
+def sparse_shards(n):
+    """Series of 6,500 to 6,686 points, about a hundred windows each, in one shard that is a hole."""
+    out = DATA / f"sparse-series{n}"
+    if not (out / "meta.json").exists():
+        out.mkdir(parents=True, exist_ok=True)
+        offset = 0
+        with open(out / "meta.tmp", "w") as meta:
+            meta.write('{"num_sequences": %d, "dtype": "float32", "scales": [' % n)
+            for i in range(n):
+                length = 6500 + i * 31 % 187
+                meta.write('%s{"offset": %d, "length": %d}' % (", " if i else "", offset, length))
+                offset += length
+            meta.write('], "files": {"data-1-of-1.bin": %d}}' % offset)
+        with open(out / "data-1-of-1.bin", "wb") as shard:
+            shard.truncate(4 * offset)
+        (out / "meta.tmp").rename(out / "meta.json")
+    return out
+
+
+def bench_h(passes, seconds):
+    names = ["open", "count", "first window", "any window", "resume at step 1e5"]
+    sizes = [10**4, 10**7]
+
+    def many(n):
+        folder = sparse_shards(n)
+        out = subprocess.run([sys.executable, "-c", MANY, str(folder)], check=True, capture_output=True, text=True)
+        return list(map(float, out.stdout.split()))
+
+    start = time.perf_counter()
+    # The description is read once.
+    many(sizes[-1])
+    print(f"reading the description of 1e7 series and all below, once: {time.perf_counter() - start:.1f} s")
+    runs = {n: [many(n) for _ in range(max(passes, 5))] for n in sizes}
+    middle = {n: [statistics.median(column) for column in zip(*found)] for n, found in runs.items()}
+    found = {}
+    for i, name in enumerate(names):
+        for n in sizes:
+            found[f"{name}, {n:.0e} series"] = middle[n][i] * 1e6
+    result = {"microseconds": table("(h) microseconds", found, f"open, {sizes[0]:.0e} series")}
+    held = {f"bytes held for each of {sizes[-1]:.0e} series": middle[sizes[-1]][5] / sizes[-1]}
+    held["windows"] = middle[sizes[-1]][6]
+    result["memory"] = table("(h) memory", held, next(iter(held)))
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*"abcdefg", []], metavar="a…g")
+    parser.add_argument("which", nargs="*", choices=[*"abcdefgh", []], metavar="a…h")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
@@ -500,7 +579,7 @@ def main():
         "python": platform.python_version(),
         "passes": args.passes,
     }
-    for letter in args.which or "abcdefg":
+    for letter in args.which or "abcdefgh":
         run[letter] = globals()[f"bench_{letter}"](args.passes, args.seconds)
     runs = HERE / "runs"
     runs.mkdir(exist_ok=True)

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::lengths::room;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Shares between two ends that are kept in full.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// The ends of consecutive shares: 4.125 bytes for each while 64 shares together stay below 2^32, then 8.
 pub(super) enum Ends {
@@ -28,11 +28,41 @@ impl Ends {
         Ok(Ends::Narrow { starts: room(n.div_ceil(BLOCK as u64))?, within: room(n)? })
     }
 
-    /// One more share, which ends at `end`, not before the last one.
+    /// More shares, each as long as the list says.
     ///
     /// # Errors
-    /// `Config` when there is no such memory.
-    pub(super) fn push(&mut self, end: u64) -> Result<()> {
+    /// `too_many` of the share whose end passes 64 bits; `Config` when there is no such memory.
+    pub(super) fn extend(&mut self, shares: &[u64], too_many: impl Fn(usize) -> Error) -> Result<()> {
+        // A block of shares below this stays below 2^32.
+        const SMALL: u64 = (1 << 32) / BLOCK as u64;
+        for (block, shares) in shares.chunks(BLOCK).enumerate() {
+            let last = self.last();
+            match self {
+                Ends::Narrow { starts, within }
+                    if within.len().is_multiple_of(BLOCK)
+                        && shares.iter().fold(0, |all, share| all | share) < SMALL
+                        && last.checked_add(1 << 32).is_some() =>
+                {
+                    starts.push(last);
+                    let mut end = 0;
+                    within.extend(shares.iter().map(|share| {
+                        end += *share as u32;
+                        end
+                    }));
+                }
+                _ => {
+                    for (i, share) in shares.iter().enumerate() {
+                        let end = self.last().checked_add(*share);
+                        self.push(end.ok_or_else(|| too_many(block * BLOCK + i))?)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // One more share, which ends at `end`, not before the last one.
+    fn push(&mut self, end: u64) -> Result<()> {
         let last = self.last();
         match self {
             Ends::Wide(ends) => ends.push(end),
@@ -102,12 +132,16 @@ mod tests {
     #[track_caller]
     fn check(shares: &[u64]) -> Ends {
         let mut ends = Ends::with_room(shares.len() as u64).unwrap();
+        let too_many = |i| panic!("{i}");
+        // However they come.
+        let (some, others) = shares.split_at(shares.len() / 3);
+        ends.extend(some, too_many).unwrap();
+        ends.extend(others, too_many).unwrap();
         let mut all = Vec::new();
         let mut last = 0;
         for share in shares {
             all.push(last..last + share);
             last += share;
-            ends.push(last).unwrap();
         }
         assert_eq!((ends.len(), ends.last()), (shares.len(), last));
         for (i, share) in all.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Coverage;
-use super::ends::Ends;
+use super::ends::{BLOCK, Ends};
 use crate::error::{Error, Result};
 use crate::record::Lengths;
 
@@ -81,17 +81,21 @@ pub(super) fn sum(lengths: &dyn Lengths, each: impl Fn(u64) -> Option<Coverage>)
     Ok(all)
 }
 
-// One pass over all lengths, a few thousand at a time.
 fn each_length(lengths: &dyn Lengths, mut take: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
-    let mut some = [0; 4096];
+    each_few(lengths, |first, some| {
+        (first..).zip(some).try_for_each(|(record, length)| take(record, *length))
+    })
+}
+
+// One pass over all lengths, a few thousand at a time: the first one's record, and the lengths.
+fn each_few(lengths: &dyn Lengths, mut take: impl FnMut(u64, &mut [u64]) -> Result<()>) -> Result<()> {
+    let mut some = [0; 64 * BLOCK];
     let mut first = 0;
     while first < lengths.len() {
         let n = (lengths.len() - first).min(some.len() as u64);
         let some = &mut some[..n as usize];
         lengths.lengths(first, some)?;
-        for (record, length) in (first..).zip(some) {
-            take(record, *length)?;
-        }
+        take(first, some)?;
         first += n;
     }
     Ok(())
@@ -123,11 +127,11 @@ impl Sums {
             return Ok(Sums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
         }
         let mut ends = Ends::with_room(n)?;
-        let mut end = 0u64;
-        each_length(lengths, |record, length| {
-            let more = share(length).and_then(|more| end.checked_add(more));
-            end = more.ok_or_else(|| too_many(n).record(record))?;
-            ends.push(end)
+        each_few(lengths, |first, shares| {
+            for (record, number) in (first..).zip(shares.iter_mut()) {
+                *number = share(*number).ok_or_else(|| too_many(n).record(record))?;
+            }
+            ends.extend(shares, |at| too_many(n).record(first + at as u64))
         })?;
         Ok(Sums::Listed(ends))
     }

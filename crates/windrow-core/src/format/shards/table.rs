@@ -202,23 +202,28 @@ impl Table {
             });
         }
         // One look at all their ends; a block's first sequence begins where its block does.
-        let before = u64::from(!first.is_multiple_of(BLOCK));
         let ends = self.parts.places + self.records.div_ceil(BLOCK) * 8;
         let mut scratch = Vec::new();
-        let size = (end - first + before) as usize * 4;
-        let mut near =
-            self.object.read(ends + (first - before) * 4, size, &mut scratch)?.as_chunks::<4>().0.iter();
-        let mut start = if before == 1 { near.next().map_or(0, |n| u32::from_le_bytes(*n)) } else { 0 };
-        for ((record, length), near) in (first..).zip(out).zip(near) {
-            if record.is_multiple_of(BLOCK) {
-                start = 0;
+        let near = self.object.read(ends + first * 4, out.len() * 4, &mut scratch)?.as_chunks::<4>().0;
+        let mut at = 0;
+        let mut is_damaged = false;
+        while at < out.len() {
+            let record = first + at as u64;
+            let n = ((BLOCK - record % BLOCK) as usize).min(out.len() - at);
+            let mut start =
+                if record.is_multiple_of(BLOCK) { 0 } else { self.near(ends + (record - 1) * 4)? as u32 };
+            for (length, near) in out[at..at + n].iter_mut().zip(&near[at..]) {
+                let end = u32::from_le_bytes(*near);
+                is_damaged |= end < start;
+                *length = end.wrapping_sub(start).into();
+                start = end;
             }
-            let end = u32::from_le_bytes(*near);
-            let found = end.checked_sub(start).ok_or_else(|| damaged(self.object.as_ref()).record(record))?;
-            *length = found.into();
-            start = end;
+            at += n;
         }
-        Ok(())
+        match is_damaged {
+            true => Err(damaged(self.object.as_ref())),
+            false => Ok(()),
+        }
     }
 
     /// What a sequence is de-normalised by.
