@@ -115,11 +115,13 @@ impl Cut {
             return 0;
         }
         let whole = 1 + self.strides(len.saturating_sub(self.full));
+        if self.tail == Tail::Drop {
+            return whole;
+        }
         // The last window starts within the record, so only the next start may pass 64 bits.
         let seen = ((whole - 1) * self.stride).saturating_add(self.full);
         let next = whole.saturating_mul(self.stride);
-        let more = self.tail == Tail::Pad && len > seen && len.saturating_sub(next) >= 2;
-        whole + u64::from(more)
+        whole + u64::from(len > seen && len.saturating_sub(next) >= 2)
     }
 
     /// `values / stride`, which of millions of records takes longer than all else about them: of 32-bit numbers it is the
