@@ -83,7 +83,12 @@ def make_bad() -> None:
     Path("bad.jsonl").write_text('{"text": "good"}\n{"text": 7}\n')
 
 
-NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad}
+def make_series() -> None:
+    """`series.jsonl`: two series, one value missing."""
+    Path("series.jsonl").write_text('{"sequence": [0, 10, 20, NaN, 40, 50]}\n{"sequence": [1, 2, 3]}\n')
+
+
+NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad, "series.jsonl": make_series}
 
 
 def check_printed(expected: str, found: str, where: str) -> None:

@@ -136,6 +136,32 @@ fn bench_measures_each_kind_of_view() {
 }
 
 #[test]
+fn views_of_series_take_their_options() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [0, 10, 20, NaN, 40, 50]}\n{\"sequence\": [1, 2, 3]}\n");
+    let bench = "bench s.jsonl --batch-size 1 --seconds 0.05 --threads 1 --json";
+    for (view, samples) in [
+        ("--windows 3,1,2 --scaler zero --nan mask --loss-on prediction", 2),
+        ("--windows 3,1,2 --tail pad", 3),
+        ("--segments 3 --buckets 2,3 --scaler max", 3),
+    ] {
+        let ran = desk.windrow(&format!("{bench} {view}"));
+        assert_eq!(ran.json()["samples"], samples, "{view}: {ran:?}");
+    }
+    let said = desk.windrow(&format!("{bench} --windows 3 --loss-on prediction")).failed(2);
+    assert!(said.contains("give a prediction_length"), "{said}");
+    let said = desk.windrow("bench s.jsonl --windows 3 --scaler mean").failed(2);
+    assert!(said.contains("[possible values: none, max, zero]"), "{said}");
+    let said = desk.windrow(&format!("{bench} --segments 3 --buckets 4")).failed(2);
+    assert!(said.contains("a bucket of 4 positions, expected 1 to 3"), "{said}");
+
+    let traced =
+        "trace s.jsonl --windows 3,1,2 --tail pad --scaler max --no-shuffle --batch-size 1 --step 1 --json";
+    let read = &desk.windrow(traced).json()["rows"][0]["reads"][0];
+    assert_eq!((&read["record"], &read["start"], &read["len"]), (&json!(0), &json!(2), &json!(4)));
+}
+
+#[test]
 fn trace_and_its_inverse_agree() {
     let desk = tokens();
     let view = "--pack 4 --batch-size 3 --seed 9";

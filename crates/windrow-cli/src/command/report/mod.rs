@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     facts(&data, &mut page)?;
     if data.is_json() {
         // A view of JSON is refused as everywhere.
-        args.cutting.view().map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
+        args.cutting.view()?.map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
         lengths::show(&data, "lines", "bytes", &mut page, &stop)?;
         json::keys(&data, &mut page, &stop, &sample)?;
     } else {
@@ -88,7 +88,9 @@ fn numbers(
     let side = look::side_file(&args.path)?;
     let tokenizer = look::tokenizer(args.tokenizer.as_deref(), side.as_ref())?;
     let is_tokens = tokenizer.is_some() || look::is_tokens(data);
-    let asked = args.cutting.view().map(|view| data.view(view, None)).transpose()?;
+    // Statistics for a scaler may take a while.
+    let cut = |view| data.cut(view, None, None, &|| stop.asked());
+    let asked = args.cutting.view()?.map(cut).transpose()?;
     let asked = asked.map(with_plan).transpose()?;
     let view = asked.as_ref().map(|(samples, plan)| (samples, plan.as_ref()));
     if !is_tokens {
