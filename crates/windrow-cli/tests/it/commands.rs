@@ -101,6 +101,35 @@ fn verify_finds_a_changed_byte_and_exits_3() {
 }
 
 #[test]
+fn verify_compares_the_sums_of_arrays_that_are_read_in_place() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [1.5, 2.5, 3.5]}\n{\"sequence\": [4.5, 5.5]}\n");
+    desk.windrow("convert s.jsonl folder/s.npz --to npz").done();
+    desk.windrow("verify folder/s.npz").done();
+    desk.windrow("verify folder").done();
+    let mut bytes = fs::read(desk.path("folder/s.npz")).unwrap();
+    let stored = 4.5f32.to_le_bytes();
+    let at = bytes.windows(4).position(|found| found == stored).unwrap();
+    bytes[at + 1] ^= 1;
+    fs::write(desk.path("folder/s.npz"), &bytes).unwrap();
+
+    desk.windrow("inspect folder/s.npz").done();
+    for path in ["folder/s.npz", "folder"] {
+        let ran = desk.windrow(&format!("verify {path} --json"));
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        let problems = ran.json()["findings"]["problems"].clone();
+        assert_eq!(problems.as_array().unwrap().len(), 1, "{problems}");
+        let file = problems[0]["file"].as_str().unwrap();
+        let (_, member) = file.split_once("s.npz#").unwrap();
+        assert!(member.ends_with("1.npy"), "{file}");
+        let (start, end) =
+            problems[0]["what"].as_str().unwrap().trim_start_matches("bytes ").split_once("..").unwrap();
+        assert!((start.parse().unwrap()..end.parse().unwrap()).contains(&at), "{problems}");
+        assert!(problems[0]["expected"].as_str().unwrap().starts_with("CRC-32 "), "{problems}");
+    }
+}
+
+#[test]
 fn verify_removes_what_a_killed_run_left() {
     let desk = tokens();
     desk.write("tok/.tokenize.tmp-0123456789abcdef/half.bin", "half");
