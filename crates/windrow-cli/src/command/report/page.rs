@@ -13,7 +13,7 @@ h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid 
 .scroll{overflow-x:auto}table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}\
 figure{margin:1rem 0}figcaption,.axis,.note{color:var(--soft);font-size:.85rem}.axis{display:flex;justify-content:space-between}\
 svg{display:block;width:100%}.bar,.own{fill:var(--mark)}.next{fill:var(--other)}.bad{fill:var(--bad)}.line{fill:none;stroke:var(--mark);stroke-width:1.5;vector-effect:non-scaling-stroke}\
-.rest{fill:var(--line)}";
+.rest{fill:var(--line)}.end{fill:var(--ink)}";
 
 /// A page that grows downwards.
 pub(super) struct Page {

@@ -143,9 +143,10 @@ pub(super) fn gallery(
 fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec<Window>, u64)> {
     let range = samples.feed().view().samples_of(record)?;
     let in_all = range.end.saturating_sub(range.start);
-    let context = match &samples.recipe().view {
+    // A label is one value on from its input: the first predicted value comes after context_length + 1 others.
+    let before = match &samples.recipe().view {
         ViewRecipe::Windows { context_length, prediction_length, .. } if *prediction_length > 0 => {
-            *context_length
+            context_length.saturating_add(1)
         }
         _ => u64::MAX,
     };
@@ -154,7 +155,7 @@ fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec
         for span in plan.trace(0, sample)?.spans {
             let end = span.start.saturating_add(span.len);
             if span.record == record && span.len > 0 && span.start < len {
-                let prediction = span.start.saturating_add(context).min(end);
+                let prediction = span.start.saturating_add(before).min(end);
                 found.push(Window { values: span.start..end, prediction });
             }
         }
