@@ -166,6 +166,26 @@ fn the_second_colour_of_a_window_is_what_its_prediction_learns() {
 }
 
 #[test]
+fn a_page_shows_what_a_scaler_makes_of_the_values_and_of_nan() {
+    let desk = Desk::new();
+    series(&desk);
+    desk.windrow("report s.jsonl -o mask.html --windows 2 --scaler max --nan mask").done();
+    let html = page(&desk, "mask.html");
+    assert!(
+        html.contains("scaled numbers by value: scaler=max,nan=mask; the highest bar counts 4"),
+        "{html}"
+    );
+    // 7, 5 and 2.5 are the largest of their records: 4 of 7 is the median of all.
+    assert!(html.contains("<td>0.571429</td>") && html.contains("<span>0</span><span>1</span>"), "{html}");
+    assert!(!html.contains("a NaN;"), "{html}");
+    desk.windrow("report s.jsonl -o spread.html --windows 2 --scaler max").done();
+    let html = page(&desk, "spread.html");
+    assert!(html.contains("The scaler makes every number of a record with NaN a NaN"), "{html}");
+    desk.windrow("report s.jsonl -o plain.html --windows 2").done();
+    assert!(!page(&desk, "plain.html").contains("scaled numbers"));
+}
+
+#[test]
 fn names_keys_and_texts_of_files_are_escaped() {
     let desk = Desk::new();
     let hostile = "{\"<script>alert(1)</script>\": \"<script>2</script>\", \"id\": \"\\\"><script>3\"}\n";

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::{DataSet, Error, Plan, Samples, ViewRecipe, open_with};
+use windrow::{DataSet, Error, Plan, Samples, ScalerName, ViewRecipe, open_with};
 
 use self::page::Page;
 use self::sample::{MOST_RECORDS, Sample};
@@ -95,7 +95,9 @@ fn numbers(
     let view = asked.as_ref().map(|(samples, plan)| (samples, plan.as_ref()));
     if !is_tokens {
         lengths::show(data, "series", "values", page, stop)?;
-        series::values(data, page, stop, sample)?;
+        let scaled =
+            view.map(|(samples, _)| samples).filter(|s| *s.recipe().view.scaler() != ScalerName::None);
+        series::values(data, scaled, page, stop, sample)?;
         let drawn = view.and_then(|(samples, plan)| Some((samples, plan?)));
         series::gallery(data, drawn, page, stop)?;
         return Ok(view.map_or(Ok(()), |(samples, _)| cut::coverage(samples, page))?);
