@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench py rust-test python-test fuzz-check clean
+.PHONY: demo test check bench pictures py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -46,6 +46,10 @@ bench: py
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r benches/requirements.txt
 	cargo build --release --quiet -p windrow-bench
 	$(BIN)/python benches/run.py
+
+# The pictures of docs/time-series.md, from the series in testdata/timeseries.
+pictures: py
+	$(BIN)/python docs/pictures.py
 
 clean:
 	cargo clean

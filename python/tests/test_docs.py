@@ -17,6 +17,7 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import subprocess
 import sys
 import traceback
@@ -29,6 +30,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+PICTURES = ROOT / "docs" / "images"
+PICTURE = re.compile(r"!\[(.*?)\]\((.*?)\)")
 FENCE = re.compile(r"^```(\w*)\s*$")
 COMMENT = re.compile(r"^<!-- (needs|file): (.+?) -->$")
 PROGRAMS = {
@@ -83,7 +86,12 @@ def make_bad() -> None:
     Path("bad.jsonl").write_text('{"text": "good"}\n{"text": 7}\n')
 
 
-NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad}
+def make_series() -> None:
+    """`series.jsonl`: two series, one value missing."""
+    Path("series.jsonl").write_text('{"sequence": [0, 10, 20, NaN, 40, 50]}\n{"sequence": [1, 2, 3]}\n')
+
+
+NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad, "series.jsonl": make_series}
 
 
 def check_printed(expected: str, found: str, where: str) -> None:
@@ -175,6 +183,26 @@ def test_page(page: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+def test_pages_name_every_picture_and_say_what_it_shows() -> None:
+    named = set()
+    for page in PAGES:
+        for shows, path in PICTURE.findall((ROOT / page).read_text(encoding="utf-8")):
+            picture = (ROOT / page).parent / path
+            assert shows, f"{page}: {path} says nothing to those who cannot see it"
+            assert picture.is_file(), f"{page}: {path} is not there"
+            assert picture.stat().st_size < 150_000, f"{path} is large"
+            named.add(picture.resolve())
+    assert named == set(PICTURES.iterdir())
+
+
+def test_pictures_are_what_the_program_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+    runpy.run_path(str(ROOT / "docs" / "pictures.py"))["draw"](tmp_path / "images")
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "images").iterdir()}
+    kept = {path.name: path.read_text(encoding="utf-8") for path in PICTURES.iterdir()}
+    assert drawn == kept, "run `make pictures`"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use serde::de::DeserializeOwned;
 use windrow::format::Options;
 use windrow::{
     DType, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
@@ -116,26 +118,88 @@ pub(crate) struct Cutting {
     records: Option<u64>,
     /// Sliding windows: context, prediction (0), stride (context + prediction)
     #[arg(long, value_name = "C[,P[,S]]", group = "view", value_parser = windows)]
-    windows: Option<ViewRecipe>,
+    windows: Option<Width>,
     /// N values of each record, from a random place
     #[arg(long, value_name = "N", group = "view")]
     crop: Option<u64>,
     /// Whole records side by side in N positions
     #[arg(long, value_name = "N", group = "view")]
     bins: Option<u64>,
+    /// Records one after the other in N positions, split where a row is full
+    #[arg(long, value_name = "N", group = "view")]
+    segments: Option<u64>,
     /// With --pack: this id stands after every record
-    #[arg(long, value_name = "ID", requires = "pack", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     eos: Option<i64>,
+    /// With --windows: what becomes of the values after a record's last full window [default: drop]
+    #[arg(long, ignore_case = true, value_parser = word::<Tail>(&["drop", "pad"]))]
+    tail: Option<Tail>,
+    /// With --windows: which labels are learned [default: all]
+    #[arg(long, ignore_case = true, value_parser = word::<LossOn>(&["all", "prediction"]))]
+    loss_on: Option<LossOn>,
+    /// With --segments: lengths that a row may have instead of N
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    buckets: Vec<u64>,
+    /// With --windows or --segments: what each whole record is scaled by [default: none]
+    #[arg(long, ignore_case = true, value_parser = word::<ScalerName>(&["none", "max", "zero"]))]
+    scaler: Option<ScalerName>,
+    /// With --windows or --segments: what NaN does [default: spread]
+    #[arg(long, ignore_case = true, value_parser = word::<Nan>(&["spread", "mask"]))]
+    nan: Option<Nan>,
+}
+
+/// The numbers of `--windows`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Width {
+    context_length: u64,
+    prediction_length: u64,
+    stride: Option<u64>,
 }
 
 impl Cutting {
-    pub(crate) fn view(&self) -> Option<ViewRecipe> {
+    /// The view that was typed, where one was.
+    pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
+        self.check()?;
         let pack = self.pack.map(|length| ViewRecipe::Pack { length, eos: self.eos });
         let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0 });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let strategy = Strategy::default();
         let bins = self.bins.map(|length| ViewRecipe::Bins { length, strategy, pad_value: 0 });
-        pack.or(records).or_else(|| self.windows.clone()).or(crop).or(bins)
+        let (scaler, nan) = (self.scaler.clone().unwrap_or_default(), self.nan.unwrap_or_default());
+        let segments = self.segments.map(|length| ViewRecipe::Segments {
+            length,
+            buckets: self.buckets.clone(),
+            scaler: scaler.clone(),
+            nan,
+        });
+        let windows = self.windows.map(|width| ViewRecipe::Windows {
+            context_length: width.context_length,
+            prediction_length: width.prediction_length,
+            stride: width.stride,
+            tail: self.tail.unwrap_or_default(),
+            scaler,
+            nan,
+            loss_on: self.loss_on.unwrap_or_default(),
+        });
+        Ok(pack.or(records).or(windows).or(crop).or(bins).or(segments))
+    }
+
+    // clap waives `requires` where the views exclude each other.
+    fn check(&self) -> Result<(), Failure> {
+        let windows = self.windows.is_some();
+        let series = windows || self.segments.is_some();
+        let options = [
+            ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
+            ("--tail", self.tail.is_some(), "--windows", windows),
+            ("--loss-on", self.loss_on.is_some(), "--windows", windows),
+            ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),
+            ("--scaler", self.scaler.is_some(), "--windows or --segments", series),
+            ("--nan", self.nan.is_some(), "--windows or --segments", series),
+        ];
+        match options.into_iter().find(|(_, is_given, _, fits)| *is_given && !fits) {
+            Some((option, _, view, _)) => Err(Failure::usage(format!("{option} is an option of {view}"))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -200,31 +264,31 @@ pub(crate) fn loader(recipe: &Recipe, threads: Option<usize>) -> windrow::Result
     Ok(recipe.builder()?.rank(0, 1).threads(threads))
 }
 
-fn windows(text: &str) -> Result<ViewRecipe, String> {
+fn windows(text: &str) -> Result<Width, String> {
     let numbers: Vec<u64> = text
         .split(',')
         .map(|n| n.trim().parse().map_err(|_| format!("{n:?} is no whole number")))
         .collect::<Result<_, _>>()?;
-    let (context_length, prediction_length, stride) = match numbers[..] {
-        [c] => (c, 0, None),
-        [c, p] => (c, p, None),
-        [c, p, s] => (c, p, Some(s)),
-        _ => return Err(format!("{} numbers, expected context[,prediction[,stride]]", numbers.len())),
-    };
-    Ok(ViewRecipe::Windows {
-        context_length,
-        prediction_length,
-        stride,
-        tail: Tail::default(),
-        scaler: ScalerName::default(),
-        nan: Nan::default(),
-        loss_on: LossOn::default(),
-    })
+    match numbers[..] {
+        [c] => Ok(Width { context_length: c, prediction_length: 0, stride: None }),
+        [c, p] => Ok(Width { context_length: c, prediction_length: p, stride: None }),
+        [c, p, s] => Ok(Width { context_length: c, prediction_length: p, stride: Some(s) }),
+        _ => Err(format!("{} numbers, expected context[,prediction[,stride]]", numbers.len())),
+    }
+}
+
+/// The parser of an option that is one of `words`, as a recipe writes them.
+fn word<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    words: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words)
+        .try_map(|word| serde_json::from_value(serde_json::Value::String(word.to_lowercase())))
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use clap::error::ErrorKind;
 
     use super::*;
 
@@ -233,12 +297,58 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    fn cutting(options: &str) -> Result<Cutting, ErrorKind> {
+        let line = ["windrow", "bench", "data"].into_iter().chain(options.split_whitespace());
+        match Cli::try_parse_from(line).map_err(|e| e.kind())?.command {
+            Command::Bench(bench) => Ok(bench.cutting),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn view(options: &str) -> serde_json::Value {
+        serde_json::to_value(cutting(options).unwrap().view().unwrap_or_else(|e| panic!("{e}"))).unwrap()
+    }
+
     #[test]
     fn windows_take_one_to_three_numbers() {
-        let parsed = |text| windows(text).map(|v| serde_json::to_value(v).unwrap()["windows"].clone());
-        assert_eq!(parsed("64,8,4").unwrap()["stride"], 4);
-        assert_eq!(parsed("64").unwrap()["prediction_length"], 0);
-        assert!(parsed("64,8,4,2").is_err());
-        assert!(parsed("64,x").is_err());
+        assert_eq!(view("--windows 64,8,4")["windows"]["stride"], 4);
+        assert_eq!(view("--windows 64")["windows"]["prediction_length"], 0);
+        assert_eq!(cutting("--windows 64,8,4,2").unwrap_err(), ErrorKind::ValueValidation);
+        assert_eq!(cutting("--windows 64,x").unwrap_err(), ErrorKind::ValueValidation);
+    }
+
+    #[test]
+    fn views_of_series_have_the_options_that_python_has() {
+        assert_eq!(
+            view("--windows 8,2 --tail pad --scaler Zero --nan mask --loss-on prediction"),
+            serde_json::json!({ "windows": {
+                "context_length": 8, "prediction_length": 2, "tail": "pad", "scaler": "zero", "nan": "mask",
+                "loss_on": "prediction",
+            }})
+        );
+        assert_eq!(
+            view("--segments 8 --buckets 2,4 --scaler max"),
+            serde_json::json!({ "segments": { "length": 8, "buckets": [2, 4], "scaler": "max" } })
+        );
+        let plain = view("--windows 8");
+        assert_eq!(view("--windows 8 --scaler none --nan spread --tail drop --loss-on all"), plain);
+    }
+
+    #[test]
+    fn an_option_that_the_view_does_not_have_is_refused() {
+        for (options, said) in [
+            ("--scaler max", "--scaler is an option of --windows or --segments"),
+            ("--pack 8 --nan mask", "--nan is an option of --windows or --segments"),
+            ("--segments 8 --tail pad", "--tail is an option of --windows"),
+            ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
+            ("--records 8 --eos 3", "--eos is an option of --pack"),
+        ] {
+            let failure = cutting(options).unwrap().view().unwrap_err();
+            assert_eq!((failure.to_string().as_str(), failure.exit()), (said, 2));
+        }
+        for options in ["--windows 8 --scaler mean", "--segments 8 --nan drop"] {
+            assert_eq!(cutting(options).unwrap_err(), ErrorKind::InvalidValue, "{options}");
+        }
+        assert_eq!(cutting("--windows 8 --segments 8").unwrap_err(), ErrorKind::ArgumentConflict);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) const MISMATCH: i32 = 4;
 pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Why a command ended early.
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// What windrow says.
     Windrow(Error),

@@ -48,7 +48,7 @@ pub use windrow_core::sampler::Stop;
 pub use windrow_core::source::{Custom, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
-    Buffer, DType, Error, Kind, Lengths, Place, Result, Span, collate, format, loader, plan, prepare,
+    Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,
     sampler, source, store, view,
 };
 #[cfg(feature = "text")]

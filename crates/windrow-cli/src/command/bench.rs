@@ -26,7 +26,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
     #[command(flatten)]
-    cutting: Cutting,
+    pub(crate) cutting: Cutting,
     #[command(flatten)]
     ordering: Ordering,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
             args.seconds
         )));
     }
-    let view = args.cutting.view().unwrap_or(ViewRecipe::Pack { length: 1024, eos: None });
+    let view = args.cutting.view()?.unwrap_or(ViewRecipe::Pack { length: 1024, eos: None });
     let recipe = args.ordering.recipe(&args.path, &args.opening, view);
     let mut loader = loader(&recipe, args.threads)?.build()?;
     let interrupt = Interrupt::listen();

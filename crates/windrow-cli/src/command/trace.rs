@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
 }
 
 fn recipe(args: &Trace) -> Result<Recipe, Failure> {
-    if let Some(view) = args.cutting.view() {
+    if let Some(view) = args.cutting.view()? {
         return Ok(args.ordering.recipe(&args.plan, &args.opening, view));
     }
     if args.plan.is_dir() {

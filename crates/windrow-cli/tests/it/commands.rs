@@ -101,6 +101,35 @@ fn verify_finds_a_changed_byte_and_exits_3() {
 }
 
 #[test]
+fn verify_compares_the_sums_of_arrays_that_are_read_in_place() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [1.5, 2.5, 3.5]}\n{\"sequence\": [4.5, 5.5]}\n");
+    desk.windrow("convert s.jsonl folder/s.npz --to npz").done();
+    desk.windrow("verify folder/s.npz").done();
+    desk.windrow("verify folder").done();
+    let mut bytes = fs::read(desk.path("folder/s.npz")).unwrap();
+    let stored = 4.5f32.to_le_bytes();
+    let at = bytes.windows(4).position(|found| found == stored).unwrap();
+    bytes[at + 1] ^= 1;
+    fs::write(desk.path("folder/s.npz"), &bytes).unwrap();
+
+    desk.windrow("inspect folder/s.npz").done();
+    for path in ["folder/s.npz", "folder"] {
+        let ran = desk.windrow(&format!("verify {path} --json"));
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        let problems = ran.json()["findings"]["problems"].clone();
+        assert_eq!(problems.as_array().unwrap().len(), 1, "{problems}");
+        let file = problems[0]["file"].as_str().unwrap();
+        let (_, member) = file.split_once("s.npz#").unwrap();
+        assert!(member.ends_with("1.npy"), "{file}");
+        let (start, end) =
+            problems[0]["what"].as_str().unwrap().trim_start_matches("bytes ").split_once("..").unwrap();
+        assert!((start.parse().unwrap()..end.parse().unwrap()).contains(&at), "{problems}");
+        assert!(problems[0]["expected"].as_str().unwrap().starts_with("CRC-32 "), "{problems}");
+    }
+}
+
+#[test]
 fn verify_removes_what_a_killed_run_left() {
     let desk = tokens();
     desk.write("tok/.tokenize.tmp-0123456789abcdef/half.bin", "half");
@@ -133,6 +162,32 @@ fn bench_measures_each_kind_of_view() {
     }
     let said = desk.windrow("bench tok --pack 8 --batch-size 2 --seconds 0.05").done();
     assert!(said.contains("memcpy   "), "{said}");
+}
+
+#[test]
+fn views_of_series_take_their_options() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [0, 10, 20, NaN, 40, 50]}\n{\"sequence\": [1, 2, 3]}\n");
+    let bench = "bench s.jsonl --batch-size 1 --seconds 0.05 --threads 1 --json";
+    for (view, samples) in [
+        ("--windows 3,1,2 --scaler zero --nan mask --loss-on prediction", 2),
+        ("--windows 3,1,2 --tail pad", 3),
+        ("--segments 3 --buckets 2,3 --scaler max", 3),
+    ] {
+        let ran = desk.windrow(&format!("{bench} {view}"));
+        assert_eq!(ran.json()["samples"], samples, "{view}: {ran:?}");
+    }
+    let said = desk.windrow(&format!("{bench} --windows 3 --loss-on prediction")).failed(2);
+    assert!(said.contains("give a prediction_length"), "{said}");
+    let said = desk.windrow("bench s.jsonl --windows 3 --scaler mean").failed(2);
+    assert!(said.contains("[possible values: none, max, zero]"), "{said}");
+    let said = desk.windrow(&format!("{bench} --segments 3 --buckets 4")).failed(2);
+    assert!(said.contains("a bucket of 4 positions, expected 1 to 3"), "{said}");
+
+    let traced =
+        "trace s.jsonl --windows 3,1,2 --tail pad --scaler max --no-shuffle --batch-size 1 --step 1 --json";
+    let read = &desk.windrow(traced).json()["rows"][0]["reads"][0];
+    assert_eq!((&read["record"], &read["start"], &read["len"]), (&json!(0), &json!(2), &json!(4)));
 }
 
 #[test]

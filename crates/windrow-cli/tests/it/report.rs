@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::program::Desk;
 
 fn series(desk: &Desk) {
@@ -69,6 +71,118 @@ fn a_page_about_tokens_names_the_frequent_ones_and_draws_packs() {
     assert!(html.contains("<tr><td>97</td><td>4</td><td>18.18 %</td><td>&quot;a&quot;</td></tr>"), "{html}");
     assert!(html.contains("Some samples, with the borders of documents"), "{html}");
     assert!(html.contains("&lt;script&gt;"), "{html}");
+}
+
+// The rectangles of a figure: class, and the positions between which they lie.
+fn rectangles(html: &str, caption: &str, positions: usize) -> Vec<(String, f64, f64)> {
+    let figure = html.split("<figure>").find(|figure| figure.contains(caption)).unwrap();
+    let scale = positions as f64 / 1000.0;
+    let number = |rect: &str, name: &str| -> f64 {
+        rect.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    figure
+        .split("<rect class=\"")
+        .skip(1)
+        .map(|rect| {
+            let (x, width) = (number(rect, "x"), number(rect, "width"));
+            (rect.split('"').next().unwrap().to_string(), x * scale, (x + width) * scale)
+        })
+        .collect()
+}
+
+#[track_caller]
+fn assert_near(found: &[f64], expected: &[usize]) {
+    let near = |(found, expected): (&f64, &usize)| (found - *expected as f64).abs() < 0.02;
+    assert!(found.len() == expected.len() && found.iter().zip(expected).all(near), "{found:?}, {expected:?}");
+}
+
+#[test]
+fn documents_and_end_ids_are_drawn_where_the_view_lays_them() {
+    let desk = Desk::new();
+    desk.texts("in.jsonl", &["abc", "", "defghijk", "lmn", "opqrstuvwxyz", "0123456789"]);
+    desk.windrow("tokenize in.jsonl --tokenizer bytes --out tok --eos none").done();
+    desk.windrow("report tok -o r.html --pack 20 --eos 256").done();
+    let html = page(&desk, "r.html");
+    let view = windrow::ViewRecipe::Pack { length: 20, eos: Some(256) };
+    let samples = windrow::open(desk.path("tok")).unwrap().view(view, None).unwrap();
+    for sample in 0..samples.len() {
+        let batch = samples.batch(&[sample], 0).unwrap();
+        let ids = batch.get::<i64>("input_ids").unwrap();
+        let drawn = rectangles(&html, &format!("sample {sample}: "), 20);
+        let begins = |wanted: &[&str]| -> Vec<f64> {
+            drawn.iter().filter(|(class, ..)| wanted.contains(&class.as_str())).map(|(_, x, _)| *x).collect()
+        };
+        let ends: Vec<usize> = (0..20).filter(|i| ids[*i] == 256).collect();
+        assert!(!ends.is_empty());
+        assert_near(&begins(&["end"]), &ends);
+        let starts: Vec<usize> =
+            (0..20).filter(|i| ids[*i] != 256 && (*i == 0 || ids[*i - 1] == 256)).collect();
+        assert_near(&begins(&["own", "next"]), &starts);
+    }
+}
+
+#[test]
+fn rows_of_segments_and_bins_are_drawn_where_the_view_lays_them() {
+    let desk = Desk::new();
+    desk.texts("in.jsonl", &["abc", "defghijk", "lmn", "opqrstuvwxyz", "0123456789"]);
+    desk.windrow("tokenize in.jsonl --tokenizer bytes --out tok").done();
+    for (options, view) in [
+        ("--segments 16", json!({ "segments": { "length": 16 } })),
+        ("--bins 16", json!({ "bins": { "length": 16 } })),
+    ] {
+        desk.windrow(&format!("report tok -o r.html --overwrite {options}")).done();
+        let html = page(&desk, "r.html");
+        let view = serde_json::from_value(view).unwrap();
+        let samples = windrow::open(desk.path("tok")).unwrap().view(view, None).unwrap();
+        for sample in 0..samples.len() {
+            let batch = samples.batch(&[sample], 0).unwrap();
+            let ids = batch.get::<i32>("segment_ids").unwrap();
+            let drawn = rectangles(&html, &format!("sample {sample}: "), 16);
+            let found: Vec<f64> =
+                drawn.iter().filter(|(class, ..)| class != "rest").map(|(_, x, _)| *x).collect();
+            let starts: Vec<usize> =
+                (0..16).filter(|i| ids[*i] >= 0 && (*i == 0 || ids[*i - 1] != ids[*i])).collect();
+            assert_near(&found, &starts);
+            let filled = ids.iter().filter(|id| **id >= 0).count() as f64;
+            assert!((drawn.last().unwrap().2 - filled).abs() < 0.05, "{options}: {drawn:?}");
+        }
+    }
+}
+
+#[test]
+fn the_second_colour_of_a_window_is_what_its_prediction_learns() {
+    let desk = Desk::new();
+    series(&desk);
+    desk.windrow("report s.jsonl -o r.html --windows 4,2,1").done();
+    let windowing = windrow::Windowing::new(4).prediction(2).stride(1).loss_on(windrow::LossOn::Prediction);
+    let batch =
+        windrow::open(desk.path("s.jsonl")).unwrap().windows(&windowing).unwrap().batch(&[0], 0).unwrap();
+    let (labels, masks) = (batch.get::<f32>("labels").unwrap(), batch.get::<i32>("loss_masks").unwrap());
+    // The values of record 0 are their own places.
+    let learned: Vec<usize> = (0..6).filter(|i| masks[*i] == 1).map(|i| labels[i] as usize).collect();
+    let drawn = rectangles(&page(&desk, "r.html"), "record 0: ", 8);
+    let (_, begin, end) = drawn.iter().find(|(class, ..)| class == "next").unwrap();
+    assert_near(&[begin.round(), end.round()], &[learned[0], learned.last().unwrap() + 1]);
+}
+
+#[test]
+fn a_page_shows_what_a_scaler_makes_of_the_values_and_of_nan() {
+    let desk = Desk::new();
+    series(&desk);
+    desk.windrow("report s.jsonl -o mask.html --windows 2 --scaler max --nan mask").done();
+    let html = page(&desk, "mask.html");
+    assert!(
+        html.contains("scaled numbers by value: scaler=max,nan=mask; the highest bar counts 4"),
+        "{html}"
+    );
+    // 7, 5 and 2.5 are the largest of their records: 4 of 7 is the median of all.
+    assert!(html.contains("<td>0.571429</td>") && html.contains("<span>0</span><span>1</span>"), "{html}");
+    assert!(!html.contains("a NaN;"), "{html}");
+    desk.windrow("report s.jsonl -o spread.html --windows 2 --scaler max").done();
+    let html = page(&desk, "spread.html");
+    assert!(html.contains("The scaler makes every number of a record with NaN a NaN"), "{html}");
+    desk.windrow("report s.jsonl -o plain.html --windows 2").done();
+    assert!(!page(&desk, "plain.html").contains("scaled numbers"));
 }
 
 #[test]

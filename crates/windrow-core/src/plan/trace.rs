@@ -15,7 +15,9 @@ pub struct Traced {
     pub sample: u64,
     /// How often its view was gone through before in this epoch.
     pub pass: u64,
-    /// The values it read.
+    /// What it is made of, in order.
+    pub pieces: Vec<Piece>,
+    /// The values among that: what it read.
     pub spans: Vec<Span>,
     /// Where each of them lies.
     pub locations: Vec<Location>,
@@ -65,7 +67,7 @@ impl Plan {
         for span in &spans {
             locations.extend(self.feeds()[feed].source().locate(*span)?);
         }
-        Ok(Traced { feed, sample, pass: turn.pass, spans, locations })
+        Ok(Traced { feed, sample, pass: turn.pass, pieces, spans, locations })
     }
 
     /// The inverse: the positions of `epoch` whose samples may read from `record` of view `feed`, at most `most`, in

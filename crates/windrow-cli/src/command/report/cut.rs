@@ -1,11 +1,11 @@
 //! What a view makes of the data: how much of it is seen, and some samples with the borders of records in them.
 
 use windrow::text::Tokenizer;
-use windrow::{Plan, Result, Samples};
+use windrow::{Piece, Plan, Result, Samples, ViewRecipe};
 
 use super::page::Page;
 use super::sample::Sample;
-use super::svg::Svg;
+use super::svg::{Fill, Part, Svg};
 use crate::{ids, text};
 
 const SAMPLES_DRAWN: u64 = 6;
@@ -22,7 +22,7 @@ pub(super) fn coverage(samples: &Samples, page: &mut Page) -> Result<()> {
         seen.used as f64 * 100.0 / all.max(1) as f64,
         text::count(all)
     );
-    page.figure(&share, &Svg::strip(&[seen.used], all), ["seen", "not seen"]);
+    page.figure(&share, &Svg::strip(&[Part { fill: Fill::Own, len: seen.used }], all), ["seen", "not seen"]);
     let row = [seen.used, seen.repeated, seen.padded, seen.unseen, seen.skipped_records];
     page.table(
         &["used", "read again", "padded positions", "unseen", "records left out"],
@@ -39,10 +39,14 @@ pub(super) fn packs(
     page: &mut Page,
 ) -> Result<()> {
     page.section("Some samples, with the borders of documents");
-    let whole = samples.feed().view().positions().saturating_add(1);
+    page.note(
+        "The positions of the inputs, from left to right: the two colours are documents in turn; thin marks are end ids, \
+         grey is padding.",
+    );
+    let positions = samples.feed().view().positions();
     for sample in Sample::of(samples.len(), SAMPLES_DRAWN).records {
-        let spans = plan.trace(0, sample)?.spans;
-        let lengths: Vec<u64> = spans.iter().map(|span| span.len).collect();
+        let traced = plan.trace(0, sample)?;
+        let (parts, spans) = (parts(samples, &traced.pieces), traced.spans);
         let records = match (spans.first(), spans.last()) {
             (Some(first), Some(last)) if first.record != last.record => {
                 format!("records {} to {}", text::count(first.record), text::count(last.record))
@@ -51,7 +55,7 @@ pub(super) fn packs(
             _ => "no record".to_string(),
         };
         let caption = format!("sample {}: {records}", text::count(sample));
-        page.figure(&caption, &Svg::strip(&lengths, whole), ["0", &text::count(whole)]);
+        page.figure(&caption, &Svg::strip(&parts, positions), ["0", &text::count(positions)]);
         if let (Some(tokenizer), Some(first)) = (tokenizer, spans.first()) {
             let mut first = *first;
             first.len = first.len.min(PREVIEW_VALUES);
@@ -62,4 +66,25 @@ pub(super) fn packs(
         }
     }
     Ok(())
+}
+
+// The inputs that each piece fills: its values, up to where the row is full; the values after that are labels only.
+fn parts(samples: &Samples, pieces: &[Piece]) -> Vec<Part> {
+    // Here each piece has a label of its own at its end.
+    let labels = u64::from(matches!(samples.recipe().view, ViewRecipe::Segments { .. }));
+    let mut left = samples.feed().view().positions();
+    let mut documents = [Fill::Own, Fill::Next].into_iter().cycle();
+    let mut parts = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let (fill, len) = match piece {
+            Piece::Read(span) => (documents.next().unwrap_or(Fill::Own), span.len.saturating_sub(labels)),
+            Piece::Value(_) => (Fill::End, 1),
+        };
+        let len = len.min(left);
+        left -= len;
+        if len > 0 {
+            parts.push(Part { fill, len });
+        }
+    }
+    parts
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::{DataSet, Error, Plan, Samples, ViewRecipe, open_with};
+use windrow::{DataSet, Error, Plan, Samples, ScalerName, ViewRecipe, open_with};
 
 use self::page::Page;
 use self::sample::{MOST_RECORDS, Sample};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     facts(&data, &mut page)?;
     if data.is_json() {
         // A view of JSON is refused as everywhere.
-        args.cutting.view().map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
+        args.cutting.view()?.map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
         lengths::show(&data, "lines", "bytes", &mut page, &stop)?;
         json::keys(&data, &mut page, &stop, &sample)?;
     } else {
@@ -88,12 +88,16 @@ fn numbers(
     let side = look::side_file(&args.path)?;
     let tokenizer = look::tokenizer(args.tokenizer.as_deref(), side.as_ref())?;
     let is_tokens = tokenizer.is_some() || look::is_tokens(data);
-    let asked = args.cutting.view().map(|view| data.view(view, None)).transpose()?;
+    // Statistics for a scaler may take a while.
+    let cut = |view| data.cut(view, None, None, &|| stop.asked());
+    let asked = args.cutting.view()?.map(cut).transpose()?;
     let asked = asked.map(with_plan).transpose()?;
     let view = asked.as_ref().map(|(samples, plan)| (samples, plan.as_ref()));
     if !is_tokens {
         lengths::show(data, "series", "values", page, stop)?;
-        series::values(data, page, stop, sample)?;
+        let scaled =
+            view.map(|(samples, _)| samples).filter(|s| *s.recipe().view.scaler() != ScalerName::None);
+        series::values(data, scaled, page, stop, sample)?;
         let drawn = view.and_then(|(samples, plan)| Some((samples, plan?)));
         series::gallery(data, drawn, page, stop)?;
         return Ok(view.map_or(Ok(()), |(samples, _)| cut::coverage(samples, page))?);

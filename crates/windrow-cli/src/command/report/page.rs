@@ -10,10 +10,10 @@ const STYLE: &str = "\
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--soft:#98a2b3;--line:#343b48;--back:#14181f;--mark:#7aa8f5;--other:#f0a36b;--bad:#ff7b8d}}\
 body{margin:0 auto;padding:1rem;max-width:52rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);overflow-wrap:anywhere}\
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid var(--line)}\
-.scroll{overflow-x:auto}table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}\
+.scroll{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem}th{white-space:nowrap}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}\
 figure{margin:1rem 0}figcaption,.axis,.note{color:var(--soft);font-size:.85rem}.axis{display:flex;justify-content:space-between}\
 svg{display:block;width:100%}.bar,.own{fill:var(--mark)}.next{fill:var(--other)}.bad{fill:var(--bad)}.line{fill:none;stroke:var(--mark);stroke-width:1.5;vector-effect:non-scaling-stroke}\
-.rest{fill:var(--line)}";
+.rest{fill:var(--line)}.end{fill:var(--ink)}";
 
 /// A page that grows downwards.
 pub(super) struct Page {

@@ -1,6 +1,7 @@
 //! Series: their values, what is missing, and some of them drawn with their windows.
 
-use windrow::{DataSet, Plan, Result, Samples, Span, ViewRecipe};
+use windrow::source::Source;
+use windrow::{DataSet, Nan, Plan, Result, Samples, Span, ViewRecipe};
 
 use super::page::Page;
 use super::sample::{Sample, part};
@@ -16,72 +17,120 @@ const CHANNELS_DRAWN: usize = 3;
 const VALUES_DRAWN: u64 = 100_000;
 const WINDOWS_DRAWN: u64 = 40;
 
-pub(super) fn values(data: &DataSet, page: &mut Page, stop: &Interrupt, sample: &Sample) -> Result<()> {
-    let source = data.source();
-    let channels = source.schema().channels.unwrap_or(1).max(1);
-    let room = sample.room(channels as u64);
-    let (mut numbers, mut lacking, mut in_part) = (Vec::new(), Vec::new(), 0u64);
-    let (mut n, mut nan, mut infinite) = (0, 0, 0);
-    for record in &sample.records {
-        stop.check()?;
-        let length = data.length(*record)?;
-        in_part += u64::from(length > room);
-        let read = ids::floats(source.as_ref(), part(*record, length, room))?;
-        let facts = Facts::of(&read);
-        (n, nan, infinite) = (n + facts.n, nan + facts.nan, infinite + facts.infinite);
-        if facts.nan + facts.infinite > 0 {
-            lacking.push((facts.nan, facts.infinite, facts.n, *record));
+/// The numbers of the records looked at.
+#[derive(Default)]
+struct Numbers {
+    /// The finite ones, ascending.
+    finite: Vec<f64>,
+    n: u64,
+    nan: u64,
+    infinite: u64,
+    /// NaN, infinite ones, numbers and number of each record that has some that are not finite.
+    lacking: Vec<[u64; 4]>,
+    /// Records that were read in part.
+    in_part: u64,
+}
+
+impl Numbers {
+    fn read(source: &dyn Source, stop: &Interrupt, sample: &Sample) -> Result<Numbers> {
+        let room = room(source, sample);
+        let mut numbers = Numbers::default();
+        for record in &sample.records {
+            stop.check()?;
+            let length = source.length(*record)?;
+            numbers.in_part += u64::from(length > room);
+            let read = ids::floats(source, part(*record, length, room))?;
+            let Facts { n, nan, infinite, .. } = Facts::of(&read);
+            numbers.n += n;
+            numbers.nan += nan;
+            numbers.infinite += infinite;
+            if nan + infinite > 0 {
+                numbers.lacking.push([nan, infinite, n, *record]);
+            }
+            numbers.finite.extend(read.into_iter().filter(|x| x.is_finite()));
         }
-        numbers.extend(read.into_iter().filter(|x| x.is_finite()));
+        numbers.finite.sort_unstable_by(f64::total_cmp);
+        Ok(numbers)
     }
+
+    fn show(&self, what: &str, page: &mut Page) {
+        let (Some(low), Some(high)) = (self.finite.first(), self.finite.last()) else {
+            page.text(&format!("{what}: there is no finite number."));
+            return;
+        };
+        let mut bars = vec![0u64; BARS];
+        for x in &self.finite {
+            bars[((plot::share(*x, (*low, *high)) * BARS as f64) as usize).min(BARS - 1)] += 1;
+        }
+        let most = text::count(bars.iter().max().copied().unwrap_or(0));
+        let caption = format!("{what}; the highest bar counts {most}");
+        page.figure(&caption, &Svg::bars(&bars), [&text::number(*low), &text::number(*high)]);
+        let at = |percent: usize| text::number(self.finite[(self.finite.len() - 1) * percent / 100]);
+        page.table(
+            &["min", "1 %", "25 %", "median", "75 %", "99 %", "max"],
+            &[[0, 1, 25, 50, 75, 99, 100].iter().map(|percent| at(*percent)).collect()],
+        );
+    }
+}
+
+// How many values of a record are read at most.
+fn room(source: &dyn Source, sample: &Sample) -> u64 {
+    sample.room(source.schema().channels.unwrap_or(1).max(1) as u64)
+}
+
+/// `scaled`: the samples of a view that scales them.
+pub(super) fn values(
+    data: &DataSet,
+    scaled: Option<&Samples>,
+    page: &mut Page,
+    stop: &Interrupt,
+    sample: &Sample,
+) -> Result<()> {
+    let source = data.source().as_ref();
+    let mut numbers = Numbers::read(source, stop, sample)?;
     let mut said = format!("From {}", sample.said());
-    if in_part > 0 {
+    if numbers.in_part > 0 {
         said += &format!(
             "; of {} longer than {} values a part of that many from a random place",
-            text::counted(in_part, "record"),
-            text::count(room)
+            text::counted(numbers.in_part, "record"),
+            text::count(room(source, sample))
         );
     }
     said.push('.');
     page.section("Values");
-    numbers.sort_unstable_by(f64::total_cmp);
-    match (numbers.first(), numbers.last()) {
-        (Some(low), Some(high)) => {
-            let mut bars = vec![0u64; BARS];
-            for x in &numbers {
-                bars[((plot::share(*x, (*low, *high)) * BARS as f64) as usize).min(BARS - 1)] += 1;
-            }
-            let most = text::count(bars.iter().max().copied().unwrap_or(0));
-            let caption = format!("numbers by value; the highest bar counts {most}");
-            page.figure(&caption, &Svg::bars(&bars), [&text::number(*low), &text::number(*high)]);
-            let at = |percent: usize| text::number(numbers[(numbers.len() - 1) * percent / 100]);
-            page.table(
-                &["min", "1 %", "25 %", "median", "75 %", "99 %", "max"],
-                &[[0, 1, 25, 50, 75, 99, 100].iter().map(|percent| at(*percent)).collect()],
-            );
-        }
-        _ => page.text("There is no finite number."),
+    numbers.show("numbers by value", page);
+    if let Some(samples) = scaled {
+        let source = samples.feed().source().as_ref();
+        let how = source.treatment().unwrap_or_default();
+        Numbers::read(source, stop, sample)?.show(&format!("scaled numbers by value: {how}"), page);
     }
     page.note(&said);
     page.section("Missing data");
-    if lacking.is_empty() {
-        page.text(&format!("None of {} is NaN or infinite.", text::counted(n, "number")));
+    if numbers.lacking.is_empty() {
+        page.text(&format!("None of {} is NaN or infinite.", text::counted(numbers.n, "number")));
     } else {
         page.text(&format!(
             "Of {}, {} are NaN and {} infinite, in {}.",
-            text::counted(n, "number"),
-            text::count(nan),
-            text::count(infinite),
-            text::counted(lacking.len() as u64, "record")
+            text::counted(numbers.n, "number"),
+            text::count(numbers.nan),
+            text::count(numbers.infinite),
+            text::counted(numbers.lacking.len() as u64, "record")
         ));
-        lacking.sort_unstable_by(|a, b| (b.0, b.1, a.3).cmp(&(a.0, a.1, b.3)));
-        let rows: Vec<Vec<String>> = lacking
+        let spreads = scaled.is_some_and(|samples| samples.recipe().view.nan() == Nan::Spread);
+        if numbers.nan > 0 && spreads {
+            page.text(
+                "The scaler makes every number of a record with NaN a NaN; with --nan mask it leaves the missing ones out.",
+            );
+        }
+        numbers.lacking.sort_unstable_by(|a, b| (b[0], b[1], a[3]).cmp(&(a[0], a[1], b[3])));
+        let rows: Vec<Vec<String>> = numbers
+            .lacking
             .iter()
             .take(MOST_LISTED)
-            .map(|(nan, infinite, n, record)| [record, n, nan, infinite].map(|x| text::count(*x)).to_vec())
+            .map(|[nan, infinite, n, record]| [record, n, nan, infinite].map(|x| text::count(*x)).to_vec())
             .collect();
         page.table(&["record", "numbers read", "NaN", "infinite"], &rows);
-        if lacking.len() > MOST_LISTED {
+        if numbers.lacking.len() > MOST_LISTED {
             page.note(&format!("The {MOST_LISTED} with the most NaN."));
         }
     }
@@ -143,9 +192,10 @@ pub(super) fn gallery(
 fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec<Window>, u64)> {
     let range = samples.feed().view().samples_of(record)?;
     let in_all = range.end.saturating_sub(range.start);
-    let context = match &samples.recipe().view {
+    // A label is one value on from its input: the first predicted value comes after context_length + 1 others.
+    let before = match &samples.recipe().view {
         ViewRecipe::Windows { context_length, prediction_length, .. } if *prediction_length > 0 => {
-            *context_length
+            context_length.saturating_add(1)
         }
         _ => u64::MAX,
     };
@@ -154,7 +204,7 @@ fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec
         for span in plan.trace(0, sample)?.spans {
             let end = span.start.saturating_add(span.len);
             if span.record == record && span.len > 0 && span.start < len {
-                let prediction = span.start.saturating_add(context).min(end);
+                let prediction = span.start.saturating_add(before).min(end);
                 found.push(Window { values: span.start..end, prediction });
             }
         }

@@ -24,6 +24,21 @@ pub(super) struct Window {
     pub(super) prediction: u64,
 }
 
+/// A part of a strip.
+pub(super) struct Part {
+    pub(super) fill: Fill,
+    pub(super) len: u64,
+}
+
+/// How a part of a strip is filled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fill {
+    Own,
+    Next,
+    /// An end id.
+    End,
+}
+
 impl Svg {
     /// Bars side by side.
     pub(super) fn bars(counts: &[u64]) -> Svg {
@@ -79,17 +94,25 @@ impl Svg {
         svg
     }
 
-    /// Parts of a whole, one after the other, in turns of two colours; what is left is filled up.
-    pub(super) fn strip(parts: &[u64], whole: u64) -> Svg {
+    /// Parts of a whole, one after the other; what is left is filled up.
+    pub(super) fn strip(parts: &[Part], whole: u64) -> Svg {
         let mut svg = Svg { height: 18.0, body: String::new() };
         svg.rect("rest", 0.0, 0.0, WIDTH, 18.0);
-        let scale = WIDTH / whole.max(1) as f64;
-        let mut at = 0.0;
-        for (i, part) in parts.iter().enumerate() {
-            let width = (*part as f64 * scale).min(WIDTH - at);
-            svg.rect(if i % 2 == 0 { "own" } else { "next" }, at, 0.0, (width - 1.0).max(0.5), 18.0);
-            at += width;
+        let place = |at: u64| (at as f64 * WIDTH / whole.max(1) as f64).min(WIDTH);
+        let mut begin = 0u64;
+        let mut marks = Vec::new();
+        for part in parts {
+            let end = begin.saturating_add(part.len);
+            let (from, to) = (place(begin), place(end));
+            match part.fill {
+                Fill::Own => svg.rect("own", from, 0.0, (to - from - 1.0).max(0.5), 18.0),
+                Fill::Next => svg.rect("next", from, 0.0, (to - from - 1.0).max(0.5), 18.0),
+                Fill::End => marks.push((from, (to - from).max(1.5))),
+            }
+            begin = end;
         }
+        // Over their neighbours: an id may be narrower than what can be seen.
+        marks.into_iter().for_each(|(from, width)| svg.rect("end", from, 0.0, width, 18.0));
         svg
     }
 

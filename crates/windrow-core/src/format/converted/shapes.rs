@@ -15,6 +15,8 @@ const MOST_EXTRAS: usize = 16 << 20;
 
 const RECORD: &str =
     "a record is a list of numbers, a list of lists of numbers, or an object with `sequence`";
+const MISSING: &str = "write a missing value as NaN, in YAML as .nan, in Python as float(\"nan\"); nan=\"mask\" then keeps it out of \
+                       scaling and loss";
 
 /// A value, or an end of one, in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -179,6 +181,9 @@ impl<'d> Shapes<'d> {
                 "a list of series",
                 "one object alone is no list of records: put it into a list, or write one object a line into a .jsonl",
             ),
+            At::Records if *event == Event::Null => {
+                ("a record", "write a series without values as []; a missing value as NaN, in YAML as .nan")
+            }
             At::Records => ("a record", RECORD),
             At::Flat | At::Numbers | At::Row => ("a number", hint_for_number(event)),
             At::Record | At::Rows => ("numbers or lists of numbers", hint_for_number(event)),
@@ -406,7 +411,13 @@ fn shape(width: Option<u64>) -> String {
 
 fn hint_for_number(event: &Event<'_>) -> &'static str {
     match event {
-        Event::Null => "write NaN where a value is missing",
+        Event::Null => MISSING,
+        // YAML reads NaN as text.
+        Event::Text(text)
+            if ["", "na", "n/a", "nan", "none", "null"].contains(&text.to_lowercase().as_str()) =>
+        {
+            MISSING
+        }
         Event::Text(_) => "numbers stand without quotes",
         Event::List | Event::ListEnd => "a record is [T] or [T, C]: no deeper, and the same throughout",
         _ => RECORD,

@@ -140,9 +140,9 @@ impl Sink for Beginning {
             }
             _ => {}
         }
-        match self.dicts == 0 && matches!(event, Event::Text(_) | Event::Null)
-            || self.lists > 0 && self.dicts > 1
-        {
+        // A null among numbers is a gap: the error that names it helps more than a record of text.
+        let is_other = self.dicts == 0 && self.lists == 0 && matches!(event, Event::Text(_) | Event::Null);
+        match is_other || self.lists > 0 && self.dicts > 1 {
             true => stop(),
             false => Ok(()),
         }
@@ -196,6 +196,8 @@ mod tests {
             " [[1.5",
             "[NaN",
             "[true]",
+            "[null, null, 1",
+            "[[null, 1]",
             "{\"id\": \"a\", \"x\": {\"sequence\": []}, \"sequence\": [0",
             "{\"tags\": [1, 2], \"sequence\": [[1, 2]]}",
             "\u{feff}[-Infinity]",
@@ -207,7 +209,9 @@ mod tests {
             "1",
             "\"text\"",
             "[\"a\", 1]",
-            "[null, 1]",
+            "null",
+            "[null]",
+            "[null, \"a\"]",
             "[[[1]]]",
             "{\"text\": \"a\"}",
             "{\"sequence\": \"ACGT\"}",
