@@ -248,7 +248,8 @@ impl Task<'_> {
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         let mut ask = || check(self.watch);
-        let done = match self.encode.parallel() && threads > 1 {
+        // One thread encodes while others read and write beside it.
+        let done = match self.encode.parallel() {
             true => pipeline::in_parallel(chunks, threads, &encode_one, &mut ask, &mut take),
             false => pipeline::in_line(chunks, &encode_one, &mut ask, &mut take),
         };
