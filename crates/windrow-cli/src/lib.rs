@@ -28,6 +28,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 
 use crate::args::Cli;
 use crate::failure::{DONE, Failure, USAGE};
@@ -62,8 +63,14 @@ fn not_parsed(error: &clap::Error, json: bool) -> i32 {
         // The first line says what is wrong; the rest is usage for people.
         let text = error.to_string();
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let hint = match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(words)) if !words.is_empty() => {
+                Some(format!("one of {}", words.join(", ")))
+            }
+            _ => None,
+        };
         let mut out = Out::new(true, true, "");
-        report(&Failure::usage(message), &mut out);
+        report(&Failure::Usage { message: message.to_string(), hint }, &mut out);
         return USAGE;
     }
     // Nobody is left to tell when the terminal is gone.

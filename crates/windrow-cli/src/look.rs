@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use windrow::Result;
 use windrow::format::{Look, SideFile};
+use windrow::source::{Kind, Source};
 use windrow::store::Local;
 use windrow::text::{NAMES, Tokenizer};
-use windrow::{DataSet, Result};
 
 /// The side file beside the data at `path`, where there is one.
 pub(crate) fn side_file(path: &Path) -> Result<Option<SideFile>> {
@@ -41,9 +42,8 @@ pub(crate) fn tokenizer(asked: Option<&str>, side: Option<&SideFile>) -> Result<
 }
 
 /// Whether its whole numbers are ids of tokens, not measurements: the layouts made for tokens say so.
-pub(crate) fn is_tokens(data: &DataSet) -> bool {
-    let source = data.source();
-    let made_for_tokens = ["tokens", "forager"].contains(&source.format());
-    let has_vocabulary = source.schema().vocab_size.is_some();
-    !data.is_json() && source.schema().element.dtype.is_integer() && (made_for_tokens || has_vocabulary)
+pub(crate) fn is_tokens(source: &dyn Source) -> bool {
+    let schema = source.schema();
+    let made_for_tokens = ["tokens", "forager"].contains(&source.format()) || schema.vocab_size.is_some();
+    schema.kind == Kind::Numbers && schema.element.dtype.is_integer() && made_for_tokens
 }

@@ -10,9 +10,9 @@ use crate::args::{Cutting, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
-use crate::{speed, text};
+use crate::{look, speed, text};
 
-/// Measure samples, tokens and bytes a second here, beside a plain copy of as many bytes
+/// Measure samples, tokens or values, and bytes a second here, beside a plain copy of as many bytes
 ///
 /// Without an option that cuts: --pack 1024.
 #[derive(Args, Debug)]
@@ -49,13 +49,14 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let feed = &loader.plan().feeds()[0];
     let size = feed.source().files().iter().map(|f| f.size).sum();
     let copied = speed::copying(size, fed.batch_bytes, fed.threads, args.seconds.min(0.5));
+    let unit = if look::is_tokens(feed.source().as_ref()) { "tokens" } else { "values" };
     out.pairs(&[
         ("view", format!("{}, {}", feed.view().describe(), text::counted(feed.len(), "sample"))),
         ("batch", format!("{} rows, {}", recipe.global_batch_size, text::size(fed.batch_bytes))),
         ("threads", fed.threads.to_string()),
         ("batches", text::rate(fed.batches, "batches")),
         ("samples", text::rate(fed.samples, "samples")),
-        ("tokens", text::rate(fed.positions, "tokens")),
+        (unit, text::rate(fed.positions, unit)),
         ("bytes", text::rate(fed.bytes, "B")),
         ("memcpy", format!("{}, as many bytes on as many threads", text::rate(copied, "B"))),
     ])?;

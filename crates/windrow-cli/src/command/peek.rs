@@ -108,7 +108,7 @@ fn show_numbers(
     let extras = data.extras(record)?;
     let mut lines = Vec::new();
     let is_whole = source.schema().element.dtype.is_integer();
-    if !out.is_json() && tokenizer.is_none() && !look::is_tokens(data) {
+    if !out.is_json() && tokenizer.is_none() && !look::is_tokens(data.source().as_ref()) {
         show_series(data, record, out)?;
         return show_extras(&extras, out).map(|()| Value::Null);
     }

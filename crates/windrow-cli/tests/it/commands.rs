@@ -181,6 +181,10 @@ fn views_of_series_take_their_options() {
     assert!(said.contains("give a prediction_length"), "{said}");
     let said = desk.windrow("bench s.jsonl --windows 3 --scaler mean").failed(2);
     assert!(said.contains("[possible values: none, max, zero]"), "{said}");
+    let ran = desk.windrow("bench s.jsonl --windows 3 --scaler mean --json");
+    assert_eq!(ran.json()["error"]["hint"], "one of none, max, zero", "{ran:?}");
+    let said = desk.windrow("bench s.jsonl --windows 3 --batch-size 1 --seconds 0.05").done();
+    assert!(said.contains("\nvalues ") && !said.contains("tokens"), "{said}");
     let said = desk.windrow(&format!("{bench} --segments 3 --buckets 4")).failed(2);
     assert!(said.contains("a bucket of 4 positions, expected 1 to 3"), "{said}");
 

@@ -9,6 +9,7 @@ use super::svg::{Fill, Part, Svg};
 use crate::{ids, text};
 
 const SAMPLES_DRAWN: u64 = 6;
+const RECORDS_NAMED: usize = 10;
 const PREVIEW_VALUES: u64 = 48;
 
 pub(super) fn coverage(samples: &Samples, page: &mut Page) -> Result<()> {
@@ -47,13 +48,7 @@ pub(super) fn packs(
     for sample in Sample::of(samples.len(), SAMPLES_DRAWN).records {
         let traced = plan.trace(0, sample)?;
         let (parts, spans) = (parts(samples, &traced.pieces), traced.spans);
-        let records = match (spans.first(), spans.last()) {
-            (Some(first), Some(last)) if first.record != last.record => {
-                format!("records {} to {}", text::count(first.record), text::count(last.record))
-            }
-            (Some(first), _) => format!("record {}", text::count(first.record)),
-            _ => "no record".to_string(),
-        };
+        let records = numbered(spans.iter().map(|span| span.record));
         let caption = format!("sample {}: {records}", text::count(sample));
         page.figure(&caption, &Svg::strip(&parts, positions), ["0", &text::count(positions)]);
         if let (Some(tokenizer), Some(first)) = (tokenizer, spans.first()) {
@@ -66,6 +61,25 @@ pub(super) fn packs(
         }
     }
     Ok(())
+}
+
+// `record 7`, `records 3 to 9`, `records 3, 8, 11`.
+fn numbered(records: impl Iterator<Item = u64>) -> String {
+    let mut records: Vec<u64> = records.collect();
+    records.dedup();
+    let run =
+        records.iter().zip(records.first().copied().unwrap_or(0)..).all(|(record, next)| *record == next);
+    match records[..] {
+        [] => "no record".to_string(),
+        [one] => format!("record {}", text::count(one)),
+        [first, .., last] if run => format!("records {} to {}", text::count(first), text::count(last)),
+        _ => {
+            let some: Vec<String> =
+                records.iter().take(RECORDS_NAMED).map(|record| text::count(*record)).collect();
+            let more = if records.len() > RECORDS_NAMED { ", …" } else { "" };
+            format!("records {}{more}", some.join(", "))
+        }
+    }
 }
 
 // The inputs that each piece fills: its values, up to where the row is full; the values after that are labels only.
@@ -87,4 +101,20 @@ fn parts(samples: &Samples, pieces: &[Piece]) -> Vec<Part> {
         }
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_records_that_follow_each_other_are_named_from_to() {
+        let said = |records: &[u64]| numbered(records.iter().copied());
+        assert_eq!([said(&[]), said(&[7, 7]), said(&[3, 4, 5])], ["no record", "record 7", "records 3 to 5"]);
+        assert_eq!([said(&[14, 60]), said(&[3, 5, 6])], ["records 14, 60", "records 3, 5, 6"]);
+        assert_eq!(
+            said(&(0..22).step_by(2).collect::<Vec<u64>>()),
+            "records 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, …"
+        );
+    }
 }

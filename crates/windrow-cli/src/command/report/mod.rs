@@ -87,7 +87,7 @@ fn numbers(
 ) -> Result<(), Failure> {
     let side = look::side_file(&args.path)?;
     let tokenizer = look::tokenizer(args.tokenizer.as_deref(), side.as_ref())?;
-    let is_tokens = tokenizer.is_some() || look::is_tokens(data);
+    let is_tokens = tokenizer.is_some() || look::is_tokens(data.source().as_ref());
     // Statistics for a scaler may take a while.
     let cut = |view| data.cut(view, None, None, &|| stop.asked());
     let asked = args.cutting.view()?.map(cut).transpose()?;

@@ -145,9 +145,14 @@ pub(super) fn gallery(
     stop: &Interrupt,
 ) -> Result<()> {
     page.section("Some series");
-    if view.is_some() {
-        page.note("Below each line the samples of the view; the second colour is what is to be predicted. Ticks at the top: NaN or infinite.");
-    }
+    let ticks = "Ticks at the top: NaN or infinite.";
+    page.note(&match view.map(|(samples, _)| &samples.recipe().view) {
+        None => ticks.to_string(),
+        Some(ViewRecipe::Windows { prediction_length: 1.., .. }) => {
+            format!("Below each line the samples of the view; the second colour is what the prediction learns. {ticks}")
+        }
+        Some(_) => format!("Below each line the samples of the view. {ticks}"),
+    });
     let source = data.source();
     let channels = source.schema().channels.unwrap_or(1).max(1);
     for record in Sample::of(data.len(), SERIES_DRAWN).records {

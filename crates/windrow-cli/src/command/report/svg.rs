@@ -104,9 +104,10 @@ impl Svg {
         for part in parts {
             let end = begin.saturating_add(part.len);
             let (from, to) = (place(begin), place(end));
+            let gap = if to < WIDTH { 1.0 } else { 0.0 };
             match part.fill {
-                Fill::Own => svg.rect("own", from, 0.0, (to - from - 1.0).max(0.5), 18.0),
-                Fill::Next => svg.rect("next", from, 0.0, (to - from - 1.0).max(0.5), 18.0),
+                Fill::Own => svg.rect("own", from, 0.0, (to - from - gap).max(0.5), 18.0),
+                Fill::Next => svg.rect("next", from, 0.0, (to - from - gap).max(0.5), 18.0),
                 Fill::End => marks.push((from, (to - from).max(1.5))),
             }
             begin = end;
