@@ -4,6 +4,8 @@
 mod commands;
 #[cfg(test)]
 mod demo;
+#[cfg(all(test, feature = "hub"))]
+mod download;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
@@ -12,5 +14,8 @@ mod limits;
 mod program;
 #[cfg(test)]
 mod report;
+#[cfg(all(test, feature = "hub"))]
+#[path = "../../../windrow-hub/tests/it/server.rs"]
+mod server;
 #[cfg(test)]
 mod stopped;
