@@ -15,8 +15,9 @@ use crate::folder::{self, Folder, Record, Row};
 use crate::http::Http;
 use crate::hub::{Hub, RepoName};
 use crate::listing::{self, Listing, RemoteFile};
+use crate::offline;
 use crate::retry::Trouble;
-use crate::{offline, select};
+use crate::select::Selection;
 
 /// How often the watcher is told, and asked.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -99,12 +100,12 @@ pub struct Failed {
 }
 
 pub(crate) fn choose(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Listing> {
+    let selection = Selection::new(&request.include, &request.exclude)?;
     let Listing { commit, files } = match hub.is_offline {
         false => listed(&hub.http()?, request, watch)?,
         true => offline::list(hub, &request.repo, &request.revision, Record::read(&request.output).as_ref())?,
     };
-    let files = select::select(files, &request.include, &request.exclude)?;
-    Ok(Listing { commit, files })
+    Ok(Listing { commit, files: selection.of(files)? })
 }
 
 pub(crate) fn run(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Report> {

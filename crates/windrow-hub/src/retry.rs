@@ -22,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 impl Default for Patience {
     fn default() -> Self {
         let (first_wait, silence) = (Duration::from_millis(500), Duration::from_secs(30));
-        Patience { retries: 6, first_wait, silence }
+        Patience { retries: 5, first_wait, silence }
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn trying<T>(
         let backoff = patience.first_wait * 2u32.saturating_pow(failed.saturating_sub(1)).min(1 << 16);
         let wait = asked.unwrap_or(backoff.mul_f64(0.75 + 0.5 * fastrand::f64())).min(LONGEST_WAIT);
         log::debug!(target: "windrow", "again in {wait:?}: {error}");
-        if wait > Duration::from_secs(5) {
+        if wait > Duration::from_secs(2) {
             log::warn!(target: "windrow", "trying again in {} s: {}", wait.as_secs(), error.message());
         }
         if !sleep(wait, stopped) {

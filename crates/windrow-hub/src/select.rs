@@ -10,31 +10,45 @@ use crate::listing::RemoteFile;
 /// Most names in a hint.
 const MOST_NAMES: usize = 24;
 
-/// The files that a pattern of `include` chooses (all, without any) and none of `exclude` leaves out.
+/// Which files are wanted: those that a pattern of `include` chooses (all, without any) and none of `exclude` leaves out.
 ///
 /// As in the hub's own tools `*` also goes over `/`, and a pattern that ends in `/` means all below it.
-///
-/// # Errors
-/// `Config` for a pattern that is none; `NotFound` for one of `include` that chooses nothing.
-pub(crate) fn select(
-    files: Vec<RemoteFile>,
-    include: &[String],
-    exclude: &[String],
-) -> Result<Vec<RemoteFile>> {
-    let (wanted, unwanted) = (globs(include)?, globs(exclude)?);
-    let any = |globs: &[GlobMatcher], path: &str| globs.iter().any(|glob| glob.is_match(path));
-    if let Some(i) = wanted.iter().position(|glob| !files.iter().any(|file| glob.is_match(&file.path))) {
-        return Err(Error::not_found(format!("{:?} chooses none of {} files", include[i], files.len()))
-            .hint(format!("there is {}", names(&files))));
+pub(crate) struct Selection<'a> {
+    include: &'a [String],
+    wanted: Vec<GlobMatcher>,
+    unwanted: Vec<GlobMatcher>,
+}
+
+impl<'a> Selection<'a> {
+    /// # Errors
+    /// `Config` for a pattern that is none.
+    pub(crate) fn new(include: &'a [String], exclude: &[String]) -> Result<Selection<'a>> {
+        Ok(Selection { include, wanted: globs(include)?, unwanted: globs(exclude)? })
     }
-    let mut chosen = files;
-    chosen.retain(|file| (wanted.is_empty() || any(&wanted, &file.path)) && !any(&unwanted, &file.path));
-    match chosen.is_empty() {
-        true => {
-            Err(Error::not_found("no file is left to download")
-                .hint("the data set is empty, or all is left out"))
+
+    /// The wanted ones of these files.
+    ///
+    /// # Errors
+    /// `NotFound` when a pattern of `include` chooses nothing, or nothing is left.
+    pub(crate) fn of(&self, mut files: Vec<RemoteFile>) -> Result<Vec<RemoteFile>> {
+        let any = |globs: &[GlobMatcher], path: &str| globs.iter().any(|glob| glob.is_match(path));
+        let is_idle = |glob: &GlobMatcher| !files.iter().any(|file| glob.is_match(&file.path));
+        if let Some(i) = self.wanted.iter().position(is_idle) {
+            return Err(Error::not_found(format!(
+                "{:?} chooses none of {} files",
+                self.include[i],
+                files.len()
+            ))
+            .hint(format!("there is {}", names(&files))));
         }
-        false => Ok(chosen),
+        files.retain(|f| {
+            (self.wanted.is_empty() || any(&self.wanted, &f.path)) && !any(&self.unwanted, &f.path)
+        });
+        match files.is_empty() {
+            true => Err(Error::not_found("no file is left to download")
+                .hint("the data set is empty, or all is left out")),
+            false => Ok(files),
+        }
     }
 }
 
@@ -76,7 +90,8 @@ mod tests {
         let digest = Digest::Git("0".repeat(40));
         let file = |path: &str| RemoteFile { path: path.to_string(), size: 0, digest: digest.clone() };
         let owned = |patterns: &[&str]| patterns.iter().map(|p| p.to_string()).collect::<Vec<_>>();
-        let files = select(paths.map(file).to_vec(), &owned(include), &owned(exclude))?;
+        let (include, exclude) = (owned(include), owned(exclude));
+        let files = Selection::new(&include, &exclude)?.of(paths.map(file).to_vec())?;
         Ok(files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>().join(" "))
     }
 

@@ -33,7 +33,7 @@ fn paths(desk: &Desk, folder: &str) -> Vec<String> {
 fn a_data_set_comes_into_a_folder_of_its_name() {
     let (desk, server) = (Desk::new(), Server::good(files()));
     let out = download(&desk, &server, "some/data").done();
-    assert!(out.starts_with("data: 5 files, 300.1 kB in ") && out.ends_with(" s, checked\n"), "{out}");
+    assert!(out.starts_with("data: 5 files, 300 kB in ") && out.ends_with(" s, checked\n"), "{out}");
     assert_eq!(desk.tree("data")["energy/x/data-1-of-1.bin"], noise(SIZE));
 
     let again = download(&desk, &server, "some/data").done();
@@ -54,7 +54,7 @@ fn a_dry_run_says_what_would_come() {
     let (desk, server) = (Desk::new(), Server::good(files()));
     let out = download(&desk, &server, "some/data --include energy/** --dry-run").done();
     assert!(
-        out.contains("300.0 kB  energy/x/data-1-of-1.bin\n") && out.contains("3 files, 300.0 kB in all"),
+        out.contains("  300 kB  energy/x/data-1-of-1.bin\n") && out.contains("3 files, 300 kB in all"),
         "{out}"
     );
     assert!(desk.tree("data").is_empty());
@@ -70,10 +70,8 @@ fn partitions_are_those_of_time_300b_alone() {
     assert!(usage("some/data --partitions a").contains("--include"));
     assert!(usage("time-300b --partitions a --partition-set debug").contains("cannot be used with"));
     assert!(usage("time300b").contains("owner/name"));
-    assert!(
-        usage("some/data --include a[").contains("no pattern")
-            || !usage("some/data --revision ../x").is_empty()
-    );
+    assert!(usage("some/data --include a[").contains("no pattern"));
+    assert!(usage("some/data --revision ../x").contains("no revision"));
 }
 
 #[test]
