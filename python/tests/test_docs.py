@@ -27,6 +27,8 @@ from typing import Any
 
 import pytest
 
+import hub_server
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\s*$")
@@ -83,7 +85,12 @@ def make_bad() -> None:
     Path("bad.jsonl").write_text('{"text": "good"}\n{"text": 7}\n')
 
 
-NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad}
+def start_hub() -> None:
+    """A hub on loopback, which the commands that follow ask instead of the real one."""
+    os.environ |= {"HF_ENDPOINT": hub_server.time_300b().endpoint, "HF_HOME": str(Path.cwd().parent / "hf")}
+
+
+NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad, "hub": start_hub}
 
 
 def check_printed(expected: str, found: str, where: str) -> None:

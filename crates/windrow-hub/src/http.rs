@@ -67,6 +67,9 @@ impl Http {
             .user_agent(concat!("windrow/", env!("CARGO_PKG_VERSION")))
             // Byte ranges are those of the file, not of a compressed one.
             .accept_encoding("identity")
+            // One for every file that is under way, at the hub and where it redirects to.
+            .max_idle_connections(64)
+            .max_idle_connections_per_host(32)
             .timeout_connect(Some(patience.silence))
             .timeout_per_read(Some(patience.silence))
             .timeout_per_write(Some(patience.silence))

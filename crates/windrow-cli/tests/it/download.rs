@@ -75,6 +75,35 @@ fn partitions_are_those_of_time_300b_alone() {
 }
 
 #[test]
+fn time_300b_comes_by_partitions() {
+    let mut files = files();
+    for set in ["nature", "synthetic_small", "web", "sales/dominick", "finance", "healthcare/hospital"] {
+        files.push(small(&format!("{set}/meta.json"), set));
+    }
+    let (desk, server) = (Desk::new(), Server::good(files));
+    let time_300b = |words: &str| download(&desk, &server, &format!("time-300b {words}"));
+
+    // The sets, without the locks that lie in the data set.
+    time_300b("").done();
+    let train = paths(&desk, "time300b_selected");
+    assert_eq!(train.len(), 7, "{train:?}");
+    assert!(
+        train.contains(&"energy/x/meta.json".to_string())
+            && !train.iter().any(|path| path.ends_with(".lock"))
+    );
+    time_300b("--partition-set debug --out debug").done();
+    let debug =
+        ["healthcare/hospital/meta.json", "other/m4_daily/data-1-of-1.bin", "sales/dominick/meta.json"];
+    assert_eq!(paths(&desk, "debug"), debug);
+
+    time_300b("--partitions sales/dominick/,web --out some").done();
+    assert_eq!(paths(&desk, "some"), ["sales/dominick/meta.json", "web/meta.json"]);
+    let err = time_300b("--partitions web,sale --out none").failed(1);
+    assert!(err.contains("\"sale/**\"") && err.contains("sales/dominick"), "{err}");
+    assert!(desk.tree("none").is_empty());
+}
+
+#[test]
 fn a_refusal_and_nobody_there_exit_1_with_a_hint() {
     let gated = Server::start(Setup {
         files: files(),

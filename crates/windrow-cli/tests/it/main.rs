@@ -15,7 +15,10 @@ mod program;
 #[cfg(test)]
 mod report;
 #[cfg(all(test, feature = "hub"))]
+#[expect(dead_code, reason = "the tests of windrow-hub use all of it")]
 #[path = "../../../windrow-hub/tests/it/server.rs"]
 mod server;
 #[cfg(test)]
 mod stopped;
+#[cfg(all(test, not(feature = "hub")))]
+mod without_the_hub;

@@ -12,7 +12,9 @@ use std::time::Duration;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
+/// The data set that it has; it goes by the second name, too.
 pub(crate) const REPO: &str = "some/data";
+const NAMES: [&str; 2] = [REPO, "Maple728/Time-300B"];
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// What stands in signed addresses and must not be shown to anybody.
 pub(crate) const SIGNATURE: &str = "X-Signature=secret";
@@ -219,7 +221,9 @@ impl State {
         let authorised =
             self.token.as_ref().is_none_or(|t| seen.header("authorization") == Some(&format!("Bearer {t}")));
         let path = seen.target.split('?').next().unwrap_or_default();
-        let resolved = path.strip_prefix(&format!("/datasets/{REPO}/resolve/{COMMIT}/"));
+        let repo =
+            NAMES.into_iter().find(|name| path.contains(&format!("/datasets/{name}/"))).unwrap_or_default();
+        let resolved = path.strip_prefix(&format!("/datasets/{repo}/resolve/{COMMIT}/"));
         if is_cdn {
             // What a signed address gives needs no token, and must not be given one.
             let file = self.files.iter().find(|f| path == format!("/blob/{}", f.sha256()));
@@ -233,13 +237,13 @@ impl State {
         if !authorised {
             return status(stream, if seen.header("authorization").is_some() { 403 } else { 401 });
         }
-        if path == format!("/api/datasets/{REPO}/revision/main") {
+        if path == format!("/api/datasets/{repo}/revision/main") {
             let siblings: Vec<_> =
                 self.files.iter().map(|f| format!(r#"{{"rfilename":"{}"}}"#, f.path)).collect();
-            let info = format!(r#"{{"id":"{REPO}","sha":"{COMMIT}","siblings":[{}]}}"#, siblings.join(","));
+            let info = format!(r#"{{"id":"{repo}","sha":"{COMMIT}","siblings":[{}]}}"#, siblings.join(","));
             return reply(stream, "", info.as_bytes());
         }
-        if path == format!("/api/datasets/{REPO}/tree/{COMMIT}") {
+        if path == format!("/api/datasets/{repo}/tree/{COMMIT}") {
             return self.tree(stream, &seen.target, &fault);
         }
         let file = resolved.and_then(|path| self.files.iter().find(|f| f.path.replace(' ', "%20") == path));
@@ -276,8 +280,9 @@ impl State {
         }
         let link = match at + 2 < entries.len() {
             true => format!(
-                "Link: <{}/api/datasets/{REPO}/tree/{COMMIT}?recursive=true&cursor={}>; rel=\"next\"\r\n",
+                "Link: <{}{}?recursive=true&cursor={}>; rel=\"next\"\r\n",
                 self.hub,
+                target.split('?').next().unwrap_or_default(),
                 at + 2
             ),
             false => String::new(),
