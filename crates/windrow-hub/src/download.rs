@@ -1,6 +1,5 @@
 //! A whole download: what to get, several files at a time, how far it is, and what came of it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -11,7 +10,7 @@ use windrow_core::prepare::{Progress, Watch};
 use windrow_core::{Error, Kind, Result};
 
 use crate::fetch::{Came, Fetcher};
-use crate::folder::{self, Folder, Record, Row};
+use crate::folder::{self, Folder, Record};
 use crate::http::Http;
 use crate::hub::{Hub, RepoName};
 use crate::listing::{self, Listing, RemoteFile};
@@ -113,10 +112,10 @@ pub(crate) fn run(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Rep
     let before = Record::read(&request.output);
     let http = if hub.is_offline { None } else { Some(hub.http()?) };
     let folder = Folder::take(&request.output)?;
-    folder.tidy(&files)?;
+    let mut record = Record::new(request.repo.as_str(), &request.revision, &commit, before.as_ref());
+    files.iter().for_each(|file| record.ask(file));
+    folder.tidy(&record)?;
     enough_room(&folder, &files)?;
-
-    let mut record = record_of(request, &commit, &files, before.as_ref());
     folder.write(&record)?;
     let (stop, done_bytes) = (AtomicBool::new(false), AtomicU64::new(0));
     let fetcher = Fetcher {
@@ -218,9 +217,7 @@ fn gathered(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok((file, Ok(came))) => {
                 note(report, file, came);
-                let modified_ns = folder::stamp(&fetcher.folder.target(file)).map(|stamp| stamp.1);
-                let row = Row { size: file.size, digest: file.digest.clone(), modified_ns };
-                record.files.insert(file.path.clone(), row);
+                record.place(file, &fetcher.folder.target(file));
             }
             Ok((file, Err(error))) => report.failed.push(Failed { path: file.path.clone(), error }),
         }
@@ -246,22 +243,6 @@ fn note(report: &mut Report, file: &RemoteFile, came: Came) {
             report.resumed_bytes += resumed;
         }
     }
-}
-
-// What was found right before stays known, so that another choice of files does not forget it.
-fn record_of(request: &Request, commit: &str, files: &[RemoteFile], before: Option<&Record>) -> Record {
-    let mut record = Record::new(request.repo.as_str(), &request.revision, commit);
-    let before = before.filter(|b| b.repo == record.repo);
-    let known: BTreeMap<String, Row> = before.map(|b| b.files.clone()).unwrap_or_default();
-    record.files = known;
-    for file in files {
-        let same = record.files.get(&file.path).is_some_and(|row| row.digest == file.digest);
-        if !same {
-            let row = Row { size: file.size, digest: file.digest.clone(), modified_ns: None };
-            record.files.insert(file.path.clone(), row);
-        }
-    }
-    record
 }
 
 fn enough_room(folder: &Folder, files: &[RemoteFile]) -> Result<()> {

@@ -89,8 +89,8 @@ impl Fetcher<'_> {
     fn is_there(&self, file: &RemoteFile) -> Result<bool> {
         let target = self.folder.target(file);
         let Ok(meta) = fs::symlink_metadata(&target) else { return Ok(false) };
-        let known = self.before.and_then(|record| record.knows(&file.path, &target));
-        if known.is_some_and(|row| row.digest == file.digest) {
+        let known = self.before.and_then(|record| record.placed(&file.path, &target));
+        if known == Some(&file.digest) {
             return Ok(true);
         }
         if meta.is_file() && meta.len() == file.size && self.is_right(file, &target)? {

@@ -25,23 +25,34 @@ pub(crate) struct Record {
     pub(crate) repo: String,
     pub(crate) revision: String,
     pub(crate) commit: String,
-    pub(crate) files: BTreeMap<String, Row>,
+    files: BTreeMap<String, Row>,
 }
 
-/// A file of the record.
+/// A file of the record: what was asked for, and what was put there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) size: u64,
-    pub(crate) digest: Digest,
-    /// When the file was last written; known once it was found right.
+struct Row {
+    /// The commit in which it was asked for.
+    commit: String,
+    size: u64,
+    digest: Digest,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) modified_ns: Option<u64>,
+    placed: Option<Placed>,
+}
+
+/// A file that was found right, and how to tell that nobody has written to it since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Placed {
+    size: u64,
+    modified_ns: u64,
+    digest: Digest,
 }
 
 impl Record {
-    pub(crate) fn new(repo: &str, revision: &str, commit: &str) -> Record {
+    /// The record of a download of this commit, into a folder with the record `before`.
+    pub(crate) fn new(repo: &str, revision: &str, commit: &str, before: Option<&Record>) -> Record {
         let (repo, revision, commit) = (repo.to_string(), revision.to_string(), commit.to_string());
-        Record { version: VERSION, repo, revision, commit, files: BTreeMap::new() }
+        let files = before.filter(|before| before.repo == repo).map(|before| before.files.clone());
+        Record { version: VERSION, repo, revision, commit, files: files.unwrap_or_default() }
     }
 
     /// The record that lies in `folder`; none where it cannot be read, because then it can be made anew.
@@ -53,11 +64,30 @@ impl Record {
         is_sound.then_some(record)
     }
 
-    /// Whether the file at `path` is the one that was found right, and untouched since.
-    pub(crate) fn knows(&self, name: &str, path: &Path) -> Option<&Row> {
-        let row = self.files.get(name)?;
-        let (size, modified_ns) = stamp(path)?;
-        (row.size == size && row.modified_ns == Some(modified_ns)).then_some(row)
+    /// Notes that a file is asked for; what was put there before stays known.
+    pub(crate) fn ask(&mut self, file: &RemoteFile) {
+        let placed = self.files.remove(&file.path).and_then(|row| row.placed);
+        let (commit, size, digest) = (self.commit.clone(), file.size, file.digest.clone());
+        self.files.insert(file.path.clone(), Row { commit, size, digest, placed });
+    }
+
+    /// Notes that the file at `path` was found right.
+    pub(crate) fn place(&mut self, file: &RemoteFile, path: &Path) {
+        if let (Some(row), Some((size, modified_ns))) = (self.files.get_mut(&file.path), stamp(path)) {
+            row.placed = Some(Placed { size, modified_ns, digest: file.digest.clone() });
+        }
+    }
+
+    /// What the file at `path` hashes to, if it was put there by a download and is untouched since.
+    pub(crate) fn placed(&self, name: &str, path: &Path) -> Option<&Digest> {
+        let placed = self.files.get(name)?.placed.as_ref()?;
+        (stamp(path)? == (placed.size, placed.modified_ns)).then_some(&placed.digest)
+    }
+
+    /// The files that were asked for in this commit.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = RemoteFile> {
+        let rows = self.files.iter().filter(|(_, row)| row.commit == self.commit);
+        rows.map(|(path, row)| RemoteFile { path: path.clone(), size: row.size, digest: row.digest.clone() })
     }
 }
 
@@ -131,11 +161,11 @@ impl Folder {
         fs::rename(&beside, &path).map_err(|e| Error::io("rename the record to it", &path, e))
     }
 
-    /// Removes parts that no file of `wanted` will go on from.
-    pub(crate) fn tidy(&self, wanted: &[RemoteFile]) -> Result<()> {
+    /// Removes parts that no download of what was asked for goes on from.
+    pub(crate) fn tidy(&self, record: &Record) -> Result<()> {
         let listing =
             fs::read_dir(&self.hidden).map_err(|e| Error::io("list the folder", &self.hidden, e))?;
-        let kept: HashSet<PathBuf> = wanted.iter().map(|file| self.part(file)).collect();
+        let kept: HashSet<PathBuf> = record.asked().map(|file| self.part(&file)).collect();
         for path in listing.flatten().map(|entry| entry.path()) {
             if path.extension().is_some_and(|e| e == "part") && !kept.contains(&path) {
                 remove(&path)?;

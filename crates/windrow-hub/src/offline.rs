@@ -23,15 +23,11 @@ pub(crate) fn list(hub: &Hub, repo: &RepoName, revision: &str, record: Option<&R
         .at(hub.cache.path().join(repo.at(revision).folder_name()))
         .hint("unset HF_HUB_OFFLINE to download it"));
     };
-    let mut files: Vec<RemoteFile> = record
-        .into_iter()
-        .flat_map(|r| &r.files)
-        .map(|(path, row)| RemoteFile { path: path.clone(), size: row.size, digest: row.digest.clone() })
-        .collect();
+    let mut files: Vec<RemoteFile> = record.into_iter().flat_map(Record::asked).collect();
     let mut cached = Vec::new();
     let snapshot = hub.cache.repo(repo.at(&commit)).pointer_path(&commit);
     walk(&snapshot, "", &mut cached);
-    cached.retain(|file| record.is_none_or(|r| !r.files.contains_key(&file.path)));
+    cached.retain(|file| !files.iter().any(|known| known.path == file.path));
     files.extend(cached);
     log::warn!(target: "windrow", "HF_HUB_OFFLINE is set: {} has {} files here, and maybe more at the hub", repo.as_str(), files.len());
     Listing::new(commit, files)

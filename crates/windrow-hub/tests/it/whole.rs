@@ -7,7 +7,7 @@ use windrow_core::Kind;
 use windrow_core::prepare::{Progress, Watch};
 
 use crate::desk::Desk;
-use crate::server::{Remote, Server, large, noise, small};
+use crate::server::{Fault, Remote, Server, large, noise, small};
 
 fn files() -> Vec<Remote> {
     vec![
@@ -103,6 +103,43 @@ fn a_newer_commit_replaces_what_was_downloaded_and_nothing_else() {
     request.overwrite = true;
     assert!(desk.hub(&newer).download(&request, &()).unwrap().failed.is_empty());
     assert_eq!(desk.seen()["b"], b"22");
+}
+
+#[test]
+fn an_update_that_was_stopped_is_gone_on_with() {
+    let desk = Desk::new();
+    desk.all(&Server::good(vec![large("a", noise(1000)), large("b", noise(1000))]));
+    let newer = [large("a", noise(2000)), large("b", noise(3000))];
+    let cut = Server::faulty(newer.to_vec(), |seen| match (seen.is_cdn, seen.nth) {
+        (true, 1) => Fault::Cut(500),
+        (true, _) => Fault::Status(403, ""),
+        _ => Fault::None,
+    });
+    assert_eq!(desk.get(&cut).unwrap().done_files(), 0);
+    // The old files stand until the new ones are whole.
+    assert_eq!(desk.seen().into_values().collect::<Vec<_>>(), [noise(1000), noise(1000)]);
+    let report = desk.all(&Server::good(newer.to_vec()));
+    assert_eq!((report.downloaded_files, report.resumed_bytes), (2, 1000));
+    assert_eq!(desk.seen().into_values().collect::<Vec<_>>(), [noise(2000), noise(3000)]);
+}
+
+#[test]
+fn another_choice_of_files_keeps_what_the_first_had_begun() {
+    let desk = Desk::new();
+    let files = vec![large("a", noise(1000)), large("b", noise(5))];
+    let cut = Server::faulty(files.clone(), |seen| match (seen.is_cdn, seen.nth) {
+        (true, 1) => Fault::Cut(500),
+        (true, _) => Fault::Status(403, ""),
+        _ => Fault::None,
+    });
+    let (mut first, mut second) = (desk.request(), desk.request());
+    first.include = vec!["a".to_string()];
+    second.include = vec!["b".to_string()];
+    assert_eq!(desk.hub(&cut).download(&first, &()).unwrap().failed.len(), 1);
+    let server = Server::good(files);
+    assert_eq!(desk.hub(&server).download(&second, &()).unwrap().done_files(), 1);
+    assert_eq!(desk.hub(&server).download(&first, &()).unwrap().resumed_bytes, 500);
+    assert!(desk.hidden(".part").is_empty());
 }
 
 #[test]
