@@ -63,13 +63,9 @@ impl Failure {
             Failure::Output(e) => json!({"kind": "io", "message": format!("cannot write to stdout: {e}")}),
             Failure::Windrow(e) => {
                 let place = e.place();
-                let message = match e.source() {
-                    Some(cause) => format!("{}: {cause}", e.message()),
-                    None => e.message().to_string(),
-                };
                 json!({
                     "kind": e.kind().name(),
-                    "message": message,
+                    "message": said(e),
                     "path": place.file,
                     "record": place.record,
                     "byte": place.byte,
@@ -80,6 +76,14 @@ impl Failure {
         };
         json["exit"] = self.exit().into();
         json
+    }
+}
+
+/// What an error says happened, with its cause.
+pub(crate) fn said(error: &Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{}: {cause}", error.message()),
+        None => error.message().to_string(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::http::Http;
 use crate::hub::{Hub, RepoName};
 use crate::listing::{self, Listing, RemoteFile};
 use crate::offline;
-use crate::retry::Trouble;
+use crate::retry::{self, Trouble};
 use crate::select::Selection;
 
 /// How often the watcher is told, and asked.
@@ -108,7 +108,9 @@ pub(crate) fn choose(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<
 }
 
 pub(crate) fn run(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Report> {
-    let Listing { commit, files } = choose(hub, request, watch)?;
+    let chosen = choose(hub, request, watch)?;
+    let bytes = chosen.bytes();
+    let Listing { commit, files } = chosen;
     let before = Record::read(&request.output);
     let http = if hub.is_offline { None } else { Some(hub.http()?) };
     let folder = Folder::take(&request.output)?;
@@ -129,12 +131,7 @@ pub(crate) fn run(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Rep
         stop: &stop,
         done_bytes: &done_bytes,
     };
-    let report = Report {
-        commit: commit.clone(),
-        files: files.len() as u64,
-        bytes: files.iter().map(|file| file.size).sum(),
-        ..Report::default()
-    };
+    let report = Report { commit: commit.clone(), files: files.len() as u64, bytes, ..Report::default() };
     let report = all(&fetcher, &files, request.n_connections, report, &mut record, watch);
     folder.write(&record)?;
     report
@@ -191,7 +188,7 @@ fn all(
         done
     })?;
     if fetcher.stop.load(Ordering::Relaxed) && report.done_files() < report.files {
-        return Err(crate::retry::interrupted().into_error().at(fetcher.folder.root()));
+        return Err(retry::interrupted().into_error().at(fetcher.folder.root()));
     }
     report.failed.sort_by(|a, b| a.path.cmp(&b.path));
     report.left_files = report.files - report.done_files() - report.failed.len() as u64;

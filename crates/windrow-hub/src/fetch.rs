@@ -162,7 +162,7 @@ impl Fetcher<'_> {
             return Ok(());
         }
         let wrong = |what: String| Trouble::Wrong(Error::corrupt(what).at(&file.path));
-        let answer = http.get(url, &Part { start: gathered.size, tag: tag.take() })?;
+        let answer = http.get(url, &Part { start: gathered.size, tag: tag.clone() })?;
         if let Some(size) = answer.size.filter(|size| *size != file.size) {
             return Err(wrong(format!("the server sends {size} bytes, the hub promises {}", file.size)));
         }

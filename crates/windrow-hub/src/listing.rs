@@ -58,6 +58,11 @@ struct Large {
 }
 
 impl Listing {
+    /// The size of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
+    }
+
     /// Sorts the files; two of one path are refused.
     pub(crate) fn new(commit: String, mut files: Vec<RemoteFile>) -> Result<Listing> {
         files.sort_by(|a, b| a.path.cmp(&b.path));

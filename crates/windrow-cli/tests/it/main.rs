@@ -4,7 +4,8 @@
 mod commands;
 #[cfg(test)]
 mod demo;
-#[cfg(all(test, feature = "hub"))]
+#[cfg(feature = "hub")]
+#[cfg(test)]
 mod download;
 #[cfg(test)]
 mod failures;
@@ -14,11 +15,13 @@ mod limits;
 mod program;
 #[cfg(test)]
 mod report;
-#[cfg(all(test, feature = "hub"))]
+#[cfg(feature = "hub")]
+#[cfg(test)]
 #[expect(dead_code, reason = "the tests of windrow-hub use all of it")]
 #[path = "../../../windrow-hub/tests/it/server.rs"]
 mod server;
 #[cfg(test)]
 mod stopped;
-#[cfg(all(test, not(feature = "hub")))]
+#[cfg(not(feature = "hub"))]
+#[cfg(test)]
 mod without_the_hub;

@@ -110,6 +110,20 @@ fn a_server_without_parts_sends_all_again() {
 }
 
 #[test]
+fn a_part_of_what_is_no_longer_there_is_dropped() {
+    let server = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| match (seen.is_cdn, seen.nth) {
+        (true, 1) => Fault::Cut(SIZE / 2),
+        (true, 2) => Fault::Changed,
+        _ => Fault::None,
+    });
+    let desk = Desk::new();
+    desk.all(&server);
+    assert_eq!(desk.seen()["x.bin"], noise(SIZE));
+    let starts: Vec<usize> = server.log().iter().filter(|seen| seen.is_cdn).map(Seen::start).collect();
+    assert_eq!(starts, [0, SIZE / 2, 0]);
+}
+
+#[test]
 fn a_silent_connection_is_left_and_gone_on_from() {
     let server = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| match (seen.is_cdn, seen.nth) {
         (true, 1) => Fault::Stall(SIZE / 2),

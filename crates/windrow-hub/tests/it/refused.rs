@@ -102,8 +102,8 @@ fn listings_that_lead_elsewhere_or_make_no_sense_are_refused() {
 
 #[test]
 fn a_listing_that_claims_more_than_there_is_room_for_is_refused_before_anything_is_fetched() {
-    let size = u64::MAX / 2;
-    let text = format!(r#"[{{"type":"file","oid":"{COMMIT}","size":{size},"path":"a"}}]"#);
+    let entry = |path| format!(r#"{{"type":"file","oid":"{COMMIT}","size":{},"path":"{path}"}}"#, u64::MAX);
+    let text = format!("[{},{}]", entry("a"), entry("b"));
     let (desk, server) = (Desk::new(), listing(&text));
     let e = desk.get(&server).unwrap_err();
     assert!(e.message().contains("room"), "{e}");

@@ -70,6 +70,8 @@ pub(crate) enum Fault {
     Content(Vec<u8>),
     /// A page of the listing says that it goes on there.
     Next(String),
+    /// The server has something else now, and says so to who asks for a part of what was there.
+    Changed,
     /// A part that was asked for is not known: all of it comes.
     Whole,
     /// All of it comes, cut after so many bytes.
@@ -310,6 +312,9 @@ fn content(
     tag: &str,
 ) -> std::io::Result<()> {
     if seen.header("if-match").is_some_and(|t| t != format!("\"{tag}\"")) {
+        return status(stream, 412);
+    }
+    if *fault == Fault::Changed && seen.header("if-match").is_some() {
         return status(stream, 412);
     }
     let bytes = if let Fault::Content(bytes) = fault { bytes } else { &file.content };
