@@ -131,7 +131,7 @@ impl Http {
                         Error::corrupt("the server sends a part without saying which").at(shown(&url)),
                     )
                 })?,
-                status => return Err(self.status(status, &head.headers, &url, token.is_some())),
+                status => return Err(self.status(status, &head.headers, &url)),
             };
             let tag = text(&head.headers, "etag").filter(|tag| !tag.starts_with("W/"));
             let tag = tag.map(|tag| (origin, tag.to_string()));
@@ -141,7 +141,7 @@ impl Http {
     }
 
     // What a status that brings no content means, and what can be done about it.
-    fn status(&self, status: u16, headers: &HeaderMap, url: &str, had_token: bool) -> Trouble {
+    fn status(&self, status: u16, headers: &HeaderMap, url: &str) -> Trouble {
         let said = text(headers, "x-error-message").unwrap_or_default();
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
         let error = |kind| Error::new(kind, format!("the server answers {status}{said}")).at(shown(url));
@@ -150,7 +150,7 @@ impl Http {
                 let wait = text(headers, "retry-after").and_then(|s| s.trim().parse().ok());
                 Trouble::Passing { error: error(Kind::Io), wait: wait.map(Duration::from_secs) }
             }
-            401 | 403 => error(Kind::Io).hint(match had_token {
+            401 | 403 => error(Kind::Io).hint(match self.token.is_some() {
                 false => "is the name right? If it is private or gated, set HF_TOKEN, or log in with `hf auth login`",
                 true => "is the name right? If it is, its page says what the token's owner must accept or ask for",
             })

@@ -15,7 +15,6 @@ pub(crate) use hub::run;
 /// Files appear one by one, each after its size and hash were found right; a run that was stopped goes on where it ended.
 /// HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, HF_TOKEN and HF_HUB_OFFLINE are honoured.
 #[derive(Args, Debug)]
-#[cfg_attr(not(feature = "hub"), expect(dead_code, reason = "read only where the hub is built in"))]
 pub(crate) struct Download {
     /// owner/name of a data set, or time-300b
     repo: String,
