@@ -112,7 +112,7 @@ fn an_update_that_was_stopped_is_gone_on_with() {
     let newer = [large("a", noise(2000)), large("b", noise(3000))];
     let cut = Server::faulty(newer.to_vec(), |seen| match (seen.is_cdn, seen.nth) {
         (true, 1) => Fault::Cut(500),
-        (true, _) => Fault::Status(403, ""),
+        (true, _) => Fault::Status(404, ""),
         _ => Fault::None,
     });
     assert_eq!(desk.get(&cut).unwrap().done_files(), 0);
@@ -129,7 +129,7 @@ fn another_choice_of_files_keeps_what_the_first_had_begun() {
     let files = vec![large("a", noise(1000)), large("b", noise(5))];
     let cut = Server::faulty(files.clone(), |seen| match (seen.is_cdn, seen.nth) {
         (true, 1) => Fault::Cut(500),
-        (true, _) => Fault::Status(403, ""),
+        (true, _) => Fault::Status(404, ""),
         _ => Fault::None,
     });
     let (mut first, mut second) = (desk.request(), desk.request());
