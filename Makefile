@@ -16,6 +16,7 @@ test: rust-test python-test
 
 rust-test:
 	cargo test --workspace --exclude windrow-py
+	cargo test --package windrow-cli --no-default-features --test it without_the_hub
 
 python-test: py
 	$(BIN)/python -m pytest -q python/tests
@@ -34,6 +35,7 @@ $(STAMP): python/requirements-test.txt
 check: fuzz-check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --package windrow-cli --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The fuzz targets compile with the installed toolchain; running them needs cargo-fuzz and a nightly one.

@@ -28,6 +28,8 @@ from typing import Any
 
 import pytest
 
+import hub_server
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
 PICTURES = ROOT / "docs" / "images"
@@ -91,7 +93,17 @@ def make_series() -> None:
     Path("series.jsonl").write_text('{"sequence": [0, 10, 20, NaN, 40, 50]}\n{"sequence": [1, 2, 3]}\n')
 
 
-NEEDS: dict[str, Callable[[], None]] = {"demo": make_demo, "bad.jsonl": make_bad, "series.jsonl": make_series}
+def start_hub() -> None:
+    """A hub on loopback, which the commands that follow ask instead of the real one."""
+    os.environ |= {"HF_ENDPOINT": hub_server.time_300b().endpoint, "HF_HOME": str(Path.cwd().parent / "hf")}
+
+
+NEEDS: dict[str, Callable[[], None]] = {
+    "demo": make_demo,
+    "bad.jsonl": make_bad,
+    "series.jsonl": make_series,
+    "hub": start_hub,
+}
 
 
 def check_printed(expected: str, found: str, where: str) -> None:

@@ -11,14 +11,14 @@ use windrow::{
 };
 
 use crate::command::{
-    bench, completions, convert, demo, dummy, index, inspect, peek, report, tokenize, trace, verify,
+    bench, completions, convert, demo, download, dummy, index, inspect, peek, report, tokenize, trace, verify,
 };
 use crate::failure::Failure;
 
 /// Reads training data as it lies on disk and feeds it to a model.
 ///
-/// stdout is data, stderr is messages. Exit: 0 done, 1 failed, 2 usage, 3 data found bad, 4 state or plan does not fit, 130
-/// interrupted (and can be run again).
+/// stdout is data, stderr is messages. Exit: 0 done, 1 failed, 2 usage, 3 data found bad, 4 state or plan does not fit, 5 partly
+/// done, 130 interrupted (and can be run again).
 #[derive(Debug, Parser)]
 #[command(name = "windrow", version, propagate_version = true)]
 pub(crate) struct Cli {
@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Verify(verify::Verify),
     Trace(trace::Trace),
     Bench(bench::Bench),
+    Download(download::Download),
     Dummy(dummy::Dummy),
     Completions(completions::Completions),
 }
@@ -62,6 +63,7 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Trace(_) => "trace",
             Command::Bench(_) => "bench",
+            Command::Download(_) => "download",
             Command::Dummy(_) => "dummy",
             Command::Completions(_) => "completions",
         }

@@ -16,6 +16,9 @@ pub(crate) const USAGE: i32 = 2;
 pub(crate) const BAD_DATA: i32 = 3;
 /// A state, plan or tokenizer does not fit the data.
 pub(crate) const MISMATCH: i32 = 4;
+/// Some of it is done, and can be run again for the rest.
+#[cfg(feature = "hub")]
+pub(crate) const PARTLY: i32 = 5;
 /// Stopped by the user.
 pub(crate) const INTERRUPTED: i32 = 130;
 
@@ -61,13 +64,9 @@ impl Failure {
             Failure::Output(e) => json!({"kind": "io", "message": format!("cannot write to stdout: {e}")}),
             Failure::Windrow(e) => {
                 let place = e.place();
-                let message = match e.source() {
-                    Some(cause) => format!("{}: {cause}", e.message()),
-                    None => e.message().to_string(),
-                };
                 json!({
                     "kind": e.kind().name(),
-                    "message": message,
+                    "message": said(e),
                     "path": place.file,
                     "record": place.record,
                     "byte": place.byte,
@@ -78,6 +77,14 @@ impl Failure {
         };
         json["exit"] = self.exit().into();
         json
+    }
+}
+
+/// What an error says happened, with its cause.
+pub(crate) fn said(error: &Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{}: {cause}", error.message()),
+        None => error.message().to_string(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! | 2 | the command line makes no sense |
 //! | 3 | the data is bad |
 //! | 4 | a state, plan or tokenizer does not fit the data |
+//! | 5 | partly done: what is there is whole |
 //! | 130 | interrupted, and can be run again |
 
 mod args;

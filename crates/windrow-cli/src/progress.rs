@@ -16,6 +16,7 @@ const BAR: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}"
 /// Shows how far a task is, and asks it to stop on Ctrl-C.
 pub(crate) struct Progress<'a> {
     doing: &'static str,
+    one: &'static str,
     shown: Shown,
     interrupt: &'a Interrupt,
 }
@@ -40,7 +41,14 @@ impl<'a> Progress<'a> {
             }
             (false, false) => Shown::Lines(Mutex::new(Instant::now())),
         };
-        Progress { doing, shown, interrupt }
+        Progress { doing, one: "record", shown, interrupt }
+    }
+
+    /// What is counted, instead of records.
+    #[cfg(feature = "hub")]
+    pub(crate) fn counting(mut self, one: &'static str) -> Progress<'a> {
+        self.one = one;
+        self
     }
 }
 
@@ -57,7 +65,7 @@ impl Watch for Progress<'_> {
                 if last.elapsed() >= BETWEEN_LINES {
                     *last = Instant::now();
                     let (done, total) = (text::size(now.done_bytes), text::size(now.total_bytes));
-                    let records = text::counted(now.records, "record");
+                    let records = text::counted(now.records, self.one);
                     // Progress that cannot be shown must not stop the work.
                     let _ = writeln!(io::stderr(), "{}: {done} of {total}, {records}", self.doing);
                 }

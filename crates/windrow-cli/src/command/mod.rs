@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod download;
 pub(crate) mod dummy;
 pub(crate) mod index;
 pub(crate) mod inspect;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Verify(args) => verify::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),
+        Command::Download(args) => download::run(&args, out),
         Command::Dummy(args) => dummy::run(&args, out),
         Command::Completions(args) => completions::run(&args, out),
     }

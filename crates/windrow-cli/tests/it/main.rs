@@ -4,6 +4,9 @@
 mod commands;
 #[cfg(test)]
 mod demo;
+#[cfg(feature = "hub")]
+#[cfg(test)]
+mod download;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
@@ -12,5 +15,13 @@ mod limits;
 mod program;
 #[cfg(test)]
 mod report;
+#[cfg(feature = "hub")]
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests of windrow-hub use all of it")]
+#[path = "../../../windrow-hub/tests/it/server.rs"]
+mod server;
 #[cfg(test)]
 mod stopped;
+#[cfg(not(feature = "hub"))]
+#[cfg(test)]
+mod without_the_hub;

@@ -81,6 +81,13 @@ impl Desk {
         for name in ["RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"] {
             command.env_remove(name);
         }
+        // No run asks a real hub, or uses what this machine has of it.
+        for name in
+            ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE"]
+        {
+            command.env_remove(name);
+        }
+        command.env("HF_HOME", self.path("hf-home")).env("HF_ENDPOINT", "http://127.0.0.1:9");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -90,10 +97,20 @@ impl Desk {
         self.command(line).output().unwrap().into()
     }
 
+    /// The same, with these variables in its environment.
+    pub(crate) fn windrow_with(&self, line: &str, variables: &[(&str, &str)]) -> Ran {
+        self.command(line).envs(variables.iter().copied()).output().unwrap().into()
+    }
+
     /// The same, with a file as its stdin.
     pub(crate) fn windrow_reading(&self, line: &str, stdin: &str) -> Ran {
         let stdin = fs::File::open(self.path(stdin)).unwrap();
         self.command(line).stdin(stdin).output().unwrap().into()
+    }
+
+    /// Starts `windrow` with these variables and leaves it running.
+    pub(crate) fn start_with(&self, line: &str, variables: &[(&str, &str)]) -> Child {
+        self.command(line).envs(variables.iter().copied()).spawn().unwrap()
     }
 
     /// Starts `windrow` and leaves it running.

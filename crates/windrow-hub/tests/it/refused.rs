@@ -1,0 +1,142 @@
+//! Who may read what, and listings that lie.
+
+use windrow_core::Kind;
+
+use crate::desk::Desk;
+use crate::server::{COMMIT, Fault, Server, Setup, large, noise, small};
+
+fn gated() -> Server {
+    Server::start(Setup {
+        files: vec![small("a", "1"), large("x.bin", noise(1000))],
+        token: Some("hf_right"),
+        listing: None,
+        faults: Box::new(|_| Fault::None),
+    })
+}
+
+fn listing(entries: &str) -> Server {
+    Server::start(Setup {
+        files: vec![small("a", "1")],
+        token: None,
+        listing: Some(entries.to_string()),
+        faults: Box::new(|_| Fault::None),
+    })
+}
+
+#[test]
+fn the_token_goes_to_the_endpoint_and_to_nobody_else() {
+    let (desk, server) = (Desk::new(), gated());
+    let hub = desk.hub(&server).token(Some("hf_right".to_string()));
+    assert_eq!(hub.download(&desk.request(), &()).unwrap().done_files(), 2);
+    for seen in server.log() {
+        assert_eq!(seen.header("authorization").is_some(), !seen.is_cdn, "{seen:?}");
+    }
+    assert!(server.log().iter().any(|seen| seen.is_cdn));
+
+    // Kept by a login in the hub's home, it is found there.
+    desk.write("home/token", "hf_right\n");
+    std::fs::remove_dir_all(desk.path("out")).unwrap();
+    desk.all(&server);
+}
+
+#[test]
+fn without_the_token_or_with_a_wrong_one_the_error_says_how_to_mend_it() {
+    let (desk, server) = (Desk::new(), gated());
+    for (token, says) in [(None, "HF_TOKEN"), (Some("hf_wrong"), "owner")] {
+        let hub = desk.hub(&server).token(token.map(str::to_string));
+        let e = hub.download(&desk.request(), &()).unwrap_err();
+        assert_eq!(e.kind(), Kind::Io);
+        assert!(e.hint_text().unwrap().contains(says), "{e}");
+        assert!(!e.to_string().contains("hf_wrong"), "{e}");
+    }
+    // A refusal is not asked about again.
+    assert_eq!(server.log().len(), 2);
+    assert!(!desk.path("out").exists());
+}
+
+#[test]
+fn a_name_or_revision_that_is_not_there_says_so() {
+    let (desk, server) = (Desk::new(), Server::good(vec![small("a", "1")]));
+    let mut request = desk.request();
+    request.repo = windrow_hub::RepoName::parse("some/thing-else").unwrap();
+    let e = desk.hub(&server).download(&request, &()).unwrap_err();
+    assert_eq!(e.kind(), Kind::NotFound);
+    assert!(e.message().contains("some/thing-else"), "{e}");
+
+    let mut request = desk.request();
+    request.revision = "v9".to_string();
+    assert_eq!(desk.hub(&server).download(&request, &()).unwrap_err().kind(), Kind::NotFound);
+    for revision in ["", "../../x", "a b", "a?b"] {
+        request.revision = revision.to_string();
+        assert_eq!(
+            desk.hub(&server).download(&request, &()).unwrap_err().kind(),
+            Kind::Config,
+            "{revision:?}"
+        );
+    }
+}
+
+#[test]
+fn listings_that_lead_elsewhere_or_make_no_sense_are_refused() {
+    let entry = |path: &str| format!(r#"{{"type":"file","oid":"{COMMIT}","size":1,"path":"{path}"}}"#);
+    let hostile = [
+        format!("[{}]", entry("../x")),
+        format!("[{}]", entry("/tmp/x")),
+        format!("[{}]", entry("a/../../x")),
+        format!("[{},{}]", entry("good"), entry(".windrow-download/record.json")),
+        format!("[{},{}]", entry("a"), entry("a")),
+        format!("[{}]", entry("a").replace(COMMIT, "nonsense")),
+        format!("[{}]", entry("a").replace("\"size\":1", "\"size\":-1")),
+        "{}".to_string(),
+        "<html>".to_string(),
+        "[".to_string(),
+    ];
+    for text in hostile {
+        let (desk, server) = (Desk::new(), listing(&text));
+        let e = desk.get(&server).unwrap_err();
+        assert_eq!(e.kind(), Kind::Corrupt, "{text}: {e}");
+        assert!(!desk.path("out").exists(), "{text}");
+        assert_eq!(server.n_content(), 0);
+    }
+}
+
+#[test]
+fn a_listing_that_claims_more_than_there_is_room_for_is_refused_before_anything_is_fetched() {
+    let entry = |path| format!(r#"{{"type":"file","oid":"{COMMIT}","size":{},"path":"{path}"}}"#, u64::MAX);
+    let text = format!("[{},{}]", entry("a"), entry("b"));
+    let (desk, server) = (Desk::new(), listing(&text));
+    let e = desk.get(&server).unwrap_err();
+    assert!(e.message().contains("room"), "{e}");
+    assert_eq!(server.n_content(), 0);
+}
+
+#[test]
+fn a_listing_that_goes_on_in_a_circle_or_elsewhere_is_refused() {
+    let other = Server::good(vec![]);
+    let elsewhere = format!("{}/api/datasets/some/data/tree/x", other.endpoint());
+    for next in [String::new(), elsewhere] {
+        let desk = Desk::new();
+        let server =
+            Server::faulty(vec![small("a", "1")], move |seen| match seen.target.contains("/tree/") {
+                true if next.is_empty() => {
+                    Fault::Next(format!("http://{}{}", seen.header("host").unwrap_or_default(), seen.target))
+                }
+                true => Fault::Next(next.clone()),
+                false => Fault::None,
+            });
+        let e = desk.get(&server).unwrap_err();
+        assert_eq!(e.kind(), Kind::Corrupt, "{e}");
+        assert!(server.log().len() < 5 && other.log().is_empty());
+    }
+}
+
+#[test]
+fn a_circle_of_redirects_ends() {
+    let server = Server::faulty(vec![small("a", "1")], |seen| match seen.target.contains("/tree/") {
+        true => Fault::Status(307, "Location: /api/datasets/some/data/tree/x\r\n"),
+        false => Fault::None,
+    });
+    let e = Desk::new().get(&server).unwrap_err();
+    assert!(e.message().contains("redirects"), "{e}");
+    assert!(server.log().len() < 20);
+}
