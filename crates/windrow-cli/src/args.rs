@@ -70,6 +70,9 @@ impl Command {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to open")]
 pub(crate) struct Opening {
+    /// The split in the folder of this name: train, validation
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
     /// Read it as this format instead of recognising it
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
@@ -99,6 +102,7 @@ impl Opening {
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,
             trust: self.trust,
+            part: self.split.clone(),
             ..Options::default()
         }
     }
@@ -126,11 +130,16 @@ pub(crate) struct Cutting {
     /// With --pack: this id stands after every record
     #[arg(long, value_name = "ID", requires = "pack", allow_hyphen_values = true)]
     eos: Option<i64>,
+    /// With --pack: every token a target in one row, its input the token before
+    #[arg(long, requires = "pack")]
+    shifted: bool,
 }
 
 impl Cutting {
     pub(crate) fn view(&self) -> Option<ViewRecipe> {
-        let pack = self.pack.map(|length| ViewRecipe::Pack { length, eos: self.eos });
+        let pack = self.pack.map(|length| {
+            ViewRecipe::Pack { length, eos: self.eos, shifted: self.shifted }
+        });
         let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0 });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let strategy = Strategy::default();

@@ -29,7 +29,7 @@ pub(crate) struct Verify {
 pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
-    let found = prepare::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;
+    let found = windrow::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;
     for problem in &found.problems {
         let record =
             problem.record.map_or(String::new(), |record| format!(", record {}", text::count(record)));

@@ -27,7 +27,7 @@ pub use index::{IndexOptions, index};
 pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert};
 pub use text::text_of;
 pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize};
-pub use verify::{Findings, Problem, VerifyOptions, verify};
+pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};
 
 use crate::error::{Error, Kind, Result};
 

@@ -1,0 +1,5 @@
+//! flat-tokens: what others wrote is read equal, what is written others read, and what is wrong is named.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod golden;
+mod stores;
