@@ -14,8 +14,11 @@ use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingI
 use crate::cache::{Cache, Key};
 use crate::chain::Chain;
 
+/// What describes an array, in version 3 and 2.
+pub(crate) const METADATA_V3: &str = "zarr.json";
+pub(crate) const METADATA_V2: &str = ".zarray";
 /// No array's metadata is larger.
-const MOST_METADATA: u64 = 4 << 20;
+pub(crate) const MOST_METADATA: u64 = 4 << 20;
 /// Chunks of a size beyond this are no chunks.
 const MOST_CHUNK: u64 = 1 << 31;
 /// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
@@ -82,7 +85,8 @@ impl Array {
     ) -> Result<Array> {
         let metadata = open_metadata(store.as_ref(), folder)?;
         let said = |e: Error| e.or_at(metadata.name());
-        let (described, has_delta) = parse(metadata.as_ref())?;
+        let text = read_small(metadata.as_ref(), MOST_METADATA)?;
+        let (described, has_delta) = parse(&text, metadata.name().ends_with(METADATA_V3)).map_err(said)?;
         let sharding = match &described {
             ArrayMetadata::V3(v3) => v3.codecs.iter().find(|c| c.name() == "sharding_indexed").cloned(),
             ArrayMetadata::V2(_) => None,
@@ -484,7 +488,7 @@ fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8
 
 /// The metadata of the array in `folder`.
 fn open_metadata(store: &dyn Store, folder: &str) -> Result<Arc<dyn Object>> {
-    for name in ["zarr.json", ".zarray"] {
+    for name in [METADATA_V3, METADATA_V2] {
         match store.open(&below(folder, name)) {
             Err(e) if e.kind() == Kind::NotFound => {}
             found => return found,
@@ -493,19 +497,21 @@ fn open_metadata(store: &dyn Store, folder: &str) -> Result<Arc<dyn Object>> {
     Err(Error::not_found("no zarr array: neither zarr.json nor .zarray").at(store.display(folder)))
 }
 
-/// The metadata, and whether the numbers are differences.
-fn parse(object: &dyn Object) -> Result<(ArrayMetadata, bool)> {
-    let text = read_small(object, MOST_METADATA)?;
-    let broken = |e| Error::corrupt("no metadata of a zarr array").caused_by(e).at(object.name());
-    if object.name().ends_with("zarr.json") {
-        return serde_json::from_slice(&text).map(|v3| (ArrayMetadata::V3(v3), false)).map_err(broken);
+/// What the text of a metadata file describes, and whether the numbers are stored as differences.
+///
+/// # Errors
+/// `Corrupt`; `Unsupported` for filters that cannot be undone.
+pub(crate) fn parse(text: &[u8], is_v3: bool) -> Result<(ArrayMetadata, bool)> {
+    let broken = |e| Error::corrupt("no metadata of a zarr array").caused_by(e);
+    if is_v3 {
+        return serde_json::from_slice(text).map(|v3| (ArrayMetadata::V3(v3), false)).map_err(broken);
     }
-    let mut v2: ArrayMetadataV2 = serde_json::from_slice(&text).map_err(broken)?;
+    let mut v2: ArrayMetadataV2 = serde_json::from_slice(text).map_err(broken)?;
     let filters = v2.filters.take().unwrap_or_default();
     let (delta, others): (Vec<_>, Vec<_>) = filters.into_iter().partition(|f| f.id() == "delta");
     v2.filters = Some(others).filter(|f| !f.is_empty());
     if v2.filters.is_some() && !delta.is_empty() || delta.len() > 1 {
-        return Err(Error::unsupported("differences beside other filters").at(object.name()).field("filters"));
+        return Err(Error::unsupported("differences beside other filters").field("filters"));
     }
     Ok((ArrayMetadata::V2(v2), !delta.is_empty()))
 }

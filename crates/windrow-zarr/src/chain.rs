@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use windrow_core::{Error, Result};
-use zarrs::array::codec::api::{BytesToBytesCodecTraits, CodecMetadataOptions, CodecTraits};
+use zarrs::array::codec::api::{BytesToBytesCodecTraits, CodecMetadataOptions};
 use zarrs::array::codec::{
     BloscCodec, BytesCodec, CodecChain, GzipCodec, TransposeCodec, ZlibCodec, ZstdCodec,
     blosc_decompress_bytes, blosc_decompress_bytes_partial, blosc_validate,

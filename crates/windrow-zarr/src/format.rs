@@ -57,6 +57,13 @@ impl Format for FlatTokens {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        Ok(Arc::new(Sequences::new(self.group(look, options)?)))
+    }
+}
+
+impl FlatTokens {
+    /// The group that `look` sees, its claims checked.
+    pub(crate) fn group(&self, look: &Look, options: &Options) -> Result<Group> {
         let store = &look.store;
         let Some(tokens) = tokens_name(store.as_ref(), &look.key) else {
             let error = Error::not_found(format!("expected an array {TOKENS}, found none")).at(look.display());
@@ -85,11 +92,13 @@ impl Format for FlatTokens {
         };
         let group = Group {
             tokens: array(tokens, DType::U32, 0)?,
+            tokens_name: tokens,
             starts: array(STARTS, DType::U64, 1)?,
             attributes,
             max_id,
         };
-        Ok(Arc::new(Sequences::new(group)?))
+        group.check_starts()?;
+        Ok(group)
     }
 }
 

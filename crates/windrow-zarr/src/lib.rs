@@ -8,6 +8,8 @@ mod cache;
 mod chain;
 mod format;
 mod source;
+mod writer;
 
 pub use cache::CACHE_SIZE;
 pub use format::FlatTokens;
+pub use writer::{FlatTokensWriter, WriteOptions, convert};

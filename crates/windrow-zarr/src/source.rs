@@ -18,6 +18,7 @@ const PART: u64 = 1 << 16;
 /// A group that was opened.
 pub(crate) struct Group {
     pub(crate) tokens: Array,
+    pub(crate) tokens_name: &'static str,
     pub(crate) starts: Array,
     pub(crate) attributes: Arc<dyn Object>,
     pub(crate) max_id: u64,
@@ -37,13 +38,11 @@ pub(crate) struct Sequences(Shared);
 struct Joined(Shared);
 
 impl Sequences {
-    /// # Errors
-    /// `Corrupt` when `seq_starts` does not run from 0 to the number of tokens, upwards.
-    pub(crate) fn new(group: Group) -> Result<Sequences> {
+    /// Of a group whose starts were checked.
+    pub(crate) fn new(group: Group) -> Sequences {
         let schema =
             Schema { vocab_size: Some(group.max_id + 1), ..Schema::numbers(group.tokens.element()) };
-        group.check_starts()?;
-        Ok(Sequences(Shared { group: Arc::new(group), schema }))
+        Sequences(Shared { group: Arc::new(group), schema })
     }
 }
 
@@ -68,7 +67,25 @@ impl Group {
         Ok(())
     }
 
-    fn check_starts(&self) -> Result<()> {
+    /// Tokens as they are stored, laid as this machine lays numbers.
+    pub(crate) fn tokens_as_here(&self, start: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
+        let mut scratch = Vec::new();
+        let element = self.tokens.element();
+        out.extend(numbers(self.read(start, count, &mut scratch)?, element).flat_map(u32::to_ne_bytes));
+        Ok(())
+    }
+
+    /// The same of starts.
+    pub(crate) fn starts_as_here(&self, start: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
+        let mut starts = vec![0; count as usize];
+        self.starts(start, &mut starts)?;
+        out.extend(starts.into_iter().flat_map(u64::to_ne_bytes));
+        Ok(())
+    }
+
+    /// # Errors
+    /// `Corrupt` when the starts do not run from 0 to the number of tokens, upwards.
+    pub(crate) fn check_starts(&self) -> Result<()> {
         let wrong = |what: String| Error::corrupt(what).at(self.starts.name());
         if self.starts.len() == 0 {
             return Err(wrong("no starts, expected at least the end of the last sequence".to_string()));

@@ -7,6 +7,7 @@ mod atomic;
 mod chunks;
 mod dummy;
 mod encode;
+mod folder;
 mod index;
 mod input;
 mod lines;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 
 pub use dummy::{dummy, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
+pub use folder::{WholeFolder, write_whole};
 pub use index::{IndexOptions, index};
 pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert};
 pub use text::text_of;

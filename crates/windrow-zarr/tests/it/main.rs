@@ -2,4 +2,6 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod golden;
+mod hostile;
 mod stores;
+mod writer;
