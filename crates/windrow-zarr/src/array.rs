@@ -1,5 +1,6 @@
 //! A zarr array of one dimension, v2 or v3, read by position: chunks where they lie, or decoded pieces of them.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::source::{FileInfo, Location};
@@ -9,6 +10,7 @@ use zarrs::array::codec::CodecChain;
 use zarrs::array::{ArrayMetadata, DataType};
 use zarrs::metadata::v2::ArrayMetadataV2;
 use zarrs::metadata::v3::MetadataV3;
+use zarrs::metadata_ext::chunk_grid::regular::RegularChunkGridConfiguration;
 use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingIndexLocation};
 
 use crate::cache::{Cache, Key};
@@ -33,7 +35,8 @@ pub(crate) struct Array {
     chunk_len: u64,
     layout: Layout,
     has_delta: bool,
-    accepts_missing: bool,
+    /// One value, in place of those of a chunk that is not there.
+    fill: Vec<u8>,
     metadata: Arc<dyn Object>,
     chunks: Vec<Chunk>,
     cache: Arc<Cache>,
@@ -91,13 +94,10 @@ impl Array {
             ArrayMetadata::V3(v3) => v3.codecs.iter().find(|c| c.name() == "sharding_indexed").cloned(),
             ArrayMetadata::V2(_) => None,
         };
+        let (len, chunk_len) = one_dimension(&described).map_err(said)?;
+        let chunk_len = chunk_len.get();
         let zarr = zarrs::array::Array::new_with_metadata(Arc::new(()), "/", described)
             .map_err(|e| said(Error::unsupported("the array cannot be read").caused_by(e)))?;
-        let &[len] = zarr.shape() else {
-            return Err(said(
-                Error::corrupt(format!("shape {:?}, expected one dimension", zarr.shape())).field("shape"),
-            ));
-        };
         let dtype = dtype_of(zarr.data_type());
         if dtype != Some(wanted.dtype) {
             let found = zarr.data_type();
@@ -106,11 +106,6 @@ impl Array {
             ));
         }
         let width = wanted.dtype.size() as u64;
-        let chunk_len = match zarr.chunk_grid().chunk_shape_u64(&[0]) {
-            _ if len == 0 => 1,
-            Ok(Some(shape)) if shape.len() == 1 && shape[0] > 0 => shape[0],
-            _ => return Err(said(Error::corrupt("no regular chunks").field("chunks"))),
-        };
         let chunk_size = chunk_len.checked_mul(width).filter(|size| *size <= MOST_CHUNK).ok_or_else(|| {
             said(Error::unsupported(format!("chunks of {chunk_len} numbers")).field("chunks"))
         })?;
@@ -133,6 +128,10 @@ impl Array {
         if has_delta && big_endian {
             return Err(said(Error::unsupported("differences of big-endian numbers").field("filters")));
         }
+        let mut fill = zarr.fill_value().as_ne_bytes().to_vec();
+        if big_endian != cfg!(target_endian = "big") {
+            fill.reverse();
+        }
         let n_chunks = len.div_ceil(chunk_len);
         let chunks =
             find_chunks(store.as_ref(), folder, n_chunks, wanted.accepts_missing, |i| {
@@ -146,7 +145,7 @@ impl Array {
             chunk_len,
             layout,
             has_delta,
-            accepts_missing: wanted.accepts_missing,
+            fill,
             metadata,
             chunks,
             cache: cache.clone(),
@@ -297,7 +296,7 @@ impl Array {
     // Appends up to `most` bytes from byte `from` of a chunk on, and says how many.
     fn append(&self, chunk: u64, from: u64, most: u64, out: &mut Vec<u8>) -> Result<u64> {
         let Some(object) = self.object(chunk)? else {
-            out.resize(out.len() + most as usize, 0);
+            out.extend_from_slice(&self.fill.repeat((most / self.width()) as usize));
             return Ok(most);
         };
         let mut scratch = Vec::new();
@@ -339,10 +338,8 @@ impl Array {
 
     fn inner(&self, shards: &Shards, chunk: u64, inner: u64, object: &dyn Object) -> Result<Vec<u8>> {
         let Some((start, size)) = self.inner_place(shards, chunk, inner, object)? else {
-            return match self.accepts_missing {
-                true => Ok(vec![0; shards.inner_size as usize]),
-                false => Err(Error::corrupt(format!("inner chunk {inner} is missing"))),
-            };
+            // The index says that it holds nothing else: no file was lost.
+            return Ok(self.fill.repeat((shards.inner_size / self.width()) as usize));
         };
         let mut scratch = Vec::new();
         let stored = object.read(start, size as usize, &mut scratch)?;
@@ -514,6 +511,31 @@ pub(crate) fn parse(text: &[u8], is_v3: bool) -> Result<(ArrayMetadata, bool)> {
         return Err(Error::unsupported("differences beside other filters").field("filters"));
     }
     Ok((ArrayMetadata::V2(v2), !delta.is_empty()))
+}
+
+/// How many values there are, and how many a chunk holds.
+///
+/// # Errors
+/// `Corrupt` for any other shape; `Unsupported` for chunks of different sizes.
+pub(crate) fn one_dimension(metadata: &ArrayMetadata) -> Result<(u64, NonZeroU64)> {
+    let (shape, chunks) = match metadata {
+        ArrayMetadata::V2(v2) => (&v2.shape, v2.chunks.to_vec()),
+        ArrayMetadata::V3(v3) => {
+            let grid: Result<RegularChunkGridConfiguration, _> = v3.chunk_grid.to_typed_configuration();
+            match grid {
+                Ok(grid) if v3.chunk_grid.name() == "regular" => (&v3.shape, grid.chunk_shape.to_vec()),
+                _ => {
+                    let what = format!("chunks of {:?}, expected regular ones", v3.chunk_grid.name());
+                    return Err(Error::unsupported(what).field("chunk_grid"));
+                }
+            }
+        }
+    };
+    match (&shape[..], &chunks[..]) {
+        (&[len], &[chunk]) => Ok((len, chunk)),
+        _ => Err(Error::corrupt(format!("shape {shape:?} in chunks of {chunks:?}, expected one dimension"))
+            .field("shape")),
+    }
 }
 
 fn dtype_of(found: &DataType) -> Option<DType> {

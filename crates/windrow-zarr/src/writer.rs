@@ -14,7 +14,7 @@ use windrow_core::{DType, Error, Kind, Result};
 use zarrs::array::codec::api::ArrayToBytesCodecTraits;
 use zarrs::array::{ArrayBytes, CodecOptions};
 
-use crate::array::{METADATA_V2, METADATA_V3, MOST_METADATA, below, parse};
+use crate::array::{METADATA_V2, METADATA_V3, MOST_METADATA, below, one_dimension, parse};
 use crate::format::{FlatTokens, LARGEST_ID, MAX_ID, STARTS, TOKENS};
 
 /// How to write flat-tokens.
@@ -272,14 +272,9 @@ pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &
 impl Growing {
     fn new(folder: &'static str, metadata: Value, is_v3: bool) -> Result<Growing> {
         let (described, has_delta) = parse(text(&metadata).as_bytes(), is_v3)?;
-        let refused = |e: &dyn std::fmt::Display| Error::unsupported(format!("{folder} cannot be written: {e}"));
+        let (_, chunk) = one_dimension(&described)?;
         let zarr = zarrs::array::Array::new_with_metadata(Arc::new(()), "/", described)
-            .map_err(|e| refused(&e))?;
-        let chunk = match &zarr.chunk_grid().chunk_shape(&[0]) {
-            Ok(Some(shape)) if shape.len() == 1 => shape[0],
-            // Of an array without values there is no first chunk; the metadata says how long it would be.
-            _ => chunk_in(&metadata).ok_or_else(|| refused(&"no regular chunks"))?,
-        };
+            .map_err(|e| Error::unsupported(format!("{folder} cannot be written")).caused_by(e))?;
         let width = zarr.data_type().fixed_size().unwrap_or(1);
         let file = if is_v3 { METADATA_V3 } else { METADATA_V2 };
         Ok(Growing {
@@ -384,11 +379,6 @@ fn v3_array(dtype: &str, chunk: u64, chunks_per_shard: Option<u64>) -> Value {
         "node_type": "array",
         "storage_transformers": []
     })
-}
-
-fn chunk_in(metadata: &Value) -> Option<NonZeroU64> {
-    let v3 = metadata.pointer("/chunk_grid/configuration/chunk_shape/0");
-    v3.or_else(|| metadata.pointer("/chunks/0")).and_then(Value::as_u64).and_then(NonZeroU64::new)
 }
 
 // Only starts are stored so: the first as it is, then the difference to the one before.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windrow_core::format::Options;
-use windrow_core::{Error, Kind, Lengths};
+use windrow_core::{Error, Kind};
 use windrow_zarr::{FlatTokensWriter, WriteOptions};
 
 use crate::stores::{golden, ids, open, open_with, sequences};
@@ -111,13 +111,11 @@ fn any_byte_may_change_and_nothing_panics() {
             let chunk = &chunks(&path, array)[0];
             let whole = fs::read(chunk).unwrap();
             for at in 0..whole.len() {
-                for bit in [0, 3, 7] {
-                    let mut bytes = whole.clone();
-                    bytes[at] ^= 1 << bit;
-                    fs::write(chunk, &bytes).unwrap();
-                    if let Err(e) = open(&path).and_then(|source| sequences(source.as_ref())) {
-                        assert_eq!(e.kind(), Kind::Corrupt, "{store} {at}: {e}");
-                    }
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << (at % 8);
+                fs::write(chunk, &bytes).unwrap();
+                if let Err(e) = open(&path).and_then(|source| sequences(source.as_ref())) {
+                    assert_eq!(e.kind(), Kind::Corrupt, "{store} {at}: {e}");
                 }
             }
             fs::write(chunk, &whole).unwrap();
@@ -205,7 +203,7 @@ fn what_the_metadata_says_is_checked() {
     };
     expect(v2, tokens, "<u4", "<u2", Kind::Corrupt, "expected uint32");
     expect(v2, tokens, "<u4", "<i4", Kind::Corrupt, "expected uint32");
-    expect(v2, tokens, "515", "515, 1", Kind::Corrupt, "");
+    expect(v2, tokens, "515", "515, 1", Kind::Corrupt, "one dimension");
     expect(v2, tokens, "515", "99999999999999999", Kind::Corrupt, "missing");
     expect(v2, tokens, "100", "1000000000000000", Kind::Unsupported, "chunks of");
     expect(v2, tokens, "100", "101", Kind::Corrupt, "expected 404");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use windrow_core::{Kind, Lengths};
+use windrow_core::Kind;
 use windrow_zarr::{FlatTokensWriter, WriteOptions};
 
 use crate::stores::{golden, open, sequences};
