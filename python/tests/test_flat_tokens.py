@@ -146,7 +146,7 @@ def test_a_writer_that_is_killed_leaves_what_was_there(tmp_path):
         assert lists(wr.open(out)) == SEQUENCES[:50]
     wr.write_flat_tokens(out, SEQUENCES[50:], append=True)
     assert lists(wr.open(out)) == SEQUENCES
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["train"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".zgroup", "train"]
 
 
 def test_conversion_and_the_program(tmp_path):

@@ -22,7 +22,7 @@ pub(crate) const METADATA_V2: &str = ".zarray";
 /// No array's metadata is larger.
 pub(crate) const MOST_METADATA: u64 = 4 << 20;
 /// Chunks of a size beyond this are no chunks.
-const MOST_CHUNK: u64 = 1 << 31;
+pub(crate) const MOST_CHUNK: u64 = 1 << 31;
 /// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
 const MOST_OPEN: usize = 16_384;
 
@@ -307,7 +307,8 @@ impl Array {
         let (key, piece_from, piece_size): (Key, u64, u64) = match &self.layout {
             Layout::Whole(chain) => {
                 let piece_size = match self.has_delta {
-                    true => self.chunk_size(),
+                    // Sums need all differences before them, but none of the padding behind.
+                    true => (self.len - chunk * self.chunk_len).min(self.chunk_len) * self.width(),
                     false => chain.piece_size(whole(object.as_ref(), &mut scratch)?)?,
                 };
                 let piece = from / piece_size;

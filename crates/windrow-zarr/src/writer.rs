@@ -14,7 +14,7 @@ use windrow_core::{DType, Error, Kind, Result};
 use zarrs::array::codec::api::ArrayToBytesCodecTraits;
 use zarrs::array::{ArrayBytes, CodecOptions};
 
-use crate::array::{METADATA_V2, METADATA_V3, MOST_METADATA, below, one_dimension, parse};
+use crate::array::{METADATA_V2, METADATA_V3, MOST_CHUNK, MOST_METADATA, below, one_dimension, parse};
 use crate::format::{FlatTokens, LARGEST_ID, MAX_ID, STARTS, TOKENS};
 
 /// How to write flat-tokens.
@@ -122,8 +122,14 @@ impl FlatTokensWriter {
             ("seq_starts_chunk_size", options.seq_starts_chunk_size),
             ("chunks_per_shard", options.chunks_per_shard.unwrap_or(1)),
         ];
-        if let Some((name, size)) = sizes.into_iter().find(|(_, size)| !(1..=1 << 28).contains(size)) {
-            return Err(Error::config(format!("{name} is {size}, expected 1 to 2^28")).field(name));
+        // A chunk, or a shard, is held in memory while it fills.
+        let most = MOST_CHUNK / 8 / options.chunks_per_shard.unwrap_or(1).max(1);
+        if let Some((name, size)) = sizes.into_iter().find(|(name, size)| {
+            let most = if *name == "chunks_per_shard" { MOST_CHUNK } else { most };
+            !(1..=most).contains(size)
+        }) {
+            return Err(Error::config(format!("{name} is {size}, expected at least 1 and files below 2 GiB"))
+                .field(name));
         }
         let is_v3 = match options.zarr_format {
             2 if options.chunks_per_shard.is_none() => false,

@@ -124,6 +124,34 @@ fn any_byte_may_change_and_nothing_panics() {
 }
 
 #[test]
+fn a_blosc_stream_of_any_bytes_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("train");
+    let mut writer = FlatTokensWriter::create(&path, &WriteOptions::default()).unwrap();
+    (0..2000u32).for_each(|i| writer.add(&[i % 7, i / 3, i]).unwrap());
+    writer.finish().unwrap();
+    let chunk = path.join("encoded_tokens/0");
+    let whole = fs::read(&chunk).unwrap();
+    let mut state = 1u64;
+    let mut draw = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    for _ in 0..200 {
+        let mut bytes = whole.clone();
+        // The block size and the table of blocks too, but not the sizes that are checked.
+        for _ in 0..=draw(8) {
+            let at = [2, 3, 8 + draw(4), 16 + draw(64), 16 + draw(bytes.len() - 16)][draw(5)];
+            bytes[at] = draw(256) as u8;
+        }
+        fs::write(&chunk, bytes).unwrap();
+        if let Err(e) = open(&path).and_then(|source| sequences(source.as_ref())) {
+            assert_eq!(e.kind(), Kind::Corrupt, "{e}");
+        }
+    }
+}
+
+#[test]
 fn chunks_in_each_others_place_are_found() {
     let error = broken("med.zarr/train", |path| {
         let found = chunks(path, "encoded_tokens");
