@@ -137,9 +137,7 @@ pub(crate) struct Cutting {
 
 impl Cutting {
     pub(crate) fn view(&self) -> Option<ViewRecipe> {
-        let pack = self.pack.map(|length| {
-            ViewRecipe::Pack { length, eos: self.eos, shifted: self.shifted }
-        });
+        let pack = self.pack.map(|length| ViewRecipe::Pack { length, eos: self.eos, shifted: self.shifted });
         let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0 });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let strategy = Strategy::default();

@@ -106,9 +106,10 @@ impl Array {
             ));
         }
         let width = wanted.dtype.size() as u64;
-        let chunk_size = chunk_len.checked_mul(width).filter(|size| *size <= MOST_CHUNK).ok_or_else(|| {
-            said(Error::unsupported(format!("chunks of {chunk_len} numbers")).field("chunks"))
-        })?;
+        let chunk_size =
+            chunk_len.checked_mul(width).filter(|size| *size <= MOST_CHUNK).ok_or_else(|| {
+                said(Error::unsupported(format!("chunks of {chunk_len} numbers")).field("chunks"))
+            })?;
         let layout = match sharding {
             None => Layout::Whole(Chain::new(&zarr.codecs(), chunk_size).map_err(said)?),
             Some(sharding) => {
@@ -117,7 +118,9 @@ impl Array {
                 {
                     Layout::Sharded(Shards::new(&sharding, chunk_size, width).map_err(said)?)
                 } else {
-                    return Err(said(Error::unsupported("shards that are encoded once more").field("codecs")));
+                    return Err(said(
+                        Error::unsupported("shards that are encoded once more").field("codecs"),
+                    ));
                 }
             }
         };
@@ -133,10 +136,9 @@ impl Array {
             fill.reverse();
         }
         let n_chunks = len.div_ceil(chunk_len);
-        let chunks =
-            find_chunks(store.as_ref(), folder, n_chunks, wanted.accepts_missing, |i| {
-                zarr.chunk_key(&[i]).as_str().to_string()
-            })?;
+        let chunks = find_chunks(store.as_ref(), folder, n_chunks, wanted.accepts_missing, |i| {
+            zarr.chunk_key(&[i]).as_str().to_string()
+        })?;
         let array = Array {
             store: store.clone(),
             folder: folder.to_string(),
@@ -231,11 +233,7 @@ impl Array {
                 Layout::Sharded(shards) => most.min(shards.inner_size - from % shards.inner_size),
                 Layout::Whole(_) => most,
             };
-            found.push(Location {
-                file: self.store.display(&self.chunk(chunk)?.key),
-                start: first,
-                size,
-            });
+            found.push(Location { file: self.store.display(&self.chunk(chunk)?.key), start: first, size });
             at += step;
         }
         Ok(found)
@@ -244,9 +242,10 @@ impl Array {
     /// Its metadata and chunks.
     pub(crate) fn files(&self) -> impl Iterator<Item = FileInfo> + '_ {
         let metadata = FileInfo { file: self.metadata.name().to_string(), size: self.metadata.size() };
-        let chunks = self.chunks.iter().filter_map(|chunk| {
-            Some(FileInfo { file: self.store.display(&chunk.key), size: chunk.size? })
-        });
+        let chunks = self
+            .chunks
+            .iter()
+            .filter_map(|chunk| Some(FileInfo { file: self.store.display(&chunk.key), size: chunk.size? }));
         std::iter::once(metadata).chain(chunks)
     }
 

@@ -66,7 +66,8 @@ impl FlatTokens {
     pub(crate) fn group(&self, look: &Look, options: &Options) -> Result<Group> {
         let store = &look.store;
         let Some(tokens) = tokens_name(store.as_ref(), &look.key) else {
-            let error = Error::not_found(format!("expected an array {TOKENS}, found none")).at(look.display());
+            let error =
+                Error::not_found(format!("expected an array {TOKENS}, found none")).at(look.display());
             return Err(match self.parts(look).first() {
                 None => error,
                 Some(part) => error.hint(format!(
@@ -148,9 +149,8 @@ fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64
     };
     let text = read_small(object.as_ref(), MOST_ATTRIBUTES)?;
     let said = |e: Error| e.at(object.name()).field(MAX_ID);
-    let all: Value = serde_json::from_slice(&text).map_err(|e| {
-        Error::corrupt("no metadata of a zarr group").caused_by(e).at(object.name())
-    })?;
+    let all: Value = serde_json::from_slice(&text)
+        .map_err(|e| Error::corrupt("no metadata of a zarr group").caused_by(e).at(object.name()))?;
     let attributes = if is_v3 { &all["attributes"] } else { &all };
     match attributes.get(MAX_ID) {
         None => Err(said(Error::corrupt(format!("the group has no attribute {MAX_ID}")))),

@@ -40,8 +40,7 @@ struct Joined(Shared);
 impl Sequences {
     /// Of a group whose starts were checked.
     pub(crate) fn new(group: Group) -> Sequences {
-        let schema =
-            Schema { vocab_size: Some(group.max_id + 1), ..Schema::numbers(group.tokens.element()) };
+        let schema = Schema { vocab_size: Some(group.max_id + 1), ..Schema::numbers(group.tokens.element()) };
         Sequences(Shared { group: Arc::new(group), schema })
     }
 }
@@ -129,12 +128,11 @@ impl Group {
     fn length_of(&self, [start, end]: [u64; 2], record: u64) -> Result<u64> {
         match end.checked_sub(start) {
             Some(length) if end <= self.tokens.len() => Ok(length),
-            Some(_) => Err(Error::corrupt(format!(
-                "it goes to {end}, and there are {} tokens",
-                self.tokens.len()
-            ))
-            .at(self.starts.name())
-            .record(record)),
+            Some(_) => {
+                Err(Error::corrupt(format!("it goes to {end}, and there are {} tokens", self.tokens.len()))
+                    .at(self.starts.name())
+                    .record(record))
+            }
             None => Err(Error::corrupt(format!("it falls from {start} to {end}"))
                 .at(self.starts.name())
                 .record(record)),
@@ -182,8 +180,7 @@ impl Group {
     }
 
     fn files(&self) -> Vec<FileInfo> {
-        let attributes =
-            FileInfo { file: self.attributes.name().to_string(), size: self.attributes.size() };
+        let attributes = FileInfo { file: self.attributes.name().to_string(), size: self.attributes.size() };
         [attributes].into_iter().chain(self.tokens.files()).chain(self.starts.files()).collect()
     }
 
@@ -234,7 +231,8 @@ impl Source for Sequences {
         check_span(span, length)?;
         let from = start + span.start;
         let bytes = group.read(from, span.len, scratch).map_err(|e| e.record(span.record))?;
-        check_flags(bytes, self.0.schema.element, span).map_err(|(at, error)| group.at_token(error, from + at))?;
+        check_flags(bytes, self.0.schema.element, span)
+            .map_err(|(at, error)| group.at_token(error, from + at))?;
         Ok(self.0.values(bytes))
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::{Format, Look, Options};
 use windrow_core::collate::copy_values;
+use windrow_core::format::{Format, Look, Options};
 use windrow_core::prepare::{Progress, Report, Watch, WholeFolder, write_whole};
 use windrow_core::source::{Kind as SourceKind, Source};
 use windrow_core::store::{Local, Store, read_small};
@@ -128,8 +128,10 @@ impl FlatTokensWriter {
             let most = if *name == "chunks_per_shard" { MOST_CHUNK } else { most };
             !(1..=most).contains(size)
         }) {
-            return Err(Error::config(format!("{name} is {size}, expected at least 1 and files below 2 GiB"))
-                .field(name));
+            return Err(Error::config(format!(
+                "{name} is {size}, expected at least 1 and files below 2 GiB"
+            ))
+            .field(name));
         }
         let is_v3 = match options.zarr_format {
             2 if options.chunks_per_shard.is_none() => false,
@@ -191,7 +193,8 @@ impl FlatTokensWriter {
             array.len = len;
             Ok::<_, Error>(array)
         };
-        let tokens = array(group.tokens_name, &|at, n, out| group.tokens_as_here(at, n, out), group.tokens.len())?;
+        let tokens =
+            array(group.tokens_name, &|at, n, out| group.tokens_as_here(at, n, out), group.tokens.len())?;
         let starts = array(STARTS, &|at, n, out| group.starts_as_here(at, n, out), group.starts.len())?;
         let output = folder.out().to_path_buf();
         Ok(FlatTokensWriter {
@@ -267,7 +270,8 @@ pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &
         }
         let values = source.read_whole(record, &mut scratch)?;
         ids.resize(values.bytes.len() / values.element.size(), 0u32);
-        copy_values(&values, 0, bytemuck::cast_slice_mut(&mut ids), DType::U32).map_err(|e| e.record(record))?;
+        copy_values(&values, 0, bytemuck::cast_slice_mut(&mut ids), DType::U32)
+            .map_err(|e| e.record(record))?;
         writer.add(&ids).map_err(|e| e.record(record))?;
         let done_bytes = writer.report.tokens * 4;
         watch.progress(Progress { done_bytes, total_bytes: 0, records: record + 1 });
@@ -423,7 +427,9 @@ fn root_group(out: &Path, is_v3: bool) -> Result<()> {
     let is_split = out.file_name().is_some_and(|name| name == "train" || name == "validation");
     match is_group || !is_split {
         true => Ok(()),
-        false if is_v3 => write_root(root, METADATA_V3, &json!({"attributes": {}, "zarr_format": 3, "node_type": "group"})),
+        false if is_v3 => {
+            write_root(root, METADATA_V3, &json!({"attributes": {}, "zarr_format": 3, "node_type": "group"}))
+        }
         false => write_root(root, ".zgroup", &json!({"zarr_format": 2})),
     }
 }

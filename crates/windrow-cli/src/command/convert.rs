@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use windrow::DType;
 use windrow::prepare::{self, SeriesLayout, SeriesOptions};
 use windrow::zarr::{self, WriteOptions};
-use windrow::DType;
 
 use crate::args::{Opening, dtype, no_stdin};
 use crate::failure::{DONE, Failure};

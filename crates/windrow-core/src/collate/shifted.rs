@@ -43,7 +43,9 @@ impl Shifted {
             return Err(Error::config("rows with shifted inputs are made of token ids [T]"));
         }
         if i32::try_from(length).is_err() {
-            return Err(Error::config(format!("a length of {length} does not fit the int32 of position_ids")));
+            return Err(Error::config(format!(
+                "a length of {length} does not fit the int32 of position_ids"
+            )));
         }
         let fields = [
             Field::new("targets", dtype, [length]),

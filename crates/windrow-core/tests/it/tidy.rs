@@ -111,7 +111,18 @@ fn the_heart_depends_on_no_arm_no_runtime_and_no_python() {
     let dependencies =
         manifest.split("[dev-dependencies]").next().unwrap().split("[dependencies]").nth(1).unwrap();
     let names: Vec<&str> = dependencies.lines().filter_map(|l| l.split(['.', ' ', '=']).next()).collect();
-    for banned in ["tokio", "pyo3", "rayon", "windrow", "windrow-text", "windrow-zarr", "zarrs", "tokenizers", "reqwest", "rand"] {
+    for banned in [
+        "tokio",
+        "pyo3",
+        "rayon",
+        "windrow",
+        "windrow-text",
+        "windrow-zarr",
+        "zarrs",
+        "tokenizers",
+        "reqwest",
+        "rand",
+    ] {
         assert!(!names.contains(&banned), "the heart depends on {banned}");
     }
 }

@@ -169,11 +169,9 @@ fn starts_that_fall_or_end_elsewhere_are_found() {
     let written = |starts: &[u64]| {
         let error = broken("zarr_variants/v2_none.zarr/train", |path| {
             fs::remove_dir_all(path).unwrap();
-            let mut writer = FlatTokensWriter::create(
-                path,
-                &WriteOptions { zarr_format: 3, ..WriteOptions::default() },
-            )
-            .unwrap();
+            let mut writer =
+                FlatTokensWriter::create(path, &WriteOptions { zarr_format: 3, ..WriteOptions::default() })
+                    .unwrap();
             writer.add(&[1, 2]).unwrap();
             writer.add(&[3]).unwrap();
             writer.finish().unwrap();

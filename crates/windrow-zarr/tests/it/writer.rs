@@ -88,8 +88,7 @@ fn nothing_but_empty_sequences_is_a_store_too() {
 fn version_2_is_described_as_the_original_describes_it() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("doc.zarr/validation");
-    let options =
-        WriteOptions { tokens_chunk_size: 4, seq_starts_chunk_size: 2, ..WriteOptions::default() };
+    let options = WriteOptions { tokens_chunk_size: 4, seq_starts_chunk_size: 2, ..WriteOptions::default() };
     write(&out, &[vec![1, 2], vec![3, 4, 5], vec![6, 7, 8]], &options).unwrap();
     for name in [".zgroup", ".zattrs", "encoded_tokens/.zarray", "seq_starts/.zarray"] {
         let read = |root: &Path| fs::read_to_string(root.join(name)).unwrap();
