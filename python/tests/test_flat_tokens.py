@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+import numcodecs
 import numpy as np
 import pytest
 import tensorstore
@@ -73,6 +74,31 @@ def test_what_zarr_python_writes_is_read(tmp_path):
         assert lists(wr.open(tmp_path / name)) == SEQUENCES, name
         wr.write_flat_tokens(tmp_path / name, [[7, 8]], append=True)
         assert lists(wr.open(tmp_path / name)) == [*SEQUENCES, [7, 8]], name
+
+
+def test_what_its_codecs_of_version_2_write_is_read(tmp_path):
+    tokens, starts = encoded(SEQUENCES)
+    codecs = {
+        "zlib": {"compressors": numcodecs.Zlib(1)},
+        "bz2": {"compressors": numcodecs.BZ2(1)},
+        "blosclz": {"compressors": numcodecs.Blosc("blosclz", 5, numcodecs.Blosc.NOSHUFFLE)},
+        "fletcher32": {"filters": [numcodecs.Fletcher32()], "compressors": None},
+        "adler32": {"filters": [numcodecs.Adler32()], "compressors": numcodecs.Zstd()},
+        "shuffle": {"filters": [numcodecs.Shuffle(4)], "compressors": numcodecs.Zlib(1)},
+        "order": {"order": "F"},
+    }
+    for name, options in codecs.items():
+        group = zarr.open_group(tmp_path / name, mode="w", zarr_format=2, attributes={"max_token_id": 50_000})
+        for array, numbers, dtype in (("encoded_tokens", tokens, "u4"), ("seq_starts", starts, "u8")):
+            made = group.create_array(array, shape=(len(numbers),), chunks=(300,), dtype=dtype, **options)
+            made[:] = np.array(numbers, dtype)
+        assert lists(wr.open(tmp_path / name)) == SEQUENCES, name
+    group.create_array("other", shape=(3,), dtype="u4", compressors=numcodecs.LZ4())
+    (tmp_path / "order/other").rename(tmp_path / "other")
+    (tmp_path / "order/seq_starts").rename(tmp_path / "starts")
+    (tmp_path / "other").rename(tmp_path / "order/seq_starts")
+    with pytest.raises(wr.UnsupportedError, match="lz4"):
+        wr.open(tmp_path / "order")
 
 
 def test_a_split_is_a_folder(tmp_path):

@@ -460,7 +460,7 @@ impl Shards {
             Chain::new(&codecs, size)
         };
         let inner_size = match said.chunk_shape.first().map(|n| n.get().checked_mul(width)) {
-            Some(Some(size)) if said.chunk_shape.len() == 1 && chunk_size % size == 0 => size,
+            Some(Some(size)) if said.chunk_shape.len() == 1 && chunk_size.is_multiple_of(size) => size,
             _ => return Err(refused(format!("inner chunks of {:?}", said.chunk_shape))),
         };
         let index = chain(&said.index_codecs, chunk_size / inner_size * 16)?;

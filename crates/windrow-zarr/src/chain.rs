@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windrow_core::{Error, Result};
 use zarrs::array::codec::api::{BytesToBytesCodecTraits, CodecMetadataOptions};
 use zarrs::array::codec::{
-    BloscCodec, BytesCodec, CodecChain, GzipCodec, TransposeCodec, ZlibCodec, ZstdCodec,
+    BloscCodec, BytesCodec, Bz2Codec, CodecChain, GzipCodec, TransposeCodec, ZlibCodec, ZstdCodec,
     blosc_decompress_bytes, blosc_decompress_bytes_partial, blosc_validate,
 };
 use zarrs::array::{BytesRepresentation, CodecOptions};
@@ -39,6 +39,7 @@ struct Step {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Blosc,
+    Bz2,
     Gzip,
     Zlib,
     Zstd,
@@ -68,6 +69,8 @@ impl Chain {
             let any = codec.as_any();
             let kind = if any.is::<BloscCodec>() {
                 Kind::Blosc
+            } else if any.is::<Bz2Codec>() {
+                Kind::Bz2
             } else if any.is::<GzipCodec>() {
                 Kind::Gzip
             } else if any.is::<ZlibCodec>() {
@@ -150,6 +153,7 @@ impl Step {
         let most = most.min(allowed);
         match self.kind {
             Kind::Gzip => read_bounded(flate2::read::MultiGzDecoder::new(stored), most),
+            Kind::Bz2 => read_bounded(bzip2::read::MultiBzDecoder::new(stored), most),
             Kind::Zlib => read_bounded(flate2::read::ZlibDecoder::new(stored), most),
             Kind::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(broken)?;

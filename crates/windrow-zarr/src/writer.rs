@@ -184,18 +184,16 @@ impl FlatTokensWriter {
         let is_v3 = store.entry(METADATA_V3).is_ok();
         let file = if is_v3 { METADATA_V3 } else { ".zattrs" };
         let attributes = Attributes { file, text: read(file)? };
-        let array = |name, read_rest: &dyn Fn(u64, u64, &mut Vec<u8>) -> Result<()>, len: u64| {
+        let array = |name, len| {
             let metadata = read(&below(name, if is_v3 { METADATA_V3 } else { METADATA_V2 }))?;
-            let mut array = Growing::new(name, metadata, is_v3)?;
-            let rest = len % array.chunk;
-            array.len = len - rest;
-            read_rest(array.len, rest, &mut array.rest)?;
-            array.len = len;
-            Ok::<_, Error>(array)
+            Ok::<_, Error>(Growing { len, ..Growing::new(name, metadata, is_v3)? })
         };
-        let tokens =
-            array(group.tokens_name, &|at, n, out| group.tokens_as_here(at, n, out), group.tokens.len())?;
-        let starts = array(STARTS, &|at, n, out| group.starts_as_here(at, n, out), group.starts.len())?;
+        let mut tokens = array(group.tokens_name, group.tokens.len())?;
+        let (first, rest) = tokens.unfilled();
+        group.tokens_as_here(first, rest, &mut tokens.rest)?;
+        let mut starts = array(STARTS, group.starts.len())?;
+        let (first, rest) = starts.unfilled();
+        group.starts_as_here(first, rest, &mut starts.rest)?;
         let output = folder.out().to_path_buf();
         Ok(FlatTokensWriter {
             folder,
@@ -300,6 +298,12 @@ impl Growing {
             files: 0,
             bytes: 0,
         })
+    }
+
+    // The values that fill no chunk: the first of them, and how many.
+    fn unfilled(&self) -> (u64, u64) {
+        let rest = self.len % self.chunk;
+        (self.len - rest, rest)
     }
 
     fn push(&mut self, folder: &mut WholeFolder, mut numbers: &[u8]) -> Result<()> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use windrow::format::INDEX_FOLDER;
-use windrow::prepare::{self, VerifyOptions};
+use windrow::prepare::VerifyOptions;
 
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
