@@ -26,6 +26,7 @@ from windrow._native import (
     tokenize,
     trace,
     verify,
+    write_flat_tokens,
     write_shards,
 )
 from windrow.errors import (
@@ -70,5 +71,6 @@ __all__ = [
     "tokenize",
     "trace",
     "verify",
+    "write_flat_tokens",
     "write_shards",
 ]

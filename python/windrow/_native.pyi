@@ -31,6 +31,7 @@ __all__ = [
     "tokenize",
     "verify",
     "write_shards",
+    "write_flat_tokens",
     "_main",
     "convert",
     "create_dummy_data",
@@ -54,6 +55,7 @@ def open(
     trust: bool = False,
     io: Literal["map", "pread"] = "map",
     cache_limit: SupportsIndex | None = None,
+    fill_missing: bool = False,
 ) -> Dataset: ...
 @final
 class Dataset:
@@ -95,7 +97,12 @@ class Dataset:
         dtype: _DType | None = None,
     ) -> View: ...
     def pack(
-        self, length: SupportsIndex, eos: SupportsIndex | None = None, *, dtype: _DType | None = None
+        self,
+        length: SupportsIndex,
+        eos: SupportsIndex | None = None,
+        *,
+        shifted: bool = False,
+        dtype: _DType | None = None,
     ) -> View: ...
     def bins(
         self,
@@ -247,11 +254,23 @@ def write_shards(
     overwrite: bool = False,
     durable: bool = True,
 ) -> dict[str, Any]: ...
+def write_flat_tokens(
+    out: _Path,
+    sequences: Iterable[Any],
+    *,
+    zarr_format: Literal[2, 3] = 2,
+    tokens_chunk_size: SupportsIndex = 4194304,
+    seq_starts_chunk_size: SupportsIndex = 1048576,
+    chunks_per_shard: SupportsIndex | None = None,
+    append: bool = False,
+    overwrite: bool = False,
+    durable: bool = True,
+) -> dict[str, Any]: ...
 def convert(
     path: _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "npz", "jsonl", "tokens"],
+    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "flat-tokens"],
     dtype: _DType | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
     normalize: bool = False,

@@ -74,6 +74,9 @@ impl Command {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to open")]
 pub(crate) struct Opening {
+    /// The split in the folder of this name: train, validation
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
     /// Read it as this format instead of recognising it
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
@@ -103,6 +106,7 @@ impl Opening {
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,
             trust: self.trust,
+            part: self.split.clone(),
             ..Options::default()
         }
     }
@@ -133,6 +137,9 @@ pub(crate) struct Cutting {
     /// With --pack: this id stands after every record
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     eos: Option<i64>,
+    /// With --pack: every token a target in one row, its input the token before
+    #[arg(long)]
+    shifted: bool,
     /// With --windows: what becomes of the values after a record's last full window [default: drop]
     #[arg(long, ignore_case = true, value_parser = word::<Tail>(&["drop", "pad"]))]
     tail: Option<Tail>,
@@ -162,7 +169,7 @@ impl Cutting {
     /// The view that was typed, where one was.
     pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
         self.check()?;
-        let pack = self.pack.map(|length| ViewRecipe::Pack { length, eos: self.eos });
+        let pack = self.pack.map(|length| ViewRecipe::Pack { length, eos: self.eos, shifted: self.shifted });
         let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0 });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let strategy = Strategy::default();
@@ -192,6 +199,7 @@ impl Cutting {
         let series = windows || self.segments.is_some();
         let options = [
             ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
+            ("--shifted", self.shifted, "--pack", self.pack.is_some()),
             ("--tail", self.tail.is_some(), "--windows", windows),
             ("--loss-on", self.loss_on.is_some(), "--windows", windows),
             ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),

@@ -33,6 +33,7 @@ use crate::view::View;
 ///     trust: accept data whose size or time differs from what the side file says.
 ///     cache_limit: bytes that a series which is converted once (JSON, YAML, pickles) may take in the cache; 16 times its
 ///         file and 64 MiB if not given.
+///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
 ///
 /// Raises:
@@ -48,7 +49,7 @@ use crate::view::View;
 /// (1, [0, 1, 2])
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, split=None, index_folder=None, tokenizer=None,
-                    allow_outside=false, trust=false, cache_limit=None, io="map"))]
+                    allow_outside=false, trust=false, cache_limit=None, fill_missing=false, io="map"))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -56,12 +57,13 @@ pub(crate) fn open(
     format: Option<String>,
     dtype: Option<AnyDType>,
     vocab_size: Option<Count>,
-    split: Option<&str>,
+    split: Option<String>,
     index_folder: Option<String>,
     tokenizer: Option<Bound<'_, PyAny>>,
     allow_outside: bool,
     trust: bool,
     cache_limit: Option<Count>,
+    fill_missing: bool,
     io: &str,
 ) -> PyResult<Dataset> {
     let options = Options {
@@ -74,9 +76,10 @@ pub(crate) fn open(
         trust,
         cache_limit: cache_limit.map(|limit| limit.0),
         io: choice(py, "io", io, &["map", "pread"])?,
+        part: split,
+        fill_missing,
         split: None,
     };
-    let path = split.map_or(path.clone(), |split| path.join(split));
     let path = absolute(&path);
     let data = py.detach(|| windrow::open_with(&path, &options)).or_raise(py)?;
     Ok(Dataset::new(data))
@@ -399,6 +402,11 @@ impl Dataset {
     /// A sample is ``{"input_ids", "labels"}``, each ``[length]``: every value but the first is a label exactly once, up to
     /// the dropped tail (in ``coverage()``). ``eos`` is an id to put after every record.
     ///
+    /// With ``shifted`` a block is made of ``length`` values and shares none: every value is a target. A sample is
+    /// ``{"targets", "inputs", "is_seq_start", "segment_ids", "position_ids"}``, each ``[length]``. ``inputs`` hold the value
+    /// before, or 0 in the first column and where a record starts (bool ``is_seq_start``); ``segment_ids`` count the records
+    /// that have started in the row, so 0 is what goes on from the row before; ``position_ids`` count from the start of each.
+    ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype cannot hold.
     ///
@@ -408,15 +416,16 @@ impl Dataset {
     /// >>> view = wr.open(path, format="tokens", dtype="uint32").pack(4)
     /// >>> len(view), view[1]["input_ids"].tolist(), view[1]["labels"].tolist()
     /// (2, [4, 5, 6, 7], [5, 6, 7, 8])
-    #[pyo3(signature = (length, eos=None, *, dtype=None))]
+    #[pyo3(signature = (length, eos=None, *, shifted=false, dtype=None))]
     fn pack(
         &self,
         py: Python<'_>,
         length: Count,
         eos: Option<i64>,
+        shifted: bool,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
-        self.view(py, ViewRecipe::Pack { length: length.0, eos }, dtype, 0)
+        self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted }, dtype, 0)
     }
 
     /// Whole records side by side in rows of ``length`` positions; ``strategy`` is ``"best_fit"`` or ``"first_fit"``.

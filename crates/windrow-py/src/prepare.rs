@@ -257,7 +257,7 @@ impl Eos {
 #[pyfunction]
 pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
     let watcher = Watcher::new(None);
-    let findings = py.detach(|| prepare::verify(&path, &prepare::VerifyOptions::default(), &watcher));
+    let findings = py.detach(|| windrow::verify(&path, &prepare::VerifyOptions::default(), &watcher));
     json::plain(py, &watcher.finish(py, findings)?)
 }
 

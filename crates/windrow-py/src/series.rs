@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use windrow::prepare::{self, SeriesLayout, SeriesOptions, SeriesWriter};
 use windrow::source::{Extras, Schema};
+use windrow::zarr::{self, FlatTokensWriter, WriteOptions};
 use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 
@@ -16,6 +17,93 @@ use crate::json;
 use crate::options::{Count, choice};
 
 const LAYOUTS: [&str; 5] = ["shards", "npy", "npz", "jsonl", "tokens"];
+const FLAT_TOKENS: &str = "flat-tokens";
+
+/// Writes token sequences as flat-tokens: a zarr group of ``encoded_tokens``, ``seq_starts`` and ``max_token_id``.
+///
+/// Sequences are written as they come, and become visible together at the end; an error or Ctrl-C changes nothing.
+///
+/// Args:
+///     out: the folder of one split, ``corpus.zarr/train``.
+///     sequences: an iterable of sequences of ids ``[T]``, each in 0 to 2**31 - 1: lists, arrays, tensors, a ``Dataset``.
+///     zarr_format: 2 as seqax writes it (blosc: lz4, bitshuffle), or 3 (zstd).
+///     tokens_chunk_size, seq_starts_chunk_size: numbers in a chunk.
+///     chunks_per_shard: with ``zarr_format=3``, so many chunks make a file.
+///     append: go on behind the sequences that are there, stored as they are; nothing there is fine.
+///     overwrite: replace flat-tokens that are there.
+///     durable: bring everything to the disk before it becomes visible.
+///
+/// Returns:
+///     A dict: output, files, records, tokens, output_bytes, ….
+///
+/// Raises:
+///     ExistsError: something is there, and neither ``append`` nor ``overwrite``; or it is not flat-tokens.
+///     ConfigError: a sequence that is no ids ``[T]``; names the record.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> out = pathlib.Path(tempfile.mkdtemp()) / "corpus.zarr"
+/// >>> wr.write_flat_tokens(out / "train", [[1, 2], [3, 4, 5]])["tokens"]
+/// 5
+/// >>> wr.write_flat_tokens(out / "train", [[6, 7, 8]], append=True)["records"]
+/// 1
+/// >>> [ids.tolist() for ids in wr.open(out, split="train")]
+/// [[1, 2], [3, 4, 5], [6, 7, 8]]
+#[pyfunction]
+#[pyo3(signature = (out, sequences, *, zarr_format=2, tokens_chunk_size=Count(1 << 22),
+                    seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, append=false, overwrite=false,
+                    durable=true),
+       text_signature = "(out, sequences, *, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, append=False, overwrite=False, durable=True)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn write_flat_tokens<'py>(
+    py: Python<'py>,
+    out: PathBuf,
+    sequences: &Bound<'py, PyAny>,
+    zarr_format: u8,
+    tokens_chunk_size: Count,
+    seq_starts_chunk_size: Count,
+    chunks_per_shard: Option<Count>,
+    append: bool,
+    overwrite: bool,
+    durable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = WriteOptions {
+        zarr_format,
+        tokens_chunk_size: tokens_chunk_size.0,
+        seq_starts_chunk_size: seq_starts_chunk_size.0,
+        chunks_per_shard: chunks_per_shard.map(|n| n.0),
+        append,
+        overwrite,
+        durable,
+    };
+    let mut writer = py.detach(|| FlatTokensWriter::create(&out, &options)).or_raise(py)?;
+    let as_array = py.import("numpy")?.getattr("asarray")?;
+    for (number, item) in sequences.try_iter()?.enumerate() {
+        let array = as_array.call1((item?,))?;
+        let refused = |what: String| {
+            raise(py, &Error::config(format!("{what}; flat-tokens hold ids [T]")).record(number as u64))
+        };
+        let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        // An empty list is an array of float64.
+        if shape.len() != 1 || (shape != [0] && !matches!(kind.as_str(), "i" | "u")) {
+            return Err(refused(format!("a sequence of shape {shape:?} and kind {kind:?}")));
+        }
+        if kind == "i" && shape != [0] && array.call_method0("min")?.lt(0)? {
+            return Err(refused("an id below 0".to_string()));
+        }
+        if shape != [0] && array.call_method0("max")?.gt(u32::MAX)? {
+            return Err(refused("an id beyond 32 bits".to_string()));
+        }
+        let bytes = array.call_method1("astype", ("<u4",))?.call_method0("tobytes")?;
+        let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+        let ids: Vec<u32> =
+            bytes.chunks_exact(4).map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]])).collect();
+        py.detach(|| writer.add(&ids)).or_raise(py)?;
+        py.check_signals()?;
+    }
+    let report = py.detach(|| writer.finish()).or_raise(py)?;
+    json::plain(py, &report)
+}
 
 /// Writes sequences as shards: ``data-<i>-of-<n>.bin`` and ``meta.json``, as Time-MoE's converter does.
 ///
@@ -114,7 +202,8 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 /// Args:
 ///     path: what to read: anything that ``open`` opens as numbers.
 ///     out: the folder (shards) or file to write.
-///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, or ``"tokens"`` (one headerless row of ids).
+///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of ids), or
+///         ``"flat-tokens"`` (zarr; ``write_flat_tokens`` has its options).
 ///     dtype: dtype of a written number; None takes that of the input.
 ///     max_shard_bytes, normalize: as ``write_shards``.
 ///     overwrite: replace an existing output.
@@ -155,19 +244,28 @@ pub(crate) fn convert<'py>(
     format: Option<String>,
     open_dtype: Option<AnyDType>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = SeriesOptions {
-        dtype: dtype.map(|d| d.0),
-        max_shard_bytes: max_shard_bytes.0,
-        normalize,
-        overwrite,
-        durable,
-        ..SeriesOptions::new(choice(py, "to", to, &LAYOUTS)?)
+    let layout = match to {
+        FLAT_TOKENS => None,
+        _ => Some(choice(py, "to", to, &LAYOUTS)?),
     };
     let opening = windrow::format::Options { format, dtype: open_dtype.map(|d| d.0), ..Default::default() };
     let watcher = Watcher::new(progress);
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
-        prepare::convert(data.source().as_ref(), &out, &options, &watcher)
+        let source = data.source().as_ref();
+        let Some(layout) = layout else {
+            let options = WriteOptions { overwrite, durable, ..WriteOptions::default() };
+            return zarr::convert(source, &out, &options, &watcher);
+        };
+        let options = SeriesOptions {
+            dtype: dtype.map(|d| d.0),
+            max_shard_bytes: max_shard_bytes.0,
+            normalize,
+            overwrite,
+            durable,
+            ..SeriesOptions::new(layout)
+        };
+        prepare::convert(source, &out, &options, &watcher)
     });
     json::plain(py, &watcher.finish(py, report)?)
 }

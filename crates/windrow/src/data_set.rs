@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::collate::{Batch, Collate, NextToken, Pairs, Raw, Segments};
+use windrow_core::collate::{Batch, Collate, NextToken, Pairs, Raw, Segments, Shifted};
 use windrow_core::format::{Options, SideFile, Split, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
@@ -221,7 +221,16 @@ impl DataSet {
     /// # Errors
     /// `Config` for JSON records or a length of 0.
     pub fn pack(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Pack { length, eos: None }, None)
+        self.view(ViewRecipe::Pack { length, eos: None, shifted: false }, None)
+    }
+
+    /// Blocks of `length` values over the joined records, none of them shared: every value is a target, its input the
+    /// value before, or 0 where the row or a record begins. See [`Shifted`] for the tensors.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`]; `Config` for records that are no ids.
+    pub fn pack_shifted(&self, length: u64) -> Result<Samples> {
+        self.view(ViewRecipe::Pack { length, eos: None, shifted: true }, None)
     }
 
     /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
@@ -307,6 +316,10 @@ impl DataSet {
 
     // `source`: these records, scaled or not.
     fn lay(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
+        let source = match recipe {
+            ViewRecipe::Pack { eos: None, .. } => source.joined().unwrap_or(source),
+            _ => source,
+        };
         let schema = source.schema();
         let is_scaled = *recipe.scaler() != ScalerName::None;
         let mask_nan = recipe.nan() == Nan::Mask;
@@ -322,12 +335,16 @@ impl DataSet {
         // Before the view counts lengths: text has none that a view could use.
         let next_token = |length, short, pad| NextToken::new(schema, length, laid_as, short, pad);
         let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
-            ViewRecipe::Pack { length, eos } => {
-                let collate = next_token(*length, false, 0)?;
+            ViewRecipe::Pack { length, eos, shifted } => {
+                let collate: Arc<dyn Collate> = match shifted {
+                    true => Arc::new(Shifted::new(schema, *length, laid_as)?),
+                    false => Arc::new(next_token(*length, false, 0)?),
+                };
                 if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
                     return Err(Error::config(format!("eos {eos} is no {} id", schema.element.dtype)));
                 }
-                (Arc::new(Pack::new(lengths, *length, *eos)?), Arc::new(collate))
+                let cut = if *shifted { Pack::apart } else { Pack::new };
+                (Arc::new(cut(lengths, *length, *eos)?), collate)
             }
             ViewRecipe::Records { length, pad_value } => {
                 let collate = next_token(*length, true, *pad_value)?;

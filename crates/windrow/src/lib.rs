@@ -39,7 +39,7 @@ pub use data_set::{DataSet, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use mixture::{Mixture, mix};
-pub use open::{formats, open, open_with};
+pub use open::{formats, open, open_with, verify};
 pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
 pub use windowing::{LossOn, Scaler, Windowing};
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
@@ -53,3 +53,5 @@ pub use windrow_core::{
 };
 #[cfg(feature = "text")]
 pub use windrow_text as text;
+#[cfg(feature = "zarr")]
+pub use windrow_zarr as zarr;

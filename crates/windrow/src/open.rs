@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Look, Options};
+use windrow_core::prepare::{self, Findings, VerifyOptions, Watch};
 use windrow_core::store::Local;
 use windrow_core::{Error, Result};
 
@@ -13,7 +14,14 @@ use crate::split::part_of;
 
 /// The formats of all arms, in the order they are asked.
 pub fn formats() -> &'static [&'static dyn Format] {
-    FORMATS
+    static ALL: LazyLock<Vec<&'static dyn Format>> = LazyLock::new(|| {
+        #[cfg(feature = "zarr")]
+        let arms: [&dyn Format; 1] = [&windrow_zarr::FlatTokens];
+        #[cfg(not(feature = "zarr"))]
+        let arms: [&dyn Format; 0] = [];
+        arms.into_iter().chain(FORMATS.iter().copied()).collect()
+    });
+    &ALL
 }
 
 /// Opens a file or folder; its format is recognised by content.
@@ -42,6 +50,14 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
             .at(path)
             .hint("copy the data to a local disk, or mount it"));
     }
+    if let Some(part) = &options.part {
+        if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
+            return Err(Error::config(format!("split {part:?}, expected the name of a folder"))
+                .at(path)
+                .field("split"));
+        }
+        return open_with(path.join(part), &Options { part: None, ..options.clone() });
+    }
     // The store's root is the folder above a file, so that what lies beside the file can be found.
     // So it is above an index folder, whose file names start there.
     let index = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
@@ -61,6 +77,14 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         None => source,
     };
     Ok(DataSet::new(path, options.clone(), source, look.side))
+}
+
+/// Checks the data set or file at `path` by the formats of all arms; see [`prepare::verify`].
+///
+/// # Errors
+/// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
+pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+    prepare::verify_by(formats(), path, options, watch)
 }
 
 // Formats compare hashes; people name tokenizers.

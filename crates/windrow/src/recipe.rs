@@ -23,6 +23,9 @@ pub enum ViewRecipe {
         /// An id put after every record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         eos: Option<i64>,
+        /// Every value a target in one row, inputs one value earlier.
+        #[serde(default, skip_serializing_if = "is_default")]
+        shifted: bool,
     },
     /// One row per record.
     Records {

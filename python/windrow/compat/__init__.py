@@ -3,6 +3,7 @@
 - `windrow.compat.data_forager` – byte-offset index over JSONL and token samples; the module paths of 0.2.0
 - `windrow.compat.foundation_ts` – windows over series and folders of them; needs torch
 - `windrow.compat.oxidizr` – raw u32 token streams cut by a cursor
+- `windrow.compat.seqax` – shuffled batches of flat-tokens, any step at once
 
 Their defects are not kept: what would have been silently wrong is an error that names the file and the place.
 """

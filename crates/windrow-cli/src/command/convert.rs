@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use windrow::DType;
 use windrow::prepare::{self, SeriesLayout, SeriesOptions};
+use windrow::zarr::{self, WriteOptions};
 
 use crate::args::{Opening, dtype, no_stdin};
 use crate::failure::{DONE, Failure};
@@ -58,30 +59,43 @@ enum To {
     Jsonl,
     /// One headerless row of token ids
     Tokens,
+    /// A zarr group of token ids: encoded_tokens, seq_starts
+    FlatTokens,
 }
 
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&[args.input.clone(), args.output.clone()])?;
     let layout = match args.to {
-        To::Shards => SeriesLayout::Shards,
-        To::Npy => SeriesLayout::Npy,
-        To::Npz => SeriesLayout::Npz,
-        To::Jsonl => SeriesLayout::Jsonl,
-        To::Tokens => SeriesLayout::Tokens,
-    };
-    let options = SeriesOptions {
-        dtype: args.as_dtype,
-        max_shard_bytes: args.max_shard_bytes,
-        normalize: args.normalize,
-        overwrite: args.overwrite,
-        durable: !args.no_durable,
-        ..SeriesOptions::new(layout)
+        To::Shards => Some(SeriesLayout::Shards),
+        To::Npy => Some(SeriesLayout::Npy),
+        To::Npz => Some(SeriesLayout::Npz),
+        To::Jsonl => Some(SeriesLayout::Jsonl),
+        To::Tokens => Some(SeriesLayout::Tokens),
+        To::FlatTokens => None,
     };
     let data = windrow::open_with(&args.input, &args.opening.options())?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
-    let report = prepare::convert(data.source().as_ref(), &args.output, &options, &progress)?;
+    let source = data.source().as_ref();
+    let (overwrite, durable) = (args.overwrite, !args.no_durable);
+    let report = match layout {
+        Some(layout) => {
+            let options = SeriesOptions {
+                dtype: args.as_dtype,
+                max_shard_bytes: args.max_shard_bytes,
+                normalize: args.normalize,
+                overwrite,
+                durable,
+                ..SeriesOptions::new(layout)
+            };
+            prepare::convert(source, &args.output, &options, &progress)?
+        }
+        None => {
+            let options = WriteOptions { overwrite, durable, ..WriteOptions::default() };
+            zarr::convert(source, &args.output, &options, &progress)?
+        }
+    };
     let seconds = started.elapsed().as_secs_f64();
     out.line(format_args!(
         "{}: {}, {} in {seconds:.1} s",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use windrow::format::INDEX_FOLDER;
-use windrow::prepare::{self, VerifyOptions};
+use windrow::prepare::VerifyOptions;
 
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -29,7 +29,7 @@ pub(crate) struct Verify {
 pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
-    let found = prepare::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;
+    let found = windrow::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;
     for problem in &found.problems {
         let record =
             problem.record.map_or(String::new(), |record| format!(", record {}", text::count(record)));

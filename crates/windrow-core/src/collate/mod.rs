@@ -7,6 +7,7 @@ mod next_token;
 mod pairs;
 mod raw;
 mod segments;
+mod shifted;
 
 pub use batch::{Batch, Field, Pool, Row};
 pub use copy::{copy_values, fill_value};
@@ -14,6 +15,7 @@ pub use next_token::{LOSS_MASK_TRACK, NextToken};
 pub use pairs::Pairs;
 pub use raw::Raw;
 pub use segments::Segments;
+pub use shifted::Shifted;
 
 use std::sync::Arc;
 

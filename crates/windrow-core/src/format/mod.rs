@@ -78,6 +78,12 @@ pub trait Format: Send + Sync {
     /// Whether this is it. Looks at names and the first bytes only.
     fn recognise(&self, look: &Look) -> Certainty;
 
+    /// Keys below it that are data sets of their own, where it is one of several: the splits of a corpus.
+    fn parts(&self, look: &Look) -> Vec<String> {
+        let _ = look;
+        Vec::new()
+    }
+
     /// Opens it as a source.
     ///
     /// # Errors
@@ -198,9 +204,15 @@ pub struct Options {
     /// Accept data whose size or time differs from what the side file says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
+    /// Read missing chunks of a chunked array as zeros instead of refusing them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fill_missing: bool,
     /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
+    /// Name of the folder below the path that is meant: `train`, `validation`; the face goes there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,

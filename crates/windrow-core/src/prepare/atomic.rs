@@ -152,6 +152,13 @@ pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<()> {
     rename(&beside, path)
 }
 
+/// The same file under a second name; a copy where the file system gives no second names.
+pub(super) fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to)
+        .or_else(|_| fs::copy(from, to).map(|_| ()))
+        .map_err(|e| Error::io(&format!("take over {}", from.display()), to, e))
+}
+
 /// Renames within one file system.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(&format!("rename {} to it", from.display()), to, e))

@@ -7,6 +7,7 @@ mod atomic;
 mod chunks;
 mod dummy;
 mod encode;
+mod folder;
 mod index;
 mod input;
 mod lines;
@@ -23,11 +24,12 @@ use std::path::PathBuf;
 
 pub use dummy::{dummy, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
+pub use folder::{WholeFolder, write_whole};
 pub use index::{IndexOptions, index};
 pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert};
 pub use text::text_of;
 pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize};
-pub use verify::{Findings, Problem, VerifyOptions, verify};
+pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};
 
 use crate::error::{Error, Kind, Result};
 

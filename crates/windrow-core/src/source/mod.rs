@@ -153,6 +153,11 @@ pub trait Source: Lengths {
     /// Name of the format it was read from.
     fn format(&self) -> &'static str;
 
+    /// All records end to end as one record, where they lie so: a view over the joined stream then asks for no lengths.
+    fn joined(&self) -> Option<SharedSource> {
+        None
+    }
+
     /// What happens to the stored values on the way, where anything does: `scaler=zero,nan=spread`. Part of a plan's
     /// identity.
     fn treatment(&self) -> Option<String> {

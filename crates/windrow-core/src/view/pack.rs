@@ -11,8 +11,9 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// All records end to end, cut into blocks of `length` positions.
 ///
 /// Block i reads the stream's values `i·length ..= i·length + length`: one value is shared with the next block, as the
-/// last label here and the first input there. A rest that fills no block is left out and counted in the coverage. With
-/// `eos`, that value stands after every record, also after an empty one.
+/// last label here and the first input there. [`Pack::apart`] leaves that one out: each value stands in one block. A rest
+/// that fills no block is left out and counted in the coverage. With `eos`, that value stands after every record, also
+/// after an empty one.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct Pack {
     stream: Sums,
     length: u64,
     eos: Option<i64>,
+    /// Values that neighbouring blocks share.
+    shared: u64,
     blocks: u64,
 }
 
@@ -39,11 +42,28 @@ impl Pack {
     /// `Config` when `length` is 0 or 2^64 - 1; `Corrupt` when the stream is longer than 64 bits can count; what the
     /// lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
+        Pack::cut(lengths, length, eos, 1)
+    }
+
+    /// Blocks of `length` positions from `length` values each, none of them shared.
+    ///
+    /// # Errors
+    /// As [`Pack::new`].
+    pub fn apart(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
+        Pack::cut(lengths, length, eos, 0)
+    }
+
+    fn cut(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>, shared: u64) -> Result<Self> {
         lengths::with_label("length", length)?;
         let end = u64::from(eos.is_some());
         let stream = Sums::new(&*lengths, |len| len.checked_add(end))?;
-        let blocks = stream.total().saturating_sub(1) / length;
-        Ok(Pack { stream, length, eos, blocks })
+        let blocks = stream.total().saturating_sub(shared) / length;
+        Ok(Pack { stream, length, eos, shared, blocks })
+    }
+
+    /// Blocks that share a value with the next one.
+    fn joints(&self) -> u64 {
+        self.blocks.saturating_sub(1) * self.shared
     }
 
     fn eos_len(&self) -> u64 {
@@ -61,7 +81,7 @@ impl Pack {
         if self.eos.is_none() {
             return Ok(0);
         }
-        let joints = self.blocks.saturating_sub(1);
+        let joints = self.joints();
         match self.stream {
             Sums::Even { each, .. } => Ok(match inverse(self.length, each) {
                 // The joints i with i·length = -1 (mod each) are `first`, and every `each`-th after it.
@@ -96,7 +116,7 @@ impl View for Pack {
     fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
         lengths::check_sample(sample, self.blocks)?;
         let mut at = sample * self.length;
-        let stop = at + self.length + 1;
+        let stop = at + self.length + self.shared;
         let mut record = self.stream.find(at);
         while at < stop {
             if self.stream.range(record)?.end <= at {
@@ -125,8 +145,11 @@ impl View for Pack {
         if values.is_empty() {
             return Ok(0..0);
         }
-        // The block before reads one value past its end.
-        let first = values.start.div_ceil(self.length).saturating_sub(1);
+        let first = match self.shared {
+            0 => values.start / self.length,
+            // The block before reads one value past its end.
+            _ => values.start.div_ceil(self.length).saturating_sub(1),
+        };
         let last = (values.end - 1) / self.length;
         let end = last.saturating_add(1).min(self.blocks);
         Ok(first.min(end)..end)
@@ -139,12 +162,12 @@ impl View for Pack {
     fn coverage(&self) -> Result<Coverage> {
         let n = self.stream.records();
         let total = self.stream.total();
-        let shown = if self.blocks == 0 { 0 } else { self.blocks * self.length + 1 };
+        let shown = if self.blocks == 0 { 0 } else { self.blocks * self.length + self.shared };
         let whole = if shown == total { n } else { self.stream.find(shown) };
         let used = shown - if self.blocks == 0 { 0 } else { whole * self.eos_len() };
         Ok(Coverage {
             used,
-            repeated: self.blocks.saturating_sub(1) - self.shared_eos()?,
+            repeated: self.joints() - self.shared_eos()?,
             padded: 0,
             unseen: total - n * self.eos_len() - used,
             skipped_records: self.skipped(shown)?,
@@ -153,7 +176,8 @@ impl View for Pack {
 
     fn describe(&self) -> String {
         let eos = self.eos.map_or("none".to_owned(), |id| id.to_string());
-        format!("pack(length={},eos={eos})", self.length)
+        let apart = if self.shared == 0 { ",apart" } else { "" };
+        format!("pack(length={},eos={eos}{apart})", self.length)
     }
 }
 
@@ -223,6 +247,25 @@ mod tests {
         check(&[3, 3, 3], (4, None), "0[0..3] 1[0..2] | 1[1..3] 2[0..3]", "0..1 0..2 1..2", [9, 1, 0, 0, 0]);
         check(&[3, 2, 3], (4, None), "0[0..3] 1[0..2]", "0..1 0..1 1..1", [5, 0, 0, 3, 1]);
         check(&[3, 3], (9, None), "", "0..0 0..0", [0, 0, 0, 6, 2]);
+    }
+
+    #[test]
+    fn blocks_apart_share_nothing() {
+        let check = |lengths: &[u64], eos, samples: &str, inverse: &str, coverage: [u64; 5]| {
+            let view = Pack::apart(Arc::new(lengths.to_vec()), 4, eos).unwrap();
+            assert_eq!(show(&view), samples);
+            assert_eq!(show_inverse(&view, lengths.len() as u64), inverse);
+            assert_eq!(counts(&view), coverage);
+        };
+        check(&[9], None, "0[0..4] | 0[4..8]", "0..2", [8, 0, 0, 1, 0]);
+        check(&[4, 0, 4], None, "0[0..4] | 2[0..4]", "0..1 0..0 1..2", [8, 0, 0, 0, 1]);
+        check(&[3, 5], None, "0[0..3] 1[0..1] | 1[1..5]", "0..1 0..2", [8, 0, 0, 0, 0]);
+        check(&[3, 3], Some(7), "0[0..3] =7 | 1[0..3] =7", "0..1 1..2", [6, 0, 0, 0, 0]);
+        check(&[3], None, "", "0..0", [0, 0, 0, 3, 1]);
+        let even = Pack::apart(Arc::new(Same(5, 3)), 4, None).unwrap();
+        let listed = Pack::apart(Arc::new(vec![3; 5]), 4, None).unwrap();
+        assert_eq!((show(&even), counts(&even)), (show(&listed), counts(&listed)));
+        assert_eq!(even.describe(), "pack(length=4,eos=none,apart)");
     }
 
     #[test]

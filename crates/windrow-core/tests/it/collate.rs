@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::collate::{Collate, NextToken, Raw, Segments};
+use windrow_core::collate::{Collate, NextToken, Raw, Segments, Shifted};
 use windrow_core::plan::Feed;
 use windrow_core::source::Source;
 use windrow_core::view::{Bins, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
@@ -40,6 +40,20 @@ fn packs_put_the_end_id_between_records() {
     let batch = feed.batch(&[0, 1], 0).unwrap();
     assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 9, 1000]);
     assert_eq!(batch.get::<i64>("labels").unwrap(), [1, 9, 1000, 9]);
+}
+
+#[test]
+fn shifted_inputs_are_zero_where_a_row_or_a_record_starts() {
+    let shifted = |toy: &Toy| -> Arc<dyn Collate> { Arc::new(Shifted::new(toy.schema(), 4, None).unwrap()) };
+    let feed = feed(Toy::tokens(&[3, 0, 6]), |t| Pack::apart(t, 4, None), |t, _| shifted(t));
+    let batch = feed.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<i64>("targets").unwrap(), [0, 1, 2, 2000, 2001, 2002, 2003, 2004]);
+    assert_eq!(batch.get::<i64>("inputs").unwrap(), [0, 0, 1, 0, 0, 2001, 2002, 2003]);
+    assert_eq!(batch.bytes(2), [1, 0, 0, 1, 0, 0, 0, 0]);
+    assert_eq!(batch.get::<i32>("segment_ids").unwrap(), [1, 1, 1, 2, 0, 0, 0, 0]);
+    assert_eq!(batch.get::<i32>("position_ids").unwrap(), [0, 1, 2, 0, 0, 1, 2, 3]);
+    let toy = Toy::series(&[&[1., 2.]], 1, &[Decode::Plain]);
+    assert_eq!(Shifted::new(toy.schema(), 4, None).unwrap_err().kind(), Kind::Config);
 }
 
 #[test]

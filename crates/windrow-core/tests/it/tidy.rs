@@ -120,6 +120,8 @@ fn the_heart_depends_on_no_arm_no_runtime_and_no_python() {
         "windrow-hub",
         "hf-hub",
         "ureq",
+        "windrow-zarr",
+        "zarrs",
         "tokenizers",
         "reqwest",
         "rand",

@@ -13,7 +13,7 @@ use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, SideFile};
+use crate::format::{self, FORMATS, Format, SideFile};
 use crate::store::{Local, Store};
 
 /// How to verify.
@@ -97,9 +97,22 @@ impl Findings {
 /// # Errors
 /// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+    verify_by(FORMATS, path, options, watch)
+}
+
+/// The same, by the formats of this table.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_by(
+    table: &[&dyn Format],
+    path: &Path,
+    options: &VerifyOptions,
+    watch: &dyn Watch,
+) -> Result<Findings> {
     let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
     let is_folder = Local::new(&path).entry("")?.is_folder;
-    let mut work = Work { findings: Findings::default(), now: Progress::default(), watch };
+    let mut work = Work { table, findings: Findings::default(), now: Progress::default(), watch };
     if !is_folder {
         work.file(&path, options)?;
         return Ok(work.findings);
@@ -116,6 +129,7 @@ pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result
 }
 
 struct Work<'a> {
+    table: &'a [&'a dyn Format],
     findings: Findings,
     now: Progress,
     watch: &'a dyn Watch,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Findings, Work};
 use crate::error::{Error, Kind, Result};
-use crate::format::{FORMATS, Forager, Format, Jsonl, Look, Npz, Options, Shards, Tokens, choose};
+use crate::format::{Forager, Format, Jsonl, Look, Npz, Options, Shards, Tokens, choose};
 use crate::record::Span;
 use crate::source::Source;
 use crate::store::{Io, Local, Store};
@@ -18,9 +18,16 @@ impl Work<'_> {
     /// claims are checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<bool> {
         let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Ok(false) };
-        let Ok(format) = choose(FORMATS, &look, None) else { return Ok(false) };
+        let Ok(format) = choose(self.table, &look, None) else { return Ok(false) };
         if [Forager.name(), Jsonl.name(), Tokens.name()].contains(&format.name()) {
             return Ok(false);
+        }
+        let parts = format.parts(&look);
+        if !parts.is_empty() {
+            for part in parts {
+                self.by_format(root, &part)?;
+            }
+            return Ok(true);
         }
         match format.open(&look, &Options::default()) {
             Ok(source) => {

@@ -1,0 +1,132 @@
+//! A folder that is written beside its place: readers see the old one or the new one, whole.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::atomic;
+use super::site::{self, Site};
+use crate::error::{Error, Result};
+
+/// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
+///
+/// ```
+/// # use windrow_core::prepare::WholeFolder;
+/// # let dir = tempfile::tempdir().unwrap();
+/// let out = dir.path().join("data");
+/// let mut folder = WholeFolder::begin(&out, true)?;
+/// folder.write("part/a.txt", b"text")?;
+/// assert!(!out.exists());
+/// folder.finish(false)?;
+/// assert_eq!(std::fs::read(out.join("part/a.txt")).unwrap(), b"text");
+/// # Ok::<(), windrow_core::Error>(())
+/// ```
+pub struct WholeFolder {
+    site: Site,
+    work: PathBuf,
+    name: String,
+    out: PathBuf,
+    durable: bool,
+    folders: BTreeSet<PathBuf>,
+}
+
+impl WholeFolder {
+    /// Begins what will be at `out`; nobody else writes there meanwhile.
+    ///
+    /// # Errors
+    /// `Exists` when another run is writing there; `Config` when `out` has no name; `Io`.
+    pub fn begin(out: &Path, durable: bool) -> Result<WholeFolder> {
+        let out = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
+        let (Some(parent), Some(name)) = (out.parent(), out.file_name().and_then(|n| n.to_str())) else {
+            return Err(Error::config("expected the path of a folder").at(out));
+        };
+        let site = Site::enter(parent, name, durable)?;
+        let work = site.work(&atomic::hash_of(name))?;
+        atomic::remove(&work)?;
+        let name = name.to_string();
+        let mut folder = WholeFolder { site, work, name, out, durable, folders: BTreeSet::new() };
+        folder.make("")?;
+        Ok(folder)
+    }
+
+    /// Where it will be.
+    pub fn out(&self) -> &Path {
+        &self.out
+    }
+
+    /// Whether something is there already.
+    pub fn is_there(&self) -> bool {
+        atomic::exists(&self.out)
+    }
+
+    /// Takes over every file of what is there already, without copying it where the disk can do that.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn keep_all(&mut self) -> Result<()> {
+        let mut below = vec![String::new()];
+        while let Some(folder) = below.pop() {
+            self.make(&folder)?;
+            for name in atomic::names(&self.out.join(&folder))? {
+                let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                let from = self.out.join(&key);
+                match from.is_dir() {
+                    true => below.push(key),
+                    false => atomic::link(&from, &self.place(&key))?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a file, in place of one that was kept.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        if let Some((folder, _)) = name.rsplit_once('/') {
+            self.make(folder)?;
+        }
+        // Renamed to its place: the bytes of a kept file belong to the old folder too.
+        atomic::replace(&self.place(name), bytes, self.durable)
+    }
+
+    /// Makes it visible, in place of what is there where `overwrite` says so.
+    ///
+    /// # Errors
+    /// `Exists`, `Io`. What is there is then as it was.
+    pub fn finish(self, overwrite: bool) -> Result<()> {
+        if !overwrite && self.is_there() {
+            return Err(site::exists(&self.out));
+        }
+        for folder in &self.folders {
+            atomic::sync_folder(folder, self.durable)?;
+        }
+        self.site.commit(&self.work, &[&self.name], overwrite)
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.work.join(&self.name).join(name)
+    }
+
+    fn make(&mut self, folder: &str) -> Result<()> {
+        let place = if folder.is_empty() { self.work.join(&self.name) } else { self.place(folder) };
+        atomic::make_folder(&place)?;
+        self.folders.insert(place);
+        Ok(())
+    }
+}
+
+/// Writes a whole small file beside what else is there: it is seen whole, or not at all.
+///
+/// # Errors
+/// `Io`.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    atomic::replace(path, bytes, true)
+}
+
+impl Drop for WholeFolder {
+    fn drop(&mut self) {
+        // After a commit it is gone already; an error of tidying up would hide the one that led here.
+        let _ = atomic::remove(&self.work);
+    }
+}

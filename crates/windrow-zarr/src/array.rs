@@ -1,0 +1,589 @@
+//! A zarr array of one dimension, v2 or v3, read by position: chunks where they lie, or decoded pieces of them.
+
+use std::num::NonZeroU64;
+use std::sync::{Arc, OnceLock};
+
+use windrow_core::source::{FileInfo, Location};
+use windrow_core::store::{Object, Store, read_small};
+use windrow_core::{DType, Element, Error, Kind, Result};
+use zarrs::array::codec::CodecChain;
+use zarrs::array::{ArrayMetadata, DataType};
+use zarrs::metadata::v2::ArrayMetadataV2;
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::metadata_ext::chunk_grid::regular::RegularChunkGridConfiguration;
+use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingIndexLocation};
+
+use crate::cache::{Cache, Key};
+use crate::chain::Chain;
+
+/// What describes an array, in version 3 and 2.
+pub(crate) const METADATA_V3: &str = "zarr.json";
+pub(crate) const METADATA_V2: &str = ".zarray";
+/// No array's metadata is larger.
+pub(crate) const MOST_METADATA: u64 = 4 << 20;
+/// Chunks of a size beyond this are no chunks.
+pub(crate) const MOST_CHUNK: u64 = 1 << 31;
+/// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
+const MOST_OPEN: usize = 16_384;
+
+/// An array of one dimension.
+pub(crate) struct Array {
+    store: Arc<dyn Store>,
+    folder: String,
+    len: u64,
+    element: Element,
+    chunk_len: u64,
+    layout: Layout,
+    has_delta: bool,
+    /// One value, in place of those of a chunk that is not there.
+    fill: Vec<u8>,
+    metadata: Arc<dyn Object>,
+    chunks: Vec<Chunk>,
+    cache: Arc<Cache>,
+    number: u8,
+}
+
+struct Chunk {
+    key: String,
+    /// `None` where there is none.
+    size: Option<u64>,
+    /// Those that lie in memory.
+    object: OnceLock<Arc<dyn Object>>,
+}
+
+enum Layout {
+    Whole(Chain),
+    Sharded(Shards),
+}
+
+/// Chunks within a chunk, and the table that says where they lie.
+struct Shards {
+    inner: Chain,
+    inner_size: u64,
+    index: Chain,
+    /// Stored, with its checksum.
+    index_size: u64,
+    index_first: bool,
+}
+
+/// What an array is asked to be, and how its chunks are taken.
+pub(crate) struct Wanted {
+    pub(crate) dtype: DType,
+    pub(crate) accepts_missing: bool,
+    /// Tells the arrays of one cache apart.
+    pub(crate) number: u8,
+}
+
+impl Array {
+    /// The array in `folder`.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` for metadata that is none, a wrong dtype or shape, a missing or cut chunk; `Unsupported`
+    /// for codecs that are not known.
+    pub(crate) fn open(
+        store: &Arc<dyn Store>,
+        folder: &str,
+        wanted: &Wanted,
+        cache: &Arc<Cache>,
+    ) -> Result<Array> {
+        let metadata = open_metadata(store.as_ref(), folder)?;
+        let said = |e: Error| e.or_at(metadata.name());
+        let text = read_small(metadata.as_ref(), MOST_METADATA)?;
+        let (described, has_delta) = parse(&text, metadata.name().ends_with(METADATA_V3)).map_err(said)?;
+        let sharding = match &described {
+            ArrayMetadata::V3(v3) => v3.codecs.iter().find(|c| c.name() == "sharding_indexed").cloned(),
+            ArrayMetadata::V2(_) => None,
+        };
+        let (len, chunk_len) = one_dimension(&described).map_err(said)?;
+        let chunk_len = chunk_len.get();
+        let zarr = zarrs::array::Array::new_with_metadata(Arc::new(()), "/", described)
+            .map_err(|e| said(Error::unsupported("the array cannot be read").caused_by(e)))?;
+        let dtype = dtype_of(zarr.data_type());
+        if dtype != Some(wanted.dtype) {
+            let found = zarr.data_type();
+            return Err(said(
+                Error::corrupt(format!("dtype {found}, expected {}", wanted.dtype)).field("dtype"),
+            ));
+        }
+        let width = wanted.dtype.size() as u64;
+        let chunk_size =
+            chunk_len.checked_mul(width).filter(|size| *size <= MOST_CHUNK).ok_or_else(|| {
+                said(Error::unsupported(format!("chunks of {chunk_len} numbers")).field("chunks"))
+            })?;
+        let layout = match sharding {
+            None => Layout::Whole(Chain::new(&zarr.codecs(), chunk_size).map_err(said)?),
+            Some(sharding) => {
+                if zarr.codecs().bytes_to_bytes_codecs().is_empty()
+                    && zarr.codecs().array_to_array_codecs().is_empty()
+                {
+                    Layout::Sharded(Shards::new(&sharding, chunk_size, width).map_err(said)?)
+                } else {
+                    return Err(said(
+                        Error::unsupported("shards that are encoded once more").field("codecs"),
+                    ));
+                }
+            }
+        };
+        let big_endian = match &layout {
+            Layout::Whole(chain) => chain.big_endian,
+            Layout::Sharded(shards) => shards.inner.big_endian,
+        };
+        if has_delta && big_endian {
+            return Err(said(Error::unsupported("differences of big-endian numbers").field("filters")));
+        }
+        let mut fill = zarr.fill_value().as_ne_bytes().to_vec();
+        if big_endian != cfg!(target_endian = "big") {
+            fill.reverse();
+        }
+        let n_chunks = len.div_ceil(chunk_len);
+        let chunks = find_chunks(store.as_ref(), folder, n_chunks, wanted.accepts_missing, |i| {
+            zarr.chunk_key(&[i]).as_str().to_string()
+        })?;
+        let array = Array {
+            store: store.clone(),
+            folder: folder.to_string(),
+            len,
+            element: Element { dtype: wanted.dtype, big_endian },
+            chunk_len,
+            layout,
+            has_delta,
+            fill,
+            metadata,
+            chunks,
+            cache: cache.clone(),
+            number: wanted.number,
+        };
+        array.check_sizes()?;
+        Ok(array)
+    }
+
+    /// Number of values.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Type and byte order of what [`Array::read`] gives.
+    pub(crate) fn element(&self) -> Element {
+        self.element
+    }
+
+    /// What a person calls it.
+    pub(crate) fn name(&self) -> String {
+        self.store.display(&self.folder)
+    }
+
+    fn width(&self) -> u64 {
+        self.element.size() as u64
+    }
+
+    fn chunk_size(&self) -> u64 {
+        self.chunk_len * self.width()
+    }
+
+    /// Numbers `start..start + count`: lent where one chunk holds them as they are, else laid into `scratch`.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `Corrupt` and `Io` naming the chunk.
+    pub(crate) fn read<'a>(&'a self, start: u64, count: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let end = start.checked_add(count).filter(|end| *end <= self.len).ok_or_else(|| {
+            Error::new(Kind::OutOfRange, format!("values {start}+{count} of {}", self.len)).at(self.name())
+        })?;
+        if count == 0 {
+            return Ok(&[]);
+        }
+        let chunk = start / self.chunk_len;
+        if (end - 1) / self.chunk_len == chunk && self.is_plain() {
+            let at = start % self.chunk_len * self.width();
+            if let Some(object) = self.lasting(chunk)? {
+                return object.read(at, (count * self.width()) as usize, scratch);
+            }
+        }
+        scratch.clear();
+        let (mut at, end) = (start * self.width(), end * self.width());
+        while at < end {
+            let chunk = at / self.chunk_size();
+            let from = at % self.chunk_size();
+            let most = (end - at).min(self.chunk_size() - from);
+            at += self.append(chunk, from, most, scratch).map_err(|e| self.at_chunk(e, chunk))?;
+        }
+        Ok(scratch)
+    }
+
+    /// Files that hold numbers `start..start + count`: exact bytes where they lie as they are, else the chunk.
+    pub(crate) fn locate(&self, start: u64, count: u64) -> Result<Vec<Location>> {
+        let mut found = Vec::new();
+        let (mut at, end) = (start * self.width(), start.saturating_add(count) * self.width());
+        while at < end {
+            let chunk = at / self.chunk_size();
+            let from = at % self.chunk_size();
+            let most = (end - at).min(self.chunk_size() - from);
+            let (first, size) = match &self.layout {
+                Layout::Whole(chain) if chain.is_plain() => (from, most),
+                Layout::Whole(_) => (0, self.chunk(chunk)?.size.unwrap_or(0)),
+                Layout::Sharded(shards) => {
+                    let object = self.object(chunk)?;
+                    let inner = from / shards.inner_size;
+                    match object.map(|o| self.inner_place(shards, chunk, inner, o.as_ref())).transpose()? {
+                        Some(Some(place)) => place,
+                        _ => (0, 0),
+                    }
+                }
+            };
+            let step = match &self.layout {
+                Layout::Sharded(shards) => most.min(shards.inner_size - from % shards.inner_size),
+                Layout::Whole(_) => most,
+            };
+            found.push(Location { file: self.store.display(&self.chunk(chunk)?.key), start: first, size });
+            at += step;
+        }
+        Ok(found)
+    }
+
+    /// Its metadata and chunks.
+    pub(crate) fn files(&self) -> impl Iterator<Item = FileInfo> + '_ {
+        let metadata = FileInfo { file: self.metadata.name().to_string(), size: self.metadata.size() };
+        let chunks = self
+            .chunks
+            .iter()
+            .filter_map(|chunk| Some(FileInfo { file: self.store.display(&chunk.key), size: chunk.size? }));
+        std::iter::once(metadata).chain(chunks)
+    }
+
+    /// What decides the numbers, for a hash: metadata, sizes, and the ends of some chunks.
+    pub(crate) fn fingerprint(&self, take: &mut dyn FnMut(&[u8])) -> Result<()> {
+        const SAMPLED: usize = 64;
+        let mut scratch = Vec::new();
+        take(&read_small(self.metadata.as_ref(), MOST_METADATA)?);
+        for chunk in &self.chunks {
+            take(&chunk.size.unwrap_or(u64::MAX).to_le_bytes());
+        }
+        let sampled = self.chunks.len().min(SAMPLED);
+        for i in 0..sampled {
+            let Some(object) = self.object((i * self.chunks.len() / sampled) as u64)? else { continue };
+            let part = object.size().min(4096);
+            for start in [0, object.size() - part] {
+                take(object.read(start, part as usize, &mut scratch)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the store that numbers come soon, where they lie as they are.
+    pub(crate) fn advise(&self, start: u64, count: u64) {
+        self.plain_part(start, count, |object, at, size| object.advise(at, size));
+    }
+
+    /// The same for the processor.
+    pub(crate) fn touch(&self, start: u64, count: u64) {
+        self.plain_part(start, count, |object, at, size| object.touch(at, size));
+    }
+
+    fn plain_part(&self, start: u64, count: u64, then: impl Fn(&dyn Object, u64, u64)) {
+        if self.is_plain()
+            && start < self.len
+            && let Ok(Some(object)) = self.lasting(start / self.chunk_len)
+        {
+            then(object, start % self.chunk_len * self.width(), count.saturating_mul(self.width()));
+        }
+    }
+
+    // The numbers lie in the chunks as they are.
+    fn is_plain(&self) -> bool {
+        matches!(&self.layout, Layout::Whole(chain) if chain.is_plain()) && !self.has_delta
+    }
+
+    // Appends up to `most` bytes from byte `from` of a chunk on, and says how many.
+    fn append(&self, chunk: u64, from: u64, most: u64, out: &mut Vec<u8>) -> Result<u64> {
+        let Some(object) = self.object(chunk)? else {
+            out.extend_from_slice(&self.fill.repeat((most / self.width()) as usize));
+            return Ok(most);
+        };
+        let mut scratch = Vec::new();
+        if self.is_plain() {
+            out.extend_from_slice(object.read(from, most as usize, &mut scratch)?);
+            return Ok(most);
+        }
+        let (key, piece_from, piece_size): (Key, u64, u64) = match &self.layout {
+            Layout::Whole(chain) => {
+                let piece_size = match self.has_delta {
+                    // Sums need all differences before them, but none of the padding behind.
+                    true => (self.len - chunk * self.chunk_len).min(self.chunk_len) * self.width(),
+                    false => chain.piece_size(whole(object.as_ref(), &mut scratch)?)?,
+                };
+                let piece = from / piece_size;
+                let first = piece * piece_size;
+                ((self.number, chunk, piece), first, piece_size.min(self.chunk_size() - first))
+            }
+            Layout::Sharded(shards) => {
+                let inner = from / shards.inner_size;
+                ((self.number, chunk, inner), inner * shards.inner_size, shards.inner_size)
+            }
+        };
+        let piece = self.cache.get(key, || match &self.layout {
+            Layout::Whole(chain) => {
+                let mut bytes =
+                    chain.decode(whole(object.as_ref(), &mut scratch)?, piece_from, piece_size)?;
+                if self.has_delta {
+                    add_up(&mut bytes, self.element.size());
+                }
+                Ok(bytes)
+            }
+            Layout::Sharded(shards) => self.inner(shards, chunk, key.2, object.as_ref()),
+        })?;
+        let (from, most) = (from - piece_from, most.min(piece_size - (from - piece_from)));
+        // The piece is as long as was asked for: it was checked where it was decoded.
+        out.extend_from_slice(&piece[from as usize..(from + most) as usize]);
+        Ok(most)
+    }
+
+    fn inner(&self, shards: &Shards, chunk: u64, inner: u64, object: &dyn Object) -> Result<Vec<u8>> {
+        let Some((start, size)) = self.inner_place(shards, chunk, inner, object)? else {
+            // The index says that it holds nothing else: no file was lost.
+            return Ok(self.fill.repeat((shards.inner_size / self.width()) as usize));
+        };
+        let mut scratch = Vec::new();
+        let stored = object.read(start, size as usize, &mut scratch)?;
+        shards.inner.decode(stored, 0, shards.inner_size).map_err(|e| e.byte(start))
+    }
+
+    // Where an inner chunk lies in its shard; `None` where it is empty.
+    fn inner_place(
+        &self,
+        shards: &Shards,
+        chunk: u64,
+        inner: u64,
+        object: &dyn Object,
+    ) -> Result<Option<(u64, u64)>> {
+        let index = self.cache.get((self.number, chunk, u64::MAX), || {
+            let start = match shards.index_first {
+                true => 0,
+                false => object.size().saturating_sub(shards.index_size),
+            };
+            let mut scratch = Vec::new();
+            let stored = object.read(start, shards.index_size as usize, &mut scratch)?;
+            let size = self.chunk_size() / shards.inner_size * 16;
+            shards.index.decode(stored, 0, size).map_err(|e| e.byte(start).field("shard index"))
+        })?;
+        let number = |at: u64| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&index[at as usize..at as usize + 8]);
+            if shards.index.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+        };
+        let (start, size) = (number(inner * 16), number(inner * 16 + 8));
+        if (start, size) == (u64::MAX, u64::MAX) {
+            return Ok(None);
+        }
+        match start.checked_add(size) {
+            Some(end) if end <= object.size() => Ok(Some((start, size))),
+            _ => Err(Error::corrupt(format!(
+                "inner chunk {inner} is said to be {size} bytes from byte {start} on, of {}",
+                object.size()
+            ))
+            .field("shard index")),
+        }
+    }
+
+    fn chunk(&self, chunk: u64) -> Result<&Chunk> {
+        self.chunks
+            .get(chunk as usize)
+            .ok_or_else(|| Error::out_of_range("chunk", chunk, self.chunks.len() as u64))
+    }
+
+    // The chunk, where it stays open as long as the array does.
+    fn lasting(&self, chunk: u64) -> Result<Option<&dyn Object>> {
+        let chunk_no = chunk;
+        let chunk = self.chunk(chunk)?;
+        if let Some(object) = chunk.object.get() {
+            return Ok(Some(object.as_ref()));
+        }
+        if chunk_no as usize >= MOST_OPEN || chunk.size.is_none() {
+            return Ok(None);
+        }
+        let object = self.store.open(&chunk.key)?;
+        match object.mapped().is_some() {
+            true => Ok(Some(chunk.object.get_or_init(|| object).as_ref())),
+            false => Ok(None),
+        }
+    }
+
+    // The chunk, opened; `None` where a missing one is accepted.
+    fn object(&self, chunk: u64) -> Result<Option<Arc<dyn Object>>> {
+        self.lasting(chunk)?;
+        let chunk = self.chunk(chunk)?;
+        match (chunk.object.get(), chunk.size) {
+            (Some(object), _) => Ok(Some(object.clone())),
+            (None, Some(_)) => self.store.open(&chunk.key).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn at_chunk(&self, error: Error, chunk: u64) -> Error {
+        match self.chunk(chunk) {
+            Ok(found) => error.or_at(self.store.display(&found.key)),
+            Err(_) => error,
+        }
+    }
+
+    // What must be there whatever the numbers are.
+    fn check_sizes(&self) -> Result<()> {
+        for chunk in &self.chunks {
+            let Some(size) = chunk.size else { continue };
+            let is_right = match &self.layout {
+                Layout::Whole(chain) if chain.is_plain() => size == self.chunk_size(),
+                Layout::Whole(_) => size > 0,
+                Layout::Sharded(shards) => size >= shards.index_size,
+            };
+            if !is_right {
+                let least = match &self.layout {
+                    Layout::Sharded(shards) => format!("at least the {} of its index", shards.index_size),
+                    Layout::Whole(_) => self.chunk_size().to_string(),
+                };
+                return Err(Error::corrupt(format!("the chunk has {size} bytes, expected {least}"))
+                    .at(self.store.display(&chunk.key))
+                    .hint("the copy looks unfinished"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shards {
+    fn new(sharding: &MetadataV3, chunk_size: u64, width: u64) -> Result<Shards> {
+        let refused = |why: String| Error::unsupported(why).field("sharding_indexed");
+        let ShardingCodecConfiguration::V1(said) =
+            sharding.to_typed_configuration().map_err(|e| refused(e.to_string()))?
+        else {
+            return Err(refused("a version of shards that is not known".to_string()));
+        };
+        let chain = |codecs: &[MetadataV3], size| {
+            let codecs = CodecChain::from_metadata(codecs).map_err(|e| refused(e.to_string()))?;
+            Chain::new(&codecs, size)
+        };
+        let inner_size = match said.chunk_shape.first().map(|n| n.get().checked_mul(width)) {
+            Some(Some(size)) if said.chunk_shape.len() == 1 && chunk_size.is_multiple_of(size) => size,
+            _ => return Err(refused(format!("inner chunks of {:?}", said.chunk_shape))),
+        };
+        let index = chain(&said.index_codecs, chunk_size / inner_size * 16)?;
+        let index_size = index
+            .stored_size()
+            .ok_or_else(|| refused("an index whose size depends on what it says".to_string()))?;
+        Ok(Shards {
+            inner: chain(&said.codecs, inner_size)?,
+            inner_size,
+            index,
+            index_size,
+            index_first: said.index_location == ShardingIndexLocation::Start,
+        })
+    }
+}
+
+fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let size = usize::try_from(object.size())
+        .map_err(|_| Error::unsupported(format!("{} bytes at once on this machine", object.size())))?;
+    object.read(0, size, scratch)
+}
+
+/// The metadata of the array in `folder`.
+fn open_metadata(store: &dyn Store, folder: &str) -> Result<Arc<dyn Object>> {
+    for name in [METADATA_V3, METADATA_V2] {
+        match store.open(&below(folder, name)) {
+            Err(e) if e.kind() == Kind::NotFound => {}
+            found => return found,
+        }
+    }
+    Err(Error::not_found("no zarr array: neither zarr.json nor .zarray").at(store.display(folder)))
+}
+
+/// What the text of a metadata file describes, and whether the numbers are stored as differences.
+///
+/// # Errors
+/// `Corrupt`; `Unsupported` for filters that cannot be undone.
+pub(crate) fn parse(text: &[u8], is_v3: bool) -> Result<(ArrayMetadata, bool)> {
+    let broken = |e| Error::corrupt("no metadata of a zarr array").caused_by(e);
+    if is_v3 {
+        return serde_json::from_slice(text).map(|v3| (ArrayMetadata::V3(v3), false)).map_err(broken);
+    }
+    let mut v2: ArrayMetadataV2 = serde_json::from_slice(text).map_err(broken)?;
+    let filters = v2.filters.take().unwrap_or_default();
+    let (delta, others): (Vec<_>, Vec<_>) = filters.into_iter().partition(|f| f.id() == "delta");
+    v2.filters = Some(others).filter(|f| !f.is_empty());
+    if v2.filters.is_some() && !delta.is_empty() || delta.len() > 1 {
+        return Err(Error::unsupported("differences beside other filters").field("filters"));
+    }
+    Ok((ArrayMetadata::V2(v2), !delta.is_empty()))
+}
+
+/// How many values there are, and how many a chunk holds.
+///
+/// # Errors
+/// `Corrupt` for any other shape; `Unsupported` for chunks of different sizes.
+pub(crate) fn one_dimension(metadata: &ArrayMetadata) -> Result<(u64, NonZeroU64)> {
+    let (shape, chunks) = match metadata {
+        ArrayMetadata::V2(v2) => (&v2.shape, v2.chunks.to_vec()),
+        ArrayMetadata::V3(v3) => {
+            let grid: Result<RegularChunkGridConfiguration, _> = v3.chunk_grid.to_typed_configuration();
+            match grid {
+                Ok(grid) if v3.chunk_grid.name() == "regular" => (&v3.shape, grid.chunk_shape.to_vec()),
+                _ => {
+                    let what = format!("chunks of {:?}, expected regular ones", v3.chunk_grid.name());
+                    return Err(Error::unsupported(what).field("chunk_grid"));
+                }
+            }
+        }
+    };
+    match (&shape[..], &chunks[..]) {
+        (&[len], &[chunk]) => Ok((len, chunk)),
+        _ => Err(Error::corrupt(format!("shape {shape:?} in chunks of {chunks:?}, expected one dimension"))
+            .field("shape")),
+    }
+}
+
+fn dtype_of(found: &DataType) -> Option<DType> {
+    use zarrs::array::data_type;
+    let known = [(data_type::uint32(), DType::U32), (data_type::uint64(), DType::U64)];
+    known.into_iter().find(|(known, _)| known == found).map(|(_, dtype)| dtype)
+}
+
+fn find_chunks(
+    store: &dyn Store,
+    folder: &str,
+    n_chunks: u64,
+    accepts_missing: bool,
+    key: impl Fn(u64) -> String,
+) -> Result<Vec<Chunk>> {
+    // Missing chunks that are accepted take memory too.
+    const MOST: u64 = 1 << 24;
+    let found = store.walk(folder)?;
+    let missing = |i: u64| {
+        Error::corrupt(format!("chunk {i} of {n_chunks} is missing"))
+            .at(store.display(&below(folder, &key(i))))
+            .hint("the copy looks unfinished; fill_missing reads zeros in its place")
+    };
+    let mut chunks = Vec::new();
+    for i in 0..n_chunks {
+        let key = below(folder, &key(i));
+        let size = found.binary_search_by(|e| e.key.as_str().cmp(&key)).ok().map(|at| found[at].size);
+        if size.is_none() && (!accepts_missing || n_chunks > MOST) {
+            return Err(missing(i));
+        }
+        chunks.push(Chunk { key, size, object: OnceLock::new() });
+    }
+    Ok(chunks)
+}
+
+/// Sums in place of differences, little-endian.
+fn add_up(bytes: &mut [u8], width: usize) {
+    let mut sum = 0u64;
+    for place in bytes.chunks_exact_mut(width) {
+        let mut number = [0; 8];
+        number[..width].copy_from_slice(place);
+        // Differences may be negative: what does not fit the width is cut, as it was when they were taken.
+        sum = sum.wrapping_add(u64::from_le_bytes(number));
+        place.copy_from_slice(&sum.to_le_bytes()[..width]);
+    }
+}
+
+/// The key of something in a folder.
+pub(crate) fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
+}

@@ -1,0 +1,251 @@
+//! The codecs of a chunk, undone one after the other; no step may give more bytes than the array's shape allows.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
+
+use windrow_core::{Error, Result};
+use zarrs::array::codec::api::{BytesToBytesCodecTraits, CodecMetadataOptions};
+use zarrs::array::codec::{
+    BloscCodec, BytesCodec, Bz2Codec, CodecChain, GzipCodec, TransposeCodec, ZlibCodec, ZstdCodec,
+    blosc_decompress_bytes, blosc_decompress_bytes_partial, blosc_validate,
+};
+use zarrs::array::{BytesRepresentation, CodecOptions};
+
+/// What any chunk may decode to, however few bytes it is stored in.
+const FLOOR: u64 = 64 << 20;
+/// More than this times its stored size no chunk above [`FLOOR`] may decode to.
+const MOST_RATIO: u64 = 1024;
+/// Pieces of blosc chunks are blocks of blosc, or as many as make this.
+const LEAST_PIECE: usize = 16 << 10;
+
+/// The codecs between the numbers of a chunk and its bytes in the store.
+pub(crate) struct Chain {
+    /// In the order of encoding.
+    steps: Vec<Step>,
+    /// Size of the numbers, in bytes.
+    size: u64,
+    /// Their byte order.
+    pub(crate) big_endian: bool,
+}
+
+struct Step {
+    codec: Arc<dyn BytesToBytesCodecTraits>,
+    kind: Kind,
+    /// What it gives when it is undone.
+    gives: BytesRepresentation,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Blosc,
+    Bz2,
+    Gzip,
+    Zlib,
+    Zstd,
+    /// Gives about as many bytes as it takes: checksums, shuffles.
+    Same,
+}
+
+impl Chain {
+    /// For chunks whose numbers take `size` bytes.
+    ///
+    /// # Errors
+    /// `Unsupported` for codecs that change numbers, or that put them down in another way than one after the other.
+    pub(crate) fn new(codecs: &CodecChain, size: u64) -> Result<Chain> {
+        for codec in codecs.array_to_array_codecs() {
+            // With one dimension there is nothing to transpose.
+            if !codec.as_any().is::<TransposeCodec>() {
+                return Err(Error::unsupported(format!("a codec that changes numbers: {codec:?}")));
+            }
+        }
+        let numbers = codecs.array_to_bytes_codec();
+        if !numbers.as_any().is::<BytesCodec>() {
+            return Err(Error::unsupported(format!("numbers that are put down by {numbers:?}")));
+        }
+        let mut gives = BytesRepresentation::FixedSize(size);
+        let mut steps = Vec::new();
+        for codec in codecs.bytes_to_bytes_codecs() {
+            let any = codec.as_any();
+            let kind = if any.is::<BloscCodec>() {
+                Kind::Blosc
+            } else if any.is::<Bz2Codec>() {
+                Kind::Bz2
+            } else if any.is::<GzipCodec>() {
+                Kind::Gzip
+            } else if any.is::<ZlibCodec>() {
+                Kind::Zlib
+            } else if any.is::<ZstdCodec>() {
+                Kind::Zstd
+            } else {
+                Kind::Same
+            };
+            steps.push(Step { codec: codec.clone(), kind, gives });
+            gives = codec.encoded_representation(&gives);
+        }
+        Ok(Chain { steps, size, big_endian: is_big_endian(codecs) })
+    }
+
+    /// The numbers lie in the store as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// How many bytes it takes in the store, where that does not depend on the numbers.
+    pub(crate) fn stored_size(&self) -> Option<u64> {
+        let start = BytesRepresentation::FixedSize(self.size);
+        match self.steps.iter().fold(start, |size, step| step.codec.encoded_representation(&size)) {
+            BytesRepresentation::FixedSize(size) => Some(size),
+            _ => None,
+        }
+    }
+
+    /// The size of a piece that can be decoded without the rest of the chunk.
+    pub(crate) fn piece_size(&self, stored: &[u8]) -> Result<u64> {
+        if !self.is_blosc() {
+            return Ok(self.size);
+        }
+        let stream = Blosc::of(stored, self.size)?;
+        match stream.size as u64 == self.size {
+            true => Ok(stream.piece_size()),
+            false => Err(wrong_size(stream.size as u64, self.size)),
+        }
+    }
+
+    fn is_blosc(&self) -> bool {
+        matches!(&self.steps[..], [step] if step.kind == Kind::Blosc)
+    }
+
+    /// Bytes `start..start + size` of the numbers: what [`Chain::piece_size`] cuts, or all.
+    pub(crate) fn decode(&self, stored: &[u8], start: u64, size: u64) -> Result<Vec<u8>> {
+        if size < self.size && self.is_blosc() {
+            return Blosc::of(stored, self.size)?.part(start, size);
+        }
+        let mut bytes = Cow::Borrowed(stored);
+        for step in self.steps.iter().rev() {
+            bytes = Cow::Owned(step.undo(&bytes)?);
+        }
+        if bytes.len() as u64 != self.size {
+            return Err(wrong_size(bytes.len() as u64, self.size));
+        }
+        let mut bytes = bytes.into_owned();
+        bytes.truncate((start + size) as usize);
+        bytes.drain(..start as usize);
+        Ok(bytes)
+    }
+}
+
+impl Step {
+    fn undo(&self, stored: &[u8]) -> Result<Vec<u8>> {
+        let most = match self.gives {
+            BytesRepresentation::FixedSize(size) | BytesRepresentation::BoundedSize(size) => size,
+            // Of what is decoded next, nothing is known but that compressors do not make things much larger.
+            BytesRepresentation::UnboundedSize => FLOOR.max(stored.len() as u64 * MOST_RATIO),
+        };
+        let allowed = FLOOR.max((stored.len() as u64).saturating_mul(MOST_RATIO));
+        let is_exact = matches!(self.gives, BytesRepresentation::FixedSize(_));
+        if is_exact && most > allowed {
+            return Err(Error::corrupt(format!(
+                "{} stored bytes cannot be a chunk of {most} bytes",
+                stored.len()
+            )));
+        }
+        let most = most.min(allowed);
+        match self.kind {
+            Kind::Gzip => read_bounded(flate2::read::MultiGzDecoder::new(stored), most),
+            Kind::Bz2 => read_bounded(bzip2::read::MultiBzDecoder::new(stored), most),
+            Kind::Zlib => read_bounded(flate2::read::ZlibDecoder::new(stored), most),
+            Kind::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(broken)?;
+                // A window larger than what may come out is a claim that needs no memory.
+                let window = (64 - most.leading_zeros()).clamp(23, 27);
+                decoder.window_log_max(window).map_err(broken)?;
+                read_bounded(decoder, most)
+            }
+            Kind::Blosc => Blosc::of(stored, most)?.all(),
+            Kind::Same => {
+                let options = CodecOptions::default().with_concurrent_target(1);
+                let decoded = self.codec.decode(Cow::Borrowed(stored), &self.gives, &options);
+                Ok(decoded.map_err(broken)?.into_owned())
+            }
+        }
+    }
+}
+
+/// A blosc stream whose header was held against what it must give.
+struct Blosc<'a> {
+    stored: &'a [u8],
+    size: usize,
+    value_size: usize,
+    block_size: usize,
+}
+
+impl<'a> Blosc<'a> {
+    fn of(stored: &'a [u8], most: u64) -> Result<Blosc<'a>> {
+        let number = |at: usize| match stored.get(at..at + 4) {
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]) as usize,
+            _ => 0,
+        };
+        let (size, block_size, stored_size) = (number(4), number(8), number(12));
+        if stored_size != stored.len() || blosc_validate(stored) != Some(size) {
+            return Err(Error::corrupt(format!(
+                "no blosc stream of {} bytes: its header says {stored_size}",
+                stored.len()
+            )));
+        }
+        if size as u64 > most {
+            return Err(wrong_size(size as u64, most));
+        }
+        let value_size = stored.get(3).copied().map_or(1, usize::from).max(1);
+        Ok(Blosc { stored, size, value_size, block_size })
+    }
+
+    fn piece_size(&self) -> u64 {
+        let piece = match self.block_size {
+            0 => self.size,
+            block => block.saturating_mul(LEAST_PIECE.div_ceil(block)),
+        };
+        match piece % self.value_size {
+            0 => piece.min(self.size) as u64,
+            // Values that a piece would cut: no encoder writes that.
+            _ => self.size as u64,
+        }
+    }
+
+    fn part(&self, start: u64, size: u64) -> Result<Vec<u8>> {
+        // Both lie within the stream's size, which fits.
+        let (start, size) = (start as usize, size as usize);
+        blosc_decompress_bytes_partial(self.stored, start, size, self.value_size).map_err(broken).and_then(
+            |bytes| match bytes.len() == size {
+                true => Ok(bytes),
+                false => Err(wrong_size(bytes.len() as u64, size as u64)),
+            },
+        )
+    }
+
+    fn all(&self) -> Result<Vec<u8>> {
+        blosc_decompress_bytes(self.stored, self.size, 1).map_err(broken)
+    }
+}
+
+fn read_bounded(from: impl Read, most: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most + 1).read_to_end(&mut bytes).map_err(broken)?;
+    match bytes.len() as u64 > most {
+        true => Err(Error::corrupt(format!("the chunk decodes to more than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+fn is_big_endian(codecs: &CodecChain) -> bool {
+    let configuration = codecs.array_to_bytes_codec().configuration_v3(&CodecMetadataOptions::default());
+    configuration.is_some_and(|c| c.get("endian").is_some_and(|endian| endian == "big"))
+}
+
+fn broken(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::corrupt("the chunk cannot be decoded").caused_by(cause)
+}
+
+fn wrong_size(found: u64, expected: u64) -> Error {
+    Error::corrupt(format!("the chunk decodes to {found} bytes, expected {expected}"))
+}

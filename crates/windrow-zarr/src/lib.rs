@@ -1,0 +1,15 @@
+//! windrow's arm for zarr: flat-tokens, read and written.
+//!
+//! [`FlatTokens`] is a format as those of the heart are. Metadata, codecs and their names come from the crate zarrs; the
+//! chunks are found, bounded, decoded by pieces and kept here.
+
+mod array;
+mod cache;
+mod chain;
+mod format;
+mod source;
+mod writer;
+
+pub use cache::CACHE_SIZE;
+pub use format::FlatTokens;
+pub use writer::{FlatTokensWriter, WriteOptions, convert};

@@ -1,0 +1,105 @@
+"""windrow.compat.seqax: the recorded batches, any step, any rows; rows of sequences as the document means them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import windrow as wr
+from windrow.compat.seqax import FlatTokensParams, ShufflingLoader, TokenBatchParams, permutation
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "testdata" / "golden" / "2_flat_tokens"
+CASES = {case["name"]: case for case in json.loads((GOLDEN / "loader_cases.json").read_text())}
+
+
+def loader_of(case, **options):
+    params = FlatTokensParams(filespec=str(GOLDEN / case["dataset"]), **case["params"])
+    return ShufflingLoader(case["split"], params, TokenBatchParams(case["len"], case["batch"]), **options)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_golden(case):
+    expected = case["expected"]
+    if "open_error" in expected:
+        with pytest.raises(wr.ConfigError):
+            loader_of(case)
+        return
+    loader = loader_of(case)
+    for name in ("step_count", "seq_count", "read_block_count", "minipoch_count", "max_token_id"):
+        assert getattr(loader, name) == expected[name], name
+    seen = 0
+    for step in expected["steps"]:
+        if "targets" not in step:
+            # Out of range there and here; or rows that the original could not lay.
+            if step["step"] >= loader.step_count:
+                with pytest.raises(wr.OutOfRangeError):
+                    loader.load(step["step"])
+            continue
+        batch = loader.load(step["step"])
+        assert batch.targets.dtype == np.uint32 and batch.is_seq_start.dtype == np.bool_
+        assert batch.targets.tolist() == step["targets"]
+        assert batch.is_seq_start.astype(int).tolist() == step["is_seq_start"]
+        seen += 1
+    assert seen or "upstream_bug" in case["name"]
+
+
+def test_permutations_are_the_recorded_ones():
+    for case in json.loads((GOLDEN / "permutations.json").read_text()):
+        assert permutation(case["seed"], case["n"]) == case["permutation"]
+
+
+@pytest.mark.parametrize("name", ["packed_two_streams", "packed_four_streams_one_host_mesh8x1"])
+def test_a_host_reads_its_rows_of_the_same_batch(name):
+    loader, case = loader_of(CASES[name]), CASES[name]
+    for step in range(loader.step_count):
+        whole, half = loader.load(step), case["batch"] // 2
+        for rows in (slice(0, half), slice(half, None)):
+            part = loader.load(step, rows)
+            assert part.targets.tolist() == whole.targets[rows].tolist()
+            assert part.is_seq_start.tolist() == whole.is_seq_start[rows].tolist()
+
+
+def test_every_sequence_is_a_row_once():
+    loader = loader_of(CASES["unpacked_multi_block_upstream_bug"])
+    rows = np.concatenate([loader.load(step).targets for step in range(loader.step_count)])
+    stored = wr.open(GOLDEN / "uniform_len8.zarr", split="train")
+    assert sorted(rows.tolist()) == sorted(ids.tolist() for ids in stored)
+
+
+def test_a_sequence_longer_than_a_row(tmp_path):
+    wr.write_flat_tokens(tmp_path / "train", [[1, 2, 3, 4, 5], [], [6]])
+    params = FlatTokensParams(tmp_path, 1, 1, 1, seed=0, sequence_packing=False)
+
+    def rows(**options):
+        loader = ShufflingLoader("train", params, TokenBatchParams(len=2, batch=1), **options)
+        batches = [loader.load(step) for step in range(loader.step_count)]
+        return sorted(
+            (b.targets[0].tolist(), b.is_seq_start[0].tolist(), b.loss_mask[0].tolist()) for b in batches
+        )
+
+    empty = ([0, 0], [True, True], [False, False])
+    six = ([6, 0], [True, True], [True, False])
+    assert rows() == [empty, ([1, 2], [True, False], [True, True]), six]
+    assert rows(overlong="split") == [
+        empty,
+        ([1, 2], [True, False], [True, True]),
+        ([3, 4], [False, False], [True, True]),
+        ([5, 0], [False, True], [True, False]),
+        six,
+    ]
+    with pytest.raises(wr.ConfigError, match="5 tokens"):
+        rows(overlong="error")
+
+
+def test_the_native_view_gives_the_training_inputs():
+    for case in json.loads((GOLDEN / "shifted_inputs.json").read_text()):
+        source = CASES[case["case"]]
+        view = wr.open(GOLDEN / source["dataset"], split=source["split"]).pack(source["len"], shifted=True)
+        by_targets = {tuple(sample["targets"].tolist()): sample for sample in view}
+        for targets, inputs, segments in zip(case["targets"], case["inputs"], case["segment_ids"], strict=True):
+            sample = by_targets[tuple(targets)]
+            assert sample["inputs"].tolist() == inputs
+            assert sample["segment_ids"].tolist() == segments
+            assert sample["position_ids"][0] == 0
