@@ -47,6 +47,7 @@ def open(
     format: str | None = None,
     dtype: _DType | None = None,
     vocab_size: SupportsIndex | None = None,
+    eos: SupportsIndex | None = None,
     split: str | None = None,
     index_folder: str | None = None,
     tokenizer: Tokenizer | _Path | None = None,

@@ -54,7 +54,7 @@ pub struct Info {
     pub tracks: Vec<String>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
-    /// The id that ends a document, where the side file says it.
+    /// The id that ends a document: what it was opened with, else what the side file says.
     pub eos: Option<i64>,
     /// Name of the tokenizer that made the ids, where the side file says it.
     pub tokenizer: Option<String>,
@@ -210,7 +210,7 @@ impl DataSet {
             },
             tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
             vocab_size: schema.vocab_size,
-            eos: self.side.as_ref().and_then(|s| s.eos),
+            eos: self.options.eos.or(self.side.as_ref().and_then(|s| s.eos)),
             tokenizer: self.side.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
         })
     }
