@@ -12,6 +12,7 @@ mod forager;
 mod json_lines;
 mod jsonl;
 mod lines;
+mod megatron;
 mod npy;
 mod npz;
 mod numbers;
@@ -32,6 +33,8 @@ pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
+pub use megatron::Megatron;
+pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};
 pub use npy::Npy;
 pub use npz::Npz;
 pub use pickle::Pickle;
@@ -39,6 +42,7 @@ pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
+pub(crate) use vocabulary::first_outside;
 pub use yaml::Yaml;
 
 use crate::array::DType;
@@ -51,6 +55,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &Forager,
     &Jsonl,
     &Tokens,
+    &Megatron,
     &Shards,
     &Npy,
     &Npz,
