@@ -27,6 +27,7 @@ from windrow._native import (
     trace,
     verify,
     write_shards,
+    write_tokens,
 )
 from windrow.errors import (
     ConfigError,
@@ -71,4 +72,5 @@ __all__ = [
     "trace",
     "verify",
     "write_shards",
+    "write_tokens",
 ]

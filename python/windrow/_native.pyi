@@ -31,6 +31,7 @@ __all__ = [
     "tokenize",
     "verify",
     "write_shards",
+    "write_tokens",
     "_main",
     "convert",
     "create_dummy_data",
@@ -248,11 +249,21 @@ def write_shards(
     overwrite: bool = False,
     durable: bool = True,
 ) -> dict[str, Any]: ...
+def write_tokens(
+    out: _Path,
+    documents: Iterable[Any],
+    *,
+    dtype: _DType = "uint32",
+    eos: SupportsIndex | None = None,
+    vocab_size: SupportsIndex | None = None,
+    overwrite: bool = False,
+    durable: bool = True,
+) -> dict[str, Any]: ...
 def convert(
     path: _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "npz", "jsonl", "tokens"],
+    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron"],
     dtype: _DType | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
     normalize: bool = False,
@@ -261,6 +272,7 @@ def convert(
     progress: Callable[[dict[str, int]], object] | None = None,
     format: str | None = None,
     open_dtype: _DType | None = None,
+    open_eos: SupportsIndex | None = None,
 ) -> dict[str, Any]: ...
 def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(

@@ -22,12 +22,12 @@ use crate::text;
 pub(crate) struct Convert {
     /// What to read
     input: PathBuf,
-    /// Where to: a folder for shards, else a file
+    /// Where to: a folder for shards and forager, what both names begin with for megatron, else a file
     output: PathBuf,
     /// The layout to write
     #[arg(long, value_enum)]
     to: To,
-    /// dtype of a written number; by default that of the input
+    /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     as_dtype: Option<DType>,
     /// With --to shards: most bytes of a shard
@@ -58,6 +58,10 @@ enum To {
     Jsonl,
     /// One headerless row of token ids
     Tokens,
+    /// A folder of token samples with a byte-offset index
+    Forager,
+    /// OUTPUT.bin and OUTPUT.idx, a sequence per record
+    Megatron,
 }
 
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
@@ -68,6 +72,8 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         To::Npz => SeriesLayout::Npz,
         To::Jsonl => SeriesLayout::Jsonl,
         To::Tokens => SeriesLayout::Tokens,
+        To::Forager => SeriesLayout::Forager,
+        To::Megatron => SeriesLayout::Megatron,
     };
     let options = SeriesOptions {
         dtype: args.as_dtype,
