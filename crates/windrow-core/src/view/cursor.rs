@@ -127,7 +127,8 @@ impl View for Cursor {
         };
         Ok(Coverage {
             used,
-            repeated: self.len() * (self.length + 1) - used,
+            // Where a batch begins, the last values of the one before stand again.
+            repeated: (self.batches - 1) * self.rows,
             padded: 0,
             unseen: self.stream.total() - used,
             skipped_records: (0..self.stream.records()).try_fold(0, skipped)?,
