@@ -9,6 +9,7 @@ the ratio. Results are kept in benches/runs/<date>-<machine>.json.
 a  shuffled token batches     b  indexing JSONL          c  JSON records at random
 d  tokenise and pack          e  open, first batch, resume      f  memory
 g  windows of time series, scaled     h  ten million series
+i  documents in raw tokens
 """
 
 import argparse
@@ -20,6 +21,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -565,9 +567,65 @@ def bench_h(passes, seconds):
     return result
 
 
+# ---------------------------------------------------------------- i: documents in raw tokens
+
+
+def documents(dtype, eos, size=1_000_000_000):
+    """Ids in documents of about a thousand, without the byte 0xf5: memchr then finds nothing and is at its fastest."""
+    path = DATA / f"documents_{dtype}.bin"
+    if not path.exists():
+        rng = np.random.default_rng(0)
+        width = np.dtype(dtype).itemsize
+        with open(path.with_suffix(".tmp"), "wb") as out:
+            for _ in range(size // width // 10_000_000):
+                bytes_ = rng.integers(0, 240, (10_000_000, width), dtype=np.uint8)
+                bytes_[:, 2:] = 0
+                ids = bytes_.reshape(-1).view(dtype)
+                ids[ids == eos] = 1
+                ids[rng.integers(0, 10_000_000, 10_000)] = eos
+                out.write(ids.tobytes())
+        path.with_suffix(".tmp").rename(path)
+    warm(path)
+    return path
+
+
+def bench_i(passes, seconds):
+    result = {}
+    for dtype in ["uint8", "uint16", "uint32"]:
+        path, eos = documents(dtype, 7), 7
+
+        def first(path=path, dtype=dtype, eos=eos):
+            with tempfile.TemporaryDirectory(dir=DATA) as cache:
+                os.environ["WINDROW_CACHE"] = cache
+                done = limit("documents", path, dtype, eos)
+                again = limit("documents", path, dtype, eos)
+            del os.environ["WINDROW_CACHE"]
+            opened_again.append(again["secs"])
+            return done["bytes"] / done["secs"]
+
+        def memchr(threads, path=path):
+            done = limit("bytes", path, 0xF5, threads)
+            assert done["found"] == 0
+            return done["bytes"] / done["secs"]
+
+        opened_again = []
+        found = in_turns(
+            passes,
+            **{
+                "memchr, 1 thread": lambda: memchr(1),
+                "memchr, all threads": lambda: memchr(os.cpu_count()),
+                "windrow, first open, all threads": first,
+            },
+        )
+        result[dtype] = table(f"(i) bytes/s of {dtype} ids cut into documents", found, "memchr, all threads")
+        result[dtype]["milliseconds, later opens"] = statistics.median(opened_again) * 1e3
+        print(f"  later opens: {result[dtype]['milliseconds, later opens']:.2f} ms")
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*"abcdefgh", []], metavar="a…h")
+    parser.add_argument("which", nargs="*", choices=[*"abcdefghi", []], metavar="a…i")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
@@ -579,7 +637,7 @@ def main():
         "python": platform.python_version(),
         "passes": args.passes,
     }
-    for letter in args.which or "abcdefgh":
+    for letter in args.which or "abcdefghi":
         run[letter] = globals()[f"bench_{letter}"](args.passes, args.seconds)
     runs = HERE / "runs"
     runs.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-//! Raw token files of any bytes, read as any dtype against any vocabulary.
+//! Raw token files of any bytes, read as any dtype against any vocabulary, whole or cut at any end id.
 #![no_main]
 
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use windrow_fuzz::{Cut, Side, drive, dtype, values};
 struct Input<'a> {
     dtype: Option<u8>,
     vocab_size: Option<u64>,
+    eos: Option<i64>,
     tokenizer: bool,
     trust: bool,
     as_folder: bool,
@@ -37,6 +38,7 @@ fuzz_target!(|input: Input<'_>| {
     let options = Options {
         dtype: input.dtype.map(dtype),
         vocab_size: input.vocab_size,
+        eos: input.eos,
         tokenizer: input.tokenizer.then(|| "00".to_string()),
         trust: input.trust,
         ..Options::default()
@@ -46,15 +48,30 @@ fuzz_target!(|input: Input<'_>| {
     let stored = source.schema().element.dtype;
     let claimed = look.side.as_ref().filter(|s| s.format == "tokens").and_then(|s| s.vocab_size);
     let read = source.files();
-    assert_eq!(source.len(), read.len() as u64);
-    for (record, file) in (0..).zip(read) {
+    assert!(input.eos.is_some() || source.len() == read.len() as u64);
+    let mut record = 0;
+    for file in read {
         let (_, bytes) = files.iter().find(|f| f.0 == file.file).expect("a file that was put there");
-        assert_eq!(values(&source, record).expect("a whole file"), *bytes);
+        let ids: Vec<i128> = ids(bytes, stored).collect();
+        match input.eos.map(i128::from) {
+            Some(eos) => {
+                for document in ids.split_inclusive(|id| *id == eos) {
+                    let found = values(&source, record).expect("a whole document");
+                    assert!(self::ids(&found, stored).eq(document.iter().copied()));
+                    record += 1;
+                }
+            }
+            None => {
+                assert_eq!(values(&source, record).expect("a whole file"), *bytes);
+                record += 1;
+            }
+        }
         // What a side file says was checked when it was written.
         if let Some(size) = input.vocab_size.filter(|size| claimed.is_none_or(|claimed| claimed > *size)) {
-            assert!(ids(bytes, stored).all(|id| (0..i128::from(size)).contains(&id)), "an id outside {size}");
+            assert!(ids.iter().all(|id| (0..i128::from(size)).contains(id)), "an id outside {size}");
         }
     }
+    assert_eq!(source.len(), record);
     drive(&source, &input.cuts, input.batch_dtype.map(dtype), input.pad.into());
 });
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arbitrary::Arbitrary;
-use windrow_core::view::{Bins, Coverage, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::view::{Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, Tail, View, Windows};
 use windrow_core::{DType, Draw, Lengths, Piece, Result};
 
 /// All of them.
@@ -36,6 +36,7 @@ pub enum Cut {
     Windows { width: u64, stride: u64, pad: bool },
     Crop { length: u64, random: bool },
     Bins { length: u64, first_fit: bool },
+    Cursor { rows: u64, length: u64, rank: u64, world_size: u64 },
 }
 
 /// Bins need memory for `length` positions by design; below their limit the length stays small here.
@@ -62,6 +63,9 @@ impl Cut {
                 let strategy = if first_fit { Strategy::FirstFit } else { Strategy::BestFit };
                 Arc::new(Bins::new(lengths, length, strategy)?)
             }
+            Cut::Cursor { rows, length, rank, world_size } => {
+                Arc::new(Cursor::new(lengths, rows, length, (rank, world_size))?)
+            }
         })
     }
 
@@ -76,6 +80,10 @@ impl Cut {
             }
             Cut::Crop { length, random } => Cut::Crop { length: few(length), random },
             Cut::Bins { length, first_fit } => Cut::Bins { length: few(length), first_fit },
+            Cut::Cursor { rows, length, rank, world_size } => {
+                let world_size = world_size % 4 + 1;
+                Cut::Cursor { rows: few(rows), length: few(length), rank: rank % world_size, world_size }
+            }
         }
     }
 

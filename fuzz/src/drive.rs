@@ -79,7 +79,7 @@ fn batch(source: &SharedSource, cut: Cut, dtype: Option<DType>, pad: i64) -> Res
     let length = view.positions();
     let collate: Arc<dyn Collate> = match cut {
         Cut::Pack { eos, .. } if eos.is_some_and(|eos| !schema.element.dtype.holds(eos)) => return Ok(()),
-        Cut::Pack { .. } => Arc::new(NextToken::new(schema, length, dtype, false, pad)?),
+        Cut::Pack { .. } | Cut::Cursor { .. } => Arc::new(NextToken::new(schema, length, dtype, false, pad)?),
         Cut::Records { .. } | Cut::Windows { .. } => {
             Arc::new(NextToken::new(schema, length, dtype, true, pad)?)
         }

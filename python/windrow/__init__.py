@@ -28,6 +28,7 @@ from windrow._native import (
     verify,
     write_flat_tokens,
     write_shards,
+    write_tokens,
 )
 from windrow.errors import (
     ConfigError,
@@ -73,4 +74,5 @@ __all__ = [
     "verify",
     "write_flat_tokens",
     "write_shards",
+    "write_tokens",
 ]

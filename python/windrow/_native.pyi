@@ -32,6 +32,7 @@ __all__ = [
     "verify",
     "write_shards",
     "write_flat_tokens",
+    "write_tokens",
     "_main",
     "convert",
     "create_dummy_data",
@@ -48,6 +49,7 @@ def open(
     format: str | None = None,
     dtype: _DType | None = None,
     vocab_size: SupportsIndex | None = None,
+    eos: SupportsIndex | None = None,
     split: str | None = None,
     index_folder: str | None = None,
     tokenizer: Tokenizer | _Path | None = None,
@@ -266,11 +268,21 @@ def write_flat_tokens(
     overwrite: bool = False,
     durable: bool = True,
 ) -> dict[str, Any]: ...
+def write_tokens(
+    out: _Path,
+    documents: Iterable[Any],
+    *,
+    dtype: _DType = "uint32",
+    eos: SupportsIndex | None = None,
+    vocab_size: SupportsIndex | None = None,
+    overwrite: bool = False,
+    durable: bool = True,
+) -> dict[str, Any]: ...
 def convert(
     path: _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "flat-tokens"],
+    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "flat-tokens"],
     dtype: _DType | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
     normalize: bool = False,
@@ -279,6 +291,7 @@ def convert(
     progress: Callable[[dict[str, int]], object] | None = None,
     format: str | None = None,
     open_dtype: _DType | None = None,
+    open_eos: SupportsIndex | None = None,
 ) -> dict[str, Any]: ...
 def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
+windrow-limits bytes FILE BYTE THREADS | documents FILE DTYPE EOS
 windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -37,6 +38,8 @@ fn main() -> Fallible<()> {
             threads.parse()?,
             secs.parse()?,
         )?,
+        ["bytes", file, byte, threads] => bytes(file, byte.parse()?, threads.parse()?)?,
+        ["documents", file, dtype, eos] => documents(file, dtype, eos.parse()?)?,
         ["newlines", file] => newlines(file)?,
         ["parse", file, secs] => parse(file, secs.parse()?)?,
         ["records", folder, secs] => records(folder, secs.parse()?)?,
@@ -221,6 +224,33 @@ fn scale(bytes: &[u8], out: &mut [f32], (mean, deviation): (f32, f32)) {
         return unsafe { wide(bytes, out, mean, deviation) };
     }
     here(bytes, out, mean, deviation);
+}
+
+// A byte, looked for by memchr in as many parts as there are threads.
+fn bytes(file: &str, byte: u8, threads: usize) -> Fallible<Value> {
+    let map = map(file)?;
+    let start = Instant::now();
+    let part = map.len().div_ceil(threads).max(1);
+    let found: usize = std::thread::scope(|scope| {
+        let parts: Vec<_> =
+            map.chunks(part).map(|part| scope.spawn(|| memchr::memchr_iter(byte, part).count())).collect();
+        parts.into_iter().map(|part| part.join().unwrap_or_default()).sum()
+    });
+    Ok(json!({ "found": found, "bytes": map.len(), "secs": start.elapsed().as_secs_f64() }))
+}
+
+// Ids that windrow cuts into documents: all that opening does, and the table of their ends that it keeps.
+fn documents(file: &str, dtype: &str, eos: i64) -> Fallible<Value> {
+    let options = windrow::format::Options {
+        format: Some("tokens".into()),
+        dtype: Some(windrow::DType::parse(dtype)?),
+        eos: Some(eos),
+        ..Default::default()
+    };
+    let bytes = std::fs::metadata(file)?.len();
+    let start = Instant::now();
+    let documents = windrow::open_with(file, &options)?.len();
+    Ok(json!({ "documents": documents, "bytes": bytes, "secs": start.elapsed().as_secs_f64() }))
 }
 
 fn newlines(file: &str) -> Fallible<Value> {

@@ -86,6 +86,9 @@ pub(crate) struct Opening {
     /// Check that every id is below this
     #[arg(long, value_name = "N")]
     vocab_size: Option<u64>,
+    /// Of raw token files: this id ends each document, and documents are records
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    document_eos: Option<i64>,
     /// Name of the index folder
     #[arg(long, value_name = "NAME")]
     index_folder: Option<String>,
@@ -103,6 +106,7 @@ impl Opening {
             format: self.format.clone(),
             dtype: self.dtype,
             vocab_size: self.vocab_size,
+            eos: self.document_eos,
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,
             trust: self.trust,

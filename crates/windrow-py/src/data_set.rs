@@ -25,6 +25,8 @@ use crate::view::View;
 ///     format: the name of a format, to force it; see ``windrow.formats()``.
 ///     dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
 ///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
+///     eos: of raw token files, the id that ends each document: documents are records then, each with its end id as the
+///         last value. Ends are looked for once and kept in the cache.
 ///     split: opens the folder of that name below ``path``.
 ///     index_folder: name of the index folder, if it is not ``index``.
 ///     tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
@@ -47,9 +49,11 @@ use crate::view::View;
 /// >>> ds = wr.open(path, format="tokens", dtype="uint16")
 /// >>> len(ds), ds[0][:3].tolist()
 /// (1, [0, 1, 2])
+/// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
+/// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, split=None, index_folder=None, tokenizer=None,
-                    allow_outside=false, trust=false, cache_limit=None, fill_missing=false, io="map"))]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, index_folder=None,
+                    tokenizer=None, allow_outside=false, trust=false, cache_limit=None, fill_missing=false, io="map"))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -57,6 +61,7 @@ pub(crate) fn open(
     format: Option<String>,
     dtype: Option<AnyDType>,
     vocab_size: Option<Count>,
+    eos: Option<i64>,
     split: Option<String>,
     index_folder: Option<String>,
     tokenizer: Option<Bound<'_, PyAny>>,
@@ -70,6 +75,7 @@ pub(crate) fn open(
         format,
         dtype: dtype.map(|d| d.0),
         vocab_size: vocab_size.map(|v| v.0),
+        eos,
         index_folder,
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
         allow_outside,

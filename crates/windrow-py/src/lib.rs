@@ -40,6 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
     module.add_function(wrap_pyfunction!(series::write_shards, module)?)?;
     module.add_function(wrap_pyfunction!(series::write_flat_tokens, module)?)?;
+    module.add_function(wrap_pyfunction!(series::write_tokens, module)?)?;
     module.add_function(wrap_pyfunction!(series::convert, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;

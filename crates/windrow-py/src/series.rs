@@ -1,4 +1,4 @@
-//! Records of numbers from Python into files, and from one layout into another.
+//! Records of numbers and documents of ids from Python into files, and from one layout into another.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::options::{Count, choice};
 
-const LAYOUTS: [&str; 5] = ["shards", "npy", "npz", "jsonl", "tokens"];
+const LAYOUTS: [&str; 7] = ["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron"];
 const FLAT_TOKENS: &str = "flat-tokens";
 
 /// Writes token sequences as flat-tokens: a zarr group of ``encoded_tokens``, ``seq_starts`` and ``max_token_id``.
@@ -197,26 +197,122 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
     Ok((sequence, extras))
 }
 
-/// Writes all records of a data set in another layout; it appears complete or not at all.
+/// Writes documents of token ids as one headerless row of ids, ``out``, and its side file; both appear complete or not at all.
+///
+/// Documents are written as they come, one at a time in memory; an error or Ctrl-C leaves nothing behind.
 ///
 /// Args:
-///     path: what to read: anything that ``open`` opens as numbers.
-///     out: the folder (shards) or file to write.
-///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of ids), or
-///         ``"flat-tokens"`` (zarr; ``write_flat_tokens`` has its options).
-///     dtype: dtype of a written number; None takes that of the input.
-///     max_shard_bytes, normalize: as ``write_shards``.
-///     overwrite: replace an existing output.
+///     out: the file to write, such as ``tokens.bin``.
+///     documents: an iterable of ids ``[T]`` (lists, arrays, tensors); an array of ids ``[N, T]`` is N documents.
+///     dtype: dtype of a stored id: uint8, uint16, uint32, int32 or int64.
+///     eos: an id put after every document, also after one that ends with it already. ``open(out, eos=…)`` cuts there.
+///     vocab_size: ids must be below this. The side file keeps it, so that opening does not check again.
+///     overwrite: replace a file that is there.
 ///     durable: bring everything to the disk before it becomes visible.
-///     progress: called now and then with a dict of done_bytes, total_bytes, records.
-///     format, open_dtype: ``format`` and ``dtype`` as ``open`` takes them.
 ///
 /// Returns:
 ///     A dict: output, files, records, output_bytes, ….
 ///
 /// Raises:
 ///     ExistsError: something is there, and no ``overwrite``.
-///     ConfigError: the layout cannot hold these records; the message says why.
+///     ConfigError: an id beyond the dtype or the vocabulary, or values that are no ids; names document (``.record``) and
+///         position.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> out = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> wr.write_tokens(out, [[5, 6], [7]], eos=0)["records"]
+/// 2
+/// >>> [document.tolist() for document in wr.open(out, eos=0)]
+/// [[5, 6, 0], [7, 0]]
+#[pyfunction]
+#[pyo3(signature = (out, documents, *, dtype=None, eos=None, vocab_size=None, overwrite=false, durable=true),
+       text_signature = "(out, documents, *, dtype='uint32', eos=None, vocab_size=None, overwrite=False, durable=True)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn write_tokens<'py>(
+    py: Python<'py>,
+    out: PathBuf,
+    documents: &Bound<'py, PyAny>,
+    dtype: Option<AnyDType>,
+    eos: Option<i64>,
+    vocab_size: Option<Count>,
+    overwrite: bool,
+    durable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = dtype.map_or(DType::U32, |d| d.0);
+    let options = SeriesOptions {
+        dtype: Some(dtype),
+        eos,
+        vocab_size: vocab_size.map(|v| v.0),
+        overwrite,
+        durable,
+        ..SeriesOptions::new(SeriesLayout::Tokens)
+    };
+    let mut writer =
+        SeriesWriter::create(&out, &Schema::numbers(Element::little(dtype)), &options).or_raise(py)?;
+    let as_array = py.import("numpy")?.getattr("asarray")?;
+    for (number, document) in documents.try_iter()?.enumerate() {
+        let (array, found) = ids(&as_array, &document?, number)?;
+        let bytes = array.call_method0("tobytes")?;
+        let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+        let values = Values { bytes, element: Element::little(found), channels: 1, decode: Decode::Plain };
+        py.detach(|| writer.add(&values, &Extras::new())).or_raise(py)?;
+        py.check_signals()?;
+    }
+    let report = py.detach(|| writer.finish()).or_raise(py)?;
+    json::plain(py, &report)
+}
+
+// A document as an array of whole numbers in the machine's byte order, and their dtype.
+fn ids<'py>(
+    as_array: &Bound<'py, PyAny>,
+    document: &Bound<'py, PyAny>,
+    number: usize,
+) -> PyResult<(Bound<'py, PyAny>, DType)> {
+    let py = document.py();
+    let array = as_array.call1((document,))?;
+    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+    let found = array.getattr("dtype")?;
+    let kind: String = found.getattr("kind")?.extract()?;
+    let refused = |what: String| {
+        Err(raise(py, &Error::config(what).record(number as u64).hint("a document is whole numbers [T]")))
+    };
+    if shape.len() != 1 {
+        return refused(format!("a document of shape {shape:?}"));
+    }
+    // An empty list is an array of float64.
+    if shape[0] == 0 {
+        return Ok((array, DType::U8));
+    }
+    if kind != "u" && kind != "i" {
+        return refused(format!("a document of {found} values"));
+    }
+    let native = found.call_method1("newbyteorder", ("=",))?;
+    let array = array.call_method1("astype", (&native,))?;
+    let dtype = native.extract::<AnyDType>()?.0;
+    Ok((array, dtype))
+}
+
+/// Writes all records of a data set in another layout; it appears complete or not at all.
+///
+/// Args:
+///     path: what to read: anything that ``open`` opens as numbers.
+///     out: the folder (shards) or file to write.
+///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of ids),
+///         ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``) or
+///         ``"flat-tokens"`` (zarr; ``write_flat_tokens`` has its options).
+///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 ids in Megatron's layout).
+///     max_shard_bytes, normalize: as ``write_shards``.
+///     overwrite: replace an existing output.
+///     durable: bring everything to the disk before it becomes visible.
+///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///     format, open_dtype, open_eos: ``format``, ``dtype`` and ``eos`` as ``open`` takes them.
+///
+/// Returns:
+///     A dict: output, files, records, output_bytes, ….
+///
+/// Raises:
+///     ExistsError: something is there, and no ``overwrite``.
+///     ConfigError: the layout cannot hold these records, or a number does not fit; the message says why.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -227,8 +323,8 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 /// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
 #[pyfunction]
 #[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, overwrite=false,
-                    durable=true, progress=None, format=None, open_dtype=None),
-       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, overwrite=False, durable=True, progress=None, format=None, open_dtype=None)")]
+                    durable=true, progress=None, format=None, open_dtype=None, open_eos=None),
+       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -243,12 +339,18 @@ pub(crate) fn convert<'py>(
     progress: Option<Py<PyAny>>,
     format: Option<String>,
     open_dtype: Option<AnyDType>,
+    open_eos: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let layout = match to {
         FLAT_TOKENS => None,
         _ => Some(choice(py, "to", to, &LAYOUTS)?),
     };
-    let opening = windrow::format::Options { format, dtype: open_dtype.map(|d| d.0), ..Default::default() };
+    let opening = windrow::format::Options {
+        format,
+        dtype: open_dtype.map(|d| d.0),
+        eos: open_eos,
+        ..Default::default()
+    };
     let watcher = Watcher::new(progress);
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;

@@ -8,7 +8,7 @@ use windrow_core::collate::{Batch, Collate, NextToken, Pairs, Raw, Segments, Shi
 use windrow_core::format::{Options, SideFile, Split, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
-use windrow_core::view::{self, Bins, Coverage, Crop, Mode, Pack, Records, Strategy, View, Windows};
+use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{DType, Error, Lengths, Place, Result, Span};
 
 use crate::builder::LoaderBuilder;
@@ -54,7 +54,7 @@ pub struct Info {
     pub tracks: Vec<String>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
-    /// The id that ends a document, where the side file says it.
+    /// The id that ends a document: what it was opened with, else what the side file says.
     pub eos: Option<i64>,
     /// Name of the tokenizer that made the ids, where the side file says it.
     pub tokenizer: Option<String>,
@@ -210,7 +210,7 @@ impl DataSet {
             },
             tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
             vocab_size: schema.vocab_size,
-            eos: self.side.as_ref().and_then(|s| s.eos),
+            eos: self.options.eos.or(self.side.as_ref().and_then(|s| s.eos)),
             tokenizer: self.side.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
         })
     }
@@ -274,6 +274,27 @@ impl DataSet {
     /// As [`DataSet::pack`].
     pub fn bins(&self, length: u64, strategy: Strategy) -> Result<Samples> {
         self.view(ViewRecipe::Bins { length, strategy, pad_value: 0 }, None)
+    }
+
+    /// Rows behind a cursor: oxidizr's batches, where a loader of `batch_size` rows takes them without a shuffle.
+    /// `input_ids`, `labels`: `[length]`.
+    ///
+    /// # Errors
+    /// As [`DataSet::pack`]; `Config` for a batch size of 0; `Corrupt` when there are too few values for one batch.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("data.bin");
+    /// let ids: Vec<u8> = (0..23u32).flat_map(u32::to_le_bytes).collect();
+    /// std::fs::write(&path, ids).unwrap();
+    /// let view = windrow::open(&path)?.cursor(2, 4)?.with_dtype(windrow::DType::U32)?;
+    /// let mut loader = view.loader().batch_size(2).shuffle(false).rank(0, 1).build()?;
+    /// let starts = (0..3).map(|_| loader.next_batch().unwrap().unwrap().get::<u32>("input_ids").unwrap()[0]);
+    /// assert_eq!(starts.collect::<Vec<_>>(), [0, 8, 0]); // begins again, as a whole batch at 16 does not fit
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn cursor(&self, batch_size: u64, length: u64) -> Result<Samples> {
+        self.view(ViewRecipe::Cursor { batch_size, length, rank: 0, world_size: 1 }, None)
     }
 
     /// The view that a recipe describes, its numbers as `dtype`.
@@ -376,6 +397,11 @@ impl DataSet {
                 let bins = Bins::new(lengths, *length, *strategy)?;
                 let collate = Segments::new(schema, *length, bins.max_segments(), laid_as, *pad_value)?;
                 (Arc::new(bins), Arc::new(collate))
+            }
+            ViewRecipe::Cursor { batch_size, length, rank, world_size } => {
+                let collate = next_token(*length, false, 0)?;
+                let cursor = Cursor::new(lengths, *batch_size, *length, (*rank, *world_size));
+                (Arc::new(cursor.map_err(|e| e.or_at(&self.path))?), Arc::new(collate))
             }
             ViewRecipe::Segments { length, buckets, .. } => {
                 let mut collate = Pairs::new(schema, *length, buckets, laid_as)?;

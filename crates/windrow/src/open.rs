@@ -58,6 +58,10 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         }
         return open_with(path.join(part), &Options { part: None, ..options.clone() });
     }
+    // A pair of files may be named by what both names begin with, as Megatron's programs do.
+    let pair = path.file_name().map(|name| path.with_file_name(format!("{}.idx", name.to_string_lossy())));
+    let asked = path;
+    let path = pair.as_deref().filter(|pair| !path.exists() && pair.is_file()).unwrap_or(path);
     // The store's root is the folder above a file, so that what lies beside the file can be found.
     // So it is above an index folder, whose file names start there.
     let index = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
@@ -76,7 +80,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
         None => source,
     };
-    Ok(DataSet::new(path, options.clone(), source, look.side))
+    Ok(DataSet::new(asked, options.clone(), source, look.side))
 }
 
 /// Checks the data set or file at `path` by the formats of all arms; see [`prepare::verify`].

@@ -77,6 +77,20 @@ pub enum ViewRecipe {
         #[serde(default)]
         pad_value: i64,
     },
+    /// Rows behind a cursor, as oxidizr's loader reads a stream. In the order of their numbers and in batches of
+    /// `batch_size` they are its batches.
+    Cursor {
+        /// Rows of a batch.
+        batch_size: u64,
+        /// Inputs per sample.
+        length: u64,
+        /// Which part of the stream.
+        #[serde(default)]
+        rank: u64,
+        /// Into how many equal parts it is cut; the last takes what is left over.
+        #[serde(default = "one")]
+        world_size: u64,
+    },
     /// Records one after the other, split where a row is full.
     Segments {
         /// Positions of the longest row.
@@ -124,6 +138,10 @@ pub enum ScalerName {
     Zero,
     /// The function of this name.
     Custom(String),
+}
+
+fn one() -> u64 {
+    1
 }
 
 // Plans written before there were scalers stay as they were.

@@ -23,12 +23,12 @@ use crate::text;
 pub(crate) struct Convert {
     /// What to read
     input: PathBuf,
-    /// Where to: a folder for shards, else a file
+    /// Where to: a folder for shards and forager, what both names begin with for megatron, else a file
     output: PathBuf,
     /// The layout to write
     #[arg(long, value_enum)]
     to: To,
-    /// dtype of a written number; by default that of the input
+    /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     as_dtype: Option<DType>,
     /// With --to shards: most bytes of a shard
@@ -59,6 +59,10 @@ enum To {
     Jsonl,
     /// One headerless row of token ids
     Tokens,
+    /// A folder of token samples with a byte-offset index
+    Forager,
+    /// OUTPUT.bin and OUTPUT.idx, a sequence per record
+    Megatron,
     /// A zarr group of token ids: encoded_tokens, seq_starts
     FlatTokens,
 }
@@ -71,6 +75,8 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         To::Npz => Some(SeriesLayout::Npz),
         To::Jsonl => Some(SeriesLayout::Jsonl),
         To::Tokens => Some(SeriesLayout::Tokens),
+        To::Forager => Some(SeriesLayout::Forager),
+        To::Megatron => Some(SeriesLayout::Megatron),
         To::FlatTokens => None,
     };
     let data = windrow::open_with(&args.input, &args.opening.options())?;

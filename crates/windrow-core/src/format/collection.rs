@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::discover::natural_order;
 use super::shards::META;
-use super::{About, Certainty, FORMATS, Format, Look, Options, Shards, choose};
+use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
 
@@ -97,7 +97,9 @@ fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     };
     let suffixes = suffixes();
     let is_series = |name: &str| {
-        suffixes.iter().any(|suffix| name.ends_with(suffix)) && name.rsplit('/').next() != Some(META)
+        let is_side =
+            |name: &str| name == META || name == SIDE_FILE || name.ends_with(&format!(".{SIDE_FILE}"));
+        suffixes.iter().any(|suffix| name.ends_with(suffix)) && !name.rsplit('/').next().is_some_and(is_side)
     };
     let outermost = shards.iter().filter(|folder| folder.is_empty() || !in_shards(folder));
     let files = names.filter(|name| is_series(name) && !in_shards(name)).map(str::to_string);

@@ -10,6 +10,8 @@ use crate::store::{Object, Store};
 
 /// Files up to this number are opened at once; more are opened when they are first read.
 pub(super) const OPENED_AT_ONCE: usize = 4096;
+/// Rows of an index up to this number are all checked when it is opened; of more, each is checked when it is used.
+pub(super) const CHECKED_AT_ONCE: u64 = 1_000_000;
 
 /// The files of a source by number.
 pub(super) struct DataFiles {

@@ -12,6 +12,7 @@ mod forager;
 mod json_lines;
 mod jsonl;
 mod lines;
+mod megatron;
 mod npy;
 mod npz;
 mod numbers;
@@ -32,6 +33,8 @@ pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use lines::{Part, line_ends};
+pub use megatron::Megatron;
+pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};
 pub use npy::Npy;
 pub use npz::Npz;
 pub use pickle::Pickle;
@@ -39,6 +42,7 @@ pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
+pub(crate) use vocabulary::first_outside;
 pub use yaml::Yaml;
 
 use crate::array::DType;
@@ -51,6 +55,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &Forager,
     &Jsonl,
     &Tokens,
+    &Megatron,
     &Shards,
     &Npy,
     &Npz,
@@ -192,6 +197,9 @@ pub struct Options {
     /// Ids must be below this; checked once over all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vocab_size: Option<u64>,
+    /// The id that ends each document of raw token files: documents are records then. Found once, kept in the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eos: Option<i64>,
     /// Name of the index folder of the byte-offset format, `index` if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index_folder: Option<String>,
@@ -256,7 +264,14 @@ pub struct Split {
 pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
     // Who names an index folder means that index, whatever else lies there.
     let by_index = options.index_folder.as_ref().map(|_| Forager.name());
-    choose(table, look, options.format.as_deref().or(by_index))?.open(look, options)
+    let format = choose(table, look, options.format.as_deref().or(by_index))?;
+    if options.eos.is_some() && format.name() != Tokens.name() {
+        return Err(Error::config(format!("eos was given, but {} has records of its own", format.name()))
+            .at(look.display())
+            .field("eos")
+            .hint("it cuts raw token files into documents; between records, pack(…, eos=…) puts an end id"));
+    }
+    format.open(look, options)
 }
 
 /// The format that is asked for, or the surest one.

@@ -107,8 +107,8 @@ fn check_span(source: &dyn Source, span: Span, vocab_size: u64, scratch: &mut Ve
     Err(error)
 }
 
-// The first id outside the vocabulary, by its place among the values; floats have none.
-fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usize, i128)> {
+/// The first id outside the vocabulary, by its place among the values; floats have none.
+pub(crate) fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usize, i128)> {
     // A negative id is read as an unsigned number beyond every positive one: one comparison finds both.
     macro_rules! search {
         ($signed:ty as $unsigned:ty) => {{

@@ -2,6 +2,7 @@
 
 mod bins;
 mod crop;
+mod cursor;
 mod ends;
 mod fit;
 mod lengths;
@@ -14,6 +15,7 @@ use std::ops::Range;
 
 pub use bins::{Bins, Strategy};
 pub use crop::{Crop, Mode};
+pub use cursor::Cursor;
 pub use pack::Pack;
 pub use records::Records;
 pub use segments::Segments;

@@ -9,6 +9,8 @@ mod converted;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod format;
 #[cfg(test)]
 mod hostile;

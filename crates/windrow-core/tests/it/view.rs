@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 use windrow_core::view::{
-    Bins, Coverage, Crop, Mode, Pack, Records, Segments, Strategy, Tail, View, Windows,
+    Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Segments, Strategy, Tail, View, Windows,
 };
 use windrow_core::{Draw, Lengths, Piece, Result, Span};
 
@@ -131,6 +131,53 @@ proptest! {
         }
         prop_assert!(stream.len() < labels + length as usize);
         check(&view, &list, 0);
+    }
+
+    #[test]
+    fn a_cursor_moves_by_the_inputs_of_a_batch(
+        told in lengths(), rows in 1..5u64, length in 1..6u64, rank in 0..3u64, more in 0..3u64,
+    ) {
+        let list = told.0.clone();
+        let world_size = rank + 1 + more;
+        let of = |(record, &len): (usize, &u64)| (0..len).map(move |value| (record as u64, value));
+        let stream: Vec<(u64, u64)> = list.iter().enumerate().flat_map(of).collect();
+        let part = stream.len() / world_size as usize;
+        let start = rank as usize * part;
+        let shard = if more == 0 { &stream[start..] } else { &stream[start..start + part] };
+        let needed = (rows * (length + 1)) as usize;
+        let made = Cursor::new(Arc::new(told), rows, length, (rank, world_size));
+        prop_assert_eq!(made.is_ok(), shard.len() >= needed);
+        let Ok(view) = made else { return Ok(()) };
+        let mut expected = Vec::new();
+        let mut cursor = 0;
+        while cursor + needed <= shard.len() {
+            expected.extend(shard[cursor..cursor + needed].chunks(length as usize + 1));
+            cursor += (rows * length) as usize;
+        }
+        prop_assert_eq!(view.len(), expected.len() as u64);
+        let mut seen = BTreeMap::<(u64, u64), u64>::new();
+        for ((sample, pieces), row) in (0..).zip(all_pieces(&view)).zip(&expected) {
+            let found: Vec<(u64, u64)> = pieces.iter().flat_map(|piece| match *piece {
+                Piece::Read(s) => (s.start..s.start + s.len).map(|v| (s.record, v)).collect(),
+                Piece::Value(_) => Vec::new(),
+            }).collect();
+            prop_assert_eq!(&found[..], *row);
+            for place in found {
+                *seen.entry(place).or_default() += 1;
+                prop_assert!(view.samples_of(place.0).unwrap().contains(&sample));
+            }
+        }
+        let used = seen.len() as u64;
+        let is_skipped = |record: &u64| seen.keys().all(|(seen, _)| seen != record);
+        let coverage = Coverage {
+            used,
+            repeated: seen.values().sum::<u64>() - used,
+            padded: 0,
+            unseen: stream.len() as u64 - used,
+            skipped_records: (0..list.len() as u64).filter(is_skipped).count() as u64,
+        };
+        prop_assert_eq!(view.coverage().unwrap(), coverage);
+        prop_assert!(view.samples_of(list.len() as u64).is_err());
     }
 
     #[test]

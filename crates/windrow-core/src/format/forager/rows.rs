@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::data_files::{DataFiles, hash_ends};
+use super::super::data_files::{CHECKED_AT_ONCE, DataFiles, hash_ends};
 use super::super::json_lines::{Row, Rows};
 use super::LOCATIONS;
 use crate::error::{Error, Result};
 use crate::store::Object;
 
 const ROW_SIZE: u64 = 24;
-
-/// Rows up to this number are all checked when the index is opened; of more, each is checked when it is used.
-const CHECKED_AT_ONCE: u64 = 1_000_000;
 
 pub(super) struct LocationRows {
     object: Arc<dyn Object>,

@@ -1,10 +1,14 @@
 //! Headerless token files: ids one after the other, little-endian, one stream per file.
 
 mod claims;
+mod documents;
+mod ends;
+mod scan;
 
 use std::sync::Arc;
 
 use self::claims::Claims;
+use self::documents::Documents;
 use super::data_files::DataFiles;
 use super::discover::natural_order;
 use super::vocabulary::check_ids;
@@ -30,7 +34,7 @@ impl Format for Tokens {
         About {
             title: "Raw tokens",
             layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64",
-            records: "one stream of ids per file",
+            records: "one stream of ids per file; one document with `eos=`",
             written_by: "`windrow tokenize --to tokens`, `windrow dummy`, numpy's tofile",
         }
     }
@@ -87,11 +91,15 @@ impl Format for Tokens {
         let mut schema = Schema::numbers(Element::little(dtype));
         let known = claims.vocab_size;
         schema.vocab_size = options.vocab_size.or(known);
-        let source = Streams { files, lengths, schema };
+        let streams = Streams { files, lengths, schema };
+        let source: SharedSource = match options.eos {
+            Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(look.display()))?),
+            None => Arc::new(streams),
+        };
         if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(&source, vocab_size)?;
+            check_ids(source.as_ref(), vocab_size)?;
         }
-        Ok(Arc::new(source))
+        Ok(source)
     }
 }
 
@@ -156,6 +164,13 @@ impl Streams {
         check_span(span, self.length(span.record)?)?;
         Ok(span.record as usize)
     }
+
+    // `cut` says how the streams are cut; nothing where they are whole.
+    fn fingerprint_with(&self, cut: &[u8]) -> Result<u64> {
+        let mut claims = vec![Tokens.name().as_bytes(), self.schema.element.dtype.name().as_bytes()];
+        claims.extend((!cut.is_empty()).then_some(cut));
+        self.files.fingerprint(&claims)
+    }
 }
 
 impl Lengths for Streams {
@@ -218,7 +233,7 @@ impl Source for Streams {
     }
 
     fn fingerprint(&self) -> Result<u64> {
-        self.files.fingerprint(&[Tokens.name().as_bytes(), self.schema.element.dtype.name().as_bytes()])
+        self.fingerprint_with(&[])
     }
 
     fn format(&self) -> &'static str {

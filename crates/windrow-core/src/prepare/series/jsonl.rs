@@ -36,6 +36,10 @@ impl Jsonl {
 }
 
 impl Body for Jsonl {
+    fn takes_parts(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         let line = &mut self.line;
         line.clear();

@@ -51,10 +51,10 @@ impl Body for Npy {
             .record(record.number)
             .hint("write shards or .jsonl"));
         }
-        if self.records == 0 && !record.extras.is_empty() {
+        if self.records == 0 && record.is_first && !record.extras.is_empty() {
             log::warn!("an .npy file holds numbers only: what stands beside them is left out");
         }
-        self.records += 1;
+        self.records += u64::from(record.is_last);
         self.file.write(record.bytes)
     }
 

@@ -58,6 +58,10 @@ impl Npz {
 }
 
 impl Body for Npz {
+    fn takes_parts(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
             log::warn!("an .npz archive holds numbers only: what stands beside them is left out");

@@ -28,6 +28,8 @@ pub(super) struct Shards {
     meta: Growing,
     records: u64,
     offset: u64,
+    /// What the records come from, in words of a side file.
+    origin: Option<Map<String, Value>>,
 }
 
 impl Shards {
@@ -62,6 +64,7 @@ impl Shards {
             meta,
             records: 0,
             offset: 0,
+            origin: begin.origin.map(super::Origin::told_with_files),
         })
     }
 
@@ -90,7 +93,15 @@ impl Shards {
 }
 
 impl Body for Shards {
+    fn takes_parts(&self) -> bool {
+        // Mean and deviation are those of the whole record.
+        !self.normalize
+    }
+
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        if !record.is_last {
+            return self.put(record.bytes);
+        }
         let mut scale = Map::new();
         scale.insert("offset".to_string(), json!(self.offset));
         scale.insert("length".to_string(), json!(record.len));
@@ -140,8 +151,11 @@ impl Body for Shards {
             atomic::rename(&self.folder.join(part(i)), &self.folder.join(&name))?;
             files.insert(name, json!(held));
         }
+        // In the description and not in a file of its own: other readers take every `.json` there for data.
+        let origin =
+            self.origin.map_or(String::new(), |told| format!(",\n\"windrow\": {}", Value::Object(told)));
         let end = format!(
-            "],\n\"num_sequences\": {},\n\"dtype\": {:?},\n\"files\": {}}}\n",
+            "],\n\"num_sequences\": {},\n\"dtype\": {:?},\n\"files\": {}{origin}}}\n",
             self.records,
             self.dtype.name(),
             Value::Object(files)

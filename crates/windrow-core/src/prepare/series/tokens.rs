@@ -2,35 +2,33 @@
 
 use std::path::PathBuf;
 
-use super::{Begin, Body, Stored, Written};
+use serde_json::json;
+
+use super::{Begin, Body, SIDE_FILE, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{FileRow, SIDE_FILE, SideFile};
+use crate::format::{FileRow, SideFile};
 use crate::prepare::atomic::{self, Growing};
 
 pub(super) struct Tokens {
     work: PathBuf,
     name: String,
     file: Growing,
-    dtype: DType,
+    side: SideFile,
+    documents: u64,
     durable: bool,
     warned: bool,
 }
 
 impl Tokens {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Tokens> {
-        if begin.channels.is_some()
-            || !matches!(begin.dtype, DType::U8 | DType::U16 | DType::U32 | DType::I32 | DType::I64)
-        {
-            let channels = begin.channels.map_or(String::new(), |c| format!(" of {c} channels"));
-            return Err(Error::config(format!("{} values{channels} are no token ids", begin.dtype))
-                .hint("token files hold uint8, uint16, uint32, int32 or int64: choose dtype"));
-        }
+        begin.only(&[DType::U8, DType::U16, DType::U32, DType::I32, DType::I64], "token files")?;
         Ok(Tokens {
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             file: Growing::create(begin.work.join(begin.name))?,
-            dtype: begin.dtype,
+            side: begin.side_file("tokens"),
+            documents: 0,
             durable: begin.options.durable,
             warned: false,
         })
@@ -43,6 +41,7 @@ impl Body for Tokens {
             log::warn!("a token file holds ids only: what stands beside them is left out");
             self.warned = true;
         }
+        self.documents += u64::from(record.is_last);
         self.file.write(record.bytes)
     }
 
@@ -52,8 +51,9 @@ impl Body for Tokens {
             return Err(Error::config("no id to write: an empty file is no data"));
         }
         let row = self.file.finish(self.durable)?;
-        let mut side = SideFile::new("tokens");
-        (side.records, side.dtype) = (Some(1), Some(self.dtype));
+        let mut side = self.side;
+        side.records = Some(1);
+        side.statistics.insert("documents".to_string(), json!(self.documents));
         side.files = vec![FileRow { name: self.name.clone(), modified_ns: None, ..row }];
         let side_name = format!("{}.{SIDE_FILE}", self.name);
         atomic::write(&self.work.join(&side_name), side.to_text().as_bytes(), self.durable)?;

@@ -7,6 +7,7 @@ mod cut;
 mod ids;
 mod index;
 mod lines;
+mod megatron;
 mod paths;
 mod series;
 mod shards;

@@ -1,5 +1,6 @@
 //! What `prepare` writes: byte for byte the recorded cases, and the same after every stop.
 
+mod conversions;
 mod encoders;
 mod faults;
 mod golden;

@@ -1,0 +1,232 @@
+//! Megatron's indexed data sets: `<prefix>.bin` holds numbers, `<prefix>.idx` says where each sequence lies in it.
+
+mod index;
+
+use std::sync::Arc;
+
+use self::index::Index;
+pub(crate) use self::index::{MAGIC, VERSION, code};
+use super::data_files::DataFiles;
+use super::discover::natural_order;
+use super::vocabulary::{check_ids, tokenizer_must_be};
+use super::{About, Certainty, Format, Look, Options, SIDE_FILE, SideFile};
+use crate::array::Element;
+use crate::error::{Error, Result};
+use crate::record::{Decode, Lengths, Span, Values};
+use crate::source::{Concat, Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
+use crate::store::open_if_there;
+
+const INDEX: &str = ".idx";
+const DATA: &str = ".bin";
+/// Extras: the number of a sequence's document, and its mode.
+pub(crate) const DOCUMENT: &str = "document";
+pub(crate) const MODE: &str = "mode";
+
+/// Megatron's indexed data sets.
+#[derive(Clone, Copy, Debug)]
+pub struct Megatron;
+
+impl Format for Megatron {
+    fn name(&self) -> &'static str {
+        "megatron"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Megatron",
+            layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
+            records: "one sequence: a document, or a part of one with the number of its document beside it",
+            written_by: "`windrow convert --to megatron`, Megatron's preprocess_data",
+        }
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        let is_one = |prefix: &String| {
+            let index = open_if_there(look.store.as_ref(), &format!("{prefix}{INDEX}")).ok().flatten();
+            index.is_some_and(|index| {
+                let size = index.size().min(MAGIC.len() as u64) as usize;
+                index.read(0, size, &mut Vec::new()).is_ok_and(|head| head == MAGIC)
+            })
+        };
+        match prefixes(look).first().is_some_and(is_one) {
+            true => Certainty::Yes,
+            false => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        let prefixes = prefixes(look);
+        if prefixes.is_empty() {
+            return Err(Error::not_found(format!("expected <prefix>{INDEX} and <prefix>{DATA}, found none"))
+                .at(look.display()));
+        }
+        let mut parts: Vec<SharedSource> = Vec::with_capacity(prefixes.len());
+        for prefix in &prefixes {
+            let part: SharedSource = Arc::new(pair(look, prefix, options)?);
+            let element = part.schema().element;
+            if let Some(first) = parts.first().map(|part| part.schema().element).filter(|e| *e != element) {
+                return Err(Error::mismatch(format!(
+                    "numbers are {}, those of the files before are {}",
+                    element.dtype, first.dtype
+                ))
+                .at(look.store.display(&format!("{prefix}{INDEX}")))
+                .hint("open the files one by one"));
+            }
+            parts.push(part);
+        }
+        match (parts.len(), parts.pop()) {
+            (1, Some(one)) => Ok(one),
+            (_, last) => {
+                parts.extend(last);
+                Ok(Arc::new(Concat::new(self.name(), parts)?))
+            }
+        }
+    }
+}
+
+// The keys of the pairs, without their suffixes, in natural order.
+fn prefixes(look: &Look) -> Vec<String> {
+    if !look.is_folder {
+        let stem = look.key.strip_suffix(INDEX).or_else(|| look.key.strip_suffix(DATA));
+        return stem.map(str::to_string).into_iter().collect();
+    }
+    let top = look.names.iter().filter(|name| !name.contains('/'));
+    let mut found: Vec<String> =
+        top.filter_map(|name| name.strip_suffix(INDEX)).map(|stem| look.below(stem)).collect();
+    found.sort_by(|a, b| natural_order(a, b));
+    found
+}
+
+fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
+    let index_key = format!("{prefix}{INDEX}");
+    let store = look.store.as_ref();
+    let side = match open_if_there(store, &format!("{index_key}.{SIDE_FILE}"))? {
+        Some(object) => Some(SideFile::read(object.as_ref())?),
+        None => None,
+    };
+    tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &store.display(&index_key))?;
+    let data_key = format!("{prefix}{DATA}");
+    let missing = |key: &str, _| {
+        let hint = format!("a data set is <prefix>{DATA} and <prefix>{INDEX}: the copy looks unfinished");
+        Error::not_found("half a data set: the other file is gone").at(key).hint(hint)
+    };
+    let index = store.open(&index_key).map_err(|e| match e.kind() {
+        crate::error::Kind::NotFound => missing(&store.display(&index_key), 0),
+        _ => e,
+    })?;
+    let mut index = Index::open(index, options.trust)?;
+    if let Some(asked) = options.dtype.filter(|asked| *asked != index.dtype) {
+        return Err(Error::mismatch(format!("dtype {asked} was asked for, the index says {}", index.dtype))
+            .at(store.display(&index_key))
+            .hint("leave dtype= out"));
+    }
+    let files = DataFiles::open(look.store.clone(), vec![data_key, index_key], missing)?;
+    index.check_places(files.get(0)?.size())?;
+    let mut schema = Schema::numbers(Element::little(index.dtype));
+    let known = side.as_ref().and_then(|s| s.vocab_size);
+    schema.vocab_size = options.vocab_size.or(known);
+    let source = Sequences { files, index, schema };
+    if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
+        check_ids(&source, vocab_size)?;
+    }
+    Ok(source)
+}
+
+/// The sequences of one pair.
+struct Sequences {
+    /// The data, then the index.
+    files: DataFiles,
+    index: Index,
+    schema: Schema,
+}
+
+impl Sequences {
+    // First byte and number of bytes of a span.
+    fn place(&self, span: Span) -> Result<(u64, u64)> {
+        let (start, length) = self.index.place(span.record, self.files.get(0)?.size())?;
+        check_span(span, length)?;
+        let width = self.schema.element.size() as u64;
+        Ok((start + span.start * width, span.len * width))
+    }
+}
+
+impl Lengths for Sequences {
+    fn len(&self) -> u64 {
+        self.index.sequences
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        self.index.length(record)
+    }
+
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.index.lengths(first, out)
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        self.index.uniform
+    }
+}
+
+impl Source for Sequences {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (start, size) = self.place(span)?;
+        let size = usize::try_from(size)
+            .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
+        let bytes = self.files.get(0)?.read(start, size, scratch)?;
+        Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        if record >= self.index.sequences {
+            return Err(Error::out_of_range("record", record, self.index.sequences));
+        }
+        let mut extras = Extras::new();
+        if let Some(document) = self.index.document(record)? {
+            extras.insert(DOCUMENT.to_string(), document.into());
+        }
+        if let Some(mode) = self.index.mode(record)? {
+            extras.insert(MODE.to_string(), mode.into());
+        }
+        Ok(extras)
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok((start, size)) = self.place(span)
+            && let Ok(object) = self.files.get(0)
+        {
+            object.touch(start, size);
+        }
+    }
+
+    fn advise(&self, spans: &[Span]) {
+        for span in spans {
+            if let Ok((start, size)) = self.place(*span)
+                && let Ok(object) = self.files.get(0)
+            {
+                object.advise(start, size);
+            }
+        }
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let (start, size) = self.place(span)?;
+        Ok(vec![Location { file: self.files.name(0), start, size }])
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.files.infos()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        self.files.fingerprint(&[Megatron.name().as_bytes()])
+    }
+
+    fn format(&self) -> &'static str {
+        Megatron.name()
+    }
+}

@@ -1,0 +1,205 @@
+//! Ids from every layout of tokens into every other: byte for byte where the layouts allow it.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use windrow_core::format::{Options, SideFile};
+use windrow_core::prepare::{SeriesLayout, SeriesOptions, VerifyOptions, convert, verify};
+use windrow_core::source::Source;
+use windrow_core::store::{Local, Store};
+use windrow_core::{DType, Kind, Result};
+
+use super::super::disk::{open, open_with, put, whole};
+
+const EOS: i64 = 0;
+
+fn cut() -> Options {
+    Options { eos: Some(EOS), ..Options::default() }
+}
+
+/// Documents of ids below 100, an empty one among them, each with its end id.
+fn stream(dtype: DType) -> Vec<u8> {
+    let documents: [&[i64]; 5] = [&[5, 6, 7], &[], &[8], &[1; 3000], &[99, 98]];
+    let ids = documents.iter().flat_map(|document| document.iter().chain(&[EOS]));
+    ids.flat_map(|id| id.to_le_bytes()[..dtype.size()].to_vec()).collect()
+}
+
+fn to(layout: SeriesLayout) -> SeriesOptions {
+    SeriesOptions { durable: false, ..SeriesOptions::new(layout) }
+}
+
+fn records(source: &dyn Source) -> Vec<Vec<u8>> {
+    (0..source.len()).map(|record| whole(source, record).unwrap()).collect()
+}
+
+fn side_file(path: &Path) -> SideFile {
+    SideFile::read(Local::new(path).open("").unwrap().as_ref()).unwrap()
+}
+
+#[test]
+fn documents_go_through_every_layout_and_come_back_byte_for_byte() {
+    for dtype in [DType::U8, DType::U16, DType::I32, DType::I64] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        put(folder.path(), "a.bin", &stream(dtype));
+        let options = Options { dtype: Some(dtype), ..cut() };
+        let first = open_with(&at("a.bin"), &options).unwrap();
+        let expected = records(first.as_ref());
+        assert_eq!(expected.len(), 5);
+        let mut from = first;
+        for (layout, name) in [
+            (SeriesLayout::Forager, "f"),
+            (SeriesLayout::Megatron, "m"),
+            (SeriesLayout::Shards, "s"),
+            (SeriesLayout::Megatron, "m2.idx"),
+            (SeriesLayout::Npz, "n.npz"),
+            (SeriesLayout::Forager, "f2"),
+        ] {
+            let report = convert(from.as_ref(), &at(name), &to(layout), &()).unwrap();
+            assert_eq!(report.records, 5);
+            from = open(&report.output).unwrap();
+            assert_eq!(from.schema().element.dtype, dtype, "{layout:?}");
+            assert_eq!(records(from.as_ref()), expected, "{layout:?}");
+            let findings = verify(&report.output, &VerifyOptions::default(), &()).unwrap();
+            assert_eq!(findings.n_problems, 0, "{layout:?}: {findings:?}");
+        }
+        convert(from.as_ref(), &at("b.bin"), &to(SeriesLayout::Tokens), &()).unwrap();
+        assert_eq!(fs::read(at("b.bin")).unwrap(), stream(dtype));
+        assert_eq!(records(open_with(&at("b.bin"), &cut()).unwrap().as_ref()), expected);
+        // The same data whatever way it took: the pairs are equal byte for byte.
+        for suffix in ["bin", "idx"] {
+            assert_eq!(
+                fs::read(at(&format!("m.{suffix}"))).unwrap(),
+                fs::read(at(&format!("m2.{suffix}"))).unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_written_says_where_it_comes_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put(folder.path(), "a.bin", &stream(DType::U16));
+    let source = open_with(&at("a.bin"), &Options { dtype: Some(DType::U16), ..cut() }).unwrap();
+    let fingerprint = format!("{:016x}", source.fingerprint().unwrap());
+    let sides = [
+        (SeriesLayout::Tokens, "t.bin", "t.bin.windrow.json"),
+        (SeriesLayout::Forager, "f", "f/index/windrow.json"),
+        (SeriesLayout::Megatron, "m", "m.idx.windrow.json"),
+    ];
+    for (layout, name, side) in sides {
+        convert(source.as_ref(), &at(name), &to(layout), &()).unwrap();
+        let side = side_file(&at(side));
+        assert_eq!((&side.inputs[0].name, side.inputs[0].size), (&at("a.bin").display().to_string(), 6022));
+        assert_eq!(side.options["from_format"], "tokens");
+        assert_eq!(side.options["from_fingerprint"], fingerprint.as_str());
+    }
+    convert(source.as_ref(), &at("s"), &to(SeriesLayout::Shards), &()).unwrap();
+    let meta: Value = serde_json::from_slice(&fs::read(at("s/meta.json")).unwrap()).unwrap();
+    assert_eq!(meta["windrow"]["from_fingerprint"], fingerprint.as_str());
+    assert_eq!(meta["windrow"]["inputs"][0]["size"], 6022);
+}
+
+#[test]
+fn ids_of_32_bits_without_a_sign_become_those_with_one_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put(folder.path(), "a.bin", &stream(DType::U32));
+    let source = open_with(&at("a.bin"), &cut()).unwrap();
+    convert(source.as_ref(), &at("m"), &to(SeriesLayout::Megatron), &()).unwrap();
+    let pair = open(&at("m.idx")).unwrap();
+    assert_eq!(pair.schema().element.dtype, DType::I32);
+    let options = SeriesOptions { dtype: Some(DType::U32), ..to(SeriesLayout::Tokens) };
+    convert(pair.as_ref(), &at("b.bin"), &options, &()).unwrap();
+    assert_eq!(fs::read(at("b.bin")).unwrap(), stream(DType::U32));
+    put(folder.path(), "large.bin", &u32::MAX.to_le_bytes());
+    let large = open(&at("large.bin")).unwrap();
+    let error = convert(large.as_ref(), &at("l"), &to(SeriesLayout::Megatron), &()).unwrap_err();
+    assert_eq!((error.kind(), error.place().record), (Kind::Config, Some(0)));
+    assert!(error.message().contains("uint32 number at value 0 does not fit int32"), "{error}");
+    assert!(!at("l.bin").exists() && !at("l.idx").exists());
+}
+
+#[test]
+fn a_long_record_is_never_held_whole() {
+    super::super::alone::alone("prepare::conversions::a_long_record_is_never_held_whole", |_| {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        put(folder.path(), "a.bin", &vec![7; 64 << 20]);
+        let options = Options { dtype: Some(DType::U16), ..Options::default() };
+        let source = open_with(&at("a.bin"), &options).unwrap();
+        for (layout, name, data) in [
+            (SeriesLayout::Tokens, "t.bin", "t.bin"),
+            (SeriesLayout::Forager, "f", "f/samples.bin"),
+            (SeriesLayout::Megatron, "m", "m.bin"),
+            (SeriesLayout::Shards, "s", "s/data-1-of-1.bin"),
+        ] {
+            let convert = || convert(source.as_ref(), &at(name), &to(layout), &());
+            let (report, most) = super::super::alone::most_memory(convert);
+            report.unwrap();
+            assert!(most < 16 << 20, "{layout:?}: {most} bytes");
+            assert_eq!(fs::metadata(at(data)).unwrap().len(), 64 << 20);
+        }
+    });
+}
+
+#[test]
+fn documents_of_several_sequences_and_modes_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let lines = "{\"sequence\": [1, 2], \"document\": 0, \"mode\": 1}\n{\"sequence\": [3], \"document\": 0, \"mode\": 0}\n\
+                 {\"sequence\": [], \"document\": 1, \"mode\": -1}\n{\"sequence\": [4], \"document\": 2, \"mode\": 1}\n";
+    put(folder.path(), "a.jsonl", lines.as_bytes());
+    let options = Options { format: Some("series-jsonl".into()), ..Options::default() };
+    let source = open_with(&at("a.jsonl"), &options).unwrap();
+    convert(source.as_ref(), &at("m"), &to(SeriesLayout::Megatron), &()).unwrap();
+    let pair = open(&at("m.bin")).unwrap();
+    for record in 0..4 {
+        assert_eq!(pair.extras(record).unwrap(), source.extras(record).unwrap());
+    }
+    convert(pair.as_ref(), &at("again"), &to(SeriesLayout::Megatron), &()).unwrap();
+    assert_eq!(fs::read(at("again.idx")).unwrap(), fs::read(at("m.idx")).unwrap());
+    convert(pair.as_ref(), &at("b.jsonl"), &to(SeriesLayout::Jsonl), &()).unwrap();
+    assert_eq!(fs::read_to_string(at("b.jsonl")).unwrap(), lines);
+}
+
+#[test]
+fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let refused = |source: &dyn Source, layout, says: &str| -> Result<()> {
+        let before = fs::read_dir(folder.path()).unwrap().count();
+        let error = convert(source, &at("out"), &to(layout), &()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Config);
+        assert!(error.to_string().contains(says), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before);
+        Ok(())
+    };
+    put(folder.path(), "half.json", b"[[0.5, 1.5]]");
+    put(folder.path(), "wide.json", b"[[[1, 2], [3, 4]]]");
+    put(folder.path(), "some.jsonl", b"{\"sequence\": [1], \"mode\": 1}\n{\"sequence\": [1]}\n");
+    let (half, wide) = (open(&at("half.json")).unwrap(), open(&at("wide.json")).unwrap());
+    refused(half.as_ref(), SeriesLayout::Forager, "token samples hold no float32 values").unwrap();
+    refused(wide.as_ref(), SeriesLayout::Megatron, "Megatron's files hold no int64 values of 2 channels")
+        .unwrap();
+    let some = open(&at("some.jsonl")).unwrap();
+    refused(some.as_ref(), SeriesLayout::Megatron, "a record with no mode after records with one").unwrap();
+    // Each of the three files stands in the way.
+    for name in ["out.bin", "out.idx", "out.idx.windrow.json"] {
+        put(folder.path(), name, b"mine");
+        let error = convert(half.as_ref(), &at("out"), &to(SeriesLayout::Megatron), &()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Exists);
+        fs::remove_file(at(name)).unwrap();
+    }
+    let overwrite = SeriesOptions { overwrite: true, ..to(SeriesLayout::Megatron) };
+    for _ in 0..2 {
+        convert(half.as_ref(), &at("out"), &overwrite, &()).unwrap();
+        assert_eq!(records(open(&at("out.bin")).unwrap().as_ref()), records(half.as_ref()));
+    }
+    put(folder.path(), "kept/notes.txt", b"mine");
+    let options = SeriesOptions { overwrite: true, dtype: Some(DType::U8), ..to(SeriesLayout::Forager) };
+    let error = convert(some.as_ref(), &at("kept"), &options, &()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Exists);
+}
