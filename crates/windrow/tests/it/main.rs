@@ -2,5 +2,7 @@
 
 #[cfg(test)]
 mod docs;
+#[cfg(all(test, feature = "zarr"))]
+mod flat_tokens;
 #[cfg(test)]
 mod real_series;
