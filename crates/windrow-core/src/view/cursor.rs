@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn records_are_one_stream() {
         let many = view(&[3, 0, 4, 9], 1, 4, (0, 1)).unwrap();
-        let samples = "0[0..3]2[0..2] | 2[1..4]3[0..2] | 3[1..6]";
+        let samples = "0[0..3] 2[0..2] | 2[1..4] 3[0..2] | 3[1..6]";
         check(&many, 4, samples, "0..1 0..0 0..2 1..3", [13, 2, 0, 3, 1]);
     }
 

@@ -1,18 +1,17 @@
 //! Where one id stands in a file of ids: looked for on all cores, told in order.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::{BitOr, Not};
+use std::sync::mpsc::sync_channel;
 
 use crate::array::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::store::Object;
 
-/// Ids that a thread looks at before it takes the next part: few enough to stay in the processor's cache where a file is
-/// read by position.
-const PART: u64 = 256 << 10;
-/// Parts for each thread until what was found is told: many enough that threads cost nothing, few enough that ids that
-/// are all the one that is looked for take some megabytes.
-const PARTS: usize = 32;
+/// Ids that a thread looks at before it hands on what it found. Where all of them are the one that is looked for, that
+/// is 2 MiB of places.
+const PART: u64 = 512 << 10;
+/// Parts that wait for each thread until they are told: few, as they are told faster than they are found.
+const WAITING: usize = 2;
 
 /// One id as it is stored.
 #[derive(Clone, Copy)]
@@ -49,38 +48,33 @@ impl Id {
 /// Ids compared without a look at the outcome: the loop over them runs in vectors.
 const BLOCK: usize = 64;
 
-fn find<const WIDTH: usize, T: Copy + PartialEq>(
+fn find<const WIDTH: usize, T: Copy + PartialEq + Default + BitOr<Output = T> + Not<Output = T>>(
     bytes: &[u8],
     id: T,
     read: impl Fn([u8; WIDTH]) -> T,
     found: &mut Vec<u32>,
 ) {
-    let ids = bytes.as_chunks::<WIDTH>().0;
-    let (blocks, rest) = ids.as_chunks::<BLOCK>();
+    let none = T::default();
+    // All bits or none, in the width of an id: what a comparison of vectors gives.
+    let among = |ids: &[[u8; WIDTH]]| {
+        let any = |any, stored: &[u8; WIDTH]| any | if read(*stored) == id { !none } else { none };
+        ids.iter().fold(none, any) != none
+    };
+    let (blocks, rest) = bytes.as_chunks::<WIDTH>().0.as_chunks::<BLOCK>();
+    // A part holds fewer ids than 32 bits count.
+    let mut tell = |ids: &[[u8; WIDTH]], first: usize| {
+        let places = ids.iter().enumerate().filter(|(_, stored)| read(**stored) == id);
+        found.extend(places.map(|(at, _)| (first + at) as u32));
+    };
     for (number, block) in blocks.iter().enumerate() {
-        if block.iter().fold(false, |any, stored| any | (read(*stored) == id)) {
+        if among(block) {
             // A quarter at a time: where documents are short, most of a block holds no end.
-            for (quarter, ids) in block.chunks(BLOCK / 4).enumerate() {
-                if ids.iter().fold(false, |any, stored| any | (read(*stored) == id)) {
-                    let first = number * BLOCK + quarter * (BLOCK / 4);
-                    tell(ids, first, id, &read, found);
-                }
+            for (quarter, ids) in block.chunks(BLOCK / 4).enumerate().filter(|(_, ids)| among(ids)) {
+                tell(ids, number * BLOCK + quarter * (BLOCK / 4));
             }
         }
     }
-    tell(rest, blocks.len() * BLOCK, id, &read, found);
-}
-
-fn tell<const WIDTH: usize, T: PartialEq>(
-    ids: &[[u8; WIDTH]],
-    first: usize,
-    id: T,
-    read: &impl Fn([u8; WIDTH]) -> T,
-    found: &mut Vec<u32>,
-) {
-    // A part holds fewer ids than 32 bits count.
-    let places = ids.iter().enumerate().filter(|(_, stored)| read(**stored) == id);
-    found.extend(places.map(|(at, _)| (first + at) as u32));
+    tell(rest, blocks.len() * BLOCK);
 }
 
 /// Tells `each` the places of an id in a file of whole ids, in order: a base and what to add to it for each place.
@@ -94,38 +88,39 @@ pub(super) fn scan(
 ) -> Result<()> {
     let width = id.dtype.size() as u64;
     let parts = (object.size() / width).div_ceil(PART);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let at_once = (threads * PARTS).min(usize::try_from(parts).unwrap_or(usize::MAX));
-    let found: Vec<Mutex<(Vec<u32>, Result<()>)>> =
-        (0..at_once).map(|_| Mutex::new((Vec::new(), Ok(())))).collect();
-    for first in (0..parts).step_by(at_once.max(1)) {
-        let now = at_once.min((parts - first) as usize);
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut scratch = Vec::new();
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(place) = found[..now].get(i) else { return };
-                let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-                let start = (first + i as u64) * PART * width;
-                let size = (PART * width).min(object.size() - start) as usize;
-                place.0.clear();
-                place.1 = object.read(start, size, &mut scratch).map(|bytes| id.find(bytes, &mut place.0));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(now) {
-                scope.spawn(work);
-            }
-            work();
-        });
-        for (i, place) in found[..now].iter().enumerate() {
-            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut place.1, Ok(()))?;
-            each((first + i as u64) * PART, &place.0)?;
-        }
+    let places = |part: u64, scratch: &mut Vec<u8>| {
+        let start = part * PART * width;
+        let size = (PART * width).min(object.size() - start) as usize;
+        let mut found = Vec::new();
+        id.find(object.read(start, size, scratch)?, &mut found);
+        Ok(found)
+    };
+    if parts <= 1 {
+        return (0..parts).try_for_each(|part| each(part * PART, &places(part, &mut Vec::new())?));
     }
-    Ok(())
+    let threads = (std::thread::available_parallelism().map_or(1, usize::from) as u64).min(parts);
+    std::thread::scope(|scope| {
+        // Each thread takes every `threads`-th part and tells them in order, so all of them are in order in turns.
+        let told: Vec<_> = (0..threads)
+            .map(|thread| {
+                let (tell, told) = sync_channel(WAITING);
+                scope.spawn(move || {
+                    let mut scratch = Vec::new();
+                    let mut parts = (thread..parts).step_by(threads as usize);
+                    // Nobody listens after an error.
+                    while parts.next().is_some_and(|part| tell.send(places(part, &mut scratch)).is_ok()) {}
+                });
+                told
+            })
+            .collect();
+        for (part, told) in (0..parts).zip(told.iter().cycle()) {
+            let found: Result<Vec<u32>> = told
+                .recv()
+                .unwrap_or_else(|gone| Err(Error::new(Kind::Io, "a thread ended early").caused_by(gone)));
+            each(part * PART, &found?)?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -172,7 +167,7 @@ mod tests {
 
     #[test]
     fn places_in_many_parts_come_in_order() {
-        let n = 40 * PART + 3;
+        let n = 9 * PART + 3;
         let step = 1013;
         let ids: Vec<i64> = (0..n).map(|i| i64::from(i % step == 0)).collect();
         let expected: Vec<u64> = (0..n).step_by(step as usize).collect();
