@@ -2,7 +2,8 @@
 
 #[cfg(test)]
 mod docs;
-#[cfg(all(test, feature = "zarr"))]
+#[cfg(test)]
+#[cfg(feature = "zarr")]
 mod flat_tokens;
 #[cfg(test)]
 mod real_series;
