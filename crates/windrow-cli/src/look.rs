@@ -43,7 +43,7 @@ pub(crate) fn tokenizer(asked: Option<&str>, side: Option<&SideFile>) -> Result<
 /// Whether its whole numbers are ids of tokens, not measurements: the layouts made for tokens say so.
 pub(crate) fn is_tokens(data: &DataSet) -> bool {
     let source = data.source();
-    let made_for_tokens = ["tokens", "forager"].contains(&source.format());
+    let made_for_tokens = ["tokens", "forager", "megatron"].contains(&source.format());
     let has_vocabulary = source.schema().vocab_size.is_some();
     !data.is_json() && source.schema().element.dtype.is_integer() && (made_for_tokens || has_vocabulary)
 }
