@@ -44,6 +44,7 @@ pub(crate) fn tokenizer(asked: Option<&str>, side: Option<&SideFile>) -> Result<
 /// Whether its whole numbers are ids of tokens, not measurements: the layouts made for tokens say so.
 pub(crate) fn is_tokens(source: &dyn Source) -> bool {
     let schema = source.schema();
-    let made_for_tokens = ["tokens", "forager"].contains(&source.format()) || schema.vocab_size.is_some();
-    schema.kind == Kind::Numbers && schema.element.dtype.is_integer() && made_for_tokens
+    let made_for_tokens = ["tokens", "forager", "megatron", "flat-tokens"].contains(&source.format());
+    let is_whole = schema.kind == Kind::Numbers && schema.element.dtype.is_integer();
+    is_whole && (made_for_tokens || schema.vocab_size.is_some())
 }

@@ -271,3 +271,22 @@ fn completions_and_help_are_printed() {
     }
     assert!(desk.windrow("--version").done().starts_with("windrow "));
 }
+
+#[test]
+fn documents_of_a_raw_file_are_looked_at_converted_and_brought_back() {
+    let desk = Desk::new();
+    let ids: Vec<u8> = [5u16, 6, 0, 0, 7, 0].iter().flat_map(|id| id.to_le_bytes()).collect();
+    fs::write(desk.path("a.bin"), &ids).unwrap();
+    let opening = "--dtype uint16 --document-eos 0";
+    let info = desk.windrow(&format!("inspect a.bin {opening} --json")).json();
+    assert_eq!(info["info"]["records"], 3, "{info}");
+    assert_eq!(info["info"]["eos"], 0, "{info}");
+    desk.windrow(&format!("convert a.bin pair --to megatron {opening}")).done();
+    desk.windrow("verify pair.idx").done();
+    desk.windrow("convert pair samples --to forager").done();
+    desk.windrow("verify samples").done();
+    desk.windrow("convert samples b.bin --to tokens").done();
+    assert_eq!(fs::read(desk.path("b.bin")).unwrap(), ids);
+    let ran = desk.windrow("inspect samples --document-eos 0");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
