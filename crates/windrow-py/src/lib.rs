@@ -6,6 +6,7 @@ mod data_set;
 mod dtype;
 mod error;
 mod framework;
+mod ids;
 mod index;
 mod json;
 mod keys;
@@ -39,8 +40,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prepare::index, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
     module.add_function(wrap_pyfunction!(series::write_shards, module)?)?;
-    module.add_function(wrap_pyfunction!(series::write_flat_tokens, module)?)?;
-    module.add_function(wrap_pyfunction!(series::write_tokens, module)?)?;
+    module.add_function(wrap_pyfunction!(ids::write_flat_tokens, module)?)?;
+    module.add_function(wrap_pyfunction!(ids::write_tokens, module)?)?;
     module.add_function(wrap_pyfunction!(series::convert, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;

@@ -1,26 +1,19 @@
 //! A zarr array of one dimension, v2 or v3, read by position: chunks where they lie, or decoded pieces of them.
 
-use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::source::{FileInfo, Location};
 use windrow_core::store::{Object, Store, read_small};
 use windrow_core::{DType, Element, Error, Kind, Result};
+use zarrs::array::ArrayMetadata;
 use zarrs::array::codec::CodecChain;
-use zarrs::array::{ArrayMetadata, DataType};
-use zarrs::metadata::v2::ArrayMetadataV2;
 use zarrs::metadata::v3::MetadataV3;
-use zarrs::metadata_ext::chunk_grid::regular::RegularChunkGridConfiguration;
 use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingIndexLocation};
 
 use crate::cache::{Cache, Key};
 use crate::chain::Chain;
+use crate::metadata::{self, METADATA_V3, MOST_METADATA, below};
 
-/// What describes an array, in version 3 and 2.
-pub(crate) const METADATA_V3: &str = "zarr.json";
-pub(crate) const METADATA_V2: &str = ".zarray";
-/// No array's metadata is larger.
-pub(crate) const MOST_METADATA: u64 = 4 << 20;
 /// Chunks of a size beyond this are no chunks.
 pub(crate) const MOST_CHUNK: u64 = 1 << 31;
 /// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
@@ -86,19 +79,20 @@ impl Array {
         wanted: &Wanted,
         cache: &Arc<Cache>,
     ) -> Result<Array> {
-        let metadata = open_metadata(store.as_ref(), folder)?;
+        let metadata = metadata::open(store.as_ref(), folder)?;
         let said = |e: Error| e.or_at(metadata.name());
         let text = read_small(metadata.as_ref(), MOST_METADATA)?;
-        let (described, has_delta) = parse(&text, metadata.name().ends_with(METADATA_V3)).map_err(said)?;
+        let (described, has_delta) =
+            metadata::parse(&text, metadata.name().ends_with(METADATA_V3)).map_err(said)?;
         let sharding = match &described {
             ArrayMetadata::V3(v3) => v3.codecs.iter().find(|c| c.name() == "sharding_indexed").cloned(),
             ArrayMetadata::V2(_) => None,
         };
-        let (len, chunk_len) = one_dimension(&described).map_err(said)?;
+        let (len, chunk_len) = metadata::one_dimension(&described).map_err(said)?;
         let chunk_len = chunk_len.get();
         let zarr = zarrs::array::Array::new_with_metadata(Arc::new(()), "/", described)
             .map_err(|e| said(Error::unsupported("the array cannot be read").caused_by(e)))?;
-        let dtype = dtype_of(zarr.data_type());
+        let dtype = metadata::dtype_of(zarr.data_type());
         if dtype != Some(wanted.dtype) {
             let found = zarr.data_type();
             return Err(said(
@@ -483,67 +477,6 @@ fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8
     object.read(0, size, scratch)
 }
 
-/// The metadata of the array in `folder`.
-fn open_metadata(store: &dyn Store, folder: &str) -> Result<Arc<dyn Object>> {
-    for name in [METADATA_V3, METADATA_V2] {
-        match store.open(&below(folder, name)) {
-            Err(e) if e.kind() == Kind::NotFound => {}
-            found => return found,
-        }
-    }
-    Err(Error::not_found("no zarr array: neither zarr.json nor .zarray").at(store.display(folder)))
-}
-
-/// What the text of a metadata file describes, and whether the numbers are stored as differences.
-///
-/// # Errors
-/// `Corrupt`; `Unsupported` for filters that cannot be undone.
-pub(crate) fn parse(text: &[u8], is_v3: bool) -> Result<(ArrayMetadata, bool)> {
-    let broken = |e| Error::corrupt("no metadata of a zarr array").caused_by(e);
-    if is_v3 {
-        return serde_json::from_slice(text).map(|v3| (ArrayMetadata::V3(v3), false)).map_err(broken);
-    }
-    let mut v2: ArrayMetadataV2 = serde_json::from_slice(text).map_err(broken)?;
-    let filters = v2.filters.take().unwrap_or_default();
-    let (delta, others): (Vec<_>, Vec<_>) = filters.into_iter().partition(|f| f.id() == "delta");
-    v2.filters = Some(others).filter(|f| !f.is_empty());
-    if v2.filters.is_some() && !delta.is_empty() || delta.len() > 1 {
-        return Err(Error::unsupported("differences beside other filters").field("filters"));
-    }
-    Ok((ArrayMetadata::V2(v2), !delta.is_empty()))
-}
-
-/// How many values there are, and how many a chunk holds.
-///
-/// # Errors
-/// `Corrupt` for any other shape; `Unsupported` for chunks of different sizes.
-pub(crate) fn one_dimension(metadata: &ArrayMetadata) -> Result<(u64, NonZeroU64)> {
-    let (shape, chunks) = match metadata {
-        ArrayMetadata::V2(v2) => (&v2.shape, v2.chunks.to_vec()),
-        ArrayMetadata::V3(v3) => {
-            let grid: Result<RegularChunkGridConfiguration, _> = v3.chunk_grid.to_typed_configuration();
-            match grid {
-                Ok(grid) if v3.chunk_grid.name() == "regular" => (&v3.shape, grid.chunk_shape.to_vec()),
-                _ => {
-                    let what = format!("chunks of {:?}, expected regular ones", v3.chunk_grid.name());
-                    return Err(Error::unsupported(what).field("chunk_grid"));
-                }
-            }
-        }
-    };
-    match (&shape[..], &chunks[..]) {
-        (&[len], &[chunk]) => Ok((len, chunk)),
-        _ => Err(Error::corrupt(format!("shape {shape:?} in chunks of {chunks:?}, expected one dimension"))
-            .field("shape")),
-    }
-}
-
-fn dtype_of(found: &DataType) -> Option<DType> {
-    use zarrs::array::data_type;
-    let known = [(data_type::uint32(), DType::U32), (data_type::uint64(), DType::U64)];
-    known.into_iter().find(|(known, _)| known == found).map(|(_, dtype)| dtype)
-}
-
 fn find_chunks(
     store: &dyn Store,
     folder: &str,
@@ -581,9 +514,4 @@ fn add_up(bytes: &mut [u8], width: usize) {
         sum = sum.wrapping_add(u64::from_le_bytes(number));
         place.copy_from_slice(&sum.to_le_bytes()[..width]);
     }
-}
-
-/// The key of something in a folder.
-pub(crate) fn below(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
 }

@@ -8,8 +8,9 @@ use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, Store, read_small};
 use windrow_core::{DType, Error, Kind, Result};
 
-use crate::array::{Array, Wanted, below};
+use crate::array::{Array, Wanted};
 use crate::cache::{CACHE_SIZE, Cache};
+use crate::metadata::{METADATA_V2, METADATA_V3, below};
 use crate::source::{Group, Sequences};
 
 /// Attributes of a group take less.
@@ -114,7 +115,7 @@ fn tokens_name(store: &dyn Store, folder: &str) -> Option<&'static str> {
 
 fn is_array(store: &dyn Store, folder: &str, name: &str) -> bool {
     let array = below(folder, name);
-    ["zarr.json", ".zarray"].iter().any(|file| store.entry(&below(&array, file)).is_ok())
+    [METADATA_V3, METADATA_V2].iter().any(|file| store.entry(&below(&array, file)).is_ok())
 }
 
 fn refuse(options: &Options, look: &Look) -> Result<()> {
@@ -135,7 +136,7 @@ fn refuse(options: &Options, look: &Look) -> Result<()> {
 
 /// The largest id that the group's attributes promise, and where they stand.
 fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64)> {
-    let (object, is_v3) = match store.open(&below(folder, "zarr.json")) {
+    let (object, is_v3) = match store.open(&below(folder, METADATA_V3)) {
         Ok(object) => (object, true),
         Err(e) if e.kind() == Kind::NotFound => match store.open(&below(folder, ".zattrs")) {
             Err(e) if e.kind() == Kind::NotFound => {

@@ -7,6 +7,7 @@ mod array;
 mod cache;
 mod chain;
 mod format;
+mod metadata;
 mod source;
 mod writer;
 

@@ -14,8 +14,9 @@ use windrow_core::{DType, Error, Kind, Result};
 use zarrs::array::codec::api::ArrayToBytesCodecTraits;
 use zarrs::array::{ArrayBytes, CodecOptions};
 
-use crate::array::{METADATA_V2, METADATA_V3, MOST_CHUNK, MOST_METADATA, below, one_dimension, parse};
+use crate::array::MOST_CHUNK;
 use crate::format::{FlatTokens, LARGEST_ID, MAX_ID, STARTS, TOKENS};
+use crate::metadata::{METADATA_V2, METADATA_V3, MOST_METADATA, below, one_dimension, parse};
 
 /// How to write flat-tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
