@@ -1,6 +1,7 @@
 //! Numbers into files, record by record: shards, `.npy`, `.npz`, `.jsonl`, and ids in the layouts of tokens. What is
 //! written becomes visible at once.
 
+mod codes;
 mod forager;
 mod jsonl;
 mod megatron;
@@ -20,7 +21,7 @@ use super::{Progress, Report, Watch, check};
 use crate::array::{Buffer, DType, Element};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
-use crate::format::{FileRow, SIDE_FILE, SideFile, first_outside};
+use crate::format::{FileRow, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, first_outside};
 use crate::record::{Decode, Span, Values};
 use crate::source::{Extras, Kind, Schema, Source};
 
@@ -31,7 +32,8 @@ const PART: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeriesLayout {
-    /// A folder of `data-<i>-of-<n>.bin` and `meta.json`, as Time-MoE's converter writes it; `[T]` only.
+    /// A folder of `data-<i>-of-<n>.bin` and `meta.json`, as Time-MoE's converter writes it; of records `[T, C]`
+    /// `meta.json` says `channels`.
     Shards,
     /// One array, `[N, T]` or `[N, T, C]`: all records must be of one length. Extras are left out.
     Npy,
@@ -47,6 +49,9 @@ pub enum SeriesLayout {
     /// among their extras are one document, any other record is a document of its own; `mode` is kept; other extras
     /// are left out.
     Megatron,
+    /// A folder of `encoded_audio/<name>.pt` and `metadata.json`: a torch tensor `[T, C]` per record, int16 unless another
+    /// dtype is asked for. `name` among the extras names the file.
+    Codes,
 }
 
 /// How to write records of numbers.
@@ -259,6 +264,7 @@ impl SeriesWriter {
         // Megatron has no unsigned type beyond 16 bits; ids fit all the same, and are compared.
         let dtype = match (options.layout, dtype) {
             (SeriesLayout::Megatron, DType::U32) if options.dtype.is_none() => DType::I32,
+            (SeriesLayout::Codes, _) if options.dtype.is_none() => DType::I16,
             (_, dtype) => dtype,
         };
         check_ids(dtype, options)?;
@@ -285,6 +291,7 @@ impl SeriesWriter {
             SeriesLayout::Tokens => tokens::Tokens::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Forager => forager::Forager::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Megatron => megatron::Megatron::begin(&begin).map(|b| Box::new(b) as _),
+            SeriesLayout::Codes => codes::Codes::begin(&begin).map(|b| Box::new(b) as _),
         };
         let opened = match options.layout {
             SeriesLayout::Megatron => parent.join(megatron::index(name)),
@@ -473,7 +480,10 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
         (SeriesLayout::Forager, Ok(names)) => {
             names.into_iter().find(|n| !forager::NAMES.contains(&n.as_str()))
         }
-        (SeriesLayout::Shards | SeriesLayout::Forager, Err(_)) => Some(String::new()),
+        (SeriesLayout::Codes, Ok(names)) => {
+            names.into_iter().find(|n| n != TRACKS_FOLDER && n != TRACKS_METADATA)
+        }
+        (SeriesLayout::Shards | SeriesLayout::Forager | SeriesLayout::Codes, Err(_)) => Some(String::new()),
         (_, Ok(_)) => Some(String::new()),
         (_, Err(_)) => None,
     };

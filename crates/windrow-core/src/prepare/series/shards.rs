@@ -18,6 +18,8 @@ pub(super) struct Shards {
     folder: std::path::PathBuf,
     name: String,
     dtype: DType,
+    /// Numbers per value, of records `[T, C]`.
+    channels: Option<usize>,
     normalize: bool,
     durable: bool,
     /// Numbers in every shard but the last.
@@ -34,20 +36,19 @@ pub(super) struct Shards {
 
 impl Shards {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Shards> {
-        if let Some(channels) = begin.channels {
-            return Err(Error::config(format!("shards hold records [T]; these are [T, {channels}]"))
-                .hint("write .npy or .jsonl, or a record per channel"));
-        }
         if begin.dtype == DType::Bf16 {
             // Readers of the original know numpy's dtypes only.
             return Err(Error::config("bfloat16 is none of numpy's dtypes").hint("choose dtype float32"));
         }
-        let most = (begin.options.max_shard_bytes / begin.dtype.size() as u64).max(1);
+        // In values, which are not cut in two; then in numbers.
+        let channels = begin.channels.unwrap_or(1) as u64;
+        let most = (begin.options.max_shard_bytes / (begin.dtype.size() as u64 * channels)).max(1);
         // Shards of equal length where the end is known, full ones where it is not.
         let full = match begin.total_values.filter(|total| *total > 0) {
             Some(total) => total.div_ceil(total.div_ceil(most)),
             None => most,
         };
+        let full = full.saturating_mul(channels);
         let folder = begin.work.join(begin.name);
         atomic::make_folder(&folder)?;
         let mut meta = Growing::create(folder.join(META))?;
@@ -56,6 +57,7 @@ impl Shards {
             folder,
             name: begin.name.to_string(),
             dtype: begin.dtype,
+            channels: begin.channels,
             normalize: begin.options.normalize,
             durable: begin.options.durable,
             full,
@@ -104,7 +106,8 @@ impl Body for Shards {
         }
         let mut scale = Map::new();
         scale.insert("offset".to_string(), json!(self.offset));
-        scale.insert("length".to_string(), json!(record.len));
+        let length = record.len * self.channels.unwrap_or(1) as u64;
+        scale.insert("length".to_string(), json!(length));
         if self.normalize {
             let mut numbers = each_number(record.bytes, self.dtype)?;
             let (mean, std) = mean_and_std(&numbers);
@@ -135,7 +138,7 @@ impl Body for Shards {
         let comma = if self.records == 0 { "" } else { "," };
         self.meta.write(format!("{comma}\n{}", Value::Object(scale)).as_bytes())?;
         self.records += 1;
-        self.offset += record.len;
+        self.offset += length;
         Ok(())
     }
 
@@ -154,8 +157,10 @@ impl Body for Shards {
         // In the description and not in a file of its own: other readers take every `.json` there for data.
         let origin =
             self.origin.map_or(String::new(), |told| format!(",\n\"windrow\": {}", Value::Object(told)));
+        // Records [T] are described as the original describes them.
+        let channels = self.channels.map_or(String::new(), |channels| format!("\n\"channels\": {channels},"));
         let end = format!(
-            "],\n\"num_sequences\": {},\n\"dtype\": {:?},\n\"files\": {}{origin}}}\n",
+            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {}{origin}}}\n",
             self.records,
             self.dtype.name(),
             Value::Object(files)
