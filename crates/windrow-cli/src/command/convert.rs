@@ -23,12 +23,12 @@ use crate::text;
 pub(crate) struct Convert {
     /// What to read
     input: PathBuf,
-    /// Where to: a folder for shards and forager, what both names begin with for megatron, else a file
+    /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file
     output: PathBuf,
     /// The layout to write
     #[arg(long, value_enum)]
     to: To,
-    /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron
+    /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron, int16 with --to codes
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     as_dtype: Option<DType>,
     /// With --to shards: most bytes of a shard
@@ -63,6 +63,8 @@ enum To {
     Forager,
     /// OUTPUT.bin and OUTPUT.idx, a sequence per record
     Megatron,
+    /// A folder of encoded_audio/NAME.pt, torch tensors [T, C], and metadata.json with their prompts
+    Codes,
     /// A zarr group of token ids: encoded_tokens, seq_starts
     FlatTokens,
 }
@@ -77,6 +79,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         To::Tokens => Some(SeriesLayout::Tokens),
         To::Forager => Some(SeriesLayout::Forager),
         To::Megatron => Some(SeriesLayout::Megatron),
+        To::Codes => Some(SeriesLayout::Codes),
         To::FlatTokens => None,
     };
     let data = windrow::open_with(&args.input, &args.opening.options())?;

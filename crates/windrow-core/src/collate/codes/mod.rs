@@ -38,6 +38,7 @@ pub struct Codes {
     channels: usize,
     delays: Delays,
     text_length: usize,
+    length: usize,
 }
 
 /// Codes and their text from anywhere, to be laid without a source.
@@ -116,19 +117,19 @@ impl Codes {
             .field(if length == 0 { "length" } else { "text_length" }));
         }
         let text_length = layout.text_length as usize;
-        Ok(Codes { layout: layout.clone(), dtype, channels, delays, text_length })
+        Ok(Codes { layout: layout.clone(), dtype, channels, delays, text_length, length: length as usize })
     }
 
     /// Lays examples that come from no source.
     ///
     /// # Errors
-    /// `Mismatch` naming the example (as record) whose channels are others; `Corrupt` for one outside the codebook.
+    /// `Mismatch` for more frames than the length, and naming the example (as record) whose channels are others; `Corrupt` for one outside the codebook.
     pub fn batch(&self, examples: &[Example<'_>]) -> Result<Batch> {
         let frames = examples.iter().map(|example| {
             let Values { bytes, element, channels, .. } = example.codes;
             bytes.len() / element.size().max(1) / channels.max(1)
         });
-        let longest = frames.max().unwrap_or(0);
+        let longest = self.checked(frames.max().unwrap_or(0) as u64)?;
         let mut batch = Batch::new(self.fields_of(longest).into(), examples.len(), None);
         let mut more = Vec::new();
         for (i, example) in examples.iter().enumerate() {
@@ -137,6 +138,15 @@ impl Codes {
                 .map_err(|e| e.record(i as u64))?;
         }
         Ok(batch)
+    }
+
+    // A mask grows with the square of the frames: they are no more than was said.
+    fn checked(&self, frames: u64) -> Result<usize> {
+        match usize::try_from(frames) {
+            Ok(frames) if frames <= self.length => Ok(frames),
+            _ => Err(Error::mismatch(format!("{frames} frames in a batch of at most {}", self.length))
+                .hint("cut the codes first")),
+        }
     }
 
     fn fields_of(&self, frames: usize) -> Vec<Field> {
@@ -330,8 +340,7 @@ fn each_row(mask: &mut [u8], valid: &[u8], fill: impl Fn(usize, &mut [u8]), acro
 impl Collate for Codes {
     fn fields(&self, samples: &[Sample<'_>]) -> Result<Vec<Field>> {
         let frames = |sample: &Sample<'_>| sample.pieces.iter().map(Piece::len).max().unwrap_or(0);
-        // A crop is no longer than what was checked when the layout was made.
-        Ok(self.fields_of(samples.iter().map(frames).max().unwrap_or(0) as usize))
+        Ok(self.fields_of(self.checked(samples.iter().map(frames).max().unwrap_or(0))?))
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {

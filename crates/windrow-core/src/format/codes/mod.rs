@@ -42,7 +42,7 @@ impl Format for Codes {
             layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
                      `.txt` files; or one `.pt`",
             records: "codes [T, C] of a tensor, with `text`, `name` and the fields of `metadata.json` beside it",
-            written_by: "Dia's preencode_audio.py, torch.save, `windrow convert`",
+            written_by: "`windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
         }
     }
 
@@ -161,7 +161,7 @@ fn list(look: &Look) -> Result<(Vec<String>, Vec<Entry>)> {
             true => {
                 "an encoded_audio folder is the only place that is looked into; remove it if it is not meant"
             }
-            false => "`windrow encode` makes such a folder of audio files",
+            false => "tracks are .pt files of codes [T, C], as torch.save and `windrow convert` write them",
         }));
     }
     keys.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
