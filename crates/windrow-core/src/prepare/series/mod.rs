@@ -369,7 +369,7 @@ impl SeriesWriter {
             let numbers =
                 Values { bytes: stored, element: element(self.dtype), channels: 1, decode: Decode::Plain };
             if let Some((at, id)) = first_outside(&numbers, size) {
-                let at = start + at as u64;
+                let at = start + (at / values.channels.max(1)) as u64;
                 return Err(Error::config(format!(
                     "id {id} at value {at} is outside the vocabulary of {size} ids"
                 ))
