@@ -29,6 +29,9 @@
 //! memory is used again for a later batch. On another device the batch's memory is what is sent: nothing is copied on
 //! the host before.
 
+#[cfg(doctest)]
+mod pages;
+
 use std::collections::HashMap;
 
 use candle_core::{Device, Tensor, WithDType};
