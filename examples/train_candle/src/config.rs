@@ -272,6 +272,8 @@ mod tests {
         config.model.check().unwrap();
         assert_eq!((config.model.hidden_size, config.model.kv_heads, config.trainer.max_steps), (64, 2, 0));
         assert_eq!(config.trainer.max_checkpoints, 3);
+        let config = Config::parse(&NANO.replace("rate: 0.003", "rate: 3e-4")).unwrap();
+        assert_eq!(config.trainer.learning_rate, 3e-4);
     }
 
     #[test]

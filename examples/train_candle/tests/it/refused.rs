@@ -64,6 +64,16 @@ fn a_new_run_does_not_mix_with_an_old_one() {
 }
 
 #[test]
+fn a_loss_that_is_no_number_ends_the_run_and_reaches_no_checkpoint() {
+    let desk = Desk::new();
+    desk.configure("wild.yaml", &[("learning_rate", "1e30"), ("save_interval", "1")]);
+    let says = desk.refusal(1, "-f wild.yaml -d tokens");
+    assert!(says.contains("step 2 has loss"), "{says}");
+    assert!(says.contains("at: trainer.learning_rate"), "{says}");
+    assert_eq!(desk.checkpoints(), ["step-00000001.safetensors"]);
+}
+
+#[test]
 fn two_runs_do_not_write_to_one_folder() {
     let desk = Desk::new();
     let mut child = desk.start("-f small.yaml -d tokens");
