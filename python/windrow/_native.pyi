@@ -57,6 +57,7 @@ def open(
     trust: bool = False,
     io: Literal["map", "pread"] = "map",
     cache_limit: SupportsIndex | None = None,
+    memory_limit: SupportsIndex | None = None,
     fill_missing: bool = False,
 ) -> Dataset: ...
 @final

@@ -87,7 +87,8 @@ impl FlatTokens {
                 .at(attributes.name())
                 .field(MAX_ID));
         }
-        let cache = Arc::new(Cache::new(CACHE_SIZE));
+        let most = options.memory_limit.unwrap_or(CACHE_SIZE);
+        let cache = Arc::new(Cache::new(usize::try_from(most).unwrap_or(usize::MAX)));
         let array = |name: &str, dtype, number| {
             let wanted = Wanted { dtype, accepts_missing: options.fill_missing, number };
             Array::open(store, &below(&look.key, name), &wanted, &cache)
