@@ -15,10 +15,10 @@ LENGTH, BATCH = 1024, 32
 LAYOUTS = {
     "v2, blosc chunks of 4 Mi tokens": {},
     "v2, blosc chunks of 64 Ki tokens": {"tokens_chunk_size": 65_536},
-    "v3, zstd chunks of 16 Ki tokens in shards": {
+    "v3, zstd chunks of 4 Ki tokens in shards": {
         "zarr_format": 3,
-        "tokens_chunk_size": 16_384,
-        "chunks_per_shard": 64,
+        "tokens_chunk_size": 4_096,
+        "chunks_per_shard": 256,
     },
     "v2, uncompressed": None,
 }

@@ -4,6 +4,8 @@
 //! put together again, and for a row of a thousand ids in a block of a hundred thousand that is most of the work. So the
 //! blocks of lz4 streams that were bit-shuffled, which is how flat-tokens are written, are kept as planes of bits.
 
+use std::cell::RefCell;
+
 use windrow_core::{Error, Result};
 use zarrs::array::codec::{blosc_decompress_bytes, blosc_decompress_bytes_partial, blosc_validate};
 
@@ -17,6 +19,13 @@ const HEADER: usize = 16;
 /// Values of more bytes are not split into streams, nor are blocks with fewer values.
 const MOST_SPLIT: usize = 16;
 const LEAST_SPLIT: usize = 128;
+
+/// Blocks up to this size are decoded into memory that a thread keeps: new memory costs more than lz4 does.
+const MOST_KEPT: usize = 4 << 20;
+
+thread_local! {
+    static PLANES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A stream whose header was held against what it must give.
 pub(crate) struct Blosc<'a> {
@@ -74,8 +83,8 @@ impl<'a> Blosc<'a> {
     pub(crate) fn piece(&self, start: u64, size: u64) -> Result<Piece> {
         // Both lie within the stream's size, which fits.
         let (start, size) = (start as usize, size as usize);
-        if let Some(planes) = self.planes(start, size)? {
-            return Ok(Piece::planes(planes, self.value_size));
+        if self.has_planes(start, size) {
+            return self.planes(start, size);
         }
         if (start, size) == (0, self.size) {
             return self.all().map(Piece::numbers);
@@ -92,20 +101,20 @@ impl<'a> Blosc<'a> {
         blosc_decompress_bytes(self.stored, self.size, 1).map_err(broken)
     }
 
-    // The planes of the block that begins at `start`, where it is bit-shuffled, by lz4, and `size` bytes long.
-    fn planes(&self, start: usize, size: usize) -> Result<Option<Vec<u8>>> {
+    // What begins at `start` is a block that was bit-shuffled and put down by lz4.
+    fn has_planes(&self, start: usize, size: usize) -> bool {
         let (copied, bits, lz4) = (self.flags & 0x02 != 0, self.flags & 0x04 != 0, self.flags >> 5 == 1);
-        let block_size = self.block_size;
-        if copied || !bits || !lz4 || block_size == 0 || !start.is_multiple_of(block_size) {
-            return Ok(None);
-        }
-        let whole = size == block_size;
-        let is_block = whole || (start + size == self.size && size < block_size);
+        let is_block = self.block_size != 0
+            && start.is_multiple_of(self.block_size)
+            && (size == self.block_size || (size < self.block_size && start + size == self.size));
         // What is no multiple of eight values was left as it is.
-        let is_usual = VALUE_SIZES.contains(&self.value_size);
-        if !is_block || !is_usual || !size.is_multiple_of(8 * self.value_size) {
-            return Ok(None);
-        }
+        let is_usual = VALUE_SIZES.contains(&self.value_size) && size.is_multiple_of(8 * self.value_size);
+        !copied && bits && lz4 && is_block && is_usual
+    }
+
+    fn planes(&self, start: usize, size: usize) -> Result<Piece> {
+        let block_size = self.block_size;
+        let whole = size == block_size;
         let is_split = whole
             && self.flags & 0x10 == 0
             && self.value_size <= MOST_SPLIT
@@ -113,24 +122,32 @@ impl<'a> Blosc<'a> {
         let part_size = if is_split { size / self.value_size } else { size };
         let cut = || Error::corrupt("the blosc stream ends within a block");
         let mut at = number(self.stored, HEADER + start / block_size * 4).ok_or_else(cut)?;
-        // No larger than the stream's size, which was held against what the chunk may be.
-        let mut planes = vec![0; size];
-        for part in planes.chunks_mut(part_size) {
-            let stored_size = number(self.stored, at).ok_or_else(cut)?;
-            let end = (at + 4).checked_add(stored_size).ok_or_else(cut)?;
-            let stored = self.stored.get(at + 4..end).ok_or_else(cut)?;
-            if stored.len() == part.len() {
-                part.copy_from_slice(stored);
-            } else {
-                let found = lz4::block::decompress_to_buffer(stored, Some(part.len() as i32), part)
-                    .map_err(broken)?;
-                if found != part.len() {
-                    return Err(wrong_size(found as u64, part.len() as u64));
-                }
+        PLANES.with_borrow_mut(|planes| {
+            // No larger than the stream's size, which was held against what the chunk may be.
+            if planes.len() < size {
+                planes.resize(size, 0);
             }
-            at = end;
-        }
-        Ok(Some(planes))
+            for part in planes[..size].chunks_mut(part_size) {
+                let stored_size = number(self.stored, at).ok_or_else(cut)?;
+                let end = (at + 4).checked_add(stored_size).ok_or_else(cut)?;
+                let stored = self.stored.get(at + 4..end).ok_or_else(cut)?;
+                if stored.len() == part.len() {
+                    part.copy_from_slice(stored);
+                } else {
+                    let found = lz4::block::decompress_to_buffer(stored, Some(part.len() as i32), part)
+                        .map_err(broken)?;
+                    if found != part.len() {
+                        return Err(wrong_size(found as u64, part.len() as u64));
+                    }
+                }
+                at = end;
+            }
+            let piece = Piece::planes(&planes[..size], self.value_size);
+            if planes.len() > MOST_KEPT {
+                *planes = Vec::new();
+            }
+            Ok(piece)
+        })
     }
 }
 

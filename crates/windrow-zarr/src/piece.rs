@@ -3,8 +3,14 @@
 /// Numbers one after the other, or planes of their bits, of which a few values are put together as they are asked for.
 pub(crate) struct Piece {
     bytes: Vec<u8>,
-    /// Bytes in a value, of planes.
-    planes_of: Option<usize>,
+    planes: Option<Planes>,
+}
+
+/// Of what planes are; those behind the last one with a bit in it are left out.
+#[derive(Clone, Copy)]
+struct Planes {
+    value_size: usize,
+    plane_size: usize,
 }
 
 /// Sizes of values whose planes are put together here.
@@ -16,30 +22,39 @@ const WORDS: usize = 4;
 impl Piece {
     /// Numbers as an array holds them.
     pub(crate) fn numbers(bytes: Vec<u8>) -> Piece {
-        Piece { bytes, planes_of: None }
+        Piece { bytes, planes: None }
     }
 
     /// Bit 0 of all values, then bit 1, and so on; of a multiple of eight values, of one of the [`VALUE_SIZES`].
-    pub(crate) fn planes(bytes: Vec<u8>, value_size: usize) -> Piece {
-        Piece { bytes, planes_of: Some(value_size) }
+    pub(crate) fn planes(bytes: &[u8], value_size: usize) -> Piece {
+        let plane_size = bytes.len() / (8 * value_size);
+        // Without a way out in the middle of a plane: this is done with wide registers.
+        let is_empty = |plane: &[u8]| plane.iter().fold(0, |any, byte| any | byte) == 0;
+        let used = match plane_size {
+            0 => 0,
+            size => bytes.chunks(size).rposition(|plane| !is_empty(plane)).map_or(0, |last| last + 1),
+        };
+        let bytes = bytes[..used * plane_size].to_vec();
+        Piece { bytes, planes: Some(Planes { value_size, plane_size }) }
     }
 
-    /// How much memory it takes, and how many bytes of numbers it holds.
+    /// How many bytes of memory it takes.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
     /// Numbers that lie as they are; no planes.
     pub(crate) fn as_numbers(&self) -> Option<&[u8]> {
-        self.planes_of.is_none().then_some(&self.bytes)
+        self.planes.is_none().then_some(&self.bytes)
     }
 
-    /// Appends bytes `from..from + size` of the numbers. The caller has held both against [`Piece::size`].
+    /// Appends bytes `from..from + size` of the numbers; the caller has held both against what was decoded.
     pub(crate) fn append(&self, from: usize, size: usize, out: &mut Vec<u8>) {
-        let Some(value_size) = self.planes_of else {
+        let Some(planes) = self.planes else {
             out.extend_from_slice(&self.bytes[from..from + size]);
             return;
         };
+        let value_size = planes.value_size;
         let (first, end) = (from / value_size, (from + size).div_ceil(value_size));
         // Values are found from a multiple of eight on.
         let aligned = first / 8 * 8;
@@ -47,20 +62,20 @@ impl Piece {
         let skipped = from - aligned * value_size;
         let whole = (end - aligned).next_multiple_of(GROUP) * value_size;
         out.resize(at + whole, 0);
-        put_together(&self.bytes, value_size, aligned, &mut out[at..]);
+        put_together(&self.bytes, planes, aligned, &mut out[at..]);
         out.copy_within(at + skipped..at + skipped + size, at);
         out.truncate(at + size);
     }
 }
 
 /// Values from `first` on, until `out` is full or there are no more; `first` is a multiple of eight, `out` of groups.
-fn put_together(planes: &[u8], value_size: usize, first: usize, out: &mut [u8]) {
+fn put_together(bytes: &[u8], planes: Planes, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has what the function is compiled for.
-        return unsafe { put_together_avx2(planes, value_size, first, out) };
+        return unsafe { put_together_avx2(bytes, planes, first, out) };
     }
-    by_size(planes, value_size, first, out);
+    by_size(bytes, planes, first, out);
 }
 
 /// The same code with wider registers.
@@ -69,23 +84,23 @@ fn put_together(planes: &[u8], value_size: usize, first: usize, out: &mut [u8]) 
 /// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn put_together_avx2(planes: &[u8], value_size: usize, first: usize, out: &mut [u8]) {
-    by_size(planes, value_size, first, out);
+unsafe fn put_together_avx2(bytes: &[u8], planes: Planes, first: usize, out: &mut [u8]) {
+    by_size(bytes, planes, first, out);
 }
 
 #[inline(always)]
-fn by_size(planes: &[u8], value_size: usize, first: usize, out: &mut [u8]) {
+fn by_size(bytes: &[u8], planes: Planes, first: usize, out: &mut [u8]) {
+    let Planes { value_size, plane_size } = planes;
     match value_size {
-        1 => of_size::<1>(planes, first, out),
-        2 => of_size::<2>(planes, first, out),
-        4 => of_size::<4>(planes, first, out),
-        _ => of_size::<8>(planes, first, out),
+        1 => of_size::<1>(bytes, plane_size, first, out),
+        2 => of_size::<2>(bytes, plane_size, first, out),
+        4 => of_size::<4>(bytes, plane_size, first, out),
+        _ => of_size::<8>(bytes, plane_size, first, out),
     }
 }
 
 #[inline(always)]
-fn of_size<const SIZE: usize>(planes: &[u8], first: usize, out: &mut [u8]) {
-    let plane_size = planes.len() / (8 * SIZE);
+fn of_size<const SIZE: usize>(bytes: &[u8], plane_size: usize, first: usize, out: &mut [u8]) {
     for (g, values) in out.chunks_exact_mut(GROUP * SIZE).enumerate() {
         let at = first / 8 + g * 8 * WORDS;
         let mut columns = [[0u8; GROUP]; SIZE];
@@ -94,7 +109,8 @@ fn of_size<const SIZE: usize>(planes: &[u8], first: usize, out: &mut [u8]) {
             let mut any = 0;
             for (bit, row) in rows.iter_mut().enumerate() {
                 let start = (byte * 8 + bit) * plane_size;
-                *row = words(planes[start..start + plane_size].get(at..).unwrap_or(&[]));
+                let plane = bytes.get(start + at.min(plane_size)..start + plane_size);
+                *row = words(plane.unwrap_or(&[]));
                 any |= row.iter().fold(0, |any, word| any | word);
             }
             // The upper bytes of ids are mostly zero.
@@ -188,7 +204,7 @@ mod tests {
             if n == 4096 {
                 values.chunks_mut(4).for_each(|value| value[2..].fill(0));
             }
-            let piece = Piece::planes(shuffled(&values, value_size), value_size);
+            let piece = Piece::planes(&shuffled(&values, value_size), value_size);
             for _ in 0..200 {
                 let from = random.usize(..values.len());
                 let size = random.usize(..=values.len() - from);

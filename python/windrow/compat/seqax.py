@@ -107,7 +107,14 @@ class ShufflingLoader:
                 raise failure(windrow.ConfigError, f"{name} is {count}, expected at least 1")
         if batch % params.streams:
             raise failure(windrow.ConfigError, f"a batch of {batch} rows is no multiple of {params.streams} streams")
-        self._data = windrow.open(params.filespec, format="flat-tokens", split=split)
+        rows = params.streams * params.read_blocks_per_shuffle_buffer * params.sequences_per_read_block
+        self._data = windrow.open(
+            params.filespec,
+            format="flat-tokens",
+            split=split,
+            # The rows of a shuffle buffer come in random order: what they are made of is decoded once.
+            memory_limit=(256 << 20) + 4 * rows * length,
+        )
         self.max_token_id: int = self._data.info()["vocab_size"] - 1
         self._rows: _Packed | _Unpacked = (
             _Packed(self._data, length) if params.sequence_packing else _Unpacked(self._data, length, overlong)
@@ -186,10 +193,8 @@ class _Packed:
         return len(self._view)
 
     def batch(self, numbers: list[int]) -> TokenBatch:
-        targets = np.empty((len(numbers), self._length), np.uint32)
-        starts = np.empty(targets.shape, np.bool_)
-        for row, sample in enumerate(self._view[numbers]):
-            targets[row], starts[row] = sample["targets"], sample["is_seq_start"]
+        fields = self._view.batch(numbers)
+        targets, starts = fields["targets"], fields["is_seq_start"]
         return TokenBatch(targets, starts, np.ones(targets.shape, np.bool_))
 
 
