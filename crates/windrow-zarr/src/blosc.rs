@@ -89,7 +89,8 @@ impl<'a> Blosc<'a> {
         if (start, size) == (0, self.size) {
             return self.all().map(Piece::numbers);
         }
-        let bytes = blosc_decompress_bytes_partial(self.stored, start, size, self.value_size).map_err(broken)?;
+        let bytes =
+            blosc_decompress_bytes_partial(self.stored, start, size, self.value_size).map_err(broken)?;
         match bytes.len() == size {
             true => Ok(Piece::numbers(bytes)),
             false => Err(wrong_size(bytes.len() as u64, size as u64)),

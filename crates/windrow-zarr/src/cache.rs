@@ -8,7 +8,7 @@ use windrow_core::Result;
 use crate::piece::Piece;
 
 /// Bytes of decoded pieces that an opened store keeps if not told otherwise: of all its arrays together.
-pub(crate) const CACHE_SIZE: u64 = 256 << 20;
+const CACHE_SIZE: u64 = 256 << 20;
 /// How often a thread asks for the lock: it is held for less than a microsecond.
 const TRIES: usize = 1000;
 
@@ -27,8 +27,9 @@ struct State {
 }
 
 impl Cache {
-    /// Room for `most` bytes.
-    pub(crate) fn new(most: usize) -> Cache {
+    /// Room for `limit` bytes, if it is given.
+    pub(crate) fn new(limit: Option<u64>) -> Cache {
+        let most = usize::try_from(limit.unwrap_or(CACHE_SIZE)).unwrap_or(usize::MAX);
         Cache { state: Mutex::new(State { pieces: LruCache::unbounded(), size: 0 }), most }
     }
 
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_the_bytes_are_too_many() {
-        let cache = Cache::new(10);
+        let cache = Cache::new(Some(10));
         let made = |key: u64, size: usize| {
             let mut made = false;
             let piece = cache.get((0, key, 0), || {

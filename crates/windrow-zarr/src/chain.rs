@@ -197,7 +197,10 @@ fn zstd_at_once(stored: &[u8], size: u64) -> Option<Vec<u8>> {
             Some(decoder) => decoder,
             None => kept.insert(zstd::bulk::Decompressor::new().ok()?),
         };
-        decoder.decompress(stored, usize::try_from(size).ok()?).ok().filter(|bytes| bytes.len() as u64 == size)
+        decoder
+            .decompress(stored, usize::try_from(size).ok()?)
+            .ok()
+            .filter(|bytes| bytes.len() as u64 == size)
     })
 }
 
