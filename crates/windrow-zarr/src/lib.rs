@@ -4,13 +4,14 @@
 //! chunks are found, bounded, decoded by pieces and kept here.
 
 mod array;
+mod blosc;
 mod cache;
 mod chain;
 mod format;
 mod metadata;
+mod piece;
 mod source;
 mod writer;
 
-pub use cache::CACHE_SIZE;
 pub use format::FlatTokens;
 pub use writer::{FlatTokensWriter, WriteOptions, convert};
