@@ -6,11 +6,15 @@
 mod array;
 mod cache;
 mod chain;
+mod documents;
 mod format;
+mod group;
+mod growing;
 mod metadata;
 mod source;
 mod writer;
 
 pub use cache::CACHE_SIZE;
+pub use documents::FlatTokensDocuments;
 pub use format::FlatTokens;
 pub use writer::{FlatTokensWriter, WriteOptions, convert};
