@@ -9,7 +9,6 @@ use windrow::{DataSet, Info, open_with};
 
 use crate::args::Opening;
 use crate::failure::{DONE, Failure};
-use crate::look;
 use crate::out::Out;
 use crate::text;
 
@@ -39,14 +38,14 @@ const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     let data = open_with(&args.path, &args.opening.options())?;
-    let side = look::side_file(&args.path)?;
+    let side = data.side_file();
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };
-    show(&data, &info, side.as_ref(), out)?;
+    show(&data, &info, side, out)?;
     if let Some(bars) = &bars {
         show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
     }
-    let mut object = json!({ "path": args.path, "info": info, "side_file": side.as_ref().map(side_facts) });
+    let mut object = json!({ "path": args.path, "info": info, "side_file": side.map(side_facts) });
     if let Some(bars) = bars {
         object["histogram"] = json!(bars);
     }

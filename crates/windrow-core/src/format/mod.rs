@@ -40,6 +40,7 @@ pub use npz::Npz;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
+pub(crate) use shards::TOLD as SHARDS_TOLD;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 pub(crate) use vocabulary::first_outside;
