@@ -57,6 +57,7 @@ def open(
     trust: bool = False,
     io: Literal["map", "pread"] = "map",
     cache_limit: SupportsIndex | None = None,
+    memory_limit: SupportsIndex | None = None,
     fill_missing: bool = False,
 ) -> Dataset: ...
 @final
@@ -156,6 +157,7 @@ class View:
     def __getitems__(self, indices: Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]) -> Sequence[dict[str, Any]]: ...
     def __iter__(self) -> Iterator[_Sample]: ...
     def __reduce__(self) -> tuple[Any, tuple[str, int, Any]]: ...
+    def batch(self, indices: Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]) -> dict[str, npt.NDArray[Any]]: ...
     def coverage(self) -> dict[str, int]: ...
     def loader(self, batch_size: SupportsIndex | None = None, **options: Any) -> Loader: ...
 
@@ -247,7 +249,7 @@ def tokenize(
     out: _Path,
     *,
     tokenizer: _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
-    to: Literal["forager", "tokens"] = "forager",
+    to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards"] = "forager",
     sample_size: SupportsIndex | None = None,
     eos: SupportsIndex | str | None = "auto",
     text_field: str = "text",
@@ -260,6 +262,11 @@ def tokenize(
     samples_folder: str = "tokenized-samples",
     postfix: str = "tokenized-samples",
     index_folder: str = "index",
+    zarr_format: Literal[2, 3] = 2,
+    tokens_chunk_size: SupportsIndex = 4194304,
+    seq_starts_chunk_size: SupportsIndex = 1048576,
+    chunks_per_shard: SupportsIndex | None = None,
+    max_shard_bytes: SupportsIndex = 5368709120,
     overwrite: bool = False,
     threads: SupportsIndex | None = None,
     allow_empty: bool = False,

@@ -13,6 +13,7 @@
 //! | 130 | interrupted, and can be run again |
 
 mod args;
+mod chunking;
 mod codes;
 mod command;
 mod failure;

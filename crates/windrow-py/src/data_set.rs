@@ -36,6 +36,8 @@ use crate::view::View;
 ///     trust: accept data whose size or time differs from what the side file says.
 ///     cache_limit: bytes that a series which is converted once (JSON, YAML, pickles) may take in the cache; 16 times its
 ///         file and 64 MiB if not given.
+///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
+///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
 ///
@@ -54,7 +56,8 @@ use crate::view::View;
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, index_folder=None,
-                    tokenizer=None, allow_outside=false, trust=false, cache_limit=None, fill_missing=false, io="map"))]
+                    tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None,
+                    fill_missing=false, io="map"))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -69,6 +72,7 @@ pub(crate) fn open(
     allow_outside: bool,
     trust: bool,
     cache_limit: Option<Count>,
+    memory_limit: Option<Count>,
     fill_missing: bool,
     io: &str,
 ) -> PyResult<Dataset> {
@@ -82,6 +86,7 @@ pub(crate) fn open(
         allow_outside,
         trust,
         cache_limit: cache_limit.map(|limit| limit.0),
+        memory_limit: memory_limit.map(|limit| limit.0),
         io: choice(py, "io", io, &["map", "pread"])?,
         part: split,
         fill_missing,

@@ -101,6 +101,11 @@ impl DataSet {
         &self.options
     }
 
+    /// The side file beside it, where there is one.
+    pub fn side_file(&self) -> Option<&SideFile> {
+        self.side.as_ref()
+    }
+
     /// The records.
     pub fn source(&self) -> &SharedSource {
         &self.source

@@ -10,6 +10,7 @@ use windrow::prepare::{self, SeriesLayout, SeriesOptions};
 use windrow::zarr::{self, WriteOptions};
 
 use crate::args::{Opening, dtype, no_stdin};
+use crate::chunking::Chunking;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -43,6 +44,8 @@ pub(crate) struct Convert {
     /// Do not wait for the disk
     #[arg(long)]
     no_durable: bool,
+    #[command(flatten)]
+    chunking: Chunking,
     #[command(flatten)]
     opening: Opening,
 }
@@ -82,6 +85,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         To::Codes => Some(SeriesLayout::Codes),
         To::FlatTokens => None,
     };
+    let chunking = args.chunking.options(layout.is_none())?;
     let data = windrow::open_with(&args.input, &args.opening.options())?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();
@@ -101,7 +105,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
             prepare::convert(source, &args.output, &options, &progress)?
         }
         None => {
-            let options = WriteOptions { overwrite, durable, ..WriteOptions::default() };
+            let options = WriteOptions { overwrite, durable, ..chunking };
             zarr::convert(source, &args.output, &options, &progress)?
         }
     };

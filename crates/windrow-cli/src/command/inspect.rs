@@ -39,10 +39,10 @@ const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     let data = open_with(&args.path, &args.opening.options())?;
-    let side = look::side_file(&args.path)?;
+    let side = data.side_file();
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };
-    show(&data, &info, side.as_ref(), out)?;
+    show(&data, &info, side, out)?;
     let used = if codes::are_codes(data.source().as_ref()) { Some(codes::used(&data)?) } else { None };
     if let Some((used, tracks)) = &used {
         let range = (used.iter().min().copied().unwrap_or(0), used.iter().max().copied().unwrap_or(0));
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     if let Some(bars) = &bars {
         show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
     }
-    let mut object = json!({ "path": args.path, "info": info, "side_file": side.as_ref().map(side_facts) });
+    let mut object = json!({ "path": args.path, "info": info, "side_file": side.map(side_facts) });
     if let Some((used, _)) = used {
         object["codes_used"] = json!(used);
     }

@@ -49,10 +49,9 @@ const LEAST_PLOTTED: usize = 16;
 
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let data = open_with(&args.path, &args.opening.options())?;
-    let side = look::side_file(&args.path)?;
     let tokenizer = match data.is_json() {
         true => None,
-        false => look::tokenizer(args.tokenizer.as_deref(), side.as_ref())?,
+        false => look::tokenizer(args.tokenizer.as_deref(), data.side_file())?,
     };
     let records = match args.index {
         Some(index) => {

@@ -43,6 +43,7 @@ pub use npz::Npz;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
+pub(crate) use shards::TOLD as SHARDS_TOLD;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 pub(crate) use vocabulary::first_outside;
@@ -222,6 +223,9 @@ pub struct Options {
     /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
+    /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
     /// Name of the folder below the path that is meant: `train`, `validation`; the face goes there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,

@@ -65,7 +65,7 @@ impl Format for Npz {
         let arrays = arrays(&mut archive, &object, members)?;
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, arrays, options.vocab_size)?);
-        check_number_options(source.as_ref(), options, &look.display())?;
+        check_number_options(source.as_ref(), None, options, &look.display())?;
         Ok(source)
     }
 }

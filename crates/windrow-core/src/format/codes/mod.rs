@@ -66,7 +66,7 @@ impl Format for Codes {
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let source: SharedSource = Arc::new(tracks(look, options)?);
-        check_number_options(source.as_ref(), options, &look.display())?;
+        check_number_options(source.as_ref(), None, options, &look.display())?;
         Ok(source)
     }
 }

@@ -13,7 +13,7 @@ use self::meta::shard_number;
 use self::table::{Pair, Table};
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
-use super::{About, Certainty, Format, Look, Options};
+use super::{About, Certainty, Format, Look, Options, SideFile};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -22,6 +22,10 @@ use crate::store::Object;
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";
+/// What stands before the side file's text, where `prepare` writes one at the end of the description.
+pub(crate) const TOLD: &str = "\n\"windrow\": ";
+/// A side file at the end of a description takes less.
+const MOST_TOLD: u64 = 8 << 20;
 
 /// A folder of shards.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +42,7 @@ impl Format for Shards {
             layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
             records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
                       where mean and std are given",
-            written_by: "Time-MoE, FoundationTS",
+            written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write_shards`, Time-MoE, FoundationTS",
         }
     }
 
@@ -68,8 +72,11 @@ impl Format for Shards {
                 .hint("the copy looks unfinished")
         })?;
         check_sizes(look, &table, &files)?;
-        let source: SharedSource = Arc::new(Sequences::new(object, table, files, options.vocab_size));
-        check_number_options(source.as_ref(), options, &look.display())?;
+        let side = look.side.as_ref().filter(|side| side.format == self.name());
+        let known = side.and_then(|side| side.vocab_size);
+        let vocab_size = options.vocab_size.or(known);
+        let source: SharedSource = Arc::new(Sequences::new(object, table, files, vocab_size));
+        check_number_options(source.as_ref(), side, options, &look.display())?;
         Ok(source)
     }
 }
@@ -92,6 +99,18 @@ impl Shards {
         }
         Ok(found)
     }
+}
+
+/// The side file that stands in the description of shards, where `prepare` wrote one of documents there.
+pub(super) fn told(look: &Look) -> Option<SideFile> {
+    let object = look.store.open(&look.below(META)).ok()?;
+    let size = object.size().min(MOST_TOLD);
+    let mut scratch = Vec::new();
+    let end = object.read(object.size() - size, size as usize, &mut scratch).ok()?;
+    let at = memchr::memmem::rfind(end, TOLD.as_bytes())? + TOLD.len();
+    // What follows the side file closes the description.
+    let mut values = serde_json::Deserializer::from_slice(&end[at..]).into_iter::<SideFile>();
+    values.next()?.ok().filter(|side| side.version == 1)
 }
 
 // A shard may be longer than it is said to be: what follows belongs to no sequence.

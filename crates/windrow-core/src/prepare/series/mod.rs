@@ -10,6 +10,9 @@ mod npz;
 mod shards;
 mod tokens;
 
+pub(super) use megatron::MegatronDocuments;
+pub(super) use shards::ShardDocuments;
+
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -183,14 +186,19 @@ impl Begin<'_> {
 
     /// A side file that says what was asked for and where the records come from.
     fn side_file(&self, format: &str) -> SideFile {
-        let mut side = SideFile::new(format);
+        let mut side = self.origin.map_or_else(|| SideFile::new(format), |origin| origin.side_file(format));
         (side.dtype, side.eos, side.vocab_size) =
             (Some(self.dtype), self.options.eos, self.options.vocab_size);
-        if let Some(origin) = self.origin {
-            (side.inputs, side.options) = (origin.files.clone(), origin.told());
-        }
         side
     }
+}
+
+/// A side file of what a source is converted into: `format`, and what it came from.
+///
+/// # Errors
+/// What the source says of its fingerprint.
+pub fn side_file_of(source: &dyn Source, format: &str) -> Result<SideFile> {
+    Ok(Origin::of(source)?.side_file(format))
 }
 
 /// What the records of a conversion come from.
@@ -211,6 +219,10 @@ impl Origin {
             fingerprint: source.fingerprint()?,
             files: files.map(|f| FileRow { name: f.file, size: f.size, ..FileRow::default() }).collect(),
         })
+    }
+
+    fn side_file(&self, format: &str) -> SideFile {
+        SideFile { inputs: self.files.clone(), options: self.told(), ..SideFile::new(format) }
     }
 
     /// So, with the files.
@@ -474,9 +486,7 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
     }
     let names = atomic::names(path);
     let foreign = match (options.layout, names) {
-        (SeriesLayout::Shards, Ok(names)) => {
-            names.into_iter().find(|n| n != shards::META && !(n.starts_with("data-") && n.ends_with(".bin")))
-        }
+        (SeriesLayout::Shards, Ok(names)) => names.into_iter().find(|name| !shards::is_own(name)),
         (SeriesLayout::Forager, Ok(names)) => {
             names.into_iter().find(|n| !forager::NAMES.contains(&n.as_str()))
         }
