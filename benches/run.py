@@ -11,6 +11,7 @@ d  tokenise and pack          e  open, first batch, resume      f  memory
 g  windows of time series, scaled     h  ten million series
 i  documents in raw tokens     j  flat-tokens in zarr, four layouts
 k  seqax's loader             l  audio codes with prompts and masks
+m  writing token streams
 """
 
 import argparse
@@ -29,6 +30,7 @@ import series
 import text
 import tokens
 import windrow as wr
+import writing
 from measure import DATA
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -45,12 +47,13 @@ QUESTIONS = {
     "j": flat_tokens.bench_j,
     "k": flat_tokens.bench_k,
     "l": codes.bench_l,
+    "m": writing.bench_m,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…l")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…m")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
