@@ -25,10 +25,12 @@ python-test: py
 py: $(STAMP)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet $(MATURIN_FLAGS)
 
-$(STAMP): python/requirements-test.txt
+$(STAMP): python/requirements-test.txt python/requirements-zarr2.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade uv
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r python/requirements-test.txt
+	rm -rf $(VENV)/zarr2
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/zarr2 -r python/requirements-zarr2.txt
 	touch $@
 
 # What continuous integration asks besides the tests.

@@ -10,7 +10,7 @@ a  shuffled token batches     b  indexing JSONL          c  JSON records at rand
 d  tokenise and pack          e  open, first batch, resume      f  memory
 g  windows of time series, scaled     h  ten million series
 i  documents in raw tokens     j  flat-tokens in zarr, four layouts
-k  seqax's loader
+k  seqax's loader             l  audio codes with prompts and masks
 """
 
 import argparse
@@ -20,6 +20,7 @@ import os
 import pathlib
 import platform
 
+import codes
 import documents
 import flat_tokens
 import opening
@@ -43,12 +44,13 @@ QUESTIONS = {
     "i": documents.bench_i,
     "j": flat_tokens.bench_j,
     "k": flat_tokens.bench_k,
+    "l": codes.bench_l,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…k")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…l")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()

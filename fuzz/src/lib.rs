@@ -10,7 +10,7 @@ mod folder;
 mod series;
 mod side;
 
-pub use allocator::{MOST_BYTES, Refusing};
+pub use allocator::{MOST_BYTES, Refusing, allow_at_once};
 pub use arrays::{array, arrays};
 pub use compressed::is_compressed;
 pub use cuts::{Cut, DTYPES, check_view, dtype};

@@ -126,6 +126,26 @@ class Dataset:
         dtype: _DType | None = None,
         seed: SupportsIndex = 0,
     ) -> View: ...
+    def codes(
+        self,
+        length: SupportsIndex | None = None,
+        mode: Literal["random", "start"] = "random",
+        *,
+        config: _Path | dict[str, Any] | None = None,
+        channels: SupportsIndex | None = None,
+        text_length: SupportsIndex | None = None,
+        delay_pattern: Sequence[SupportsIndex] | None = None,
+        masks: Literal["dense", "lengths"] | None = "dense",
+        keep_tail: bool = False,
+        unconditional: float = 0.0,
+        tag_shuffle: bool = False,
+        tag_dropout: float = 0.0,
+        tag_limit: SupportsIndex | None = None,
+        codebook_size: SupportsIndex | Literal["auto"] | None = "auto",
+        text_cut: Literal["character", "byte"] = "character",
+        dtype: _DType | None = None,
+        seed: SupportsIndex = 0,
+    ) -> View: ...
 
 @final
 class View:
@@ -229,7 +249,7 @@ def tokenize(
     out: _Path,
     *,
     tokenizer: _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
-    to: Literal["forager", "tokens"] = "forager",
+    to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards"] = "forager",
     sample_size: SupportsIndex | None = None,
     eos: SupportsIndex | str | None = "auto",
     text_field: str = "text",
@@ -242,6 +262,11 @@ def tokenize(
     samples_folder: str = "tokenized-samples",
     postfix: str = "tokenized-samples",
     index_folder: str = "index",
+    zarr_format: Literal[2, 3] = 2,
+    tokens_chunk_size: SupportsIndex = 4194304,
+    seq_starts_chunk_size: SupportsIndex = 1048576,
+    chunks_per_shard: SupportsIndex | None = None,
+    max_shard_bytes: SupportsIndex = 5368709120,
     overwrite: bool = False,
     threads: SupportsIndex | None = None,
     allow_empty: bool = False,
@@ -284,7 +309,7 @@ def convert(
     path: _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "flat-tokens"],
+    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens"],
     dtype: _DType | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
     normalize: bool = False,
@@ -299,6 +324,19 @@ def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(
     vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
 ) -> npt.NDArray[np.uint32]: ...
+def delay(
+    codes: Any,
+    delay_pattern: Sequence[SupportsIndex] | None = None,
+    *,
+    bos: SupportsIndex = 1026,
+    eos: SupportsIndex | None = None,
+) -> npt.NDArray[np.int64]: ...
+def undelay(
+    codes: Any,
+    delay_pattern: Sequence[SupportsIndex] | None = None,
+    *,
+    tail: Literal["cut", "repeat"] = "cut",
+) -> npt.NDArray[np.int64]: ...
 def formats() -> list[dict[str, str]]: ...
 def trace(
     plan: Loader | dict[str, Any] | _Path,
@@ -320,4 +358,8 @@ def find(
 def _reopen(path: _Path, options: str) -> Dataset: ...
 def _recut(recipe: str, seed: SupportsIndex, scaler: Any = None) -> View: ...
 def _remix(recipe: str, seed: SupportsIndex, scalers: list[Any] = ...) -> Mix: ...
+def _draw_below(key: tuple[int, int, int, int], n: SupportsIndex) -> int: ...
+def _lay_codes(
+    items: Sequence[tuple[str, Any, tuple[int, int, int, int]]], layout: str, length: SupportsIndex, random: bool
+) -> dict[str, Any]: ...
 def _main(arguments: Sequence[str]) -> int: ...

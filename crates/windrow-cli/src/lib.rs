@@ -13,6 +13,8 @@
 //! | 130 | interrupted, and can be run again |
 
 mod args;
+mod chunking;
+mod codes;
 mod command;
 mod failure;
 mod ids;

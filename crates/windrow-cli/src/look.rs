@@ -1,25 +1,9 @@
-//! What lies at a path besides its records: the side file, and the tokenizer it names.
-
-use std::path::Path;
-use std::sync::Arc;
+//! What stands beside records: the tokenizer that the side file names.
 
 use windrow::Result;
-use windrow::format::{Look, SideFile};
+use windrow::format::SideFile;
 use windrow::source::{Kind, Source};
-use windrow::store::Local;
 use windrow::text::{NAMES, Tokenizer};
-
-/// The side file beside the data at `path`, where there is one.
-pub(crate) fn side_file(path: &Path) -> Result<Option<SideFile>> {
-    let (root, key) = match path.file_name() {
-        Some(name) if !path.is_dir() => {
-            let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            (parent, name.to_string_lossy().into_owned())
-        }
-        _ => (path, String::new()),
-    };
-    Ok(Look::at(Arc::new(Local::new(root)), &key)?.side)
-}
 
 /// The tokenizer asked for, or the built-in one that the side file names. One that did not make the data is refused
 /// when asked for, and left out otherwise.

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use windrow::prepare::{self, IndexOptions, Remainder, TokenLayout, TokenizeOptions};
 use windrow::text::Tokenizer;
+use windrow::zarr::{FlatTokensDocuments, WriteOptions};
 use windrow::{Error, formats as all_formats};
 
 use crate::callback::{Ids, LineEncoder, Watcher};
@@ -69,17 +70,22 @@ pub(crate) fn index<'py>(
 ///     inputs: a path or several: JSONL files, or folders that hold some; ``.gz`` and ``.zst`` too.
 ///     out: the folder to write.
 ///     tokenizer: a name or path as ``Tokenizer`` takes it, or a function from text to a list of ids.
-///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header.
+///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
+///         document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr, ``out`` a split
+///         (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"`` (``meta.json``).
 ///     sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
 ///     eos: the id that ends a document: ``"auto"`` the tokenizer's own, an id, a token's name, None or ``"none"``.
 ///     text_field: key of the text in a line.
 ///     text_function: a function from a line's bytes to its text, instead.
-///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary.
+///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
+///         Megatron; flat-tokens are uint32, ids up to 2**31 - 1).
 ///     vocab_size: ids of a function are below this.
 ///     append_eos: end documents with ``eos`` where each is a record, too.
 ///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
 ///     special_tokens: special tokens that stand in the text become their ids.
 ///     samples_folder, postfix, index_folder: names of folders and files.
+///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
+///     max_shard_bytes: most bytes of a file with ``to="shards"``.
 ///     overwrite: replace an existing output.
 ///     threads: encoding threads; a Python function always runs alone.
 ///     allow_empty: no input at all gives an empty output.
@@ -105,8 +111,10 @@ pub(crate) fn index<'py>(
 #[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text",
                     text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop",
                     special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples",
-                    index_folder="index", overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
+                    index_folder="index", zarr_format=2, tokens_chunk_size=Count(1 << 22),
+                    seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, max_shard_bytes=Count(5 << 30),
+                    overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, max_shard_bytes=5368709120, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -126,13 +134,32 @@ pub(crate) fn tokenize<'py>(
     samples_folder: &str,
     postfix: &str,
     index_folder: &str,
+    zarr_format: u8,
+    tokens_chunk_size: Count,
+    seq_starts_chunk_size: Count,
+    chunks_per_shard: Option<Count>,
+    max_shard_bytes: Count,
     overwrite: bool,
     threads: Option<Count>,
     allow_empty: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let layout: TokenLayout = choice(py, "to", to, &["forager", "tokens"])?;
+    const FLAT_TOKENS: &str = "flat-tokens";
+    let flat_tokens = (to == FLAT_TOKENS).then(|| {
+        FlatTokensDocuments(WriteOptions {
+            zarr_format,
+            tokens_chunk_size: tokens_chunk_size.0,
+            seq_starts_chunk_size: seq_starts_chunk_size.0,
+            chunks_per_shard: chunks_per_shard.map(|n| n.0),
+            ..WriteOptions::default()
+        })
+    });
+    let layout: TokenLayout = match flat_tokens {
+        // It says itself how it is laid.
+        Some(_) => TokenLayout::default(),
+        None => choice(py, "to", to, &["forager", "tokens", "megatron", "shards", FLAT_TOKENS])?,
+    };
     let ids = ids_of(py, tokenizer, special_tokens)?;
     let eos = eos.resolve(py, &ids)?;
     let remainder = match remainder {
@@ -153,6 +180,7 @@ pub(crate) fn tokenize<'py>(
         durable,
         threads: threads.map(Count::size),
         allow_empty,
+        max_shard_bytes: max_shard_bytes.0,
         ..TokenizeOptions::default()
     };
     let encoder = LineEncoder {
@@ -163,7 +191,10 @@ pub(crate) fn tokenize<'py>(
         eos,
     };
     let watcher = Watcher::new(progress);
-    let report = py.detach(|| prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher));
+    let report = py.detach(|| match &flat_tokens {
+        Some(layout) => prepare::tokenize_as(layout, &inputs.0, &out, &encoder, &options, &watcher),
+        None => prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher),
+    });
     json::plain(py, &watcher.finish(py, report)?)
 }
 

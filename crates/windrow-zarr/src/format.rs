@@ -38,7 +38,7 @@ impl Format for FlatTokens {
             layout: "a zarr group (v2 or v3) of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; \
                      a data set holds one in `train` and one in `validation`",
             records: "one sequence of token ids",
-            written_by: "`windrow convert --to flat-tokens`, `wr.write_flat_tokens`, seqax",
+            written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write_flat_tokens`, seqax",
         }
     }
 
@@ -124,6 +124,19 @@ fn refuse(options: &Options, look: &Look) -> Result<()> {
             .at(look.display())
             .field("dtype")
             .hint("leave dtype= out"));
+    }
+    let lock = look.side.as_ref().filter(|side| side.format == FlatTokens.name());
+    let lock = lock.and_then(|side| side.tokenizer.as_ref());
+    if let Some((asked, lock)) = options.tokenizer.as_ref().zip(lock) {
+        return match *asked == lock.hash {
+            true => Ok(()),
+            false => Err(Error::mismatch(format!(
+                "a tokenizer with hash {asked} was asked for, but the tokens were made by {} ({})",
+                lock.name, lock.hash
+            ))
+            .at(look.display())
+            .hint("tokenise the text again with the tokenizer you train with, or leave tokenizer= out")),
+        };
     }
     if options.tokenizer.is_some() {
         return Err(Error::config("a tokenizer was given, but flat-tokens do not say which one made them")

@@ -7,11 +7,15 @@ mod array;
 mod blosc;
 mod cache;
 mod chain;
+mod documents;
 mod format;
+mod group;
+mod growing;
 mod metadata;
 mod piece;
 mod source;
 mod writer;
 
+pub use documents::FlatTokensDocuments;
 pub use format::FlatTokens;
 pub use writer::{FlatTokensWriter, WriteOptions, convert};

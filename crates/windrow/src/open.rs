@@ -1,7 +1,7 @@
 //! One way in: a path, and the format that recognises what lies there.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Look, Options};
@@ -58,10 +58,8 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         }
         return open_with(path.join(part), &Options { part: None, ..options.clone() });
     }
-    // A pair of files may be named by what both names begin with, as Megatron's programs do.
-    let pair = path.file_name().map(|name| path.with_file_name(format!("{}.idx", name.to_string_lossy())));
     let asked = path;
-    let path = pair.as_deref().filter(|pair| !path.exists() && pair.is_file()).unwrap_or(path);
+    let path = &file_of_pair(path);
     // The store's root is the folder above a file, so that what lies beside the file can be found.
     // So it is above an index folder, whose file names start there.
     let index = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
@@ -71,7 +69,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             (parent, name.to_string_lossy().into_owned())
         }
-        _ => (path, String::new()),
+        _ => (path.as_path(), String::new()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     let look = Look::at(Arc::new(store), &key)?;
@@ -88,7 +86,13 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
 /// # Errors
 /// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
-    prepare::verify_by(formats(), path, options, watch)
+    prepare::verify_by(formats(), &file_of_pair(path), options, watch)
+}
+
+// A pair of files may be named by what both names begin with, as Megatron's programs do.
+fn file_of_pair(path: &Path) -> PathBuf {
+    let pair = path.file_name().map(|name| path.with_file_name(format!("{}.idx", name.to_string_lossy())));
+    pair.filter(|pair| !path.exists() && pair.is_file()).unwrap_or_else(|| path.to_path_buf())
 }
 
 // Formats compare hashes; people name tokenizers.

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Demo, out: &mut Out) -> Result<i32, Failure> {
     out.line(format_args!(
         "\n3  cut: the joined documents in blocks of {LENGTH} inputs, each with its next tokens"
     ))?;
-    note("sample", acts::sample(&place, &data, out)?);
+    note("sample", acts::sample(&data, out)?);
 
     out.line(format_args!("\n4  feed: {EPOCHS} epochs in batches of {BATCH}, shuffled; stop in the middle"))?;
     let run = acts::feed(&place, &data, out, &interrupt)?;

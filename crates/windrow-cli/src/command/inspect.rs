@@ -9,9 +9,9 @@ use windrow::{DataSet, Info, open_with};
 
 use crate::args::Opening;
 use crate::failure::{DONE, Failure};
-use crate::look;
 use crate::out::Out;
 use crate::text;
+use crate::{codes, look};
 
 /// Show what some data is: format, counts, dtype, lengths, files
 #[derive(Args, Debug)]
@@ -39,14 +39,28 @@ const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     let data = open_with(&args.path, &args.opening.options())?;
-    let side = look::side_file(&args.path)?;
+    let side = data.side_file();
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };
-    show(&data, &info, side.as_ref(), out)?;
+    show(&data, &info, side, out)?;
+    let used = if codes::are_codes(data.source().as_ref()) { Some(codes::used(&data)?) } else { None };
+    if let Some((used, tracks)) = &used {
+        let range = (used.iter().min().copied().unwrap_or(0), used.iter().max().copied().unwrap_or(0));
+        let (low, high) = (text::count(range.0), text::count(range.1));
+        let of = if *tracks < data.len() {
+            format!(", in the first {} tracks", text::count(*tracks))
+        } else {
+            String::new()
+        };
+        out.pairs(&[("codes used", format!("{low} to {high} different ones per channel{of}"))])?;
+    }
     if let Some(bars) = &bars {
         show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
     }
-    let mut object = json!({ "path": args.path, "info": info, "side_file": side.as_ref().map(side_facts) });
+    let mut object = json!({ "path": args.path, "info": info, "side_file": side.map(side_facts) });
+    if let Some((used, _)) = used {
+        object["codes_used"] = json!(used);
+    }
     if let Some(bars) = bars {
         object["histogram"] = json!(bars);
     }

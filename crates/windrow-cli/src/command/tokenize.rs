@@ -7,9 +7,11 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use windrow::prepare::{self, Encode, Remainder, TokenLayout, TokenizeOptions};
 use windrow::text::Tokenizer;
+use windrow::zarr::FlatTokensDocuments;
 use windrow::{DType, TextEncoder};
 
 use crate::args::{dtype, no_stdin};
+use crate::chunking::Chunking;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -49,7 +51,8 @@ pub(crate) struct Tokenize {
     /// Special tokens that stand in the text become their ids; by default text is text
     #[arg(long)]
     special_tokens: bool,
-    /// dtype of a stored id; by default the smaller of uint16 and uint32 that holds the vocabulary
+    /// dtype of a stored id; by default the smaller of uint16 and uint32 that holds the vocabulary (int32 for Megatron;
+    /// flat-tokens are uint32)
     #[arg(long, value_parser = dtype)]
     dtype: Option<DType>,
     /// With --sample-size: what becomes of the tokens at the end that fill no sample
@@ -67,9 +70,14 @@ pub(crate) struct Tokenize {
     /// Input bytes after which a run that is stopped can go on
     #[arg(long, value_name = "BYTES", default_value_t = TokenizeOptions::default().checkpoint_bytes)]
     checkpoint_bytes: u64,
+    /// With --to shards: most bytes of a shard
+    #[arg(long, value_name = "BYTES", default_value_t = TokenizeOptions::default().max_shard_bytes)]
+    max_shard_bytes: u64,
     /// Do not wait for the disk
     #[arg(long)]
     no_durable: bool,
+    #[command(flatten)]
+    chunking: Chunking,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,9 +86,11 @@ enum To {
     Forager,
     /// One stream without a header, tokens.bin
     Tokens,
-    /// Not in this build
+    /// A zarr group, a sequence per document: encoded_tokens, seq_starts; DIR is a split, corpus.zarr/train
     FlatTokens,
-    /// Not in this build
+    /// tokens.bin and tokens.idx, a sequence and a document per document
+    Megatron,
+    /// meta.json and data-<i>-of-<n>.bin, a record per document
     Shards,
 }
 
@@ -97,9 +107,12 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let layout = match args.to {
         To::Forager => TokenLayout::Forager,
         To::Tokens => TokenLayout::Tokens,
-        To::FlatTokens => return Err(not_here("flat-tokens")),
-        To::Shards => return Err(not_here("shards")),
+        To::Megatron => TokenLayout::Megatron,
+        To::Shards => TokenLayout::Shards,
+        // It says itself how it is laid.
+        To::FlatTokens => TokenLayout::default(),
     };
+    let flat_tokens = FlatTokensDocuments(args.chunking.options(args.to == To::FlatTokens)?);
     let encoder = TextEncoder::new(Tokenizer::load(&args.tokenizer)?, &args.text_field, &args.eos)?
         .special_tokens(args.special_tokens);
     let options = TokenizeOptions {
@@ -113,12 +126,18 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         durable: !args.no_durable,
         threads: args.threads,
         checkpoint_bytes: args.checkpoint_bytes,
+        max_shard_bytes: args.max_shard_bytes,
         ..TokenizeOptions::default()
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
-    let report = prepare::tokenize(&args.inputs, &args.out, &encoder, &options, &watch)?;
+    let report = match args.to {
+        To::FlatTokens => {
+            prepare::tokenize_as(&flat_tokens, &args.inputs, &args.out, &encoder, &options, &watch)?
+        }
+        _ => prepare::tokenize(&args.inputs, &args.out, &encoder, &options, &watch)?,
+    };
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();
 
@@ -145,13 +164,6 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     }
     out.object(json!({ "report": report, "seconds": seconds }))?;
     Ok(DONE)
-}
-
-fn not_here(to: &str) -> Failure {
-    Failure::Usage {
-        message: format!("--to {to} is not in this build"),
-        hint: Some("this build writes forager and tokens".to_string()),
-    }
 }
 
 fn remainder(args: &Tokenize, eos: Option<i64>) -> Result<Remainder, Failure> {

@@ -150,7 +150,7 @@ fn no_such(step: u64) -> Error {
 /// The tokenizer that shows what a plan reads.
 fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
     let side = match recipe.parts.first() {
-        Some(part) => look::side_file(&part.path)?,
+        Some(part) => windrow::open_with(&part.path, &part.options)?.side_file().cloned(),
         None => None,
     };
     look::tokenizer(args.tokenizer.as_deref(), side.as_ref())

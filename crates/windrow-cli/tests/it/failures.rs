@@ -40,8 +40,9 @@ fn a_command_line_that_makes_no_sense_exits_2() {
         "inspect . --frobnicate",
         "peek . -n 2 --index 1",
         "tokenize a.jsonl --tokenizer bytes",
-        "tokenize a.jsonl -t bytes -o x --to flat-tokens",
-        "tokenize a.jsonl -t bytes -o x --to shards",
+        "tokenize a.jsonl -t bytes -o x --to parquet",
+        "tokenize a.jsonl -t bytes -o x --to shards --zarr-format 3",
+        "convert tok x --to npy --tokens-chunk-size 8",
         "tokenize a.jsonl -t bytes -o x --dtype complex64",
         "tokenize a.jsonl -t bytes -o x --sample-size 8 --eos none --remainder pad",
         "tokenize - -t bytes -o x",
@@ -63,7 +64,8 @@ fn a_command_line_that_makes_no_sense_exits_2() {
     }
     let error = desk.windrow("inspect --json").json()["error"].clone();
     assert_eq!((&error["kind"], &error["exit"]), (&json!("usage"), &json!(2)));
-    assert!(desk.windrow("tokenize a.jsonl -t bytes -o x --to shards").err.contains("not in this build"));
+    let given = desk.windrow("convert tok x --to shards --chunks-per-shard 8").err;
+    assert!(given.contains("--chunks-per-shard is an option of --to flat-tokens"), "{given}");
 }
 
 #[test]

@@ -83,6 +83,15 @@ fn killed_tokenizing_shows_nothing_and_a_rerun_ends_the_same() {
 }
 
 #[test]
+fn killed_tokenizing_into_a_group_shows_nothing_and_a_rerun_ends_the_same() {
+    let desk = desk();
+    let fresh = || std::fs::remove_dir_all(desk.path("z/train")).unwrap_or_default();
+    let command = "tokenize in -q --tokenizer bytes --out z/train --to flat-tokens --tokens-chunk-size 100000 \
+                   --checkpoint-bytes 300000";
+    survives_kills(&desk, command, "z/train", fresh, "inspect z/train");
+}
+
+#[test]
 fn ctrl_c_exits_130_and_the_same_command_finishes() {
     let desk = Desk::new();
     desk.write("in/a.jsonl", corpus().repeat(12));

@@ -87,7 +87,7 @@ enum Laid {
 }
 
 /// A number as stored.
-trait Number: Copy {
+pub(super) trait Number: Copy {
     const SIZE: usize;
     fn little(bytes: &[u8]) -> Self;
     fn big(bytes: &[u8]) -> Self;
@@ -97,7 +97,7 @@ trait Number: Copy {
 }
 
 /// A whole number to a whole number.
-trait Cast<T>: Number {
+pub(super) trait Cast<T>: Number {
     /// Some values of this type have no place in `T`.
     const MAY_NOT_FIT: bool;
     fn cast(self) -> T;

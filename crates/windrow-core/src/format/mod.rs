@@ -4,6 +4,7 @@
 //! docs, the conformance suite and the fuzz list walk that table.
 
 mod arrays;
+mod codes;
 mod collection;
 mod converted;
 mod data_files;
@@ -26,6 +27,8 @@ mod yaml;
 
 use std::sync::Arc;
 
+pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_METADATA};
+pub use codes::{Codes, tensor_file};
 pub use collection::Collection;
 pub(crate) use discover::discover;
 pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
@@ -40,6 +43,7 @@ pub use npz::Npz;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
+pub(crate) use shards::TOLD as SHARDS_TOLD;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 pub(crate) use vocabulary::first_outside;
@@ -63,6 +67,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &SeriesJsonLines,
     &Yaml,
     &Pickle,
+    &Codes,
     &Collection,
 ];
 

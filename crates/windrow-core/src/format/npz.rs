@@ -65,7 +65,7 @@ impl Format for Npz {
         let arrays = arrays(&mut archive, &object, members)?;
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, arrays, options.vocab_size)?);
-        check_number_options(source.as_ref(), options, &look.display())?;
+        check_number_options(source.as_ref(), None, options, &look.display())?;
         Ok(source)
     }
 }
@@ -132,9 +132,14 @@ pub(crate) struct Damaged {
     pub(crate) cause: String,
 }
 
-type Archive<'a> = ZipArchive<BufReader<Stream<'a>>>;
+/// An archive whose bytes are an object's.
+pub(super) type Archive<'a> = ZipArchive<BufReader<Stream<'a>>>;
 
-fn archive(object: &dyn Object) -> Result<Archive<'_>> {
+/// Opens the archive in an object; its directory is read, and what it claims compared with the object's size.
+///
+/// # Errors
+/// `Corrupt`, `Unsupported`; `Io`.
+pub(super) fn archive(object: &dyn Object) -> Result<Archive<'_>> {
     check_count(object)?;
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
     ZipArchive::with_config(config, BufReader::new(Stream::new(object)))

@@ -137,7 +137,8 @@ impl SideFile {
                 }
             }
         }
-        Ok(None)
+        // Shards have no file beside them that other readers would take for data.
+        Ok(if look.is_folder { super::shards::told(look) } else { None })
     }
 
     /// Reads one.

@@ -58,6 +58,11 @@ impl Growing {
         Ok(Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, hash })
     }
 
+    /// Goes on behind the first `size` bytes, or begins where there are none.
+    pub(super) fn at(path: impl Into<PathBuf>, size: u64) -> Result<Self> {
+        if size == 0 { Self::create(path) } else { Self::resume(path, size) }
+    }
+
     /// Appends.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() > BUFFER {
@@ -146,10 +151,11 @@ pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8], durable: bool) -> Res
 }
 
 /// Writes a whole file in place of another: a reader sees the old one or the new one.
-pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<()> {
+pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
     let beside = path.with_extension("tmp");
-    write(&beside, bytes, durable)?;
-    rename(&beside, path)
+    let row = write(&beside, bytes, durable)?;
+    rename(&beside, path)?;
+    Ok(row)
 }
 
 /// The same file under a second name; a copy where the file system gives no second names.

@@ -81,6 +81,8 @@ pub(super) struct Rules {
     pub(super) vocab_size: Option<u64>,
     /// Appended to each document.
     pub(super) eos: Option<i64>,
+    /// No larger one can be stored, whatever the dtype holds.
+    pub(super) largest_id: Option<i64>,
     /// For each track as stored: its number in [`Encoded::tracks`], and its value beside the appended id.
     pub(super) tracks: Vec<(usize, u8)>,
 }
@@ -193,6 +195,11 @@ impl Rules {
                 Some(dtype) => error.hint(format!("dtype {dtype} holds it")),
                 None => error,
             });
+        }
+        if let Some(largest) = self.largest_id.filter(|largest| *largest < id) {
+            return Err(Error::config(format!(
+                "id {id}, expected at most {largest}: the layout stores no larger"
+            )));
         }
         match (self.vocab_size, u64::try_from(id)) {
             (Some(vocab), Ok(id)) if id < vocab => Ok(()),

@@ -1,10 +1,10 @@
 //! A folder that is written beside its place: readers see the old one or the new one, whole.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::atomic;
 use super::site::{self, Site};
+use super::work::WorkFolder;
 use crate::error::{Error, Result};
 
 /// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// # let dir = tempfile::tempdir().unwrap();
 /// let out = dir.path().join("data");
 /// let mut folder = WholeFolder::begin(&out, true)?;
-/// folder.write("part/a.txt", b"text")?;
+/// folder.files().write("part/a.txt", b"text")?;
 /// assert!(!out.exists());
 /// folder.finish(false)?;
 /// assert_eq!(std::fs::read(out.join("part/a.txt")).unwrap(), b"text");
@@ -25,8 +25,7 @@ pub struct WholeFolder {
     work: PathBuf,
     name: String,
     out: PathBuf,
-    durable: bool,
-    folders: BTreeSet<PathBuf>,
+    files: WorkFolder,
 }
 
 impl WholeFolder {
@@ -42,10 +41,8 @@ impl WholeFolder {
         let site = Site::enter(parent, name, durable)?;
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
-        let name = name.to_string();
-        let mut folder = WholeFolder { site, work, name, out, durable, folders: BTreeSet::new() };
-        folder.make("")?;
-        Ok(folder)
+        let files = WorkFolder::at(work.join(name), durable)?;
+        Ok(WholeFolder { site, work, name: name.to_string(), out, files })
     }
 
     /// Where it will be.
@@ -65,29 +62,22 @@ impl WholeFolder {
     pub fn keep_all(&mut self) -> Result<()> {
         let mut below = vec![String::new()];
         while let Some(folder) = below.pop() {
-            self.make(&folder)?;
+            self.files.make(&folder)?;
             for name in atomic::names(&self.out.join(&folder))? {
                 let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 let from = self.out.join(&key);
                 match from.is_dir() {
                     true => below.push(key),
-                    false => atomic::link(&from, &self.place(&key))?,
+                    false => self.files.link(&from, &key)?,
                 }
             }
         }
         Ok(())
     }
 
-    /// Writes a file, in place of one that was kept.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        if let Some((folder, _)) = name.rsplit_once('/') {
-            self.make(folder)?;
-        }
-        // Renamed to its place: the bytes of a kept file belong to the old folder too.
-        atomic::replace(&self.place(name), bytes, self.durable)
+    /// The folder, to write into; what is written takes the place of what was kept.
+    pub fn files(&mut self) -> &mut WorkFolder {
+        &mut self.files
     }
 
     /// Makes it visible, in place of what is there where `overwrite` says so.
@@ -98,21 +88,8 @@ impl WholeFolder {
         if !overwrite && self.is_there() {
             return Err(site::exists(&self.out));
         }
-        for folder in &self.folders {
-            atomic::sync_folder(folder, self.durable)?;
-        }
+        self.files.sync()?;
         self.site.commit(&self.work, &[&self.name], overwrite)
-    }
-
-    fn place(&self, name: &str) -> PathBuf {
-        self.work.join(&self.name).join(name)
-    }
-
-    fn make(&mut self, folder: &str) -> Result<()> {
-        let place = if folder.is_empty() { self.work.join(&self.name) } else { self.place(folder) };
-        atomic::make_folder(&place)?;
-        self.folders.insert(place);
-        Ok(())
     }
 }
 
@@ -121,7 +98,7 @@ impl WholeFolder {
 /// # Errors
 /// `Io`.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    atomic::replace(path, bytes, true)
+    atomic::replace(path, bytes, true).map(drop)
 }
 
 impl Drop for WholeFolder {

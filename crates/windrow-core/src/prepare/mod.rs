@@ -5,6 +5,7 @@
 
 mod atomic;
 mod chunks;
+mod documents;
 mod dummy;
 mod encode;
 mod folder;
@@ -19,17 +20,20 @@ mod site;
 mod text;
 mod tokenize;
 mod verify;
+mod work;
 
 use std::path::PathBuf;
 
+pub use documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 pub use dummy::{dummy, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use folder::{WholeFolder, write_whole};
 pub use index::{IndexOptions, index};
-pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert};
+pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, side_file_of};
 pub use text::text_of;
-pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize};
+pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize, tokenize_as};
 pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};
+pub use work::WorkFolder;
 
 use crate::error::{Error, Kind, Result};
 

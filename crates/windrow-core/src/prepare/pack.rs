@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::atomic::{self, Growing};
+use super::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use super::encode::EncodedChunk;
 use super::tokenize::Remainder;
+use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow};
 
@@ -23,8 +26,10 @@ pub(super) struct Packing {
     pub(super) rows: Option<String>,
     /// Tokens per sample; `None` makes each document one.
     pub(super) sample_size: Option<u64>,
-    /// Bytes per token.
-    pub(super) width: usize,
+    /// dtype of a token.
+    pub(super) dtype: DType,
+    /// Name of the folder that a layout of documents writes.
+    pub(super) folder: String,
     /// Values beside the padding, one per track.
     pub(super) track_pads: Vec<u8>,
     pub(super) remainder: Remainder,
@@ -57,9 +62,12 @@ pub(super) struct State {
     /// Tokens, and values of each track, that do not fill a sample yet.
     rest: Vec<u8>,
     rest_tracks: Vec<Vec<u8>>,
+    /// How a layout of documents goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<Value>,
 }
 
-/// Writes samples.
+/// Writes samples, or documents.
 pub(super) struct Packer {
     work: PathBuf,
     packing: Packing,
@@ -67,6 +75,7 @@ pub(super) struct Packer {
     output: Option<Growing>,
     rows: Option<Growing>,
     row_batch: Vec<u8>,
+    writer: Option<Box<dyn DocumentWriter>>,
     since: u64,
     last: Instant,
 }
@@ -76,9 +85,9 @@ impl Packer {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn open(work: &Path, packing: Packing) -> Result<Self> {
-        if let Some(state) = read_state(work, &packing) {
-            match Self::start(work, packing.clone(), state) {
+    pub(super) fn open(work: &Path, packing: Packing, layout: Option<&dyn DocumentLayout>) -> Result<Self> {
+        if let Some(state) = read_state(work, &packing).filter(|s| s.kept.is_some() == layout.is_some()) {
+            match Self::start(work, packing.clone(), layout, state) {
                 Ok(packer) => return Ok(packer),
                 Err(e) => log::warn!("cannot go on from the restart point, beginning again: {e}"),
             }
@@ -91,10 +100,18 @@ impl Packer {
             }
         }
         let state = State { rest_tracks: vec![Vec::new(); packing.track_pads.len()], ..State::default() };
-        Self::start(work, packing, state)
+        Self::start(work, packing, layout, state)
     }
 
-    fn start(work: &Path, packing: Packing, state: State) -> Result<Self> {
+    fn start(
+        work: &Path,
+        packing: Packing,
+        layout: Option<&dyn DocumentLayout>,
+        state: State,
+    ) -> Result<Self> {
+        let place =
+            DocumentPlace { work, name: &packing.folder, dtype: packing.dtype, durable: packing.durable };
+        let writer = layout.map(|layout| layout.begin(&place, state.kept.as_ref())).transpose()?;
         for row in &state.finished {
             let path = work.join(&row.name);
             if atomic::size(&path) != Some(row.size) {
@@ -104,13 +121,15 @@ impl Packer {
         let rows = packing
             .rows
             .as_ref()
-            .map(|name| grow(&work.join(name), state.records * format::location_row(0, 0, 0).len() as u64))
+            .map(|name| {
+                Growing::at(work.join(name), state.records * format::location_row(0, 0, 0).len() as u64)
+            })
             .transpose()?;
         let output = match state.output_size {
             0 => None,
             size => {
                 let number = packing.output_of(state.input.min(state.finished.len()));
-                Some(grow(&work.join(&packing.outputs[number]), size)?)
+                Some(Growing::at(work.join(&packing.outputs[number]), size)?)
             }
         };
         Ok(Packer {
@@ -120,6 +139,7 @@ impl Packer {
             output,
             rows,
             row_batch: Vec::new(),
+            writer,
             since: 0,
             last: Instant::now(),
         })
@@ -134,12 +154,13 @@ impl Packer {
     pub(super) fn take(&mut self, chunk: EncodedChunk, is_end: bool) -> Result<()> {
         let done = chunk.end_byte.saturating_sub(self.state.byte);
         let number = self.packing.output_of(chunk.input);
-        if self.output.is_none() {
+        if self.output.is_none() && self.writer.is_none() {
             self.output = Some(Growing::create(self.work.join(&self.packing.outputs[number]))?);
         }
         self.state.documents += chunk.ends.len() as u64;
         self.state.most_id = self.state.most_id.max(chunk.most_id);
         match (&self.packing.rows, self.packing.sample_size) {
+            (None, _) if self.writer.is_some() => self.add_documents(&chunk)?,
             (None, _) => self.put(&chunk.tokens)?,
             (Some(_), None) => self.each_document(number, &chunk)?,
             (Some(_), Some(size)) => {
@@ -185,6 +206,9 @@ impl Packer {
             output.sync(durable)?;
             self.state.output_size = output.size();
         }
+        if let Some(writer) = &mut self.writer {
+            self.state.kept = Some(writer.keep()?);
+        }
         let path = self.work.join(STATE);
         let text = serde_json::to_vec(&self.state).map_err(|e| Error::io("write it", &path, e.into()))?;
         atomic::replace(&path, &text, durable)?;
@@ -198,8 +222,9 @@ impl Packer {
         atomic::exists(&self.work.join(STATE))
     }
 
-    /// Closes all files. Where no input was, every output is there and empty.
-    pub(super) fn finish(mut self) -> Result<State> {
+    /// Closes all files but those of a layout of documents, which is handed out. Where no input was, every output is
+    /// there and empty.
+    pub(super) fn finish(mut self) -> Result<(State, Option<Box<dyn DocumentWriter>>)> {
         if self.state.finished.len() < self.packing.outputs.len() {
             self.output = Some(match self.output.take() {
                 Some(output) => output,
@@ -210,7 +235,7 @@ impl Packer {
         if let Some(rows) = self.rows.take() {
             rows.finish(self.packing.durable)?;
         }
-        Ok(self.state)
+        Ok((self.state, self.writer))
     }
 
     fn finish_output(&mut self, number: usize) -> Result<()> {
@@ -223,8 +248,21 @@ impl Packer {
         Ok(())
     }
 
+    fn add_documents(&mut self, chunk: &EncodedChunk) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let mut start = 0;
+        for end in &chunk.ends {
+            let end = *end as usize * self.packing.width();
+            writer.add(&chunk.tokens[start..end])?;
+            start = end;
+        }
+        self.state.tokens += (chunk.tokens.len() / self.packing.width()) as u64;
+        self.state.records += chunk.ends.len() as u64;
+        Ok(())
+    }
+
     fn put(&mut self, tokens: &[u8]) -> Result<()> {
-        self.state.tokens += (tokens.len() / self.packing.width) as u64;
+        self.state.tokens += (tokens.len() / self.packing.width()) as u64;
         self.output.as_mut().map_or(Ok(()), |output| output.write(tokens))
     }
 
@@ -255,7 +293,7 @@ impl Packer {
         let mut start = 0;
         for end in &chunk.ends {
             // Counted from bytes in memory, so it fits.
-            let end = *end as usize * self.packing.width;
+            let end = *end as usize * self.packing.width();
             self.add_row(number, (end - start) as u64);
             self.put(&chunk.tokens[start..end])?;
             start = end;
@@ -265,7 +303,7 @@ impl Packer {
 
     // Completes the sample that is begun and writes all that follow whole; how many bytes of the tokens that took.
     fn whole_samples(&mut self, number: usize, size: u64, tokens: &[u8]) -> Result<usize> {
-        let of_tokens = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(self.packing.width);
+        let of_tokens = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(self.packing.width());
         let head = (of_tokens - self.state.rest.len()) % of_tokens;
         if tokens.len() < head {
             return Ok(0);
@@ -285,8 +323,8 @@ impl Packer {
         let n_tracks = self.packing.track_pads.len();
         let rest = std::mem::take(&mut self.state.rest);
         let rest_tracks = std::mem::take(&mut self.state.rest_tracks);
-        let of_tokens = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(self.packing.width);
-        let of_track = of_tokens / self.packing.width;
+        let of_tokens = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(self.packing.width());
+        let of_track = of_tokens / self.packing.width();
         let samples = rest.chunks_exact(of_tokens);
         let left = samples.remainder().to_vec();
         let n = samples.len();
@@ -305,7 +343,7 @@ impl Packer {
     }
 
     fn end_remainder(&mut self, number: usize, size: u64) -> Result<()> {
-        let width = self.packing.width;
+        let width = self.packing.width();
         let left = (self.state.rest.len() / width) as u64;
         if left == 0 {
             return Ok(());
@@ -332,6 +370,11 @@ impl Packer {
 }
 
 impl Packing {
+    /// Bytes per token.
+    fn width(&self) -> usize {
+        self.dtype.size()
+    }
+
     fn is_one_per_input(&self) -> bool {
         self.rows.is_some()
     }
@@ -339,10 +382,6 @@ impl Packing {
     fn output_of(&self, input: usize) -> usize {
         if self.is_one_per_input() { input } else { 0 }
     }
-}
-
-fn grow(path: &Path, size: u64) -> Result<Growing> {
-    if size == 0 { Growing::create(path) } else { Growing::resume(path, size) }
 }
 
 fn read_state(work: &Path, packing: &Packing) -> Option<State> {

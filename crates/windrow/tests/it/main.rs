@@ -1,9 +1,18 @@
 //! One test binary for the face.
 
 #[cfg(test)]
+#[cfg(feature = "zarr")]
+mod any_to_any;
+#[cfg(test)]
 mod docs;
+#[cfg(test)]
+#[cfg(all(feature = "zarr", feature = "text"))]
+mod documents;
 #[cfg(test)]
 #[cfg(feature = "zarr")]
 mod flat_tokens;
+#[cfg(test)]
+#[cfg(feature = "zarr")]
+mod ids;
 #[cfg(test)]
 mod real_series;

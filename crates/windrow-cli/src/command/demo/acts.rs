@@ -77,16 +77,15 @@ fn again(unchanged: bool) -> &'static str {
 /// Opens the tokens and shows what they are.
 pub(super) fn inspect(place: &Place, out: &mut Out) -> Result<DataSet, Failure> {
     let data = open(&place.tokens)?;
-    show(&data, &data.info()?, look::side_file(&place.tokens)?.as_ref(), out)?;
+    show(&data, &data.info()?, data.side_file(), out)?;
     Ok(data)
 }
 
 /// Shows the first sample as text.
-pub(super) fn sample(place: &Place, data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
+pub(super) fn sample(data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
     let view = data.pack(LENGTH)?;
     let batch = view.batch(&[0], SEED)?;
-    let side = look::side_file(&place.tokens)?;
-    let decoded = match look::tokenizer(None, side.as_ref())? {
+    let decoded = match look::tokenizer(None, data.side_file())? {
         Some(tokenizer) => ids::decoded(&tokenizer, batch.get::<i64>("input_ids")?).unwrap_or_default(),
         None => String::new(),
     };

@@ -85,8 +85,7 @@ fn numbers(
     page: &mut Page,
     stop: &Interrupt,
 ) -> Result<(), Failure> {
-    let side = look::side_file(&args.path)?;
-    let tokenizer = look::tokenizer(args.tokenizer.as_deref(), side.as_ref())?;
+    let tokenizer = look::tokenizer(args.tokenizer.as_deref(), data.side_file())?;
     let is_tokens = tokenizer.is_some() || look::is_tokens(data.source().as_ref());
     // Statistics for a scaler may take a while.
     let cut = |view| data.cut(view, None, None, &|| stop.asked());

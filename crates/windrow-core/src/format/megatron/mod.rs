@@ -36,7 +36,7 @@ impl Format for Megatron {
             title: "Megatron",
             layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
             records: "one sequence: a document, or a part of one with the number of its document beside it",
-            written_by: "`windrow convert --to megatron`, Megatron's preprocess_data",
+            written_by: "`windrow convert --to megatron`, `windrow tokenize --to megatron`, Megatron's preprocess_data",
         }
     }
 
@@ -100,10 +100,7 @@ fn prefixes(look: &Look) -> Vec<String> {
 fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
     let index_key = format!("{prefix}{INDEX}");
     let store = look.store.as_ref();
-    let side = match open_if_there(store, &format!("{index_key}.{SIDE_FILE}"))? {
-        Some(object) => Some(SideFile::read(object.as_ref())?),
-        None => None,
-    };
+    let side = side_file(look, &index_key)?;
     tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &store.display(&index_key))?;
     let data_key = format!("{prefix}{DATA}");
     let missing = |key: &str, _| {
@@ -130,6 +127,21 @@ fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
         check_ids(&source, vocab_size)?;
     }
     Ok(source)
+}
+
+// The side file of one pair, or that of its folder where it names the pair.
+fn side_file(look: &Look, index_key: &str) -> Result<Option<SideFile>> {
+    let (folder, name) = index_key.rsplit_once('/').unwrap_or(("", index_key));
+    let of_folder = if folder.is_empty() { SIDE_FILE.to_string() } else { format!("{folder}/{SIDE_FILE}") };
+    for (key, is_own) in [(format!("{index_key}.{SIDE_FILE}"), true), (of_folder, false)] {
+        if let Some(object) = open_if_there(look.store.as_ref(), &key)? {
+            let side = SideFile::read(object.as_ref())?;
+            if is_own || side.files.iter().any(|file| file.name == name) {
+                return Ok(Some(side));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The sequences of one pair.

@@ -60,7 +60,7 @@ impl Format for Npy {
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let array = Array::new(object, header, Lies::From(0))?;
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, vec![array], options.vocab_size)?);
-        check_number_options(source.as_ref(), options, &look.display())?;
+        check_number_options(source.as_ref(), None, options, &look.display())?;
         Ok(source)
     }
 }

@@ -13,7 +13,7 @@ use self::meta::shard_number;
 use self::table::{Pair, Table};
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
-use super::{About, Certainty, Format, Look, Options};
+use super::{About, Certainty, Format, Look, Options, SideFile};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -22,6 +22,10 @@ use crate::store::Object;
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";
+/// What stands before the side file's text, where `prepare` writes one at the end of the description.
+pub(crate) const TOLD: &str = "\n\"windrow\": ";
+/// A side file at the end of a description takes less.
+const MOST_TOLD: u64 = 8 << 20;
 
 /// A folder of shards.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +40,9 @@ impl Format for Shards {
         About {
             title: "Shards of series",
             layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
-            records: "one sequence: a range of all shards joined, de-normalised where mean and std are given",
-            written_by: "Time-MoE, FoundationTS",
+            records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
+                      where mean and std are given",
+            written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write_shards`, Time-MoE, FoundationTS",
         }
     }
 
@@ -67,8 +72,11 @@ impl Format for Shards {
                 .hint("the copy looks unfinished")
         })?;
         check_sizes(look, &table, &files)?;
-        let source: SharedSource = Arc::new(Sequences::new(object, table, files, options.vocab_size));
-        check_number_options(source.as_ref(), options, &look.display())?;
+        let side = look.side.as_ref().filter(|side| side.format == self.name());
+        let known = side.and_then(|side| side.vocab_size);
+        let vocab_size = options.vocab_size.or(known);
+        let source: SharedSource = Arc::new(Sequences::new(object, table, files, vocab_size));
+        check_number_options(source.as_ref(), side, options, &look.display())?;
         Ok(source)
     }
 }
@@ -91,6 +99,18 @@ impl Shards {
         }
         Ok(found)
     }
+}
+
+/// The side file that stands in the description of shards, where `prepare` wrote one of documents there.
+pub(super) fn told(look: &Look) -> Option<SideFile> {
+    let object = look.store.open(&look.below(META)).ok()?;
+    let size = object.size().min(MOST_TOLD);
+    let mut scratch = Vec::new();
+    let end = object.read(object.size() - size, size as usize, &mut scratch).ok()?;
+    let at = memchr::memmem::rfind(end, TOLD.as_bytes())? + TOLD.len();
+    // What follows the side file closes the description.
+    let mut values = serde_json::Deserializer::from_slice(&end[at..]).into_iter::<SideFile>();
+    values.next()?.ok().filter(|side| side.version == 1)
 }
 
 // A shard may be longer than it is said to be: what follows belongs to no sequence.
@@ -152,21 +172,30 @@ impl Sequences {
             true => Element::little(DType::F32),
             false => table.element,
         };
-        let schema = Schema { vocab_size, ..Schema::numbers(element) };
+        // Checked to be small when the description was read.
+        let channels = table.channels.map(|channels| channels as usize);
+        let schema = Schema { vocab_size, channels, ..Schema::numbers(element) };
         Sequences { description, table, files, starts, schema }
     }
 
     // The first number of a span among those of all shards.
     fn first(&self, span: Span) -> Result<u64> {
         let (first, length) = self.table.place(span.record)?;
-        check_span(span, length)?;
+        let channels = self.channels();
+        check_span(span, length / channels)?;
         // Within the numbers of all shards, as the whole sequence is.
-        Ok(first + span.start)
+        Ok(first + span.start * channels)
     }
 
-    fn pieces(&self, first: u64, count: u64) -> impl Iterator<Item = Piece> + '_ {
+    // Numbers per value.
+    fn channels(&self) -> u64 {
+        self.table.channels.unwrap_or(1)
+    }
+
+    // The bytes of `len` values from number `first` on.
+    fn pieces(&self, first: u64, len: u64) -> impl Iterator<Item = Piece> + '_ {
         let width = self.table.element.size() as u64;
-        let end = first + count;
+        let end = first + len * self.channels();
         // The last shard that begins at or before it: an empty one begins where the next one does.
         let shard = self.starts.partition_point(|start| *start <= first).saturating_sub(1);
         let shards = self.starts.windows(2).enumerate().skip(shard).take_while(move |(_, s)| s[0] < end);
@@ -204,15 +233,20 @@ impl Lengths for Sequences {
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        self.table.place(record).map(|(_, length)| length)
+        self.table.place(record).map(|(_, length)| length / self.channels())
     }
 
     fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
-        self.table.lengths(first, out)
+        self.table.lengths(first, out)?;
+        let channels = self.channels();
+        if channels > 1 {
+            out.iter_mut().for_each(|length| *length /= channels);
+        }
+        Ok(())
     }
 
     fn uniform(&self) -> Option<u64> {
-        self.table.uniform
+        self.table.uniform.map(|length| length / self.channels())
     }
 }
 
@@ -223,7 +257,7 @@ impl Source for Sequences {
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         let element = self.table.element;
-        let values = |bytes, decode| Values { bytes, element, channels: 1, decode };
+        let values = |bytes, decode| Values { bytes, element, channels: self.channels() as usize, decode };
         let failed = |e: Error| e.record(span.record);
         // In the scratch of its own where the numbers are laid into the caller's, scaled.
         let mut stored = Vec::new();
@@ -258,6 +292,10 @@ impl Source for Sequences {
 
     fn extras(&self, record: u64) -> Result<Extras> {
         others::others(self.description.as_ref(), &self.table, record)
+    }
+
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        others::text(self.description.as_ref(), &self.table, record, scratch)
     }
 
     fn advise(&self, spans: &[Span]) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Begin, Body, SIDE_FILE, Stored, Written};
@@ -9,10 +10,21 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{DOCUMENT, FileRow, MAGIC, MODE, SideFile, VERSION, code};
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
+use crate::source::Extras;
 use crate::store::{Local, Store};
 
+/// Name of the format.
+const FORMAT: &str = "megatron";
 /// Bytes of a part that are handed on at a time: whole numbers.
 const AT_ONCE: usize = 256 << 10;
+
+/// dtypes that its index has a code for.
+const DTYPES: [DType; 8] =
+    [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F64, DType::F32, DType::U16];
+/// What the parts of the index are called until they are put together.
+const LENGTHS: &str = "lengths";
+const BORDERS: &str = "borders";
 
 pub(super) struct Megatron {
     work: PathBuf,
@@ -51,25 +63,31 @@ pub(super) fn names(prefix: &str) -> [String; 3] {
 
 impl Megatron {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Megatron> {
-        let dtypes =
-            [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F64, DType::F32, DType::U16];
-        begin.only(&dtypes, "Megatron's files")?;
-        let [data, _, _] = names(begin.name);
+        begin.only(&DTYPES, "Megatron's files")?;
+        let mut new =
+            Megatron::at(begin.work, begin.name, begin.dtype, begin.options.durable, Kept::default())?;
+        new.side = begin.side_file(FORMAT);
+        Ok(new)
+    }
+
+    // Empty, or behind what was kept.
+    fn at(work: &Path, name: &str, dtype: DType, durable: bool, from: Kept) -> Result<Megatron> {
+        let [data, _, _] = names(name);
         Ok(Megatron {
-            data: Growing::create(begin.work.join(data))?,
-            lengths: Part::create(begin.work.join("lengths"))?,
-            borders: Part::create(begin.work.join("borders"))?,
+            data: Growing::at(work.join(data), from.data_size)?,
+            lengths: Part::at(work.join(LENGTHS), from.sequences * 4)?,
+            borders: Part::at(work.join(BORDERS), from.borders * 8)?,
             modes: None,
-            side: begin.side_file("megatron"),
-            dtype: begin.dtype,
+            side: SideFile::new(FORMAT),
+            dtype,
             // Every dtype above has one.
-            code: code(begin.dtype).unwrap_or_default(),
-            work: begin.work.to_path_buf(),
-            name: begin.name.to_string(),
-            sequences: 0,
-            n_borders: 0,
+            code: code(dtype).unwrap_or_default(),
+            work: work.to_path_buf(),
+            name: name.to_string(),
+            sequences: from.sequences,
+            n_borders: from.borders,
             document: None,
-            durable: begin.options.durable,
+            durable,
             warned: false,
         })
     }
@@ -109,6 +127,14 @@ impl Megatron {
     }
 }
 
+/// How much was written at a restart point.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    sequences: u64,
+    borders: u64,
+    data_size: u64,
+}
+
 /// A part of the index that is written beside the data until the number of sequences is known.
 struct Part {
     path: PathBuf,
@@ -117,7 +143,11 @@ struct Part {
 
 impl Part {
     fn create(path: PathBuf) -> Result<Part> {
-        Ok(Part { file: Growing::create(&path)?, path })
+        Self::at(path, 0)
+    }
+
+    fn at(path: PathBuf, size: u64) -> Result<Part> {
+        Ok(Part { file: Growing::at(&path, size)?, path })
     }
 
     /// Hands on all of it, in pieces of whole numbers.
@@ -162,6 +192,19 @@ impl Body for Megatron {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
+        let side = std::mem::take(&mut self.side);
+        let (work, name, durable) = (self.work.clone(), self.name.clone(), self.durable);
+        let [data_name, side_name, index_name] = names(&name);
+        let side = self.complete(side)?;
+        atomic::write(&work.join(&side_name), side.to_text().as_bytes(), durable)?;
+        let bytes = side.files.first().map_or(0, |data| data.size);
+        Ok(Written { targets: vec![data_name, side_name, index_name], files: 1, bytes })
+    }
+}
+
+impl Megatron {
+    // Writes the index. The side file with both files in it.
+    fn complete(mut self, mut side: SideFile) -> Result<SideFile> {
         if self.data.size() == 0 {
             return Err(Error::config("no id to write: an empty file is no data"));
         }
@@ -173,16 +216,14 @@ impl Body for Megatron {
             lengths,
             borders,
             modes,
-            mut side,
             dtype,
             code,
             sequences,
             n_borders,
             durable,
             ..
-        } = *self;
-        let [data_name, side_name, index_name] = names(&name);
-        let size = data.size();
+        } = self;
+        let [data_name, _, index_name] = names(&name);
         let row = data.finish(durable)?;
         let mut index = Growing::create(work.join(&index_name))?;
         index.write(&MAGIC)?;
@@ -209,10 +250,80 @@ impl Body for Megatron {
         let index_row = index.finish(durable)?;
         side.records = Some(sequences);
         side.files = vec![
-            FileRow { name: data_name.clone(), modified_ns: None, ..row },
-            FileRow { name: index_name.clone(), modified_ns: None, ..index_row },
+            FileRow { name: data_name, modified_ns: None, ..row },
+            FileRow { name: index_name, modified_ns: None, ..index_row },
         ];
-        atomic::write(&work.join(&side_name), side.to_text().as_bytes(), durable)?;
-        Ok(Written { targets: vec![data_name, side_name, index_name], files: 1, bytes: size })
+        Ok(side)
+    }
+}
+
+/// `tokens.bin` and `tokens.idx` in a folder, and its side file: a sequence and a document per document.
+pub(in crate::prepare) struct MegatronDocuments;
+
+const PAIR: &str = "tokens";
+
+impl DocumentLayout for MegatronDocuments {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn dtypes(&self) -> &[DType] {
+        // As Megatron's own programs choose.
+        &[DType::U16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16]
+    }
+
+    fn begin(&self, at: &DocumentPlace<'_>, kept: Option<&Value>) -> Result<Box<dyn DocumentWriter>> {
+        let from = match kept {
+            None => Kept::default(),
+            Some(kept) => serde_json::from_value(kept.clone())
+                .map_err(|e| Error::corrupt("no restart point of Megatron's files").caused_by(e))?,
+        };
+        let folder = at.work.join(at.name);
+        let aside = at.work.join("aside");
+        atomic::make_folder(&folder)?;
+        atomic::make_folder(&aside)?;
+        let writer = Megatron::at(&aside, PAIR, at.dtype, at.durable, from)?;
+        Ok(Box::new(Documents { writer, folder }))
+    }
+
+    fn is_one(&self, out: &Path) -> bool {
+        let [data, _, index] = names(PAIR);
+        let own = [data.as_str(), index.as_str(), SIDE_FILE];
+        atomic::names(out).is_ok_and(|names| names.iter().all(|name| own.contains(&name.as_str())))
+    }
+}
+
+struct Documents {
+    writer: Megatron,
+    folder: PathBuf,
+}
+
+impl DocumentWriter for Documents {
+    fn add(&mut self, ids: &[u8]) -> Result<()> {
+        let len = (ids.len() / self.writer.dtype.size()) as u64;
+        let number = self.writer.sequences;
+        let extras = Extras::new();
+        self.writer.add(&Stored { number, bytes: ids, len, extras: &extras, is_first: true, is_last: true })
+    }
+
+    fn keep(&mut self) -> Result<Value> {
+        let writer = &mut self.writer;
+        for file in [&mut writer.data, &mut writer.lengths.file, &mut writer.borders.file] {
+            file.sync(writer.durable)?;
+        }
+        let kept =
+            Kept { sequences: writer.sequences, borders: writer.n_borders, data_size: writer.data.size() };
+        serde_json::to_value(kept).map_err(|e| Error::io("write it", &writer.work, e.into()))
+    }
+
+    fn finish(self: Box<Self>, side: SideFile) -> Result<SideFile> {
+        let (aside, durable) = (self.writer.work.clone(), self.writer.durable);
+        let side = self.writer.complete(side)?;
+        for file in &side.files {
+            atomic::rename(&aside.join(&file.name), &self.folder.join(&file.name))?;
+        }
+        atomic::write(&self.folder.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+        atomic::sync_folder(&self.folder, durable)?;
+        Ok(side)
     }
 }

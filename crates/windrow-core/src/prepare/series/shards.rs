@@ -1,12 +1,18 @@
 //! Shards and their `meta.json`, as Time-MoE's converter lays them: all records as one row of numbers, cut into files of
 //! equal length, and a list of where each record lies.
 
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Begin, Body, Stored, Written, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::format::{FileRow, SHARDS_TOLD, SideFile};
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
+use crate::source::Extras;
 
 /// The file that lists shards and records.
 pub(super) const META: &str = "meta.json";
@@ -15,15 +21,17 @@ pub(super) const META: &str = "meta.json";
 const OWN: [&str; 4] = ["offset", "length", "mean", "std"];
 
 pub(super) struct Shards {
-    folder: std::path::PathBuf,
+    folder: PathBuf,
     name: String,
     dtype: DType,
+    /// Numbers per value, of records `[T, C]`.
+    channels: Option<usize>,
     normalize: bool,
     durable: bool,
     /// Numbers in every shard but the last.
     full: u64,
-    /// Numbers in each shard that is complete.
-    done: Vec<u64>,
+    /// Each shard that is complete: numbers in it, size and hash.
+    done: Vec<(u64, FileRow)>,
     shard: Option<(Growing, u64)>,
     meta: Growing,
     records: u64,
@@ -34,37 +42,55 @@ pub(super) struct Shards {
 
 impl Shards {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Shards> {
-        if let Some(channels) = begin.channels {
-            return Err(Error::config(format!("shards hold records [T]; these are [T, {channels}]"))
-                .hint("write .npy or .jsonl, or a record per channel"));
-        }
         if begin.dtype == DType::Bf16 {
             // Readers of the original know numpy's dtypes only.
             return Err(Error::config("bfloat16 is none of numpy's dtypes").hint("choose dtype float32"));
         }
-        let most = (begin.options.max_shard_bytes / begin.dtype.size() as u64).max(1);
+        // In values, which are not cut in two; then in numbers.
+        let channels = begin.channels.unwrap_or(1) as u64;
+        let most = (begin.options.max_shard_bytes / (begin.dtype.size() as u64 * channels)).max(1);
         // Shards of equal length where the end is known, full ones where it is not.
         let full = match begin.total_values.filter(|total| *total > 0) {
             Some(total) => total.div_ceil(total.div_ceil(most)),
             None => most,
         };
+        let full = full.saturating_mul(channels);
         let folder = begin.work.join(begin.name);
         atomic::make_folder(&folder)?;
-        let mut meta = Growing::create(folder.join(META))?;
-        meta.write(b"{\"scales\": [")?;
+        let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
+        (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
+        new.channels = begin.channels;
+        new.origin = begin.origin.map(super::Origin::told_with_files);
+        Ok(new)
+    }
+
+    // Empty, or behind what was kept.
+    fn at(folder: PathBuf, dtype: DType, full: u64, durable: bool, from: Kept) -> Result<Shards> {
+        let mut meta = Growing::at(folder.join(META), from.meta_size)?;
+        if from.meta_size == 0 {
+            meta.write(b"{\"scales\": [")?;
+        }
+        let shard = match from.held {
+            0 => None,
+            held => {
+                let size = held.saturating_mul(dtype.size() as u64);
+                Some((Growing::at(folder.join(part(from.done.len())), size)?, held))
+            }
+        };
         Ok(Shards {
             folder,
-            name: begin.name.to_string(),
-            dtype: begin.dtype,
-            normalize: begin.options.normalize,
-            durable: begin.options.durable,
+            name: String::new(),
+            dtype,
+            channels: None,
+            normalize: false,
+            durable,
             full,
-            done: Vec::new(),
-            shard: None,
+            done: from.done,
+            shard,
             meta,
-            records: 0,
-            offset: 0,
-            origin: begin.origin.map(super::Origin::told_with_files),
+            records: from.records,
+            offset: from.offset,
+            origin: None,
         })
     }
 
@@ -81,8 +107,8 @@ impl Shards {
             let held = held + now.len() as u64 / width;
             match held == self.full {
                 true => {
-                    file.finish(self.durable)?;
-                    self.done.push(held);
+                    let row = file.finish(self.durable)?;
+                    self.done.push((held, row));
                 }
                 false => self.shard = Some((file, held)),
             }
@@ -104,7 +130,8 @@ impl Body for Shards {
         }
         let mut scale = Map::new();
         scale.insert("offset".to_string(), json!(self.offset));
-        scale.insert("length".to_string(), json!(record.len));
+        let length = record.len * self.channels.unwrap_or(1) as u64;
+        scale.insert("length".to_string(), json!(length));
         if self.normalize {
             let mut numbers = each_number(record.bytes, self.dtype)?;
             let (mean, std) = mean_and_std(&numbers);
@@ -135,39 +162,141 @@ impl Body for Shards {
         let comma = if self.records == 0 { "" } else { "," };
         self.meta.write(format!("{comma}\n{}", Value::Object(scale)).as_bytes())?;
         self.records += 1;
-        self.offset += record.len;
+        self.offset += length;
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
+        let (name, bytes) = (self.name.clone(), self.offset * self.dtype.size() as u64);
+        let files = self.name_shards()?;
+        let origin = self.origin.take().map(Value::Object);
+        self.complete(&files, origin)?;
+        Ok(Written { targets: vec![name], files: files.len() as u64, bytes })
+    }
+}
+
+impl Shards {
+    // Gives the shards their names, and says what is in each.
+    fn name_shards(&mut self) -> Result<Vec<(u64, FileRow)>> {
         if let Some((file, held)) = self.shard.take() {
-            file.finish(self.durable)?;
-            self.done.push(held);
+            let row = file.finish(self.durable)?;
+            self.done.push((held, row));
         }
         let n = self.done.len();
-        let mut files = Map::new();
-        for (i, held) in self.done.iter().enumerate() {
-            let name = format!("data-{}-of-{n}.bin", i + 1);
-            atomic::rename(&self.folder.join(part(i)), &self.folder.join(&name))?;
-            files.insert(name, json!(held));
+        let mut files = std::mem::take(&mut self.done);
+        for (i, (_, row)) in files.iter_mut().enumerate() {
+            row.name = format!("data-{}-of-{n}.bin", i + 1);
+            row.modified_ns = None;
+            atomic::rename(&self.folder.join(part(i)), &self.folder.join(&row.name))?;
         }
-        // In the description and not in a file of its own: other readers take every `.json` there for data.
-        let origin =
-            self.origin.map_or(String::new(), |told| format!(",\n\"windrow\": {}", Value::Object(told)));
+        Ok(files)
+    }
+
+    // Writes the end of the description, with what is told of where it comes from: in it and not in a file of its own,
+    // because other readers take every `.json` there for data.
+    fn complete(mut self, files: &[(u64, FileRow)], told: Option<Value>) -> Result<()> {
+        let told = told.map_or(String::new(), |told| format!(",{SHARDS_TOLD}{told}"));
+        let files: Map<String, Value> =
+            files.iter().map(|(held, row)| (row.name.clone(), json!(held))).collect();
+        // Records [T] are described as the original describes them.
+        let channels = self.channels.map_or(String::new(), |channels| format!("\n\"channels\": {channels},"));
         let end = format!(
-            "],\n\"num_sequences\": {},\n\"dtype\": {:?},\n\"files\": {}{origin}}}\n",
+            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {}{told}}}\n",
             self.records,
             self.dtype.name(),
             Value::Object(files)
         );
         self.meta.write(end.as_bytes())?;
         self.meta.finish(self.durable)?;
-        atomic::sync_folder(&self.folder, self.durable)?;
-        Ok(Written {
-            targets: vec![self.name],
-            files: n as u64,
-            bytes: self.offset * self.dtype.size() as u64,
-        })
+        atomic::sync_folder(&self.folder, self.durable)
+    }
+}
+
+/// Shards of at most this many bytes, a record per document.
+pub(in crate::prepare) struct ShardDocuments {
+    pub(in crate::prepare) max_shard_bytes: u64,
+}
+
+/// How much was written at a restart point.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    done: Vec<(u64, FileRow)>,
+    /// Numbers in the shard that is being written.
+    held: u64,
+    meta_size: u64,
+    records: u64,
+    offset: u64,
+}
+
+impl DocumentLayout for ShardDocuments {
+    fn format(&self) -> &'static str {
+        "shards"
+    }
+
+    fn dtypes(&self) -> &[DType] {
+        &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64]
+    }
+
+    fn describe(&self) -> Map<String, Value> {
+        Map::from_iter([("max_shard_bytes".to_string(), json!(self.max_shard_bytes))])
+    }
+
+    fn begin(&self, at: &DocumentPlace<'_>, kept: Option<&Value>) -> Result<Box<dyn DocumentWriter>> {
+        let from = match kept {
+            None => Kept::default(),
+            Some(kept) => serde_json::from_value(kept.clone())
+                .map_err(|e| Error::corrupt("no restart point of shards").caused_by(e))?,
+        };
+        let folder = at.work.join(at.name);
+        atomic::make_folder(&folder)?;
+        for (i, (_, row)) in from.done.iter().enumerate() {
+            let path = folder.join(part(i));
+            if atomic::size(&path) != Some(row.size) {
+                return Err(Error::corrupt(format!("expected {} bytes", row.size)).at(path));
+            }
+        }
+        let full = (self.max_shard_bytes / at.dtype.size() as u64).max(1);
+        Ok(Box::new(Shards::at(folder, at.dtype, full, at.durable, from)?))
+    }
+
+    fn is_one(&self, out: &Path) -> bool {
+        atomic::names(out).is_ok_and(|names| names.iter().all(|name| is_own(name)))
+    }
+}
+
+/// Whether shards have files of this name.
+pub(super) fn is_own(name: &str) -> bool {
+    name == META || (name.starts_with("data-") && name.ends_with(".bin"))
+}
+
+impl DocumentWriter for Shards {
+    fn add(&mut self, ids: &[u8]) -> Result<()> {
+        let len = (ids.len() / self.dtype.size()) as u64;
+        let (number, extras) = (self.records, Extras::new());
+        Body::add(self, &Stored { number, bytes: ids, len, extras: &extras, is_first: true, is_last: true })
+    }
+
+    fn keep(&mut self) -> Result<Value> {
+        self.meta.sync(self.durable)?;
+        if let Some((file, _)) = &mut self.shard {
+            file.sync(self.durable)?;
+        }
+        let kept = Kept {
+            done: self.done.clone(),
+            held: self.shard.as_ref().map_or(0, |(_, held)| *held),
+            meta_size: self.meta.size(),
+            records: self.records,
+            offset: self.offset,
+        };
+        serde_json::to_value(kept).map_err(|e| Error::io("write it", &self.folder, e.into()))
+    }
+
+    fn finish(mut self: Box<Self>, mut side: SideFile) -> Result<SideFile> {
+        let files = self.name_shards()?;
+        side.files = files.iter().map(|(_, row)| row.clone()).collect();
+        let told = serde_json::to_value(&side).map_err(|e| Error::io("write it", &self.folder, e.into()))?;
+        self.complete(&files, Some(told))?;
+        Ok(side)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Text to packed token samples: the task from its inputs to its visible result.
 
+mod existing;
 mod options;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use existing::{existing, existing_documents, unchanged};
 use options::{RUN_ONLY, rules};
 pub use options::{Remainder, TokenLayout, TokenizeOptions, Track};
 
@@ -14,17 +16,20 @@ use crate::error::{Error, Kind, Result};
 use crate::format::{self, Layout, LayoutArray, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::chunks::{Chunk, Chunks};
+use crate::prepare::documents::{DocumentLayout, DocumentWriter};
 use crate::prepare::encode::{Encode, EncodedChunk, Rules, encode_chunk};
 use crate::prepare::input::{INPUT_SUFFIXES, Input};
 use crate::prepare::names::{Named, below_common_folder, output_names};
 use crate::prepare::pack::{Packer, Packing, State};
-use crate::prepare::site::{self, Site};
+use crate::prepare::series::{MegatronDocuments, ShardDocuments};
+use crate::prepare::site::Site;
 use crate::prepare::{Progress, Report, Watch, check, pipeline};
 use crate::store::{Local, Store};
 
 const CHUNK: u64 = 1 << 18;
 const TASK: &str = "tokenize";
 const STREAM: &str = "tokens.bin";
+
 /// Tokenises every line of the inputs and packs the ids into samples.
 ///
 /// Inputs are files, or folders in which JSONL files are found as [`crate::prepare::index()`] finds them; `.gz` and `.zst` are
@@ -33,6 +38,8 @@ const STREAM: &str = "tokens.bin";
 ///
 /// The result depends on inputs and options only, not on threads, restarts or time. A stopped run leaves a hidden work
 /// folder; the same call goes on from its last restart point.
+///
+/// Megatron's files and shards hold a record per document, and `out` is a folder that appears as a whole.
 ///
 /// # Errors
 /// `NotFound`, `Config`, `Exists` before anything is read; `Corrupt` naming file, line and byte; `Config` naming an id
@@ -45,28 +52,69 @@ pub fn tokenize(
     options: &TokenizeOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    let rules = rules(encode, options)?;
+    let shards = ShardDocuments { max_shard_bytes: options.max_shard_bytes };
+    let layout: Option<&dyn DocumentLayout> = match options.layout {
+        TokenLayout::Forager | TokenLayout::Tokens => None,
+        TokenLayout::Megatron => Some(&MegatronDocuments),
+        TokenLayout::Shards => Some(&shards),
+    };
+    write(inputs, out, encode, options, layout, watch)
+}
+
+/// The same into a layout of an arm, whatever the options say of it: a record per document, into the folder `out`.
+///
+/// # Errors
+/// As [`tokenize`].
+pub fn tokenize_as(
+    layout: &dyn DocumentLayout,
+    inputs: &[PathBuf],
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    write(inputs, out, encode, options, Some(layout), watch)
+}
+
+fn write(
+    inputs: &[PathBuf],
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    layout: Option<&dyn DocumentLayout>,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    layout.map_or(Ok(()), DocumentLayout::check)?;
+    let rules = rules(encode, options, layout)?;
     let found = find(inputs, options)?;
     let stems = output_names(&found)?;
     let inputs: Vec<Input> =
         found.iter().map(|named| Input::look(&named.file, &named.relative)).collect::<Result<_>>()?;
-    let wanted = wanted(&inputs, &rules, encode, options);
-    let targets = targets(options);
+    let wanted = wanted(&inputs, &rules, encode, options, layout);
+    let place = Place::of(out, options, layout)?;
+    let existing = || match layout {
+        None => existing(out, &place.targets, options, &wanted),
+        Some(layout) => existing_documents(&place.shown, options, &wanted, layout),
+    };
     // Complete already: nothing has to be writable. An error may be mended by finishing what a killed run began to show.
-    if let Ok(Some(report)) = existing(out, &targets, options, &wanted) {
-        return Ok(report);
+    if let Ok(Some(report)) = existing() {
+        return Ok(Report { output: out.to_path_buf(), ..report });
     }
-    let site = Site::enter(out, TASK, options.durable)?;
-    if let Some(report) = existing(out, &targets, options, &wanted)? {
-        return Ok(report);
+    let site = Site::enter(&place.folder, &place.task, options.durable)?;
+    if let Some(report) = existing()? {
+        return Ok(Report { output: out.to_path_buf(), ..report });
     }
     let work = site.work(&atomic::hash_of(&wanted.to_text()))?;
-    let task =
-        Task { inputs: &inputs, packing: packing(&stems, &rules, options), rules, encode, options, watch };
+    let packing = Packing { folder: place.targets[0].clone(), ..packing(&stems, &rules, options, layout) };
+    let task = Task { inputs: &inputs, packing, rules, encode, options, layout, watch };
     let mut can_go_on = false;
-    let done = task.run(&work, &mut can_go_on).and_then(|(state, resumed_bytes)| {
-        let report = task.describe(&work, &state, wanted)?;
-        site.commit(&work, &targets, options.overwrite)?;
+    let done = task.run(&work, &mut can_go_on).and_then(|(state, writer, resumed_bytes)| {
+        let report = task.describe(&work, &state, writer, wanted)?;
+        let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
+        // An empty folder is as good as none.
+        let is_empty = layout.is_some() && atomic::names(&place.shown).is_ok_and(|names| names.is_empty());
+        layout.map_or(Ok(()), |layout| layout.surround(&place.shown))?;
+        site.commit(&work, &targets, options.overwrite || is_empty)?;
         Ok(Report { output: out.to_path_buf(), resumed_bytes, ..report })
     });
     if done.is_err() && !can_go_on {
@@ -76,11 +124,39 @@ pub fn tokenize(
     done
 }
 
-/// What becomes visible, in this order.
+/// Where the task works, and what becomes visible there.
+struct Place {
+    /// Holds the lock and the work folder.
+    folder: PathBuf,
+    task: String,
+    /// In this order.
+    targets: Vec<String>,
+    /// `out`, absolute.
+    shown: PathBuf,
+}
+
+impl Place {
+    fn of(out: &Path, options: &TokenizeOptions, layout: Option<&dyn DocumentLayout>) -> Result<Place> {
+        let shown = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
+        if layout.is_none() {
+            let targets = targets(options).map(str::to_string).to_vec();
+            return Ok(Place { folder: out.to_path_buf(), task: TASK.to_string(), targets, shown });
+        }
+        match (shown.parent(), shown.file_name().and_then(|name| name.to_str())) {
+            (Some(parent), Some(name)) => {
+                let (folder, name) = (parent.to_path_buf(), name.to_string());
+                Ok(Place { folder, task: name.clone(), targets: vec![name], shown })
+            }
+            _ => Err(Error::config("expected the path of a folder").at(out)),
+        }
+    }
+}
+
+/// What becomes visible, in this order, where it is no folder of documents.
 fn targets(options: &TokenizeOptions) -> [&str; 2] {
     match options.layout {
         TokenLayout::Forager => [&options.samples_folder, &options.index_folder],
-        TokenLayout::Tokens => [STREAM, format::SIDE_FILE],
+        _ => [STREAM, format::SIDE_FILE],
     }
 }
 
@@ -117,14 +193,24 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
     Ok(found)
 }
 
-fn packing(stems: &[String], rules: &Rules, options: &TokenizeOptions) -> Packing {
-    let is_forager = options.layout == TokenLayout::Forager;
+fn packing(
+    stems: &[String],
+    rules: &Rules,
+    options: &TokenizeOptions,
+    layout: Option<&dyn DocumentLayout>,
+) -> Packing {
+    let is_forager = layout.is_none() && options.layout == TokenLayout::Forager;
     let samples = stems.iter().map(|s| format!("{}/{s}-{}.bin", options.samples_folder, options.postfix));
     Packing {
-        outputs: if is_forager { samples.collect() } else { vec![STREAM.to_string()] },
+        outputs: match layout {
+            Some(_) => Vec::new(),
+            None if is_forager => samples.collect(),
+            None => vec![STREAM.to_string()],
+        },
+        folder: String::new(),
         rows: is_forager.then(|| format!("{}/{}", options.index_folder, format::LOCATIONS)),
         sample_size: options.sample_size,
-        width: rules.dtype.size(),
+        dtype: rules.dtype,
         track_pads: rules.tracks.iter().map(|(i, _)| options.tracks[*i].pad).collect(),
         remainder: options.remainder,
         durable: options.durable,
@@ -133,10 +219,17 @@ fn packing(stems: &[String], rules: &Rules, options: &TokenizeOptions) -> Packin
 }
 
 // What decides the output: the side file without its findings.
-fn wanted(inputs: &[Input], rules: &Rules, encode: &dyn Encode, options: &TokenizeOptions) -> SideFile {
-    let mut side = SideFile::new(match options.layout {
-        TokenLayout::Forager => "forager",
-        TokenLayout::Tokens => "tokens",
+fn wanted(
+    inputs: &[Input],
+    rules: &Rules,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    layout: Option<&dyn DocumentLayout>,
+) -> SideFile {
+    let mut side = SideFile::new(match (layout, options.layout) {
+        (Some(layout), _) => layout.format(),
+        (None, TokenLayout::Forager) => "forager",
+        (None, _) => "tokens",
     });
     side.dtype = Some(rules.dtype);
     side.vocab_size = rules.vocab_size;
@@ -148,60 +241,11 @@ fn wanted(inputs: &[Input], rules: &Rules, encode: &dyn Encode, options: &Tokeni
     if let Ok(Value::Object(given)) = serde_json::to_value(options) {
         side.options.extend(given.into_iter().filter(|(name, _)| !RUN_ONLY.contains(&name.as_str())));
     }
+    if let Some(layout) = layout {
+        side.options.insert("layout".to_string(), json!(layout.format()));
+        side.options.extend(layout.describe());
+    }
     side
-}
-
-fn existing(
-    out: &Path,
-    targets: &[&str],
-    options: &TokenizeOptions,
-    wanted: &SideFile,
-) -> Result<Option<Report>> {
-    let Some(found) = targets.iter().rev().find(|t| atomic::exists(&out.join(t))) else { return Ok(None) };
-    let foreign = atomic::names(&out.join(&options.samples_folder))
-        .unwrap_or_default()
-        .into_iter()
-        .find(|name| options.layout == TokenLayout::Forager && !name.ends_with(".bin"));
-    if options.overwrite {
-        return match foreign {
-            None => Ok(None),
-            Some(name) => Err(Error::new(Kind::Exists, "the folder of samples holds something else")
-                .at(out.join(&options.samples_folder).join(name))
-                .hint("--overwrite replaces folders of .bin files only")),
-        };
-    }
-    let key = match options.layout {
-        TokenLayout::Forager => format!("{}/{}", options.index_folder, format::SIDE_FILE),
-        TokenLayout::Tokens => format::SIDE_FILE.to_string(),
-    };
-    match Local::new(out).open(&key).and_then(|object| SideFile::read(object.as_ref())) {
-        Ok(side)
-            if side.inputs == wanted.inputs
-                && side.options == wanted.options
-                && side.tokenizer == wanted.tokenizer
-                && targets.iter().all(|t| atomic::exists(&out.join(t))) =>
-        {
-            Ok(Some(unchanged(out, &side)))
-        }
-        _ => Err(site::exists(&out.join(found))),
-    }
-}
-
-fn unchanged(out: &Path, side: &SideFile) -> Report {
-    let count = |name: &str| side.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
-    Report {
-        unchanged: true,
-        output: out.to_path_buf(),
-        files: side.files.len() as u64,
-        records: side.records.unwrap_or(0),
-        documents: count("documents"),
-        tokens: count("tokens"),
-        dropped_tokens: count("dropped_tokens"),
-        padded_tokens: count("padded_tokens"),
-        input_bytes: side.inputs.iter().map(|f| f.size).sum(),
-        output_bytes: side.files.iter().map(|f| f.size).sum(),
-        resumed_bytes: 0,
-    }
 }
 
 struct Task<'a> {
@@ -210,13 +254,18 @@ struct Task<'a> {
     rules: Rules,
     encode: &'a dyn Encode,
     options: &'a TokenizeOptions,
+    layout: Option<&'a dyn DocumentLayout>,
     watch: &'a dyn Watch,
 }
 
 impl Task<'_> {
     // `can_go_on` becomes true when what is left after an error is worth keeping.
-    fn run(&self, work: &Path, can_go_on: &mut bool) -> Result<(State, u64)> {
-        let mut packer = Packer::open(work, self.packing.clone())?;
+    fn run(
+        &self,
+        work: &Path,
+        can_go_on: &mut bool,
+    ) -> Result<(State, Option<Box<dyn DocumentWriter>>, u64)> {
+        let mut packer = Packer::open(work, self.packing.clone(), self.layout)?;
         let before: Vec<u64> = self
             .inputs
             .iter()
@@ -262,14 +311,22 @@ impl Task<'_> {
                 kept_now || (matches!(e.kind(), Kind::Interrupted | Kind::Io) && packer.has_checkpoint());
             return Err(e);
         }
-        Ok((packer.finish()?, resumed))
+        let (state, writer) = packer.finish()?;
+        Ok((state, writer, resumed))
     }
 
     // Writes what stands beside the samples into the work folder.
-    fn describe(&self, work: &Path, state: &State, mut side: SideFile) -> Result<Report> {
+    fn describe(
+        &self,
+        work: &Path,
+        state: &State,
+        writer: Option<Box<dyn DocumentWriter>>,
+        mut side: SideFile,
+    ) -> Result<Report> {
         let durable = self.options.durable;
         side.files = state.finished.clone();
-        side.records = Some(if self.packing.rows.is_some() { state.records } else { 1 });
+        let has_records = self.packing.rows.is_some() || self.layout.is_some();
+        side.records = Some(if has_records { state.records } else { 1 });
         side.record_length = self.options.sample_size;
         for (name, n) in [
             ("documents", state.documents),
@@ -282,7 +339,9 @@ impl Task<'_> {
         if let Some(id) = state.most_id {
             side.statistics.insert("most_id".to_string(), json!(id));
         }
-        if self.options.layout == TokenLayout::Forager {
+        if let Some(writer) = writer {
+            side = writer.finish(side)?;
+        } else if self.options.layout == TokenLayout::Forager {
             let index = work.join(&self.options.index_folder);
             let paths: Vec<String> = state.listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
             atomic::write(&index.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format;
+use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, Rules};
 use crate::prepare::index::check_folder_name;
 
@@ -17,6 +18,10 @@ pub enum TokenLayout {
     Forager,
     /// One stream of all documents without a header: `tokens.bin`.
     Tokens,
+    /// A sequence and a document per document: `tokens.bin` and `tokens.idx`.
+    Megatron,
+    /// A record per document in `data-<i>-of-<n>.bin` and `meta.json`.
+    Shards,
 }
 
 /// What becomes of the tokens at the very end that do not fill a sample.
@@ -49,7 +54,8 @@ pub struct TokenizeOptions {
     pub layout: TokenLayout,
     /// Tokens per sample, documents packed one after the other; `None` makes each document a record.
     pub sample_size: Option<u64>,
-    /// The id appended to each document: with a sample size, in the tokens layout, and else where `append_eos` is set.
+    /// The id appended to each document: with a sample size, in the tokens layout, and else, where each document is a
+    /// record, if `append_eos` is set.
     pub eos: Option<i64>,
     /// Appends `eos` to documents of variable length too.
     pub append_eos: bool,
@@ -65,6 +71,8 @@ pub struct TokenizeOptions {
     pub postfix: String,
     /// Name of the index folder.
     pub index_folder: String,
+    /// Most bytes of a shard.
+    pub max_shard_bytes: u64,
     /// Replace an existing output.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
@@ -90,6 +98,7 @@ impl Default for TokenizeOptions {
             samples_folder: "tokenized-samples".to_string(),
             postfix: "tokenized-samples".to_string(),
             index_folder: format::INDEX_FOLDER.to_string(),
+            max_shard_bytes: 5 << 30,
             overwrite: false,
             durable: true,
             threads: None,
@@ -99,13 +108,18 @@ impl Default for TokenizeOptions {
     }
 }
 
-/// Options that do not decide what is written.
-pub(super) const RUN_ONLY: [&str; 5] = ["overwrite", "durable", "threads", "checkpoint_bytes", "allow_empty"];
+/// Options that do not decide what is written; a layout says itself how long its shards are.
+pub(super) const RUN_ONLY: [&str; 6] =
+    ["overwrite", "durable", "threads", "checkpoint_bytes", "allow_empty", "max_shard_bytes"];
 
 /// A sample of more tokens would not fit into memory anywhere.
 const MOST_SAMPLE: u64 = 1 << 40;
-/// Checks the options; what they and the encoder say of every id.
-pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Rules> {
+/// Checks the options; what they, the layout of documents and the encoder say of every id.
+pub(super) fn rules(
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    layout: Option<&dyn DocumentLayout>,
+) -> Result<Rules> {
     check_folder_name("samples_folder", &options.samples_folder)?;
     check_folder_name("index_folder", &options.index_folder)?;
     check_folder_name("postfix", &options.postfix)?;
@@ -115,17 +129,23 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
-    if options.layout == TokenLayout::Tokens && (options.sample_size.is_some() || !options.tracks.is_empty())
-    {
-        return Err(Error::config(
-            "the tokens layout is one stream: it has neither a sample size nor tracks",
-        ));
+    let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;
+    if (is_stream || layout.is_some()) && (options.sample_size.is_some() || !options.tracks.is_empty()) {
+        return Err(Error::config(match layout {
+            None => "the tokens layout is one stream: it has neither a sample size nor tracks".to_string(),
+            Some(layout) => {
+                format!(
+                    "{} holds a record per document: it has neither a sample size nor tracks",
+                    layout.format()
+                )
+            }
+        })
+        .hint("samples are written by the forager layout"));
     }
     if options.sample_size.is_none() && !options.tracks.is_empty() {
         return Err(Error::config("tracks need a sample size"));
     }
-    let appends =
-        options.sample_size.is_some() || options.layout == TokenLayout::Tokens || options.append_eos;
+    let appends = options.sample_size.is_some() || is_stream || options.append_eos;
     if options.append_eos && options.eos.is_none() {
         return Err(Error::config("append_eos is set, but no end-of-sequence id is given"));
     }
@@ -136,10 +156,13 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     // Ids that the user names belong to the vocabulary, also where the tokenizer does not know them.
     let named = options.eos.max(pad).and_then(|id| u64::try_from(id).ok()).map(|id| id.saturating_add(1));
     let vocab_size = encode.vocab_size().map(|v| v.max(named.unwrap_or(0)));
+    let dtypes = layout.map_or(&[DType::U16, DType::U32][..], DocumentLayout::dtypes);
     let dtype = match (options.dtype, vocab_size) {
         (Some(dtype), _) => dtype,
-        (None, Some(vocab)) => [DType::U16, DType::U32]
-            .into_iter()
+        (None, _) if dtypes.len() == 1 => dtypes[0],
+        (None, Some(vocab)) => dtypes
+            .iter()
+            .copied()
             .find(|d| i64::try_from(vocab.saturating_sub(1)).is_ok_and(|id| d.holds(id)))
             .ok_or_else(|| Error::config(format!("no dtype for a vocabulary of {vocab} ids")))?,
         (None, None) => {
@@ -148,6 +171,12 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
                 .hint("give dtype=\"uint16\" or dtype=\"uint32\""));
         }
     };
+    if let Some(layout) = layout.filter(|layout| !layout.dtypes().contains(&dtype)) {
+        let names: Vec<_> = layout.dtypes().iter().map(|d| d.name()).collect();
+        return Err(Error::config(format!("{} stores no {dtype} ids", layout.format()))
+            .field("dtype")
+            .hint(format!("it stores {}", names.join(", "))));
+    }
     if !dtype.is_integer() || dtype == DType::Bool {
         return Err(Error::config(format!("token ids cannot be stored as {dtype}")).hint("uint16 or uint32"));
     }
@@ -160,6 +189,7 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
         dtype,
         vocab_size,
         eos: options.eos.filter(|_| appends),
+        largest_id: layout.and_then(DocumentLayout::largest_id),
         tracks: tracks.iter().map(|(i, track)| (*i, track.eos)).collect(),
     };
     for (field, id) in [("eos", rules.eos), ("remainder", pad)] {

@@ -1,0 +1,94 @@
+//! Outputs that are there already: the same, so that nothing has to be done, or others, which are not touched unasked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::options::{TokenLayout, TokenizeOptions};
+use crate::error::{Error, Kind, Result};
+use crate::format::{self, Look, SideFile};
+use crate::prepare::documents::DocumentLayout;
+use crate::prepare::{Report, atomic, site};
+use crate::store::{Local, Store};
+
+/// What is there already, when it is what this task would write; `Exists` when it is something else.
+pub(super) fn existing(
+    out: &Path,
+    targets: &[String],
+    options: &TokenizeOptions,
+    wanted: &SideFile,
+) -> Result<Option<Report>> {
+    let Some(found) = targets.iter().rev().find(|t| atomic::exists(&out.join(t))) else { return Ok(None) };
+    let foreign = atomic::names(&out.join(&options.samples_folder))
+        .unwrap_or_default()
+        .into_iter()
+        .find(|name| options.layout == TokenLayout::Forager && !name.ends_with(".bin"));
+    if options.overwrite {
+        return match foreign {
+            None => Ok(None),
+            Some(name) => Err(Error::new(Kind::Exists, "the folder of samples holds something else")
+                .at(out.join(&options.samples_folder).join(name))
+                .hint("--overwrite replaces folders of .bin files only")),
+        };
+    }
+    let key = match options.layout {
+        TokenLayout::Forager => format!("{}/{}", options.index_folder, format::SIDE_FILE),
+        _ => format::SIDE_FILE.to_string(),
+    };
+    match Local::new(out).open(&key).and_then(|object| SideFile::read(object.as_ref())) {
+        Ok(side) if is_same(&side, wanted) && targets.iter().all(|t| atomic::exists(&out.join(t))) => {
+            Ok(Some(unchanged(out, &side)))
+        }
+        _ => Err(site::exists(&out.join(found))),
+    }
+}
+
+/// The same for a folder of documents, which is there as a whole or not at all.
+pub(super) fn existing_documents(
+    out: &Path,
+    options: &TokenizeOptions,
+    wanted: &SideFile,
+    layout: &dyn DocumentLayout,
+) -> Result<Option<Report>> {
+    if !atomic::exists(out) || atomic::names(out).is_ok_and(|names| names.is_empty()) {
+        return Ok(None);
+    }
+    if options.overwrite {
+        return match layout.is_one(out) {
+            true => Ok(None),
+            false => {
+                Err(Error::new(Kind::Exists, format!("what is there is no {}: it is left", layout.format()))
+                    .at(out)
+                    .hint("--overwrite replaces a data set of the same layout only"))
+            }
+        };
+    }
+    let side = Look::at(Arc::new(Local::new(out)), "").ok().and_then(|look| look.side);
+    match side.filter(|side| is_same(side, wanted)) {
+        Some(side) => Ok(Some(unchanged(out, &side))),
+        None => Err(site::exists(out)),
+    }
+}
+
+fn is_same(side: &SideFile, wanted: &SideFile) -> bool {
+    side.inputs == wanted.inputs && side.options == wanted.options && side.tokenizer == wanted.tokenizer
+}
+
+/// The report of a task that had nothing to do.
+pub(super) fn unchanged(out: &Path, side: &SideFile) -> Report {
+    let count = |name: &str| side.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
+    Report {
+        unchanged: true,
+        output: out.to_path_buf(),
+        files: side.files.len() as u64,
+        records: side.records.unwrap_or(0),
+        documents: count("documents"),
+        tokens: count("tokens"),
+        dropped_tokens: count("dropped_tokens"),
+        padded_tokens: count("padded_tokens"),
+        input_bytes: side.inputs.iter().map(|f| f.size).sum(),
+        output_bytes: side.files.iter().map(|f| f.size).sum(),
+        resumed_bytes: 0,
+    }
+}

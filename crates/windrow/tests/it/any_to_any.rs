@@ -1,0 +1,113 @@
+//! Ids from any layout into any other: equal in all of them, and byte for byte what they were when they come back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use windrow::format::Options;
+use windrow::prepare::{SeriesLayout, SeriesOptions, VerifyOptions, convert};
+use windrow::zarr::{self, WriteOptions};
+use windrow::{DType, DataSet, open_with};
+
+use crate::ids::records;
+
+const EOS: i64 = 0;
+const FLAT_TOKENS: &str = "flat-tokens";
+const LAYOUTS: [(&str, Option<SeriesLayout>); 5] = [
+    ("tokens", Some(SeriesLayout::Tokens)),
+    ("forager", Some(SeriesLayout::Forager)),
+    ("megatron", Some(SeriesLayout::Megatron)),
+    ("shards", Some(SeriesLayout::Shards)),
+    (FLAT_TOKENS, None),
+];
+
+/// Documents that end with [`EOS`], one of them nothing else, and one longer than a part that is read at a time.
+fn documents(most: i64) -> Vec<Vec<i64>> {
+    let long = (0..1_100_000).map(|i| 1 + i % most).collect();
+    let documents = [vec![5, 6, 7], vec![], vec![most], long, vec![99, 98]];
+    documents.into_iter().map(|ids: Vec<i64>| [ids, vec![EOS]].concat()).collect()
+}
+
+fn open(path: &Path, layout: &str) -> DataSet {
+    // Only a stream does not say where documents end.
+    let eos = (layout == "tokens").then_some(EOS);
+    open_with(path, &Options { eos, format: Some(layout.to_string()), ..Options::default() }).unwrap()
+}
+
+fn write(from: &DataSet, to: (&str, Option<SeriesLayout>), path: &Path, dtype: Option<DType>) {
+    let source = from.source().as_ref();
+    let report = match to.1 {
+        Some(layout) => {
+            let options = SeriesOptions {
+                dtype,
+                max_shard_bytes: 1 << 20,
+                durable: false,
+                ..SeriesOptions::new(layout)
+            };
+            convert(source, path, &options, &())
+        }
+        None => {
+            let options =
+                WriteOptions { durable: false, tokens_chunk_size: 1 << 16, ..WriteOptions::default() };
+            zarr::convert(source, path, &options, &())
+        }
+    };
+    assert_eq!(report.unwrap().records, 5, "{}", to.0);
+}
+
+/// The data files, without what says where they come from.
+fn data_files(folder: &Path, name: &str) -> BTreeMap<String, Vec<u8>> {
+    let (mut found, mut below) = (BTreeMap::new(), vec![folder.to_path_buf()]);
+    while let Some(path) = below.pop() {
+        for item in fs::read_dir(&path).unwrap() {
+            let path = item.unwrap().path();
+            let file = path.strip_prefix(folder).unwrap().display().to_string();
+            let own = file.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with(['.', '/']));
+            if path.is_dir() {
+                below.push(path);
+            } else if let Some(rest) = own.filter(|_| !file.ends_with("windrow.json")) {
+                let bytes = fs::read(&path).unwrap();
+                let text = String::from_utf8_lossy(&bytes);
+                let bytes = match text.split_once("\"windrow\": ") {
+                    Some((before, _)) if file.ends_with("meta.json") => before.as_bytes().to_vec(),
+                    _ => bytes,
+                };
+                found.insert(rest.to_string(), bytes);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_layout_becomes_every_other_and_comes_back() {
+    // 31 bits are what all of them hold; Megatron has int32 where the others have uint32.
+    for (dtype, most) in [(DType::U16, 60_000), (DType::U32, 200_000), (DType::I32, (1 << 31) - 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let expected = documents(most);
+        let bytes = expected.concat().into_iter().flat_map(|id| id.to_le_bytes()[..dtype.size()].to_vec());
+        fs::write(root.join("first.bin"), bytes.collect::<Vec<u8>>()).unwrap();
+        let options = Options { dtype: Some(dtype), eos: Some(EOS), ..Options::default() };
+        let first = open_with(root.join("first.bin"), &options).unwrap();
+        for to in LAYOUTS {
+            let dtype = Some(dtype).filter(|_| to.0 == "megatron" && dtype == DType::U32).map(|_| DType::I32);
+            write(&first, to, &root.join(to.0), dtype);
+        }
+        for from in LAYOUTS {
+            let source = open(&root.join(from.0), from.0);
+            assert_eq!(records(&source), expected, "{}", from.0);
+            let findings = windrow::verify(source.path(), &VerifyOptions::default(), &()).unwrap();
+            assert_eq!(findings.problems, [], "{}", from.0);
+            for to in LAYOUTS {
+                let folder = tempfile::tempdir().unwrap();
+                let stored = open(&root.join(to.0), to.0).source().schema().element.dtype;
+                // What it was in that layout: flat-tokens forget all but the ids.
+                write(&source, to, &folder.path().join(to.0), Some(stored));
+                let back = data_files(folder.path(), to.0);
+                assert!(!back.is_empty());
+                assert!(back == data_files(root, to.0), "{dtype}: {} to {}", from.0, to.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+"""Killed at every change that is made to files: what was there is read, whole, or what is new is; a rerun completes it.
+
+`kill_at.c` ends a process before the n-th change. Each case is run in a fork for n = 1, 2, 3, … until it ends by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).with_name("kill_at.c")
+
+# Run by a process that has the killer loaded. Cases: how to begin, what is killed, what a reader sees.
+PROGRAM = '''
+import ctypes, os, pathlib, shutil, signal, sys
+import windrow as wr
+
+killer = ctypes.CDLL(None)
+killer.kill_at_made.restype = ctypes.c_long
+case, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+out = folder / "corpus.zarr" / "train"
+EARLIER = [[i + 1, i + 2, i + 3][: i % 4] for i in range(20)]
+LATER = [[9, i] for i in range(11)]
+SMALL = {"tokens_chunk_size": 8, "seq_starts_chunk_size": 4, "durable": False}
+KINDS = {
+    "v2": {"zarr_format": 2}, "v3": {"zarr_format": 3}, "sharded": {"zarr_format": 3, "chunks_per_shard": 2},
+}
+TEXTS = ["one", "", "three and four", "five"] * 9
+
+
+def begin():
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("".join('{"text": "%s"}\\n' % text for text in TEXTS))
+    if case.startswith("append"):
+        wr.write_flat_tokens(out, EARLIER, **SMALL, **KINDS[case.split()[1]])
+
+
+def change():
+    kind = case.split()
+    if kind[0] == "append":
+        wr.write_flat_tokens(out, LATER, append=True, durable=False)
+    elif kind[0] == "new":
+        wr.write_flat_tokens(out, LATER, **SMALL, **KINDS[kind[1]])
+    elif kind[0] == "tokenize":
+        options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"durable": False}
+        wr.tokenize(folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, threads=1, **options)
+    else:
+        path = folder / "ids.bin"
+        if not path.exists():
+            wr.write_tokens(path, [[*map(ord, text), 0] for text in TEXTS], dtype="uint16", durable=False)
+        killer.kill_at_arm(TIMES[0])
+        wr.convert(path, out, to=kind[1], open_eos=0, durable=False)
+
+
+def seen():
+    """The records, or None where nothing is to be seen."""
+    name = out.with_suffix(".idx") if case == "convert megatron" else out
+    if not name.exists():
+        return None
+    found = wr.open(name)
+    records = [ids.tolist() for ids in found]
+    assert not wr.verify(name)["problems"]
+    return records
+
+
+TIMES = [0]
+
+
+def run(n):
+    """The case in a process of its own, killed before its n-th change; how many it made, or None where it was killed."""
+    back, forth = os.pipe()
+    child = os.fork()
+    if child == 0:
+        TIMES[0] = n
+        if not case.startswith("convert"):
+            killer.kill_at_arm(n)
+        change()
+        made = killer.kill_at_made()
+        killer.kill_at_arm(-1)
+        os.write(forth, b"%d" % made)
+        os._exit(0)
+    os.close(forth)
+    made = os.read(back, 100)
+    os.close(back)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return None
+    assert status == 0, status
+    return int(made)
+
+
+begin()
+earlier = seen()
+made = run(0)
+later = seen()
+assert later is not None and later != earlier
+states = set()
+for n in range(1, made + 1):
+    begin()
+    assert run(n) is None, f"change {n} of {made}"
+    found = seen()
+    assert found == earlier or found == later, (n, found)
+    states.add(found == later)
+    if found == later and case.startswith(("append", "new")):
+        continue
+    try:
+        run(0)
+    except AssertionError:
+        # What is there already, whole, may be refused instead of being said to be unchanged.
+        assert found == later, n
+    assert seen() == later, n
+    left = [name for name in os.listdir(out.parent) + os.listdir(folder) if name.startswith(".") and "tmp-" in name]
+    assert not left, (n, left)
+assert False in states, states
+print(made)
+'''
+
+CASES = [
+    "append v2",
+    "append v3",
+    "append sharded",
+    "new v2",
+    "new sharded",
+    "tokenize flat-tokens v2",
+    "tokenize flat-tokens sharded",
+    "tokenize megatron",
+    "tokenize shards",
+    "convert forager",
+    "convert shards",
+    "convert flat-tokens",
+]
+
+
+@pytest.fixture(scope="module")
+def killer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("killer") / "kill_at.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"], check=True)
+    return library
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_killed_at_every_change(tmp_path: Path, killer: Path, case: str) -> None:
+    environment = os.environ | {"LD_PRELOAD": str(killer), "WINDROW_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", PROGRAM, case, str(tmp_path / "run")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
+    # As many as there are files at least.
+    assert int(done.stdout) > 20
