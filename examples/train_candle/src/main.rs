@@ -21,6 +21,9 @@ use windrow::{Kind, Result};
 use crate::config::Config;
 use crate::train::{Resume, Run};
 
+/// How many threads candle multiplies on. Matrices as small as these are slower on several, as their threads spin.
+const THREADS: &str = "RAYON_NUM_THREADS";
+
 /// Trains a small GPT in candle. Each logged step is a line of JSON on standard output.
 #[derive(Parser)]
 #[command(name = "train_candle", version)]
@@ -91,6 +94,10 @@ impl Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if std::env::var_os(THREADS).is_none() {
+        // SAFETY: no other thread runs yet that could read the environment.
+        unsafe { std::env::set_var(THREADS, "1") };
+    }
     let (mut out, mut notes) = (std::io::stdout(), std::io::stderr());
     match args.run().and_then(|run| train::run(&run, &mut out, &mut notes)) {
         Ok(()) => ExitCode::SUCCESS,
