@@ -57,6 +57,7 @@ def open(
     trust: bool = False,
     io: Literal["map", "pread"] = "map",
     cache_limit: SupportsIndex | None = None,
+    memory_limit: SupportsIndex | None = None,
     fill_missing: bool = False,
 ) -> Dataset: ...
 @final
@@ -125,6 +126,26 @@ class Dataset:
         dtype: _DType | None = None,
         seed: SupportsIndex = 0,
     ) -> View: ...
+    def codes(
+        self,
+        length: SupportsIndex | None = None,
+        mode: Literal["random", "start"] = "random",
+        *,
+        config: _Path | dict[str, Any] | None = None,
+        channels: SupportsIndex | None = None,
+        text_length: SupportsIndex | None = None,
+        delay_pattern: Sequence[SupportsIndex] | None = None,
+        masks: Literal["dense", "lengths"] | None = "dense",
+        keep_tail: bool = False,
+        unconditional: float = 0.0,
+        tag_shuffle: bool = False,
+        tag_dropout: float = 0.0,
+        tag_limit: SupportsIndex | None = None,
+        codebook_size: SupportsIndex | Literal["auto"] | None = "auto",
+        text_cut: Literal["character", "byte"] = "character",
+        dtype: _DType | None = None,
+        seed: SupportsIndex = 0,
+    ) -> View: ...
 
 @final
 class View:
@@ -136,6 +157,7 @@ class View:
     def __getitems__(self, indices: Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]) -> Sequence[dict[str, Any]]: ...
     def __iter__(self) -> Iterator[_Sample]: ...
     def __reduce__(self) -> tuple[Any, tuple[str, int, Any]]: ...
+    def batch(self, indices: Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]) -> dict[str, npt.NDArray[Any]]: ...
     def coverage(self) -> dict[str, int]: ...
     def loader(self, batch_size: SupportsIndex | None = None, **options: Any) -> Loader: ...
 
@@ -287,7 +309,7 @@ def convert(
     path: _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "flat-tokens"],
+    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens"],
     dtype: _DType | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
     normalize: bool = False,
@@ -302,6 +324,19 @@ def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(
     vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
 ) -> npt.NDArray[np.uint32]: ...
+def delay(
+    codes: Any,
+    delay_pattern: Sequence[SupportsIndex] | None = None,
+    *,
+    bos: SupportsIndex = 1026,
+    eos: SupportsIndex | None = None,
+) -> npt.NDArray[np.int64]: ...
+def undelay(
+    codes: Any,
+    delay_pattern: Sequence[SupportsIndex] | None = None,
+    *,
+    tail: Literal["cut", "repeat"] = "cut",
+) -> npt.NDArray[np.int64]: ...
 def formats() -> list[dict[str, str]]: ...
 def trace(
     plan: Loader | dict[str, Any] | _Path,
@@ -323,4 +358,8 @@ def find(
 def _reopen(path: _Path, options: str) -> Dataset: ...
 def _recut(recipe: str, seed: SupportsIndex, scaler: Any = None) -> View: ...
 def _remix(recipe: str, seed: SupportsIndex, scalers: list[Any] = ...) -> Mix: ...
+def _draw_below(key: tuple[int, int, int, int], n: SupportsIndex) -> int: ...
+def _lay_codes(
+    items: Sequence[tuple[str, Any, tuple[int, int, int, int]]], layout: str, length: SupportsIndex, random: bool
+) -> dict[str, Any]: ...
 def _main(arguments: Sequence[str]) -> int: ...

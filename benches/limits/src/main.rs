@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
-windrow-limits bytes FILE BYTE THREADS | documents FILE DTYPE EOS
+windrow-limits fill SIZE THREADS SECONDS | bytes FILE BYTE THREADS | documents FILE DTYPE EOS
 windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -38,6 +38,7 @@ fn main() -> Fallible<()> {
             threads.parse()?,
             secs.parse()?,
         )?,
+        ["fill", size, threads, secs] => fill(size.parse()?, threads.parse()?, secs.parse()?)?,
         ["bytes", file, byte, threads] => bytes(file, byte.parse()?, threads.parse()?)?,
         ["documents", file, dtype, eos] => documents(file, dtype, eos.parse()?)?,
         ["newlines", file] => newlines(file)?,
@@ -57,6 +58,28 @@ fn map(file: &str) -> Fallible<memmap2::Mmap> {
 }
 
 // A number for each counter: splitmix64.
+// Writes as many bytes as a batch has, again and again into one buffer per thread: what laying it costs at least.
+fn fill(size: usize, threads: usize, secs: f64) -> Fallible<Value> {
+    let batches = AtomicU64::new(0);
+    let until = Instant::now() + Duration::from_secs_f64(secs);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut buffer = vec![0u8; size];
+                let mut byte = 0u8;
+                while Instant::now() < until {
+                    byte = byte.wrapping_add(1);
+                    buffer.fill(byte);
+                    black_box(&mut buffer);
+                    batches.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    Ok(json!({ "batches": batches.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() }))
+}
+
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -14,6 +14,7 @@
 
 mod args;
 mod chunking;
+mod codes;
 mod command;
 mod failure;
 mod ids;

@@ -10,6 +10,7 @@ use windrow::{DataSet, Error, ViewRecipe};
 use windrow_core::Span;
 
 use crate::array::value_array;
+use crate::codes::{CodesOptions, Given};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
@@ -35,6 +36,8 @@ use crate::view::View;
 ///     trust: accept data whose size or time differs from what the side file says.
 ///     cache_limit: bytes that a series which is converted once (JSON, YAML, pickles) may take in the cache; 16 times its
 ///         file and 64 MiB if not given.
+///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
+///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
 ///
@@ -53,7 +56,8 @@ use crate::view::View;
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, index_folder=None,
-                    tokenizer=None, allow_outside=false, trust=false, cache_limit=None, fill_missing=false, io="map"))]
+                    tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None,
+                    fill_missing=false, io="map"))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -68,6 +72,7 @@ pub(crate) fn open(
     allow_outside: bool,
     trust: bool,
     cache_limit: Option<Count>,
+    memory_limit: Option<Count>,
     fill_missing: bool,
     io: &str,
 ) -> PyResult<Dataset> {
@@ -81,6 +86,7 @@ pub(crate) fn open(
         allow_outside,
         trust,
         cache_limit: cache_limit.map(|limit| limit.0),
+        memory_limit: memory_limit.map(|limit| limit.0),
         io: choice(py, "io", io, &["map", "pread"])?,
         part: split,
         fill_missing,
@@ -490,6 +496,90 @@ impl Dataset {
     ) -> PyResult<View> {
         let mode = choice(py, "mode", mode, &["random", "start"])?;
         self.view(py, ViewRecipe::Crop { length: length.0, mode }, dtype, seed.0)
+    }
+
+    /// Up to ``length`` frames of each track of audio codes ``[T, C]`` with its prompt, as a codec language model is trained:
+    /// from a random place (``mode="random"``) or the start (``"start"``).
+    ///
+    /// A sample, where a batch has S = ``text_length``, T = its longest sample in frames, and C channels:
+    ///
+    /// - ``src_tokens`` ``[S]``: the prompt's UTF-8 bytes, then padding; ``src_positions`` ``[S]``: 0, 1, …
+    /// - ``tgt_tokens`` ``[T + 2, C]``: BOS, the delayed codes, EOS, then padding; ``tgt_positions`` ``[T + 2]``
+    /// - ``enc_self_attn_mask`` ``[1, S, S]``, ``dec_self_attn_mask`` ``[1, T + 2, T + 2]`` (causal), ``dec_cross_attn_mask``
+    ///   ``[1, T + 2, S]``: bool, True where it attends
+    /// - ``seq_lens`` ``[]``: frames; ``tgt_lens`` ``[]``: frames + 2
+    ///
+    /// Tokens are int64 unless ``dtype`` says int32 or int16; positions and lengths are int64.
+    ///
+    /// Args:
+    ///     length: frames of a sample at most; None takes ``audio_length`` of ``config``.
+    ///     config: Dia's ``config.json``, as a path or a dict: lengths, channels, special values and delays of its ``"data"``.
+    ///     channels: channels of a batch; None takes those of the data. Codes of half as many are laid twice: mono as stereo.
+    ///     text_length: bytes of a prompt at most (512).
+    ///     delay_pattern: frames by which each channel is delayed; None: 0, 1, 2, …, for 18 channels 0 to 8 twice.
+    ///     masks: ``"dense"``; ``"lengths"`` gives ``src_lens`` instead of masks, for attention by lengths; None neither.
+    ///     keep_tail: keep the last codes of delayed channels, each with its own EOS after them: ``tgt_tokens`` is longer by
+    ///         the longest delay.
+    ///     unconditional: fraction of samples without their prompt, drawn anew each epoch.
+    ///     tag_shuffle, tag_dropout, tag_limit: the prompt's comma-separated tags in random order, each left out with a
+    ///         probability (never all), at most so many; drawn by seed, epoch and sample. None of them leaves prompts alone.
+    ///     codebook_size: codes must be below this; ``"auto"`` is the lowest special value (1024), None checks none.
+    ///     text_cut: a longer prompt is cut before a ``"character"``, or at the ``"byte"``.
+    ///     seed: keys what is drawn for ``view[i]``; a loader draws by its own seed, anew each epoch.
+    ///
+    /// Raises:
+    ///     ConfigError: records that are no codes, other channels or delays than they have, no length.
+    ///     CorruptError: when a batch is laid: a code outside the codebook, a prompt that is no text.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tracks.jsonl"
+    /// >>> _ = path.write_text('{"sequence": [[1, 2], [3, 4]], "text": "hi"}\n')
+    /// >>> view = wr.open(path, format="series-jsonl").codes(600, text_length=4, masks="lengths")
+    /// >>> view[0]["src_tokens"].tolist(), view[0]["tgt_tokens"].tolist()
+    /// ([104, 105, 0, 0], [[1026, 1026], [1, 1026], [3, 2], [1024, 1024]])
+    #[pyo3(signature = (length=None, mode="random", *, config=None, channels=None, text_length=None, delay_pattern=None,
+                        masks=Some("dense"), keep_tail=false, unconditional=0.0, tag_shuffle=false, tag_dropout=0.0,
+                        tag_limit=None, codebook_size=Given::Word("auto".to_string()), text_cut="character", dtype=None,
+                        seed=Count(0)),
+           text_signature = "($self, length=None, mode='random', *, config=None, channels=None, text_length=None, delay_pattern=None, masks='dense', keep_tail=False, unconditional=0.0, tag_shuffle=False, tag_dropout=0.0, tag_limit=None, codebook_size='auto', text_cut='character', dtype=None, seed=0)")]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
+    fn codes(
+        &self,
+        py: Python<'_>,
+        length: Option<Count>,
+        mode: &str,
+        config: Option<&Bound<'_, PyAny>>,
+        channels: Option<Count>,
+        text_length: Option<Count>,
+        delay_pattern: Option<Vec<Count>>,
+        masks: Option<&str>,
+        keep_tail: bool,
+        unconditional: f64,
+        tag_shuffle: bool,
+        tag_dropout: f64,
+        tag_limit: Option<Count>,
+        codebook_size: Given,
+        text_cut: &str,
+        dtype: Option<AnyDType>,
+        seed: Count,
+    ) -> PyResult<View> {
+        let options = CodesOptions {
+            length,
+            mode,
+            config,
+            channels,
+            text_length,
+            delay_pattern,
+            masks,
+            keep_tail,
+            unconditional,
+            tag_shuffle,
+            tag_dropout,
+            tag_limit,
+            codebook_size,
+            text_cut,
+        };
+        self.view(py, options.recipe(py)?, dtype, seed.0)
     }
 }
 

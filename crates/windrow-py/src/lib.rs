@@ -2,6 +2,7 @@
 
 mod array;
 mod callback;
+mod codes;
 mod data_set;
 mod dtype;
 mod error;
@@ -47,6 +48,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::formats, module)?)?;
+    module.add_function(wrap_pyfunction!(codes::delay, module)?)?;
+    module.add_function(wrap_pyfunction!(codes::undelay, module)?)?;
+    module.add_function(wrap_pyfunction!(codes::_lay_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(codes::_draw_below, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace::find, module)?)?;
     Ok(())

@@ -16,7 +16,8 @@ use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::options::{Count, choice};
 
-const LAYOUTS: [&str; 8] = ["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", FLAT_TOKENS];
+const LAYOUTS: [&str; 9] =
+    ["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", FLAT_TOKENS];
 const FLAT_TOKENS: &str = "flat-tokens";
 
 /// Writes sequences as shards: ``data-<i>-of-<n>.bin`` and ``meta.json``, as Time-MoE's converter does.
@@ -117,7 +118,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 ///     path: what to read: anything that ``open`` opens as numbers.
 ///     out: the folder (shards) or file to write.
 ///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of ids),
-///         ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``) or
+///         ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``), ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts) or
 ///         ``"flat-tokens"`` (zarr; ``write_flat_tokens`` has its options).
 ///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 ids in Megatron's layout).
 ///     max_shard_bytes, normalize: as ``write_shards``.

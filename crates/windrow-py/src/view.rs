@@ -60,6 +60,25 @@ impl View {
         framework::rows(&Memory::new(py, batch)?, numbers.len())
     }
 
+    /// The samples with these numbers as one batch: a dict of name → numpy array ``[len(indices), …]``.
+    ///
+    /// What a sampler of one's own feeds. Random crops are those of epoch 0.
+    ///
+    /// Raises:
+    ///     OutOfRangeError: no such sample.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> view = wr.open(path, dtype="uint16").pack(2)
+    /// >>> view.batch([3, 0])["input_ids"].tolist()
+    /// [[6, 7], [0, 1]]
+    fn batch<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let numbers = many(indices, "sample", self.samples.len())?;
+        let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
+        framework::Framework::Numpy.batch(&Memory::new(py, batch)?)
+    }
+
     fn __iter__(this: &Bound<'_, Self>) -> Each {
         Each::of(this.as_any(), this.get().samples.len())
     }

@@ -13,6 +13,7 @@ use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingI
 use crate::cache::{Cache, Key};
 use crate::chain::Chain;
 use crate::metadata::{self, METADATA_V3, MOST_METADATA, below};
+use crate::piece::Piece;
 
 /// Chunks of a size beyond this are no chunks.
 pub(crate) const MOST_CHUNK: u64 = 1 << 31;
@@ -315,29 +316,30 @@ impl Array {
         };
         let piece = self.cache.get(key, || match &self.layout {
             Layout::Whole(chain) => {
-                let mut bytes =
-                    chain.decode(whole(object.as_ref(), &mut scratch)?, piece_from, piece_size)?;
-                if self.has_delta {
-                    add_up(&mut bytes, self.element.size());
+                let stored = whole(object.as_ref(), &mut scratch)?;
+                if !self.has_delta {
+                    return chain.piece(stored, piece_from, piece_size);
                 }
-                Ok(bytes)
+                let mut bytes = chain.decode(stored, piece_from, piece_size)?;
+                add_up(&mut bytes, self.element.size());
+                Ok(Piece::numbers(bytes))
             }
             Layout::Sharded(shards) => self.inner(shards, chunk, key.2, object.as_ref()),
         })?;
         let (from, most) = (from - piece_from, most.min(piece_size - (from - piece_from)));
         // The piece is as long as was asked for: it was checked where it was decoded.
-        out.extend_from_slice(&piece[from as usize..(from + most) as usize]);
+        piece.append(from as usize, most as usize, out);
         Ok(most)
     }
 
-    fn inner(&self, shards: &Shards, chunk: u64, inner: u64, object: &dyn Object) -> Result<Vec<u8>> {
+    fn inner(&self, shards: &Shards, chunk: u64, inner: u64, object: &dyn Object) -> Result<Piece> {
         let Some((start, size)) = self.inner_place(shards, chunk, inner, object)? else {
             // The index says that it holds nothing else: no file was lost.
-            return Ok(self.fill.repeat((shards.inner_size / self.width()) as usize));
+            return Ok(Piece::numbers(self.fill.repeat((shards.inner_size / self.width()) as usize)));
         };
         let mut scratch = Vec::new();
         let stored = object.read(start, size as usize, &mut scratch)?;
-        shards.inner.decode(stored, 0, shards.inner_size).map_err(|e| e.byte(start))
+        shards.inner.piece(stored, 0, shards.inner_size).map_err(|e| e.byte(start))
     }
 
     // Where an inner chunk lies in its shard; `None` where it is empty.
@@ -348,7 +350,7 @@ impl Array {
         inner: u64,
         object: &dyn Object,
     ) -> Result<Option<(u64, u64)>> {
-        let index = self.cache.get((self.number, chunk, u64::MAX), || {
+        let kept = self.cache.get((self.number, chunk, u64::MAX), || {
             let start = match shards.index_first {
                 true => 0,
                 false => object.size().saturating_sub(shards.index_size),
@@ -356,8 +358,10 @@ impl Array {
             let mut scratch = Vec::new();
             let stored = object.read(start, shards.index_size as usize, &mut scratch)?;
             let size = self.chunk_size() / shards.inner_size * 16;
-            shards.index.decode(stored, 0, size).map_err(|e| e.byte(start).field("shard index"))
+            let index = shards.index.decode(stored, 0, size);
+            index.map(Piece::numbers).map_err(|e| e.byte(start).field("shard index"))
         })?;
+        let index = kept.as_numbers().unwrap_or(&[]);
         let number = |at: u64| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&index[at as usize..at as usize + 8]);

@@ -1,6 +1,7 @@
 //! The codecs of a chunk, undone one after the other; no step may give more bytes than the array's shape allows.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -8,16 +9,16 @@ use windrow_core::{Error, Result};
 use zarrs::array::codec::api::{BytesToBytesCodecTraits, CodecMetadataOptions};
 use zarrs::array::codec::{
     BloscCodec, BytesCodec, Bz2Codec, CodecChain, GzipCodec, TransposeCodec, ZlibCodec, ZstdCodec,
-    blosc_decompress_bytes, blosc_decompress_bytes_partial, blosc_validate,
 };
 use zarrs::array::{BytesRepresentation, CodecOptions};
+
+use crate::blosc::Blosc;
+use crate::piece::Piece;
 
 /// What any chunk may decode to, however few bytes it is stored in.
 const FLOOR: u64 = 64 << 20;
 /// More than this times its stored size no chunk above [`FLOOR`] may decode to.
 const MOST_RATIO: u64 = 1024;
-/// Pieces of blosc chunks are blocks of blosc, or as many as make this.
-const LEAST_PIECE: usize = 16 << 10;
 
 /// The codecs between the numbers of a chunk and its bytes in the store.
 pub(crate) struct Chain {
@@ -106,9 +107,9 @@ impl Chain {
             return Ok(self.size);
         }
         let stream = Blosc::of(stored, self.size)?;
-        match stream.size as u64 == self.size {
+        match stream.size() as u64 == self.size {
             true => Ok(stream.piece_size()),
-            false => Err(wrong_size(stream.size as u64, self.size)),
+            false => Err(wrong_size(stream.size() as u64, self.size)),
         }
     }
 
@@ -117,10 +118,19 @@ impl Chain {
     }
 
     /// Bytes `start..start + size` of the numbers: what [`Chain::piece_size`] cuts, or all.
-    pub(crate) fn decode(&self, stored: &[u8], start: u64, size: u64) -> Result<Vec<u8>> {
-        if size < self.size && self.is_blosc() {
-            return Blosc::of(stored, self.size)?.part(start, size);
+    pub(crate) fn piece(&self, stored: &[u8], start: u64, size: u64) -> Result<Piece> {
+        if !self.is_blosc() {
+            return self.decode(stored, start, size).map(Piece::numbers);
         }
+        let stream = Blosc::of(stored, self.size)?;
+        match stream.size() as u64 == self.size {
+            true => stream.piece(start, size),
+            false => Err(wrong_size(stream.size() as u64, self.size)),
+        }
+    }
+
+    /// The same as numbers, whatever the codecs are; the whole chunk is decoded.
+    pub(crate) fn decode(&self, stored: &[u8], start: u64, size: u64) -> Result<Vec<u8>> {
         let mut bytes = Cow::Borrowed(stored);
         for step in self.steps.iter().rev() {
             bytes = Cow::Owned(step.undo(&bytes)?);
@@ -156,6 +166,9 @@ impl Step {
             Kind::Bz2 => read_bounded(bzip2::read::MultiBzDecoder::new(stored), most),
             Kind::Zlib => read_bounded(flate2::read::ZlibDecoder::new(stored), most),
             Kind::Zstd => {
+                if is_exact && let Some(bytes) = zstd_at_once(stored, most) {
+                    return Ok(bytes);
+                }
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(broken)?;
                 // A window larger than what may come out is a claim that needs no memory.
                 let window = (64 - most.leading_zeros()).clamp(23, 27);
@@ -172,60 +185,23 @@ impl Step {
     }
 }
 
-/// A blosc stream whose header was held against what it must give.
-struct Blosc<'a> {
-    stored: &'a [u8],
-    size: usize,
-    value_size: usize,
-    block_size: usize,
+thread_local! {
+    // Making one takes longer than decoding a small chunk.
+    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-impl<'a> Blosc<'a> {
-    fn of(stored: &'a [u8], most: u64) -> Result<Blosc<'a>> {
-        let number = |at: usize| match stored.get(at..at + 4) {
-            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]) as usize,
-            _ => 0,
+// `None` where it is not what was expected: the slower way says why.
+fn zstd_at_once(stored: &[u8], size: u64) -> Option<Vec<u8>> {
+    ZSTD.with_borrow_mut(|kept| {
+        let decoder = match kept {
+            Some(decoder) => decoder,
+            None => kept.insert(zstd::bulk::Decompressor::new().ok()?),
         };
-        let (size, block_size, stored_size) = (number(4), number(8), number(12));
-        if stored_size != stored.len() || blosc_validate(stored) != Some(size) {
-            return Err(Error::corrupt(format!(
-                "no blosc stream of {} bytes: its header says {stored_size}",
-                stored.len()
-            )));
-        }
-        if size as u64 > most {
-            return Err(wrong_size(size as u64, most));
-        }
-        let value_size = stored.get(3).copied().map_or(1, usize::from).max(1);
-        Ok(Blosc { stored, size, value_size, block_size })
-    }
-
-    fn piece_size(&self) -> u64 {
-        let piece = match self.block_size {
-            0 => self.size,
-            block => block.saturating_mul(LEAST_PIECE.div_ceil(block)),
-        };
-        match piece % self.value_size {
-            0 => piece.min(self.size) as u64,
-            // Values that a piece would cut: no encoder writes that.
-            _ => self.size as u64,
-        }
-    }
-
-    fn part(&self, start: u64, size: u64) -> Result<Vec<u8>> {
-        // Both lie within the stream's size, which fits.
-        let (start, size) = (start as usize, size as usize);
-        blosc_decompress_bytes_partial(self.stored, start, size, self.value_size).map_err(broken).and_then(
-            |bytes| match bytes.len() == size {
-                true => Ok(bytes),
-                false => Err(wrong_size(bytes.len() as u64, size as u64)),
-            },
-        )
-    }
-
-    fn all(&self) -> Result<Vec<u8>> {
-        blosc_decompress_bytes(self.stored, self.size, 1).map_err(broken)
-    }
+        decoder
+            .decompress(stored, usize::try_from(size).ok()?)
+            .ok()
+            .filter(|bytes| bytes.len() as u64 == size)
+    })
 }
 
 fn read_bounded(from: impl Read, most: u64) -> Result<Vec<u8>> {
@@ -242,10 +218,10 @@ fn is_big_endian(codecs: &CodecChain) -> bool {
     configuration.is_some_and(|c| c.get("endian").is_some_and(|endian| endian == "big"))
 }
 
-fn broken(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+pub(crate) fn broken(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::corrupt("the chunk cannot be decoded").caused_by(cause)
 }
 
-fn wrong_size(found: u64, expected: u64) -> Error {
+pub(crate) fn wrong_size(found: u64, expected: u64) -> Error {
     Error::corrupt(format!("the chunk decodes to {found} bytes, expected {expected}"))
 }

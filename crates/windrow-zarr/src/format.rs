@@ -9,7 +9,7 @@ use windrow_core::store::{Object, Store, read_small};
 use windrow_core::{DType, Error, Kind, Result};
 
 use crate::array::{Array, Wanted};
-use crate::cache::{CACHE_SIZE, Cache};
+use crate::cache::Cache;
 use crate::metadata::{METADATA_V2, METADATA_V3, below};
 use crate::source::{Group, Sequences};
 
@@ -87,7 +87,7 @@ impl FlatTokens {
                 .at(attributes.name())
                 .field(MAX_ID));
         }
-        let cache = Arc::new(Cache::new(CACHE_SIZE));
+        let cache = Arc::new(Cache::new(options.memory_limit));
         let array = |name: &str, dtype, number| {
             let wanted = Wanted { dtype, accepts_missing: options.fill_missing, number };
             Array::open(store, &below(&look.key, name), &wanted, &cache)

@@ -4,6 +4,7 @@
 //! chunks are found, bounded, decoded by pieces and kept here.
 
 mod array;
+mod blosc;
 mod cache;
 mod chain;
 mod documents;
@@ -11,10 +12,10 @@ mod format;
 mod group;
 mod growing;
 mod metadata;
+mod piece;
 mod source;
 mod writer;
 
-pub use cache::CACHE_SIZE;
 pub use documents::FlatTokensDocuments;
 pub use format::FlatTokens;
 pub use writer::{FlatTokensWriter, WriteOptions, convert};

@@ -153,7 +153,7 @@ impl Group {
     fn read<'a>(&'a self, start: u64, count: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let element = self.tokens.element();
         let bytes = self.tokens.read(start, count, scratch)?;
-        let largest = numbers(bytes, element).fold(0, u32::max);
+        let largest = largest(bytes, element);
         if u64::from(largest >> 1) > self.max_id {
             let at = numbers(bytes, element).position(|number| number == largest).unwrap_or(0) as u64;
             return Err(self.at_token(
@@ -322,6 +322,15 @@ fn numbers(bytes: &[u8], element: Element) -> impl Iterator<Item = u32> + '_ {
         number.copy_from_slice(stored);
         if element.big_endian { u32::from_be_bytes(number) } else { u32::from_le_bytes(number) }
     })
+}
+
+// A loop for each byte order: asked within one, it would be no vector loop.
+fn largest(bytes: &[u8], element: Element) -> u32 {
+    let numbers = bytes.as_chunks::<4>().0.iter();
+    match element.big_endian {
+        false => numbers.fold(0, |most, stored| most.max(u32::from_le_bytes(*stored))),
+        true => numbers.fold(0, |most, stored| most.max(u32::from_be_bytes(*stored))),
+    }
 }
 
 // The first token of a sequence is marked, and no other: what tells a chunk in the wrong place.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::collate::{Batch, Collate, NextToken, Pairs, Raw, Segments, Shifted};
+use windrow_core::collate::{Batch, Codes, CodesLayout, Collate, NextToken, Pairs, Raw, Segments, Shifted};
 use windrow_core::format::{Options, SideFile, Split, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
@@ -273,6 +273,29 @@ impl DataSet {
         self.view(ViewRecipe::Crop { length, mode }, None)
     }
 
+    /// Up to `length` frames of each track of codes `[T, C]`, from a random place or from its start, with its text. See
+    /// [`Codes`] for the tensors.
+    ///
+    /// # Errors
+    /// `Config` for records that are no codes, or a layout that does not fit them; see [`Codes::new`].
+    ///
+    /// ```
+    /// use windrow::{Mode, collate::{CodesLayout, Masks}};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("a.jsonl"), "{\"sequence\": [[1, 2], [3, 4]], \"text\": \"hi\"}\n").unwrap();
+    /// # let options = windrow::format::Options { format: Some("series-jsonl".into()), ..Default::default() };
+    /// # let tracks = windrow::open_with(dir.path().join("a.jsonl"), &options)?;
+    /// let layout = CodesLayout { text_length: 4, masks: Masks::Lengths, ..CodesLayout::default() };
+    /// let view = tracks.codes(600, Mode::Random, &layout)?;
+    /// let batch = view.batch(&[0], 0)?;
+    /// assert_eq!(batch.get::<i64>("src_tokens")?, [104, 105, 0, 0]);
+    /// assert_eq!(batch.get::<i64>("tgt_tokens")?, [1026, 1026, 1, 1026, 3, 2, 1024, 1024]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn codes(&self, length: u64, mode: Mode, layout: &CodesLayout) -> Result<Samples> {
+        self.view(ViewRecipe::Codes { length, mode, layout: Box::new(layout.clone()) }, None)
+    }
+
     /// Whole records side by side in rows of `length`. See [`Segments`] for the tensors.
     ///
     /// # Errors
@@ -396,6 +419,10 @@ impl DataSet {
             ViewRecipe::Crop { length, mode } => {
                 let collate = Raw::new(schema, *length, laid_as)?;
                 (Arc::new(Crop::new(lengths, *length, *mode)?), Arc::new(collate))
+            }
+            ViewRecipe::Codes { length, mode, layout } => {
+                let collate = Codes::new(schema, *length, layout, laid_as)?;
+                (Arc::new(Crop::new(lengths, *length, *mode)?.keep_empty()), Arc::new(collate))
             }
             ViewRecipe::Bins { length, strategy, pad_value } => {
                 Segments::new(schema, *length, 1, laid_as, *pad_value)?;

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use windrow_core::collate::CodesLayout;
 use windrow_core::format::Options;
 use windrow_core::sampler::Stop;
 use windrow_core::source::Nan;
@@ -13,7 +14,7 @@ use windrow_core::{DType, Error, Result};
 use crate::{LoaderBuilder, LossOn, Samples, mix, open_with};
 
 /// One way of cutting records into samples.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ViewRecipe {
     /// Blocks over the joined records.
@@ -65,6 +66,17 @@ pub enum ViewRecipe {
         /// Where they start.
         #[serde(default)]
         mode: Mode,
+    },
+    /// Up to `length` frames of each track of codes, with its text, as a codec language model is trained.
+    Codes {
+        /// Frames per sample.
+        length: u64,
+        /// Where they start.
+        #[serde(default)]
+        mode: Mode,
+        /// Special values, delays, masks, draws.
+        #[serde(default, skip_serializing_if = "is_default")]
+        layout: Box<CodesLayout>,
     },
     /// Whole records side by side.
     Bins {
@@ -150,7 +162,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// A data set and the view that cuts it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecipePart {
     /// Where the data lies.

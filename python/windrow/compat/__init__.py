@@ -1,6 +1,7 @@
 """One module per original, with its own names, arguments, shapes and values: change the import line, keep the code.
 
 - `windrow.compat.data_forager` – byte-offset index over JSONL and token samples; the module paths of 0.2.0
+- `windrow.compat.dia` – pre-encoded audio, its configuration and its batches; needs torch
 - `windrow.compat.foundation_ts` – windows over series and folders of them; needs torch
 - `windrow.compat.oxidizr` – raw u32 token streams cut by a cursor
 - `windrow.compat.seqax` – shuffled batches of flat-tokens, any step at once

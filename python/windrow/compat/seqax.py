@@ -107,7 +107,13 @@ class ShufflingLoader:
                 raise failure(windrow.ConfigError, f"{name} is {count}, expected at least 1")
         if batch % params.streams:
             raise failure(windrow.ConfigError, f"a batch of {batch} rows is no multiple of {params.streams} streams")
-        self._data = windrow.open(params.filespec, format="flat-tokens", split=split)
+        self._data = windrow.open(
+            params.filespec,
+            format="flat-tokens",
+            split=split,
+            # The rows of a shuffle buffer come in random order: what they are made of is decoded once.
+            memory_limit=(256 << 20) + 4 * params.streams * self._rows_per_buffer * length,
+        )
         self.max_token_id: int = self._data.info()["vocab_size"] - 1
         self._rows: _Packed | _Unpacked = (
             _Packed(self._data, length) if params.sequence_packing else _Unpacked(self._data, length, overlong)
@@ -126,7 +132,7 @@ class ShufflingLoader:
             )
         self.step_count = self.read_block_count * params.sequences_per_read_block // batch
         self.minipoch_count = -(-self.read_block_count // (params.streams * params.read_blocks_per_shuffle_buffer))
-        self._order = permutation(params.seed, self.read_block_count)
+        self._order = np.asarray(permutation(params.seed, self.read_block_count))
         # Two buffers a stream: a batch may end one and begin the next.
         self._buffer = functools.lru_cache(maxsize=2 * params.streams)(self._mixed)
 
@@ -137,26 +143,32 @@ class ShufflingLoader:
         """
         if not 0 <= step < self.step_count:
             raise failure(windrow.OutOfRangeError, f"step {step}, expected 0 to {self.step_count - 1}")
-        wanted = range(self.token_batch_params.batch)[rows]
-        return self._rows.batch([self._sequence(step, row) for row in wanted])
+        return self._rows.batch(self._sequences(step, np.arange(self.token_batch_params.batch)[rows]))
 
-    def _sequence(self, step: int, row: int) -> int:
-        """Which of the data's rows stands in a row of a batch."""
-        params = self.params
-        rows_per_stream = self.token_batch_params.batch // params.streams
-        stream, place = divmod(row, rows_per_stream)
-        rows_per_buffer = params.read_blocks_per_shuffle_buffer * params.sequences_per_read_block
-        minipoch, index = divmod(step * rows_per_stream + place, rows_per_buffer)
-        block, offset = divmod(self._buffer(stream, minipoch)[index], params.sequences_per_read_block)
-        first = minipoch * params.read_blocks_per_shuffle_buffer
-        return self._order[(first + block) * params.streams + stream] * params.sequences_per_read_block + offset
+    def _sequences(self, step: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Which of the data's rows stand in these rows of a batch."""
+        rows_per_stream = self.token_batch_params.batch // self.params.streams
+        stream, place = np.divmod(rows, rows_per_stream)
+        minipoch, index = np.divmod(step * rows_per_stream + place, self._rows_per_buffer)
+        sequences = np.empty(len(rows), np.int64)
+        for one in set(zip(stream.tolist(), minipoch.tolist())):
+            here = (stream == one[0]) & (minipoch == one[1])
+            sequences[here] = self._buffer(*one)[index[here]]
+        return sequences
 
-    def _mixed(self, stream: int, minipoch: int) -> list[int]:
+    @property
+    def _rows_per_buffer(self) -> int:
+        return self.params.read_blocks_per_shuffle_buffer * self.params.sequences_per_read_block
+
+    def _mixed(self, stream: int, minipoch: int) -> npt.NDArray[np.int64]:
+        """The rows of a shuffle buffer, in the order in which they leave it."""
         params = self.params
         first = minipoch * params.read_blocks_per_shuffle_buffer
         blocks = min(params.read_blocks_per_shuffle_buffer, self.read_block_count // params.streams - first)
         seed = params.seed + 1 + minipoch * params.streams + stream
-        return permutation(seed, blocks * params.sequences_per_read_block)
+        mixed = np.asarray(permutation(seed, blocks * params.sequences_per_read_block))
+        block, offset = np.divmod(mixed, params.sequences_per_read_block)
+        return self._order[(first + block) * params.streams + stream] * params.sequences_per_read_block + offset
 
 
 def permutation(seed: int, n: int) -> list[int]:
@@ -185,11 +197,9 @@ class _Packed:
     def __len__(self) -> int:
         return len(self._view)
 
-    def batch(self, numbers: list[int]) -> TokenBatch:
-        targets = np.empty((len(numbers), self._length), np.uint32)
-        starts = np.empty(targets.shape, np.bool_)
-        for row, sample in enumerate(self._view[numbers]):
-            targets[row], starts[row] = sample["targets"], sample["is_seq_start"]
+    def batch(self, numbers: npt.NDArray[np.int64]) -> TokenBatch:
+        fields = self._view.batch(numbers)
+        targets, starts = fields["targets"], fields["is_seq_start"]
         return TokenBatch(targets, starts, np.ones(targets.shape, np.bool_))
 
 
@@ -208,11 +218,11 @@ class _Unpacked:
             return len(self._data)
         return int(self._ends[-1]) if len(self._ends) else 0
 
-    def batch(self, numbers: list[int]) -> TokenBatch:
+    def batch(self, numbers: npt.NDArray[np.int64]) -> TokenBatch:
         targets = np.zeros((len(numbers), self._length), np.uint32)
         # A padded place is stored as 1: the id 0, and the start of a sequence.
         starts, mask = np.ones(targets.shape, np.bool_), np.zeros(targets.shape, np.bool_)
-        for row, number in enumerate(numbers):
+        for row, number in enumerate(numbers.tolist()):
             ids, is_first = self._row(number)
             targets[row, : len(ids)], mask[row, : len(ids)] = ids, True
             starts[row, int(is_first) : len(ids)] = False

@@ -24,12 +24,12 @@ use crate::text;
 pub(crate) struct Convert {
     /// What to read
     input: PathBuf,
-    /// Where to: a folder for shards and forager, what both names begin with for megatron, else a file
+    /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file
     output: PathBuf,
     /// The layout to write
     #[arg(long, value_enum)]
     to: To,
-    /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron
+    /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron, int16 with --to codes
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     as_dtype: Option<DType>,
     /// With --to shards: most bytes of a shard
@@ -66,6 +66,8 @@ enum To {
     Forager,
     /// OUTPUT.bin and OUTPUT.idx, a sequence per record
     Megatron,
+    /// A folder of encoded_audio/NAME.pt, torch tensors [T, C], and metadata.json with their prompts
+    Codes,
     /// A zarr group of token ids: encoded_tokens, seq_starts
     FlatTokens,
 }
@@ -80,6 +82,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         To::Tokens => Some(SeriesLayout::Tokens),
         To::Forager => Some(SeriesLayout::Forager),
         To::Megatron => Some(SeriesLayout::Megatron),
+        To::Codes => Some(SeriesLayout::Codes),
         To::FlatTokens => None,
     };
     let chunking = args.chunking.options(layout.is_none())?;

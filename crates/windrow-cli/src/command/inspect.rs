@@ -11,6 +11,7 @@ use crate::args::Opening;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
+use crate::{codes, look};
 
 /// Show what some data is: format, counts, dtype, lengths, files
 #[derive(Args, Debug)]
@@ -42,10 +43,24 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };
     show(&data, &info, side, out)?;
+    let used = if codes::are_codes(data.source().as_ref()) { Some(codes::used(&data)?) } else { None };
+    if let Some((used, tracks)) = &used {
+        let range = (used.iter().min().copied().unwrap_or(0), used.iter().max().copied().unwrap_or(0));
+        let (low, high) = (text::count(range.0), text::count(range.1));
+        let of = if *tracks < data.len() {
+            format!(", in the first {} tracks", text::count(*tracks))
+        } else {
+            String::new()
+        };
+        out.pairs(&[("codes used", format!("{low} to {high} different ones per channel{of}"))])?;
+    }
     if let Some(bars) = &bars {
         show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
     }
     let mut object = json!({ "path": args.path, "info": info, "side_file": side.map(side_facts) });
+    if let Some((used, _)) = used {
+        object["codes_used"] = json!(used);
+    }
     if let Some(bars) = bars {
         object["histogram"] = json!(bars);
     }

@@ -13,7 +13,7 @@ use crate::args::Opening;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::{self, Facts};
-use crate::{ids, look, text};
+use crate::{codes, ids, look, text};
 
 /// Show records in readable form: text decoded, JSON laid out, series drawn
 #[derive(Args, Debug)]
@@ -107,6 +107,13 @@ fn show_numbers(
     let extras = data.extras(record)?;
     let mut lines = Vec::new();
     let is_whole = source.schema().element.dtype.is_integer();
+    if !out.is_json() && codes::are_codes(source.as_ref()) {
+        let channels = source.schema().channels.unwrap_or(1);
+        for line in codes::grid(&ids::whole_numbers(source.as_ref(), span)?, channels) {
+            out.line(text::cut(&line, text::width()))?;
+        }
+        return show_extras(&extras, out).map(|()| Value::Null);
+    }
     if !out.is_json() && tokenizer.is_none() && !look::is_tokens(data.source().as_ref()) {
         show_series(data, record, out)?;
         return show_extras(&extras, out).map(|()| Value::Null);

@@ -87,7 +87,7 @@ enum Laid {
 }
 
 /// A number as stored.
-trait Number: Copy {
+pub(super) trait Number: Copy {
     const SIZE: usize;
     fn little(bytes: &[u8]) -> Self;
     fn big(bytes: &[u8]) -> Self;
@@ -97,7 +97,7 @@ trait Number: Copy {
 }
 
 /// A whole number to a whole number.
-trait Cast<T>: Number {
+pub(super) trait Cast<T>: Number {
     /// Some values of this type have no place in `T`.
     const MAY_NOT_FIT: bool;
     fn cast(self) -> T;
@@ -211,13 +211,16 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
         (Decode::Plain, true) => {
             each(from.bytes, out, S::big, |s: S| (s.cast(), !S::MAY_NOT_FIT || s.fits()))
         }
-        (Decode::Shift { bits }, big) => {
-            let read = if big { S::big } else { S::little };
+        (Decode::Shift { bits }, big_endian) => {
             let convert = |s: S| {
                 let s = s.shift(bits);
                 (s.cast(), !S::MAY_NOT_FIT || s.fits())
             };
-            each(from.bytes, out, read, convert)
+            // Two loops: one over a pointer to a function is no vector loop.
+            match big_endian {
+                false => each(from.bytes, out, S::little, convert),
+                true => each(from.bytes, out, S::big, convert),
+            }
         }
         (Decode::Affine { .. }, _) => return Laid::Fraction,
     };
@@ -269,11 +272,13 @@ fn to_float_here<S: Number, T: Copy>(
     plain: impl Fn(S) -> T + Copy,
     narrow: impl Fn(f32) -> T + Copy,
 ) {
-    let read = if from.big_endian { S::big } else { S::little };
     match from.decode {
         Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, |s| (plain(s), true)),
-        Decode::Plain => each(from.bytes, out, read, |s| (plain(s), true)),
-        Decode::Shift { bits } => each(from.bytes, out, read, |s: S| (plain(s.shift(bits)), true)),
+        Decode::Plain => each(from.bytes, out, S::big, |s| (plain(s), true)),
+        Decode::Shift { bits } if !from.big_endian => {
+            each(from.bytes, out, S::little, |s: S| (plain(s.shift(bits)), true))
+        }
+        Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| (plain(s.shift(bits)), true)),
         // float32 throughout: the scalers' published definition.
         Decode::Affine { mul, add, sub, div } => {
             let affine = |s: S| (narrow(((s.to_f32() * mul + add) - sub) / div), true);

@@ -1,6 +1,7 @@
 //! Lays samples into named tensors: one pass from the page cache to the batch.
 
 mod batch;
+mod codes;
 mod copy;
 mod missing;
 mod next_token;
@@ -10,6 +11,7 @@ mod segments;
 mod shifted;
 
 pub use batch::{Batch, Field, Pool, Row};
+pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
 pub use copy::{copy_values, fill_value};
 pub use next_token::{LOSS_MASK_TRACK, NextToken};
 pub use pairs::Pairs;
@@ -66,6 +68,8 @@ pub struct Scratch {
     pub bytes: Vec<u8>,
     /// For layouts that need a second look.
     pub more: Vec<u8>,
+    /// For texts beside the values.
+    pub text: String,
 }
 
 // The dtype in which numbers of this schema leave: as asked, else int64 for whole numbers and float32 for floats.

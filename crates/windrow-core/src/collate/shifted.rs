@@ -1,6 +1,9 @@
 //! Every value a target, and the one before it its input: 0 where a row or a sequence begins.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use memchr::memchr_iter;
 
 use super::copy::{copy_values, fill_value};
 use super::{Collate, Field, Row, Sample, Scratch};
@@ -106,18 +109,18 @@ impl Collate for Shifted {
         let inputs = row.bytes(INPUTS);
         inputs[..size].fill(0);
         inputs[size..].copy_from_slice(&scratch.more[..(self.length - 1) * size]);
-        for (place, _) in inputs.chunks_exact_mut(size).zip(starts).filter(|(_, start)| **start != 0) {
-            place.fill(0);
+        for start in memchr_iter(1, starts) {
+            inputs[start * size..][..size].fill(0);
         }
-        let mut segment = 0;
-        for (id, start) in row.numbers::<i32>(SEGMENTS).iter_mut().zip(starts) {
-            segment += i32::from(*start);
-            *id = segment;
+        for (segment, run) in runs(starts).enumerate() {
+            // A row begins in segment 0, unless a sequence begins with it.
+            let segment = segment as i32 + i32::from(starts.first() == Some(&1));
+            row.numbers::<i32>(SEGMENTS)[run].fill(segment);
         }
-        let mut position = -1;
-        for (id, start) in row.numbers::<i32>(POSITIONS).iter_mut().zip(starts) {
-            position = if *start != 0 { 0 } else { position + 1 };
-            *id = position;
+        for run in runs(starts) {
+            for (position, place) in row.numbers::<i32>(POSITIONS)[run].iter_mut().enumerate() {
+                *place = position as i32;
+            }
         }
         Ok(())
     }
@@ -127,12 +130,29 @@ impl Collate for Shifted {
     }
 }
 
+// The row cut where sequences start; nothing before a start at its beginning.
+fn runs(starts: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let ends = memchr_iter(1, starts).skip_while(|start| *start == 0).chain([starts.len()]);
+    ends.scan(0, |from, end| {
+        let run = *from..end;
+        *from = end;
+        Some(run)
+    })
+}
+
 fn mark_starts(values: &Values<'_>, span: Span, out: &mut [u8]) {
     match values.decode {
         Decode::Shift { .. } => {
             let width = values.element.size();
             // The byte that holds bit 0.
             let low = if values.element.big_endian { width - 1 } else { 0 };
+            // Of a width that the compiler knows it makes a vector loop, and flat-tokens have this one.
+            if (width, low) == (4, 0) {
+                for (start, stored) in out.iter_mut().zip(values.bytes.as_chunks::<4>().0) {
+                    *start = stored[0] & 1;
+                }
+                return;
+            }
             for (start, stored) in out.iter_mut().zip(values.bytes.chunks_exact(width)) {
                 *start = stored[low] & 1;
             }

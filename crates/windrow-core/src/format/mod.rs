@@ -4,6 +4,7 @@
 //! docs, the conformance suite and the fuzz list walk that table.
 
 mod arrays;
+mod codes;
 mod collection;
 mod converted;
 mod data_files;
@@ -26,6 +27,8 @@ mod yaml;
 
 use std::sync::Arc;
 
+pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_METADATA};
+pub use codes::{Codes, tensor_file};
 pub use collection::Collection;
 pub(crate) use discover::discover;
 pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
@@ -64,6 +67,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &SeriesJsonLines,
     &Yaml,
     &Pickle,
+    &Codes,
     &Collection,
 ];
 
@@ -219,6 +223,9 @@ pub struct Options {
     /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
+    /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
     /// Name of the folder below the path that is meant: `train`, `validation`; the face goes there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,

@@ -132,9 +132,14 @@ pub(crate) struct Damaged {
     pub(crate) cause: String,
 }
 
-type Archive<'a> = ZipArchive<BufReader<Stream<'a>>>;
+/// An archive whose bytes are an object's.
+pub(super) type Archive<'a> = ZipArchive<BufReader<Stream<'a>>>;
 
-fn archive(object: &dyn Object) -> Result<Archive<'_>> {
+/// Opens the archive in an object; its directory is read, and what it claims compared with the object's size.
+///
+/// # Errors
+/// `Corrupt`, `Unsupported`; `Io`.
+pub(super) fn archive(object: &dyn Object) -> Result<Archive<'_>> {
     check_count(object)?;
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
     ZipArchive::with_config(config, BufReader::new(Stream::new(object)))

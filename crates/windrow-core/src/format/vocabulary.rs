@@ -94,7 +94,8 @@ fn check_record(source: &dyn Source, record: u64, vocab_size: u64, scratch: &mut
 fn check_span(source: &dyn Source, span: Span, vocab_size: u64, scratch: &mut Vec<u8>) -> Result<()> {
     let values = source.read(span, scratch)?;
     let Some((at, id)) = first_outside(&values, vocab_size) else { return Ok(()) };
-    let one = Span { start: span.start + at as u64, len: 1, ..span };
+    // A value may have several numbers.
+    let one = Span { start: span.start + (at / values.channels.max(1)) as u64, len: 1, ..span };
     let mut error = Error::corrupt(format!(
         "id {id} at value {} is outside the vocabulary of {vocab_size} ids",
         one.start

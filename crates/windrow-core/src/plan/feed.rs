@@ -14,12 +14,17 @@ pub struct Feed {
     source: SharedSource,
     view: Arc<dyn View>,
     collate: Arc<dyn Collate>,
+    /// For batches that are asked for by number; a loader has its own.
+    pool: Pool,
 }
+
+/// New memory costs more than what is laid into it: the batch that a caller holds, and the next ones.
+const BATCHES_KEPT: usize = 4;
 
 impl Feed {
     /// Puts the three together.
     pub fn new(source: SharedSource, view: Arc<dyn View>, collate: Arc<dyn Collate>) -> Feed {
-        Feed { source, view, collate }
+        Feed { source, view, collate, pool: Pool::new(BATCHES_KEPT) }
     }
 
     /// Number of samples.
@@ -67,7 +72,7 @@ impl Feed {
             }
             workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
         }
-        workspace.lay(std::slice::from_ref(self), None)
+        workspace.lay(std::slice::from_ref(self), Some(&self.pool))
     }
 }
 

@@ -140,6 +140,11 @@ impl Source for Concat {
         found.map_err(|e| renumber(e, local, span.record))
     }
 
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        let (part, local) = self.find(record)?;
+        part.text(local, scratch).map_err(|e| renumber(e, local, record))
+    }
+
     fn extras(&self, record: u64) -> Result<Extras> {
         let (part, local) = self.find(record)?;
         part.extras(local).map_err(|e| renumber(e, local, record))

@@ -125,6 +125,21 @@ pub trait Source: Lengths {
         Ok(Extras::new())
     }
 
+    /// The text beside the values of a record, its `text` among the extras: a prompt. Empty where there is none.
+    ///
+    /// # Errors
+    /// As [`Source::extras`]; `Corrupt` when it is something else than text.
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        match self.extras(record)?.remove("text") {
+            None | Some(Value::Null) => Ok(""),
+            Some(Value::String(text)) => {
+                *scratch = text;
+                Ok(scratch)
+            }
+            Some(other) => Err(not_text(&other).record(record)),
+        }
+    }
+
     /// Tells the operating system that these spans come soon, where it can use that.
     fn advise(&self, spans: &[Span]) {
         let _ = spans;
@@ -163,6 +178,12 @@ pub trait Source: Lengths {
     fn treatment(&self) -> Option<String> {
         None
     }
+}
+
+// What stands where a text should.
+fn not_text(found: &Value) -> Error {
+    let found: String = found.to_string().chars().take(80).collect();
+    Error::corrupt(format!("expected a text, found {found}")).field("text")
 }
 
 /// A source shared between threads.

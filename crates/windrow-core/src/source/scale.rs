@@ -284,6 +284,10 @@ impl Source for Scaled {
         self.inner.read_track(track, span, scratch)
     }
 
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        self.inner.text(record, scratch)
+    }
+
     fn extras(&self, record: u64) -> Result<Extras> {
         self.inner.extras(record)
     }

@@ -88,6 +88,10 @@ impl Source for Subset {
         self.inner.read_track(track, self.span(span)?, scratch)
     }
 
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        self.inner.text(self.number(record)?, scratch)
+    }
+
     fn extras(&self, record: u64) -> Result<Extras> {
         self.inner.extras(self.number(record)?)
     }

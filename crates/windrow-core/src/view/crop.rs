@@ -27,6 +27,7 @@ pub struct Crop {
     lengths: Arc<dyn Lengths>,
     length: u64,
     mode: Mode,
+    keeps_empty: bool,
 }
 
 impl Crop {
@@ -36,7 +37,14 @@ impl Crop {
     /// `Config` when `length` is 0.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, mode: Mode) -> Result<Self> {
         lengths::at_least_one("length", length)?;
-        Ok(Crop { lengths, length, mode })
+        Ok(Crop { lengths, length, mode, keeps_empty: false })
+    }
+
+    /// Records without values are samples too: of one piece without values, that names the record.
+    #[must_use]
+    pub fn keep_empty(mut self) -> Self {
+        self.keeps_empty = true;
+        self
     }
 }
 
@@ -54,7 +62,7 @@ impl View for Crop {
             Mode::Random if all > len => draw.below(all - len + 1, 0),
             _ => 0,
         };
-        if len > 0 {
+        if len > 0 || self.keeps_empty {
             out.push(Piece::Read(Span { record: sample, start, len }));
         }
         Ok(())
@@ -62,7 +70,7 @@ impl View for Crop {
 
     fn samples_of(&self, record: u64) -> Result<Range<u64>> {
         lengths::check_record(record, self.len())?;
-        Ok(record..record + u64::from(self.lengths.length(record)? > 0))
+        Ok(record..record + u64::from(self.lengths.length(record)? > 0 || self.keeps_empty))
     }
 
     fn positions(&self) -> u64 {
@@ -87,7 +95,8 @@ impl View for Crop {
             Mode::Random => "random",
             Mode::Start => "start",
         };
-        format!("crop(length={},mode={mode})", self.length)
+        let empty = if self.keeps_empty { ",empty=kept" } else { "" };
+        format!("crop(length={},mode={mode}{empty})", self.length)
     }
 }
 

@@ -122,6 +122,8 @@ fn the_heart_depends_on_no_arm_no_runtime_and_no_python() {
         "ureq",
         "windrow-zarr",
         "zarrs",
+        "windrow-candle",
+        "candle-core",
         "tokenizers",
         "reqwest",
         "rand",

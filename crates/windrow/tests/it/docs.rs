@@ -143,13 +143,14 @@ fn tests_that_the_pages_name_exist() {
 
 #[test]
 fn rust_examples_are_run() {
-    let run = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pages.rs")).unwrap();
+    // A page about an arm's crate is run by that crate.
+    let run = ["windrow", "windrow-candle"].map(|name| read(&format!("crates/{name}/src/pages.rs"))).concat();
     let with_rust: BTreeSet<String> = pages()
         .into_iter()
         .filter(|page| read(page).lines().any(|line| line.starts_with("```rust")))
         .collect();
     for page in &with_rust {
-        assert!(run.contains(&format!("\"../../../{page}\"")), "src/pages.rs does not run {page}");
+        assert!(run.contains(&format!("\"../../../{page}\"")), "no src/pages.rs runs {page}");
     }
     assert!(with_rust.contains("README.md"));
 }

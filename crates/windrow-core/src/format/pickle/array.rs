@@ -36,7 +36,7 @@ pub(super) struct Array {
 
 /// A number of an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(in crate::format) enum Number {
     Bool(bool),
     Int(i64),
     Float(f64),
@@ -79,7 +79,7 @@ pub(super) fn contiguous(shape: &[u64], fortran: bool) -> Vec<u64> {
 }
 
 /// The number in these bytes; `None` when they are not as many as one takes.
-pub(super) fn number(bytes: &[u8], element: Element) -> Option<Number> {
+pub(in crate::format) fn number(bytes: &[u8], element: Element) -> Option<Number> {
     let size = element.size();
     let mut word = [0; 8];
     let place = word.get_mut(..size)?;

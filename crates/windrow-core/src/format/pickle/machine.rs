@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use super::array::{Array, DTypeNode};
 use super::names::{self, Name};
+use super::torch;
 use crate::array::Element;
 use crate::error::{Error, Result};
 
@@ -549,7 +550,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
             b'Q' if self.in_torch => {
                 let id = self.pop()?;
-                let storage = names::promised(self, id)?;
+                let storage = torch::promised(self, id)?;
                 self.push(storage)
             }
             b'Q' | b'P' => Err(self.refused("a persistent id")),

@@ -9,8 +9,11 @@ mod array;
 mod machine;
 mod names;
 mod tell;
+mod torch;
 
+pub(super) use self::array::{Number, number};
 use self::machine::{Budget, Machine};
+pub(super) use self::torch::{STREAM_MAGIC, Tensor, described, streamed};
 use super::converted::{self, Shapes};
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::Result;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::array::{Array, DTypeNode, Data, Number, contiguous, dtype_of, number};
-use super::machine::{Budget, Machine, Node, Value};
+use super::machine::{Machine, Node, Value};
+use super::torch;
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 
@@ -116,9 +117,9 @@ pub(super) fn reduce(machine: &mut Machine<'_, '_>, callee: Value, given: Value)
                 Number::Float(number) => Ok(Value::Float(number)),
             }
         }
-        (Name::TorchBytes, [data]) => storage(machine, *data),
+        (Name::TorchBytes, [data]) => torch::storage(machine, *data),
         (Name::TorchTensor, [storage, offset, shape, strides, ..]) => {
-            let array = tensor(machine, *storage, *offset, *shape, *strides)?;
+            let array = torch::tensor(machine, *storage, *offset, *shape, *strides)?;
             machine.make(Node::Array(Some(Box::new(array))))
         }
         _ => Err(machine.wrong(format!("{name:?} is given {} values that it does not take", given.len()))),
@@ -161,28 +162,6 @@ pub(super) fn build(machine: &mut Machine<'_, '_>, object: Value, state: Value) 
     }
 }
 
-/// The storage that a persistent id of torch names: `("storage", class, key, place, count, view)`.
-///
-/// # Errors
-/// As [`reduce`].
-pub(super) fn promised(machine: &mut Machine<'_, '_>, id: Value) -> Result<Value> {
-    let parts = machine.parts(id).unwrap_or_default();
-    let &[kind, class, key, _place, Value::Int(count), ref view @ ..] = parts else {
-        return Err(machine.refused("a persistent id"));
-    };
-    let is_storage = machine.text(kind) == Some("storage") && view.iter().all(|part| *part == Value::None);
-    let (true, Some(Node::Name(Name::TorchStorage(dtype))), Some(key), Ok(count)) =
-        (is_storage, machine.node(class), machine.text(key), u64::try_from(count))
-    else {
-        return Err(machine.refused("a persistent id"));
-    };
-    let size = key.len() as u64;
-    machine.budget.check(size)?;
-    let node = Node::Promised(Box::new((Element::little(*dtype), key.to_string(), count)));
-    machine.budget.take(size)?;
-    machine.make(node)
-}
-
 fn is_name(machine: &Machine<'_, '_>, value: Value, name: Name) -> bool {
     matches!(machine.node(value), Some(Node::Name(found)) if *found == name)
 }
@@ -209,7 +188,7 @@ fn encode<'a>(machine: &mut Machine<'a, '_>, text: Value, encoding: Value) -> Re
     machine.make(Node::Bytes(Cow::Owned(bytes)))
 }
 
-fn sizes(machine: &Machine<'_, '_>, value: Value) -> Result<Vec<u64>> {
+pub(super) fn sizes(machine: &Machine<'_, '_>, value: Value) -> Result<Vec<u64>> {
     let Some(parts) = machine.parts(value) else { return Err(machine.wrong("expected a shape")) };
     if parts.len() > 3 {
         return Err(
@@ -246,85 +225,4 @@ fn numpy(machine: &Machine<'_, '_>, data: Value, dtype: Value, shape: Value, for
         shape,
         strides,
     })
-}
-
-fn tensor(
-    machine: &Machine<'_, '_>,
-    storage: Value,
-    offset: Value,
-    shape: Value,
-    strides: Value,
-) -> Result<Array> {
-    let (shape, strides) = (sizes(machine, shape)?, sizes(machine, strides)?);
-    let (Some(Node::Storage(held_in)), Value::Int(offset)) = (machine.node(storage), offset) else {
-        return Err(machine.wrong("expected a storage and an offset of a tensor"));
-    };
-    let (element, bytes) = held_in.as_ref();
-    let offset = u64::try_from(offset).map_err(|_| machine.wrong("an offset below 0"))?;
-    let held = (bytes.len() / element.size()) as u64;
-    let steps = shape.iter().zip(&strides);
-    // One past the last number that is read.
-    let end = steps.clone().try_fold(offset, |end, (size, stride)| {
-        end.checked_add(size.saturating_sub(1).checked_mul(*stride)?)
-    });
-    let is_empty = shape.contains(&0);
-    let fits = is_empty || end.is_some_and(|last| last < held);
-    // A stride of 0 reads one number many times: a few bytes would stand for any number of values.
-    let repeats = steps.clone().any(|(size, stride)| *size > 1 && *stride == 0);
-    if shape.len() != strides.len() || !fits || repeats {
-        return Err(machine.wrong(format!(
-            "a tensor of shape {shape:?}, strides {strides:?} and offset {offset} in a storage of {held} numbers"
-        )));
-    }
-    Ok(Array { data: Data::Numbers(storage, *element), offset, shape, strides })
-}
-
-/// A storage as torch writes it into a stream: five pickles (a magic number, a version, the sizes of types, the storage's
-/// id, the keys), then for each key the number of its values and their bytes.
-fn storage(machine: &mut Machine<'_, '_>, data: Value) -> Result<Value> {
-    let Some(Node::Bytes(bytes)) = machine.node(data) else {
-        return Err(machine.wrong("expected a storage's bytes"));
-    };
-    // The same bytes may be named again and again: every reading is paid for, before it is made.
-    let size = bytes.len() as u64;
-    machine.budget.check(size)?;
-    let bytes = bytes.to_vec();
-    machine.budget.take(size)?;
-    if machine.in_torch {
-        return Err(machine.refused("a storage within a storage"));
-    }
-    let outer = machine.place();
-    // Its bytes are counted from its own beginning; the outer place is the one in the file.
-    let (element, found) = torch_stream(&bytes, machine.budget).map_err(|e| e.byte(outer))?;
-    machine.make(Node::Storage(Box::new((element, found))))
-}
-
-fn torch_stream(bytes: &[u8], budget: &mut Budget) -> Result<(Element, Vec<u8>)> {
-    let mut inner = Machine::new(bytes, 0, budget);
-    inner.in_torch = true;
-    let unknown = || {
-        Error::unsupported("a torch storage in a layout that is not known")
-            .hint("save tensors as arrays: np.save(path, tensor.numpy())")
-    };
-    let magic = inner.run()?;
-    let is_magic =
-        matches!(inner.node(magic), Some(Node::Big(digits)) if digits == "119547037146038801333356");
-    let version = inner.run()?;
-    let info = inner.run()?;
-    let Some(Node::Dict(info)) = inner.node(info) else { return Err(unknown()) };
-    let big_endian = info
-        .iter()
-        .any(|(key, value)| inner.text(*key) == Some("little_endian") && *value == Value::Bool(false));
-    if !is_magic || version != Value::Int(1001) || big_endian {
-        return Err(unknown());
-    }
-    let promised = inner.run()?;
-    let Some(Node::Promised(promised)) = inner.node(promised) else { return Err(unknown()) };
-    let (element, key, count) = promised.as_ref().clone();
-    let keys = inner.run()?;
-    let has_key = inner.parts(keys).is_some_and(|keys| keys.len() == 1 && inner.text(keys[0]) == Some(&key));
-    let written = inner.take(8)?.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-    let size = count.checked_mul(element.size() as u64).filter(|_| has_key && written == count);
-    let found = inner.take(size.ok_or_else(unknown)?)?;
-    Ok((element, found.to_vec()))
 }

@@ -21,6 +21,8 @@ pub(super) const STEP: u64 = 32;
 pub(super) struct Meta {
     /// Type and byte order of a number.
     pub(super) element: Element,
+    /// Numbers per value, where the description says it: sequences are `[T, C]`.
+    pub(super) channels: Option<u64>,
     /// Shards in the order of their numbers: name, and how many numbers it holds.
     pub(super) files: Vec<(String, u64)>,
     /// First number of each sequence in all shards joined.
@@ -79,6 +81,7 @@ impl Meta {
 struct Told {
     num_sequences: Option<u64>,
     dtype: Option<String>,
+    channels: Option<Option<u64>>,
     files: Option<Vec<(String, u64)>>,
     has_scales: bool,
     offsets: Vec<u64>,
@@ -149,11 +152,14 @@ impl Told {
                 .hint("the copy looks unfinished, or a shard is missing in \"files\""));
             }
         }
+        let channels = self.channels.flatten();
+        self.check_channels(channels)?;
         let scaling = scaling(self.scaling, element.dtype)?;
         // One for each block of sequences, and where the last block ends.
         self.places.truncate(count.div_ceil(STEP as usize) + 1);
         Ok(Meta {
             element,
+            channels,
             files,
             offsets: self.offsets,
             lengths: self.lengths,
@@ -161,6 +167,29 @@ impl Told {
             has_others: self.has_others,
             text: self.places,
         })
+    }
+}
+
+impl Told {
+    // Sequences are whole frames.
+    fn check_channels(&self, channels: Option<u64>) -> Result<()> {
+        const MOST: u64 = 1 << 16;
+        let Some(channels) = channels else { return Ok(()) };
+        if channels == 0 || channels > MOST {
+            return Err(
+                Error::corrupt(format!("{channels} channels, expected 1 to {MOST}")).field("channels")
+            );
+        }
+        match self.lengths.iter().position(|length| !length.is_multiple_of(channels)) {
+            None => Ok(()),
+            Some(i) => Err(Error::corrupt(format!(
+                "{} numbers are no whole frames of {channels} channels",
+                self.lengths[i]
+            ))
+            .record(i as u64)
+            .field(format!("scales[{i}].length"))
+            .hint("offset and length count numbers, C for each frame")),
+        }
     }
 }
 
@@ -317,6 +346,7 @@ impl<'de> Visitor<'de> for TopSeed<'_> {
             match key.0.as_ref() {
                 "num_sequences" => once(&mut told.num_sequences, map.next_value()?, "num_sequences")?,
                 "dtype" => once(&mut told.dtype, map.next_value()?, "dtype")?,
+                "channels" => once(&mut told.channels, map.next_value()?, "channels")?,
                 "files" => once(&mut told.files, map.next_value::<Files>()?.0, "files")?,
                 "scales" if told.has_scales => return Err(de::Error::duplicate_field("scales")),
                 "scales" => {

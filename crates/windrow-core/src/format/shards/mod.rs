@@ -40,7 +40,8 @@ impl Format for Shards {
         About {
             title: "Shards of series",
             layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
-            records: "one sequence: a range of all shards joined, de-normalised where mean and std are given",
+            records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
+                      where mean and std are given",
             written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write_shards`, Time-MoE, FoundationTS",
         }
     }
@@ -171,21 +172,30 @@ impl Sequences {
             true => Element::little(DType::F32),
             false => table.element,
         };
-        let schema = Schema { vocab_size, ..Schema::numbers(element) };
+        // Checked to be small when the description was read.
+        let channels = table.channels.map(|channels| channels as usize);
+        let schema = Schema { vocab_size, channels, ..Schema::numbers(element) };
         Sequences { description, table, files, starts, schema }
     }
 
     // The first number of a span among those of all shards.
     fn first(&self, span: Span) -> Result<u64> {
         let (first, length) = self.table.place(span.record)?;
-        check_span(span, length)?;
+        let channels = self.channels();
+        check_span(span, length / channels)?;
         // Within the numbers of all shards, as the whole sequence is.
-        Ok(first + span.start)
+        Ok(first + span.start * channels)
     }
 
-    fn pieces(&self, first: u64, count: u64) -> impl Iterator<Item = Piece> + '_ {
+    // Numbers per value.
+    fn channels(&self) -> u64 {
+        self.table.channels.unwrap_or(1)
+    }
+
+    // The bytes of `len` values from number `first` on.
+    fn pieces(&self, first: u64, len: u64) -> impl Iterator<Item = Piece> + '_ {
         let width = self.table.element.size() as u64;
-        let end = first + count;
+        let end = first + len * self.channels();
         // The last shard that begins at or before it: an empty one begins where the next one does.
         let shard = self.starts.partition_point(|start| *start <= first).saturating_sub(1);
         let shards = self.starts.windows(2).enumerate().skip(shard).take_while(move |(_, s)| s[0] < end);
@@ -223,15 +233,20 @@ impl Lengths for Sequences {
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        self.table.place(record).map(|(_, length)| length)
+        self.table.place(record).map(|(_, length)| length / self.channels())
     }
 
     fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
-        self.table.lengths(first, out)
+        self.table.lengths(first, out)?;
+        let channels = self.channels();
+        if channels > 1 {
+            out.iter_mut().for_each(|length| *length /= channels);
+        }
+        Ok(())
     }
 
     fn uniform(&self) -> Option<u64> {
-        self.table.uniform
+        self.table.uniform.map(|length| length / self.channels())
     }
 }
 
@@ -242,7 +257,7 @@ impl Source for Sequences {
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         let element = self.table.element;
-        let values = |bytes, decode| Values { bytes, element, channels: 1, decode };
+        let values = |bytes, decode| Values { bytes, element, channels: self.channels() as usize, decode };
         let failed = |e: Error| e.record(span.record);
         // In the scratch of its own where the numbers are laid into the caller's, scaled.
         let mut stored = Vec::new();
@@ -277,6 +292,10 @@ impl Source for Sequences {
 
     fn extras(&self, record: u64) -> Result<Extras> {
         others::others(self.description.as_ref(), &self.table, record)
+    }
+
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        others::text(self.description.as_ref(), &self.table, record, scratch)
     }
 
     fn advise(&self, spans: &[Span]) {

@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::store::{Memory, Object, Store, cached};
 
 /// Part of the cache file's name: another number, and every table is made anew.
-const VERSION: &str = "shards 1";
+const VERSION: &str = "shards 2";
 /// Texts up to this size are read each time.
 const SHORT: u64 = 1 << 20;
 /// Sequences between two places that are kept in full.
@@ -47,6 +47,7 @@ enum Scales {
 struct Head {
     dtype: String,
     big_endian: bool,
+    channels: Option<u64>,
     files: Vec<(String, u64)>,
     records: u64,
     places: Places,
@@ -69,6 +70,8 @@ pub(super) enum Pair {
 /// The description of shards.
 pub(super) struct Table {
     pub(super) element: Element,
+    /// Numbers per value, where sequences are `[T, C]`.
+    pub(super) channels: Option<u64>,
     /// Shards in the order of their numbers: name, and how many numbers it holds.
     pub(super) files: Vec<(String, u64)>,
     pub(super) records: u64,
@@ -141,6 +144,7 @@ impl Table {
         };
         Ok(Some(Table {
             element: Element { dtype, big_endian: head.big_endian },
+            channels: head.channels,
             files: head.files,
             records: head.records,
             uniform: head.uniform,
@@ -339,6 +343,7 @@ fn write(meta: &Meta, out: &mut dyn Write) -> Result<()> {
     let head = Head {
         dtype: meta.element.dtype.name().to_string(),
         big_endian: meta.element.big_endian,
+        channels: meta.channels,
         files: meta.files.clone(),
         records: meta.lengths.len() as u64,
         places,

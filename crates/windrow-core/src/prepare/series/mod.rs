@@ -1,6 +1,7 @@
 //! Numbers into files, record by record: shards, `.npy`, `.npz`, `.jsonl`, and ids in the layouts of tokens. What is
 //! written becomes visible at once.
 
+mod codes;
 mod forager;
 mod jsonl;
 mod megatron;
@@ -23,7 +24,7 @@ use super::{Progress, Report, Watch, check};
 use crate::array::{Buffer, DType, Element};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
-use crate::format::{FileRow, SIDE_FILE, SideFile, first_outside};
+use crate::format::{FileRow, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, first_outside};
 use crate::record::{Decode, Span, Values};
 use crate::source::{Extras, Kind, Schema, Source};
 
@@ -34,7 +35,8 @@ const PART: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeriesLayout {
-    /// A folder of `data-<i>-of-<n>.bin` and `meta.json`, as Time-MoE's converter writes it; `[T]` only.
+    /// A folder of `data-<i>-of-<n>.bin` and `meta.json`, as Time-MoE's converter writes it; of records `[T, C]`
+    /// `meta.json` says `channels`.
     Shards,
     /// One array, `[N, T]` or `[N, T, C]`: all records must be of one length. Extras are left out.
     Npy,
@@ -50,6 +52,9 @@ pub enum SeriesLayout {
     /// among their extras are one document, any other record is a document of its own; `mode` is kept; other extras
     /// are left out.
     Megatron,
+    /// A folder of `encoded_audio/<name>.pt` and `metadata.json`: a torch tensor `[T, C]` per record, int16 unless another
+    /// dtype is asked for. `name` among the extras names the file.
+    Codes,
 }
 
 /// How to write records of numbers.
@@ -271,6 +276,7 @@ impl SeriesWriter {
         // Megatron has no unsigned type beyond 16 bits; ids fit all the same, and are compared.
         let dtype = match (options.layout, dtype) {
             (SeriesLayout::Megatron, DType::U32) if options.dtype.is_none() => DType::I32,
+            (SeriesLayout::Codes, _) if options.dtype.is_none() => DType::I16,
             (_, dtype) => dtype,
         };
         check_ids(dtype, options)?;
@@ -297,6 +303,7 @@ impl SeriesWriter {
             SeriesLayout::Tokens => tokens::Tokens::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Forager => forager::Forager::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Megatron => megatron::Megatron::begin(&begin).map(|b| Box::new(b) as _),
+            SeriesLayout::Codes => codes::Codes::begin(&begin).map(|b| Box::new(b) as _),
         };
         let opened = match options.layout {
             SeriesLayout::Megatron => parent.join(megatron::index(name)),
@@ -374,7 +381,7 @@ impl SeriesWriter {
             let numbers =
                 Values { bytes: stored, element: element(self.dtype), channels: 1, decode: Decode::Plain };
             if let Some((at, id)) = first_outside(&numbers, size) {
-                let at = start + at as u64;
+                let at = start + (at / values.channels.max(1)) as u64;
                 return Err(Error::config(format!(
                     "id {id} at value {at} is outside the vocabulary of {size} ids"
                 ))
@@ -483,7 +490,10 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
         (SeriesLayout::Forager, Ok(names)) => {
             names.into_iter().find(|n| !forager::NAMES.contains(&n.as_str()))
         }
-        (SeriesLayout::Shards | SeriesLayout::Forager, Err(_)) => Some(String::new()),
+        (SeriesLayout::Codes, Ok(names)) => {
+            names.into_iter().find(|n| n != TRACKS_FOLDER && n != TRACKS_METADATA)
+        }
+        (SeriesLayout::Shards | SeriesLayout::Forager | SeriesLayout::Codes, Err(_)) => Some(String::new()),
         (_, Ok(_)) => Some(String::new()),
         (_, Err(_)) => None,
     };

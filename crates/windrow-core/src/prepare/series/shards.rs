@@ -24,6 +24,8 @@ pub(super) struct Shards {
     folder: PathBuf,
     name: String,
     dtype: DType,
+    /// Numbers per value, of records `[T, C]`.
+    channels: Option<usize>,
     normalize: bool,
     durable: bool,
     /// Numbers in every shard but the last.
@@ -40,24 +42,24 @@ pub(super) struct Shards {
 
 impl Shards {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Shards> {
-        if let Some(channels) = begin.channels {
-            return Err(Error::config(format!("shards hold records [T]; these are [T, {channels}]"))
-                .hint("write .npy or .jsonl, or a record per channel"));
-        }
         if begin.dtype == DType::Bf16 {
             // Readers of the original know numpy's dtypes only.
             return Err(Error::config("bfloat16 is none of numpy's dtypes").hint("choose dtype float32"));
         }
-        let most = (begin.options.max_shard_bytes / begin.dtype.size() as u64).max(1);
+        // In values, which are not cut in two; then in numbers.
+        let channels = begin.channels.unwrap_or(1) as u64;
+        let most = (begin.options.max_shard_bytes / (begin.dtype.size() as u64 * channels)).max(1);
         // Shards of equal length where the end is known, full ones where it is not.
         let full = match begin.total_values.filter(|total| *total > 0) {
             Some(total) => total.div_ceil(total.div_ceil(most)),
             None => most,
         };
+        let full = full.saturating_mul(channels);
         let folder = begin.work.join(begin.name);
         atomic::make_folder(&folder)?;
         let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
         (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
+        new.channels = begin.channels;
         new.origin = begin.origin.map(super::Origin::told_with_files);
         Ok(new)
     }
@@ -79,6 +81,7 @@ impl Shards {
             folder,
             name: String::new(),
             dtype,
+            channels: None,
             normalize: false,
             durable,
             full,
@@ -127,7 +130,8 @@ impl Body for Shards {
         }
         let mut scale = Map::new();
         scale.insert("offset".to_string(), json!(self.offset));
-        scale.insert("length".to_string(), json!(record.len));
+        let length = record.len * self.channels.unwrap_or(1) as u64;
+        scale.insert("length".to_string(), json!(length));
         if self.normalize {
             let mut numbers = each_number(record.bytes, self.dtype)?;
             let (mean, std) = mean_and_std(&numbers);
@@ -158,7 +162,7 @@ impl Body for Shards {
         let comma = if self.records == 0 { "" } else { "," };
         self.meta.write(format!("{comma}\n{}", Value::Object(scale)).as_bytes())?;
         self.records += 1;
-        self.offset += record.len;
+        self.offset += length;
         Ok(())
     }
 
@@ -194,8 +198,10 @@ impl Shards {
         let told = told.map_or(String::new(), |told| format!(",{SHARDS_TOLD}{told}"));
         let files: Map<String, Value> =
             files.iter().map(|(held, row)| (row.name.clone(), json!(held))).collect();
+        // Records [T] are described as the original describes them.
+        let channels = self.channels.map_or(String::new(), |channels| format!("\n\"channels\": {channels},"));
         let end = format!(
-            "],\n\"num_sequences\": {},\n\"dtype\": {:?},\n\"files\": {}{told}}}\n",
+            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {}{told}}}\n",
             self.records,
             self.dtype.name(),
             Value::Object(files)

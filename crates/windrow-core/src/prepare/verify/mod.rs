@@ -1,6 +1,7 @@
 //! Holds every claim of a side file and of an index against the bytes.
 
 mod claims;
+mod codes;
 mod lines;
 mod rows;
 mod series;

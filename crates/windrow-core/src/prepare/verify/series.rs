@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Findings, Work};
 use crate::error::{Error, Kind, Result};
-use crate::format::{Forager, Format, Jsonl, Look, Npz, Options, Shards, Tokens, choose};
+use crate::format::{Codes, Forager, Format, Jsonl, Look, Npz, Options, Shards, Tokens, choose};
 use crate::record::Span;
 use crate::source::Source;
 use crate::store::{Io, Local, Store};
@@ -33,6 +33,9 @@ impl Work<'_> {
             Ok(source) => {
                 self.every_record(source.as_ref())?;
                 self.archives(source.as_ref())?;
+                if format.name() == Codes.name() {
+                    self.tracks(&look, source.as_ref())?;
+                }
             }
             Err(error) => self.found(error, &look.display(), "content")?,
         }

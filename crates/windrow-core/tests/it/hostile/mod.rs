@@ -12,6 +12,7 @@ mod paths;
 mod series;
 mod shards;
 mod side;
+mod tracks;
 
 use std::path::Path;
 

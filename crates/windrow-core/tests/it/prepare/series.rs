@@ -132,7 +132,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_seen() {
     };
     let shards = SeriesOptions::new(SeriesLayout::Shards);
     let tokens = SeriesOptions::new(SeriesLayout::Tokens);
-    assert_eq!(create("a", &schema(Some(3)), &shards), Err(Kind::Config));
+    assert_eq!(create("a", &schema(Some(3)), &tokens), Err(Kind::Config));
     assert_eq!(create("a", &schema(None), &tokens), Err(Kind::Config));
     let bf16 = SeriesOptions { dtype: Some(DType::Bf16), ..shards.clone() };
     assert_eq!(create("a", &schema(None), &bf16), Err(Kind::Config));

@@ -1,0 +1,32 @@
+"""d: tokenise and pack."""
+
+import time
+
+import windrow as wr
+from data import jsonl
+from measure import DATA, TINY, in_turns, limit, table
+
+
+def bench_d(passes, seconds):
+    path = jsonl(400_000_000, "text.jsonl")
+    result = {}
+    for name in (str(TINY), "cl100k_base"):
+        label = "tiny4k (tokenizer.json)" if name == str(TINY) else name
+
+        def windrow():
+            import shutil
+
+            out = DATA / "packed"
+            shutil.rmtree(out, ignore_errors=True)
+            start = time.perf_counter()
+            wr.tokenize([path], out, tokenizer=name, sample_size=1024, threads=2)
+            return text_bytes / (time.perf_counter() - start)
+
+        def bare():
+            found = limit("encode", path, name, 2)
+            return found["bytes"] / found["secs"]
+
+        text_bytes = limit("encode", path, name, 2)["bytes"]
+        found = in_turns(passes, **{"limit: bare tokenizer, 2 threads": bare, "windrow tokenize, 2 threads": windrow})
+        result[label] = table(f"(d) bytes of text/s, {label}", found, "limit: bare tokenizer, 2 threads")
+    return result

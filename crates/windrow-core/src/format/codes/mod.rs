@@ -1,0 +1,209 @@
+//! Audio codes as they are prepared for a codec language model: a folder of `.pt` tensors `[T, C]` with their prompts.
+//! The layout of Dia's stereo fine-tuning.
+
+mod prompts;
+mod pt;
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use self::prompts::Prompts;
+use self::pt::Grid;
+use self::read::Tracks;
+pub use self::write::tensor_file;
+use super::data_files::{DataFiles, OPENED_AT_ONCE};
+use super::discover::natural_order;
+use super::numbers::check_number_options;
+use super::{About, Certainty, Format, Look, Options};
+use crate::error::{Error, Kind, Result};
+use crate::source::SharedSource;
+use crate::store::{Entry, Object, Store};
+
+/// The folder of the tensors, in the usual layout.
+pub(crate) const FOLDER: &str = "encoded_audio";
+pub(crate) use self::prompts::METADATA;
+const SUFFIX: &str = ".pt";
+/// Codes of a codebook that is not otherwise known: that of the Descript Audio Codec.
+pub(crate) const CODEBOOK: u64 = 1024;
+
+/// A folder of pre-encoded tracks, or one of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Codes;
+
+impl Format for Codes {
+    fn name(&self) -> &'static str {
+        "codes"
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: "Pre-encoded audio",
+            layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
+                     `.txt` files; or one `.pt`",
+            records: "codes [T, C] of a tensor, with `text`, `name` and the fields of `metadata.json` beside it",
+            written_by: "`windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
+        }
+    }
+
+    fn recognise(&self, look: &Look) -> Certainty {
+        if !look.is_folder {
+            return match look.file_name().ends_with(SUFFIX) {
+                true if pt::begins(&look.head) => Certainty::Yes,
+                true => Certainty::Maybe,
+                false => Certainty::No,
+            };
+        }
+        let is_track = |name: &String| {
+            let name = name.strip_prefix(FOLDER).and_then(|n| n.strip_prefix('/')).unwrap_or(name);
+            name.ends_with(SUFFIX) && !name.contains('/')
+        };
+        match look.names.iter().any(is_track) {
+            true => Certainty::Yes,
+            false => Certainty::No,
+        }
+    }
+
+    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        let source: SharedSource = Arc::new(tracks(look, options)?);
+        check_number_options(source.as_ref(), None, options, &look.display())?;
+        Ok(source)
+    }
+}
+
+/// What is said of a track and is not so.
+pub(crate) struct Contradiction {
+    /// The file that says it.
+    pub(crate) file: String,
+    /// The record, where it is about one.
+    pub(crate) record: Option<u64>,
+    /// What it is about.
+    pub(crate) what: String,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+impl Codes {
+    /// What `metadata.json` says of tracks and their tensors do not: opening only warns of it.
+    ///
+    /// # Errors
+    /// As [`Format::open`].
+    pub(crate) fn contradictions(&self, look: &Look) -> Result<Vec<Contradiction>> {
+        Ok(tracks(look, &Options::default())?.contradictions())
+    }
+}
+
+fn tracks(look: &Look, options: &Options) -> Result<Tracks> {
+    let (keys, found) = match look.is_folder {
+        true => list(look)?,
+        false => {
+            let folder = look.key.rsplit_once('/').map_or("", |(folder, _)| folder);
+            // A prompt may lie beside it; its folder is nothing else of the data set.
+            let prompt = look.key.strip_suffix(SUFFIX).unwrap_or(&look.key).to_string() + ".txt";
+            let beside = look.store.entry(&prompt).ok().filter(|e| !e.is_folder);
+            return one(look, folder, beside.into_iter().collect(), options);
+        }
+    };
+    build(look, &look.key, keys, &found, options)
+}
+
+fn one(look: &Look, folder: &str, beside: Vec<Entry>, options: &Options) -> Result<Tracks> {
+    build(look, folder, vec![look.key.clone()], &beside, options)
+}
+
+fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options: &Options) -> Result<Tracks> {
+    let named: Vec<(String, String)> = keys
+        .into_iter()
+        .map(|key| {
+            let name = key.rsplit('/').next().unwrap_or(&key);
+            let stem = name.strip_suffix(SUFFIX).unwrap_or(name).to_string();
+            (key, stem)
+        })
+        .collect();
+    let prompts = Prompts::of(&look.store, folder, &named, found)?;
+    let (keys, stems): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+    let (grids, objects) = grids(look.store.as_ref(), &keys)?;
+    let files = match objects.len() == keys.len() {
+        true => DataFiles::from_objects(look.store.clone(), keys, objects),
+        false => DataFiles::open(look.store.clone(), keys, |key, _| {
+            Error::not_found("the track is gone since the folder was opened").at(key)
+        })?,
+    };
+    Tracks::new(files, stems, grids, prompts, options.vocab_size)
+}
+
+// The keys of the tensors in natural order, and all that lies below the folder.
+fn list(look: &Look) -> Result<(Vec<String>, Vec<Entry>)> {
+    let found = look.store.walk(&look.key)?;
+    let nested = look.below(FOLDER);
+    // Where that folder is, even an empty one, tensors beside it are none of the data set.
+    let is_nested = match look.store.entry(&nested) {
+        Ok(entry) => entry.is_folder,
+        Err(e) if e.kind() == Kind::NotFound => false,
+        Err(e) => return Err(e),
+    };
+    let folder = if is_nested { nested } else { look.key.clone() };
+    let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+    let below = |key: &str| -> bool {
+        let inside = start == 0 || (key.starts_with(&folder) && key.as_bytes().get(start - 1) == Some(&b'/'));
+        inside && !key[start..].contains('/')
+    };
+    let is_track = |key: &str| below(key) && key.ends_with(SUFFIX);
+    let mut keys: Vec<String> = found.iter().filter(|e| is_track(&e.key)).map(|e| e.key.clone()).collect();
+    if keys.is_empty() {
+        return Err(Error::not_found(format!(
+            "expected {} below the folder, found none among {} files",
+            if is_nested { "encoded_audio/*.pt" } else { "*.pt or encoded_audio/*.pt" },
+            found.len()
+        ))
+        .at(look.display())
+        .hint(match is_nested {
+            true => {
+                "an encoded_audio folder is the only place that is looked into; remove it if it is not meant"
+            }
+            false => "tracks are .pt files of codes [T, C], as torch.save and `windrow convert` write them",
+        }));
+    }
+    keys.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
+    Ok((keys, found))
+}
+
+type Opened = (Vec<Grid>, Vec<Arc<dyn Object>>);
+
+// The grid of every file, and the files where they are few enough to stay open. On all cores: each file takes some system
+// calls and a look at its pickle.
+fn grids(store: &dyn Store, keys: &[String]) -> Result<Opened> {
+    const ALONE: usize = 64;
+    let stays_open = keys.len() <= OPENED_AT_ONCE;
+    let read = |keys: &[String]| -> Result<Opened> {
+        let mut opened = (Vec::with_capacity(keys.len()), Vec::new());
+        for key in keys {
+            let object = store.open(key)?;
+            opened.0.push(Grid::of(object.as_ref())?);
+            if stays_open {
+                opened.1.push(object);
+            }
+        }
+        Ok(opened)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
+    if keys.len() <= ALONE || threads == 1 {
+        return read(keys);
+    }
+    let parts = keys.chunks(keys.len().div_ceil(threads));
+    let found: Vec<Result<Opened>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = parts.map(|part| scope.spawn(|| read(part))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Opened>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let mut all = (Vec::with_capacity(keys.len()), Vec::new());
+    for part in found {
+        // The first error in the order of the files: the same one on any number of threads.
+        let (grids, objects) = part?;
+        all.0.extend(grids);
+        all.1.extend(objects);
+    }
+    Ok(all)
+}

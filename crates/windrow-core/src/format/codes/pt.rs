@@ -1,0 +1,199 @@
+//! One `.pt` file of torch: where the codes of its tensor lie, every claim compared with the file's size. Nothing in the
+//! file is run.
+
+use std::io::Read;
+
+use zip::CompressionMethod;
+
+use crate::array::{DType, Element};
+use crate::error::{Error, Result};
+use crate::format::npz::{Archive, archive};
+use crate::format::pickle::{STREAM_MAGIC, Tensor, described, streamed};
+use crate::store::Object;
+
+/// A pickle that describes one tensor has some hundred bytes.
+const MOST_PICKLE: u64 = 1 << 20;
+
+/// Codes `[T, C]` as they lie in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Grid {
+    /// Type of a stored code; whole or not.
+    pub(super) element: Element,
+    pub(super) frames: u64,
+    pub(super) channels: usize,
+    /// Byte of the first code.
+    start: u64,
+    /// Codes from one frame to the next, and from one channel to the next.
+    strides: [u64; 2],
+    /// Size of the file.
+    pub(super) size: u64,
+}
+
+impl Grid {
+    /// The grid of a file.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is damaged, `Unsupported` when it holds more or something else than one tensor `[T, C]` of
+    /// numbers; both name the file.
+    pub(super) fn of(object: &dyn Object) -> Result<Grid> {
+        found(object).map_err(|e| e.or_at(object.name()))
+    }
+
+    /// Whether the codes follow each other, frame by frame.
+    pub(super) fn in_order(&self) -> bool {
+        let channels = self.channels as u64;
+        (self.channels == 1 || self.strides[1] == 1) && (self.frames <= 1 || self.strides[0] == channels)
+    }
+
+    /// The bytes of consecutive frames that follow each other: first and number.
+    pub(super) fn range(&self, frame: u64, frames: u64) -> (u64, u64) {
+        // Within the file, which was checked.
+        let width = self.channels as u64 * self.element.size() as u64;
+        (self.start + frame * width, frames * width)
+    }
+
+    /// The byte of one code.
+    pub(super) fn place(&self, frame: u64, channel: usize) -> u64 {
+        let number = frame * self.strides[0] + channel as u64 * self.strides[1];
+        self.start + number * self.element.size() as u64
+    }
+}
+
+/// How sure it is that a file with this beginning is one of torch's.
+pub(super) fn begins(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || head.starts_with(STREAM_MAGIC)
+}
+
+fn found(object: &dyn Object) -> Result<Grid> {
+    let mut scratch = Vec::new();
+    let head = object.read(0, object.size().min(STREAM_MAGIC.len() as u64) as usize, &mut scratch)?;
+    if head.starts_with(STREAM_MAGIC) {
+        let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
+        let size = usize::try_from(object.size()).map_err(too_large)?;
+        let (tensor, start) = streamed(object.read(0, size, &mut scratch)?)?;
+        return grid(tensor, start, object);
+    }
+    if !head.starts_with(b"PK\x03\x04") {
+        let found: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        return Err(Error::corrupt(format!(
+            "expected a file of torch.save, found {} bytes that begin {}",
+            object.size(),
+            if found.is_empty() { "with nothing".to_string() } else { found.join(" ") }
+        ))
+        .hint("the copy looks unfinished, or it is no .pt file"));
+    }
+    let mut archive = archive(object)?;
+    if archive.has_duplicate_names() {
+        return Err(Error::corrupt("two members of the archive have one name")
+            .hint("which of them is meant cannot be known: save it again"));
+    }
+    let root = root(&archive)?;
+    let pickle = small(&mut archive, &format!("{root}data.pkl"), MOST_PICKLE, object)?;
+    let tensor = described(&pickle).map_err(|e| e.field("data.pkl"))?;
+    if archive.index_for_name(&format!("{root}byteorder")).is_some()
+        && small(&mut archive, &format!("{root}byteorder"), 16, object)?.trim_ascii() != b"little"
+    {
+        return Err(Error::unsupported("numbers with their most significant byte first")
+            .field("byteorder")
+            .hint("load and save it on a little-endian machine"));
+    }
+    let name = format!("{root}data/{}", tensor.key);
+    let damaged = |what: String| {
+        Error::corrupt(what).field(name.clone()).hint("the copy looks unfinished: fetch it again")
+    };
+    let entry = archive.index_for_name(&name).map(|index| archive.by_index_raw(index));
+    let entry = match entry {
+        Some(Ok(entry)) => entry,
+        Some(Err(cause)) => return Err(damaged("the storage cannot be found".to_string()).caused_by(cause)),
+        None => return Err(damaged("expected the tensor's storage, found none".to_string())),
+    };
+    if entry.compression() != CompressionMethod::Stored || entry.encrypted() {
+        return Err(Error::unsupported("the storage is compressed or encrypted, which torch never does")
+            .field(name)
+            .hint("save it again with torch.save"));
+    }
+    let (size, start) = (entry.size(), entry.data_start().unwrap_or(u64::MAX));
+    let wanted = tensor.held.checked_mul(tensor.element.size() as u64);
+    let within = start.checked_add(size).is_some_and(|end| end <= object.size());
+    if entry.compressed_size() != size || !within || wanted.is_none_or(|wanted| wanted > size) {
+        return Err(damaged(format!(
+            "expected a storage of {} {} numbers, found {size} bytes at byte {start} of a file of {}",
+            tensor.held,
+            tensor.element.dtype,
+            object.size()
+        )));
+    }
+    drop(entry);
+    grid(tensor, start, object)
+}
+
+// What all members' names begin with: the folder that holds `data.pkl`.
+fn root(archive: &Archive<'_>) -> Result<String> {
+    let named =
+        archive.file_names().filter_map(|name| name.ok()?.strip_suffix("data.pkl").map(str::to_string));
+    let mut roots = named.filter(|root| root.is_empty() || root.ends_with('/'));
+    match (roots.next(), roots.next()) {
+        (Some(root), None) => Ok(root),
+        (None, _) => Err(Error::corrupt("expected data.pkl in the archive, found none")
+            .hint("the copy looks unfinished, or torch.save did not write it")),
+        _ => Err(Error::unsupported("an archive with several data.pkl")
+            .hint("save the tensor alone: torch.save(codes, path)")),
+    }
+}
+
+fn small(archive: &mut Archive<'_>, name: &str, most: u64, object: &dyn Object) -> Result<Vec<u8>> {
+    let damaged = |what: String| Error::corrupt(what).at(object.name()).field(name);
+    let mut entry = archive.by_name(name).map_err(|e| damaged(format!("it cannot be read: {e}")))?;
+    if entry.size() > most {
+        return Err(Error::unsupported(format!(
+            "{} bytes, where one tensor takes at most {most}",
+            entry.size()
+        ))
+        .at(object.name())
+        .field(name)
+        .hint("save the tensor alone: torch.save(codes, path)"));
+    }
+    let mut bytes = Vec::new();
+    // What is said of its size may be wrong.
+    let read = (&mut entry).take(most + 1).read_to_end(&mut bytes);
+    read.map_err(|e| damaged(format!("it is damaged: {e}")))?;
+    match bytes.len() as u64 > most {
+        true => Err(damaged(format!("it expands to more than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+fn grid(tensor: Tensor, storage: u64, object: &dyn Object) -> Result<Grid> {
+    let Tensor { element, held, offset, shape, strides, .. } = tensor;
+    let refused = |what: String| {
+        Error::unsupported(what)
+            .field("tensor")
+            .hint("codes are one tensor [T, C]: a row of C codes per frame")
+    };
+    let (&[frames, channels], &[along_frames, along_channels]) = (shape.as_slice(), strides.as_slice())
+    else {
+        return Err(refused(format!("a tensor of shape {shape:?}")));
+    };
+    if channels == 0 || channels > 1 << 16 {
+        return Err(refused(format!("a tensor of shape {shape:?}")));
+    }
+    if element.dtype == DType::Bool {
+        return Err(refused("a tensor of bool".to_string()));
+    }
+    // One number that stands for many would make of few bytes any number of codes.
+    if frames.checked_mul(channels).is_none_or(|numbers| numbers > held) {
+        return Err(refused(format!("a tensor of shape {shape:?} over a storage of {held} numbers"))
+            .hint("save a copy of its own: torch.save(codes.clone(), path)"));
+    }
+    // The tensor's reach was compared with the storage, and the storage with the file: no sum can pass its size.
+    let before = if frames == 0 { 0 } else { offset.saturating_mul(element.size() as u64) };
+    let start = storage.saturating_add(before);
+    Ok(Grid {
+        element,
+        frames,
+        channels: channels as usize,
+        start,
+        strides: [along_frames, along_channels],
+        size: object.size(),
+    })
+}

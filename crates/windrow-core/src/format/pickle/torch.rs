@@ -1,0 +1,212 @@
+//! Tensors as torch writes them: a pickle that names storages, whose numbers lie in the same bytes or beside it.
+
+use super::array::{Array, Data};
+use super::machine::{Budget, Machine, Node, Value};
+use super::names::{Name, sizes};
+use crate::array::Element;
+use crate::error::{Error, Result};
+
+/// A tensor of a file of `torch.save`: which numbers of which storage it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::format) struct Tensor {
+    /// Type of its numbers.
+    pub(in crate::format) element: Element,
+    /// What the storage is called.
+    pub(in crate::format) key: String,
+    /// Numbers that the storage is said to hold.
+    pub(in crate::format) held: u64,
+    /// Numbers of the storage before its first one.
+    pub(in crate::format) offset: u64,
+    pub(in crate::format) shape: Vec<u64>,
+    /// Numbers from one to the next, along each dimension.
+    pub(in crate::format) strides: Vec<u64>,
+}
+
+/// The tensor that the pickle in an archive of `torch.save` describes. No byte of it is read here: it stays within the
+/// storage's size as the pickle says it, which is to be compared with the archive.
+///
+/// # Errors
+/// `Corrupt` naming the byte; `Unsupported` for what is more than data, and for what is no single tensor.
+pub(in crate::format) fn described(bytes: &[u8]) -> Result<Tensor> {
+    let mut budget = Budget::of(bytes.len() as u64);
+    let mut machine = Machine::new(bytes, 0, &mut budget);
+    machine.in_torch = true;
+    let value = machine.run()?;
+    single(&machine, value)
+}
+
+/// The tensor of a file that torch wrote before it wrote archives (or with `_use_new_zipfile_serialization=False`), and
+/// the byte at which its storage begins; the storage lies within `bytes`.
+///
+/// # Errors
+/// As [`described`]; `Corrupt` when the storage is cut short.
+pub(in crate::format) fn streamed(bytes: &[u8]) -> Result<(Tensor, u64)> {
+    let mut budget = Budget::of(bytes.len() as u64);
+    let mut machine = Machine::new(bytes, 0, &mut budget);
+    machine.in_torch = true;
+    begin(&mut machine)?;
+    let value = machine.run()?;
+    let tensor = single(&machine, value)?;
+    let keys = machine.run()?;
+    let is_key = |key: &Value| machine.text(*key) == Some(&tensor.key);
+    if !machine.parts(keys).is_some_and(|keys| matches!(keys, [key] if is_key(key))) {
+        return Err(machine.refused("other storages than the one tensor's"));
+    }
+    let written = number_of(machine.take(8)?);
+    if written != tensor.held {
+        return Err(
+            machine.wrong(format!("a storage of {written} numbers, where {} are described", tensor.held))
+        );
+    }
+    let start = machine.at() as u64;
+    let size = tensor.held.checked_mul(tensor.element.size() as u64);
+    machine.take(size.unwrap_or(u64::MAX))?;
+    Ok((tensor, start))
+}
+
+/// How the older files begin: the magic number as a pickle of protocol 2.
+pub(in crate::format) const STREAM_MAGIC: &[u8] =
+    &[0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+
+// The tensor that a value is.
+fn single(machine: &Machine<'_, '_>, value: Value) -> Result<Tensor> {
+    let found = match machine.node(value) {
+        Some(Node::Array(Some(array))) => match array.data {
+            Data::Numbers(storage, element) => match machine.node(storage) {
+                Some(Node::Promised(promised)) => {
+                    let (_, key, held) = promised.as_ref().clone();
+                    let Array { offset, shape, strides, .. } = array.as_ref().clone();
+                    return Ok(Tensor { element, key, held, offset, shape, strides });
+                }
+                _ => "an array of numpy's",
+            },
+            Data::Objects(_) => "an array of objects",
+        },
+        Some(Node::Dict(_)) => "a dict",
+        Some(Node::List(_) | Node::Tuple(_)) => "a list or tuple",
+        Some(Node::Text(_) | Node::Bytes(_)) => "text",
+        _ => "no array",
+    };
+    Err(Error::unsupported(format!("expected one tensor, found {found}"))
+        .hint("save the tensor alone: torch.save(codes, path)"))
+}
+
+/// The storage that a persistent id of torch names: `("storage", class, key, place, count, view)`.
+///
+/// # Errors
+/// `Corrupt`, `Unsupported`.
+pub(super) fn promised(machine: &mut Machine<'_, '_>, id: Value) -> Result<Value> {
+    let parts = machine.parts(id).unwrap_or_default();
+    let &[kind, class, key, _place, Value::Int(count), ref view @ ..] = parts else {
+        return Err(machine.refused("a persistent id"));
+    };
+    let is_storage = machine.text(kind) == Some("storage") && view.iter().all(|part| *part == Value::None);
+    let (true, Some(Node::Name(Name::TorchStorage(dtype))), Some(key), Ok(count)) =
+        (is_storage, machine.node(class), machine.text(key), u64::try_from(count))
+    else {
+        return Err(machine.refused("a persistent id"));
+    };
+    let size = key.len() as u64;
+    machine.budget.check(size)?;
+    let node = Node::Promised(Box::new((Element::little(*dtype), key.to_string(), count)));
+    machine.budget.take(size)?;
+    machine.make(node)
+}
+
+/// A tensor over a storage, its reach compared with the storage's size.
+///
+/// # Errors
+/// `Corrupt`, `Unsupported`.
+pub(super) fn tensor(
+    machine: &Machine<'_, '_>,
+    storage: Value,
+    offset: Value,
+    shape: Value,
+    strides: Value,
+) -> Result<Array> {
+    let (shape, strides) = (sizes(machine, shape)?, sizes(machine, strides)?);
+    let (element, held) = match machine.node(storage) {
+        Some(Node::Storage(held_in)) => (held_in.0, (held_in.1.len() / held_in.0.size()) as u64),
+        Some(Node::Promised(promised)) => (promised.0, promised.2),
+        _ => return Err(machine.wrong("expected a storage of a tensor")),
+    };
+    let Value::Int(offset) = offset else { return Err(machine.wrong("expected an offset of a tensor")) };
+    let offset = u64::try_from(offset).map_err(|_| machine.wrong("an offset below 0"))?;
+    let steps = shape.iter().zip(&strides);
+    // One past the last number that is read.
+    let end = steps.clone().try_fold(offset, |end, (size, stride)| {
+        end.checked_add(size.saturating_sub(1).checked_mul(*stride)?)
+    });
+    let is_empty = shape.contains(&0);
+    let fits = is_empty || end.is_some_and(|last| last < held);
+    // A stride of 0 reads one number many times: a few bytes would stand for any number of values.
+    let repeats = steps.clone().any(|(size, stride)| *size > 1 && *stride == 0);
+    if shape.len() != strides.len() || !fits || repeats {
+        return Err(machine.wrong(format!(
+            "a tensor of shape {shape:?}, strides {strides:?} and offset {offset} in a storage of {held} numbers"
+        )));
+    }
+    Ok(Array { data: Data::Numbers(storage, element), offset, shape, strides })
+}
+
+/// A storage as torch writes it into a stream: five pickles (a magic number, a version, the sizes of types, the storage's
+/// id, the keys), then for each key the number of its values and their bytes.
+pub(super) fn storage(machine: &mut Machine<'_, '_>, data: Value) -> Result<Value> {
+    let Some(Node::Bytes(bytes)) = machine.node(data) else {
+        return Err(machine.wrong("expected a storage's bytes"));
+    };
+    // The same bytes may be named again and again: every reading is paid for, before it is made.
+    let size = bytes.len() as u64;
+    machine.budget.check(size)?;
+    let bytes = bytes.to_vec();
+    machine.budget.take(size)?;
+    if machine.in_torch {
+        return Err(machine.refused("a storage within a storage"));
+    }
+    let outer = machine.place();
+    // Its bytes are counted from its own beginning; the outer place is the one in the file.
+    let (element, found) = torch_stream(&bytes, machine.budget).map_err(|e| e.byte(outer))?;
+    machine.make(Node::Storage(Box::new((element, found))))
+}
+
+fn torch_stream(bytes: &[u8], budget: &mut Budget) -> Result<(Element, Vec<u8>)> {
+    let mut inner = Machine::new(bytes, 0, budget);
+    inner.in_torch = true;
+    begin(&mut inner)?;
+    let promised = inner.run()?;
+    let Some(Node::Promised(promised)) = inner.node(promised) else { return Err(unknown()) };
+    let (element, key, count) = promised.as_ref().clone();
+    let keys = inner.run()?;
+    let has_key = inner.parts(keys).is_some_and(|keys| keys.len() == 1 && inner.text(keys[0]) == Some(&key));
+    let written = number_of(inner.take(8)?);
+    let size = count.checked_mul(element.size() as u64).filter(|_| has_key && written == count);
+    let found = inner.take(size.ok_or_else(unknown)?)?;
+    Ok((element, found.to_vec()))
+}
+
+// Whole numbers lie with their least significant byte first.
+fn number_of(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+// What a stream begins with: a magic number, a version, and on which kind of machine it was written.
+fn begin(machine: &mut Machine<'_, '_>) -> Result<()> {
+    let magic = machine.run()?;
+    let is_magic =
+        matches!(machine.node(magic), Some(Node::Big(digits)) if digits == "119547037146038801333356");
+    let version = machine.run()?;
+    let info = machine.run()?;
+    let Some(Node::Dict(info)) = machine.node(info) else { return Err(unknown()) };
+    let big_endian = info
+        .iter()
+        .any(|(key, value)| machine.text(*key) == Some("little_endian") && *value == Value::Bool(false));
+    match is_magic && version == Value::Int(1001) && !big_endian {
+        true => Ok(()),
+        false => Err(unknown()),
+    }
+}
+
+fn unknown() -> Error {
+    Error::unsupported("a torch storage in a layout that is not known")
+        .hint("save tensors as arrays: np.save(path, tensor.numpy())")
+}

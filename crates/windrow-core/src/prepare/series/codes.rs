@@ -1,0 +1,110 @@
+//! Tracks of codes as torch saves them, with their prompts in `metadata.json`: what Dia's trainers read.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{Begin, Body, Stored, Written};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::format::{TRACKS_FOLDER, TRACKS_METADATA, tensor_file};
+use crate::prepare::atomic::{self, Growing};
+use crate::source::Extras;
+
+pub(super) struct Codes {
+    folder: PathBuf,
+    name: String,
+    dtype: DType,
+    channels: usize,
+    durable: bool,
+    metadata: Growing,
+    names: HashSet<String>,
+    bytes: u64,
+}
+
+/// Longer names do not fit a file system.
+const MOST_NAME: usize = 240;
+
+impl Codes {
+    pub(super) fn begin(begin: &Begin<'_>) -> Result<Codes> {
+        // What cannot be stored is refused before a record is read.
+        tensor_file("", begin.dtype, [0, 1], &[])?;
+        if begin.options.eos.is_some() {
+            return Err(Error::config("an end id after tracks of codes, which end where their file does")
+                .field("eos"));
+        }
+        let folder = begin.work.join(begin.name);
+        atomic::make_folder(&folder)?;
+        atomic::make_folder(&folder.join(TRACKS_FOLDER))?;
+        let mut metadata = Growing::create(folder.join(TRACKS_METADATA))?;
+        metadata.write(b"{")?;
+        Ok(Codes {
+            folder,
+            name: begin.name.to_string(),
+            dtype: begin.dtype,
+            channels: begin.channels.unwrap_or(1),
+            durable: begin.options.durable,
+            metadata,
+            names: HashSet::new(),
+            bytes: 0,
+        })
+    }
+}
+
+impl Body for Codes {
+    fn takes_parts(&self) -> bool {
+        false
+    }
+
+    fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        let stem = stem(record.extras, record.number)?;
+        if !self.names.insert(stem.clone()) {
+            return Err(Error::config(format!("two records are called {stem:?}, and a file holds one"))
+                .record(record.number)
+                .field("name")
+                .hint("give them other names, or write shards"));
+        }
+        let shape = [record.len, self.channels as u64];
+        let file =
+            tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;
+        self.bytes += file.len() as u64;
+        atomic::write(&self.folder.join(TRACKS_FOLDER).join(format!("{stem}.pt")), &file, self.durable)?;
+        let mut fields = record.extras.clone();
+        // Both sides are stored, and the name is the file's.
+        fields.retain(|field, _| field != "name" && field != "mono");
+        fields.entry("text").or_insert_with(|| Value::String(String::new()));
+        fields.insert("channels".to_string(), json!(self.channels));
+        fields.insert("length".to_string(), json!(record.len));
+        let comma = if self.names.len() == 1 { "" } else { "," };
+        let key = Value::String(format!("{stem}.pt"));
+        self.metadata.write(format!("{comma}\n{key}: {}", Value::Object(fields)).as_bytes())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        if self.names.is_empty() {
+            return Err(Error::config("no record to write: a folder without tracks is no data set"));
+        }
+        self.metadata.write(b"\n}\n")?;
+        self.metadata.finish(self.durable)?;
+        atomic::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
+        atomic::sync_folder(&self.folder, self.durable)?;
+        Ok(Written { targets: vec![self.name], files: self.names.len() as u64, bytes: self.bytes })
+    }
+}
+
+// What the file of a record is called, without its ending.
+fn stem(extras: &Extras, number: u64) -> Result<String> {
+    let Some(name) = extras.get("name") else { return Ok(format!("{number:06}")) };
+    let is_plain = |name: &&str| {
+        let unfit = |c: char| c.is_control() || c == '/' || c == '\\';
+        !name.is_empty() && name.len() <= MOST_NAME && !name.starts_with('.') && !name.contains(unfit)
+    };
+    match name.as_str().filter(is_plain) {
+        Some(name) => Ok(name.to_string()),
+        None => Err(Error::config(format!("{name} is no name of a file"))
+            .record(number)
+            .field("name")
+            .hint("a name has no / and no leading dot, and at most 240 bytes")),
+    }
+}

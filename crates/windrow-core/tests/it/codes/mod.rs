@@ -1,0 +1,27 @@
+//! Audio codes: the recordings of Dia's program, folders of tensors, crops, batches.
+
+mod batches;
+mod folders;
+mod golden;
+mod written;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+fn dia() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden/4_dia"))
+}
+
+fn recorded(name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(dia().join(name)).unwrap()).unwrap()
+}
+
+// Numbers of nested lists, one after the other.
+fn flat(value: &Value) -> Vec<i64> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(flat).collect(),
+        Value::Number(number) => vec![number.as_i64().unwrap()],
+        other => panic!("{other}"),
+    }
+}

@@ -1,0 +1,291 @@
+//! Views over audio codes, delays and their inverse, and batches of codes that lie in Python's memory.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use windrow::collate::{Codes, CodesLayout, Delays, Example, Masks, Tags, Undelayed};
+use windrow::source::Schema;
+use windrow::{DType, Error, ViewRecipe};
+use windrow_core::{Decode, Draw, Element, Values};
+
+use crate::array::Memory;
+use crate::error::{OrRaise, raise};
+use crate::framework::Framework;
+use crate::options::{Count, choice};
+
+/// A codebook's size as Python gives it: a number, `"auto"` or `None`.
+pub(crate) enum Given {
+    None,
+    Count(Count),
+    Word(String),
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Auto {
+    Auto,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Given {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if given.is_none() {
+            return Ok(Given::None);
+        }
+        match given.extract::<String>() {
+            Ok(word) => Ok(Given::Word(word)),
+            Err(_) => given.extract::<Count>().map(Given::Count),
+        }
+    }
+}
+
+/// The options of ``Dataset.codes`` as Python gives them.
+pub(crate) struct CodesOptions<'a, 'py> {
+    pub(crate) length: Option<Count>,
+    pub(crate) mode: &'a str,
+    pub(crate) config: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) channels: Option<Count>,
+    pub(crate) text_length: Option<Count>,
+    pub(crate) delay_pattern: Option<Vec<Count>>,
+    pub(crate) masks: Option<&'a str>,
+    pub(crate) keep_tail: bool,
+    pub(crate) unconditional: f64,
+    pub(crate) tag_shuffle: bool,
+    pub(crate) tag_dropout: f64,
+    pub(crate) tag_limit: Option<Count>,
+    pub(crate) codebook_size: Given,
+    pub(crate) text_cut: &'a str,
+}
+
+impl CodesOptions<'_, '_> {
+    /// The recipe they make: those of the configuration, and what is said besides.
+    pub(crate) fn recipe(self, py: Python<'_>) -> PyResult<ViewRecipe> {
+        let (mut layout, configured) = match self.config {
+            None => (CodesLayout::default(), None),
+            Some(config) => CodesLayout::from_config(&config_text(config)?).or_raise(py)?,
+        };
+        let Some(length) = self.length.map(|length| length.0).or(configured) else {
+            let error = Error::config("no length: how many frames a sample has at most").field("length");
+            return Err(raise(py, &error.hint("give length=, or a config with audio_length")));
+        };
+        layout.channels = self.channels.map(|n| n.0).or(layout.channels);
+        layout.text_length = self.text_length.map_or(layout.text_length, |n| n.0);
+        let pattern = self.delay_pattern.map(|pattern| pattern.into_iter().map(|n| n.0).collect());
+        layout.delay_pattern = pattern.or(layout.delay_pattern);
+        layout.masks = match self.masks {
+            None => Masks::None,
+            Some(name) => choice(py, "masks", name, &["dense", "lengths"])?,
+        };
+        layout.keep_tail = self.keep_tail;
+        layout.unconditional = self.unconditional;
+        // A text is rewritten only where something is drawn.
+        if self.tag_shuffle || self.tag_dropout != 0.0 || self.tag_limit.is_some() {
+            let (shuffle, dropout) = (self.tag_shuffle, self.tag_dropout);
+            layout.tags = Some(Tags { shuffle, dropout, limit: self.tag_limit.map(|n| n.0) });
+        }
+        layout.codebook_size = match self.codebook_size {
+            Given::None => None,
+            Given::Count(size) => Some(size.0),
+            Given::Word(word) => {
+                let _: Auto = choice(py, "codebook_size", &word, &["auto"])?;
+                layout.codebook_size
+            }
+        };
+        layout.cut = choice(py, "text_cut", self.text_cut, &["character", "byte"])?;
+        let mode = choice(py, "mode", self.mode, &["random", "start"])?;
+        Ok(ViewRecipe::Codes { length, mode, layout: Box::new(layout) })
+    }
+}
+
+// A configuration: a dict, or the path of a JSON file.
+fn config_text(config: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = config.py();
+    if config.is_instance_of::<PyDict>() {
+        return py.import("json")?.call_method1("dumps", (config,))?.extract();
+    }
+    let path: PathBuf = config.extract()?;
+    let text = py.import("pathlib")?.call_method1("Path", (path,))?.call_method1("read_text", ("utf-8",))?;
+    text.extract()
+}
+
+/// Codes ``[T, C]``, delayed: channel ``c`` begins ``delay_pattern[c]`` frames later, and ``bos`` stands there before.
+///
+/// The last codes of a delayed channel are lost, unless ``eos`` is given: then there are as many frames more as the longest
+/// delay has, with ``eos`` where a channel is over.
+///
+/// Args:
+///     codes: whole numbers ``[T, C]`` or ``[B, T, C]``.
+///     delay_pattern: one delay per channel; None: 0, 1, 2, …, for 18 channels 0 to 8 twice.
+///
+/// Returns:
+///     An int64 array.
+///
+/// Raises:
+///     ConfigError: a pattern of another number of channels, or codes of another shape.
+///
+/// >>> import windrow as wr
+/// >>> wr.delay([[1, 2], [3, 4], [5, 6]], [0, 1], bos=0).tolist()
+/// [[1, 0], [3, 2], [5, 4]]
+#[pyfunction]
+#[pyo3(signature = (codes, delay_pattern=None, *, bos=1026, eos=None))]
+pub(crate) fn delay<'py>(
+    py: Python<'py>,
+    codes: &Bound<'py, PyAny>,
+    delay_pattern: Option<Vec<Count>>,
+    bos: i64,
+    eos: Option<i64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    each_grid(py, codes, delay_pattern, |delays, grid| delays.apply(grid, bos, eos))
+}
+
+/// The inverse of ``delay``: delayed codes back into frames, as a decoder takes them.
+///
+/// Args:
+///     codes: whole numbers ``[T, C]`` or ``[B, T, C]``, without the frame of BOS before them.
+///     delay_pattern: as for ``delay``.
+///     tail: ``"cut"`` gives the frames of which every channel is there: fewer, by the longest delay. ``"repeat"`` gives T
+///         frames, where a channel that has ended repeats its last code, as Dia does it.
+///
+/// Returns:
+///     An int64 array.
+///
+/// Raises:
+///     ConfigError: a pattern of another number of channels, or codes of another shape.
+///
+/// >>> import windrow as wr
+/// >>> delayed = wr.delay([[1, 2], [3, 4]], [0, 1], eos=1024)
+/// >>> delayed.tolist(), wr.undelay(delayed, [0, 1]).tolist()
+/// ([[1, 1026], [3, 2], [1024, 4]], [[1, 2], [3, 4]])
+#[pyfunction]
+#[pyo3(signature = (codes, delay_pattern=None, *, tail="cut"))]
+pub(crate) fn undelay<'py>(
+    py: Python<'py>,
+    codes: &Bound<'py, PyAny>,
+    delay_pattern: Option<Vec<Count>>,
+    tail: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let tail: Undelayed = choice(py, "tail", tail, &["cut", "repeat"])?;
+    each_grid(py, codes, delay_pattern, |delays, grid| delays.undo(grid, tail))
+}
+
+fn each_grid<'py>(
+    py: Python<'py>,
+    codes: &Bound<'py, PyAny>,
+    pattern: Option<Vec<Count>>,
+    work: impl Fn(&Delays, &[i64]) -> windrow::Result<Vec<i64>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (shape, codes) = grid(codes)?;
+    let (batch, frames, channels) = match shape[..] {
+        [frames, channels] => (1, frames, channels),
+        [batch, frames, channels] => (batch, frames, channels),
+        _ => {
+            let error = Error::config(format!("codes of shape {shape:?}, expected [T, C] or [B, T, C]"));
+            return Err(raise(py, &error));
+        }
+    };
+    let pattern = match pattern {
+        Some(pattern) => pattern.into_iter().map(|n| n.0).collect(),
+        None => Delays::usual(channels),
+    };
+    let delays = Delays::new(&pattern, channels).or_raise(py)?;
+    let mut out = Vec::new();
+    for row in 0..batch {
+        let own = &codes[row * frames * channels..][..frames * channels];
+        out.extend(work(&delays, own).or_raise(py)?);
+    }
+    let frames = out.len() / (batch * channels).max(1);
+    let mut dims = vec![frames, channels];
+    if shape.len() == 3 {
+        dims.insert(0, batch);
+    }
+    let bytes: Vec<u8> = out.iter().flat_map(|code| code.to_ne_bytes()).collect();
+    let array = py.import("numpy")?.call_method1("frombuffer", (PyBytes::new(py, &bytes), "int64"))?;
+    array.call_method1("reshape", (dims,))?.call_method0("copy")
+}
+
+// Whole numbers as int64 in the machine's order, and their shape.
+fn grid(codes: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i64>)> {
+    let py = codes.py();
+    let array = py.import("numpy")?.call_method1("asarray", (codes,))?;
+    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    let is_empty = array.getattr("size")?.extract::<usize>()? == 0;
+    if kind != "i" && kind != "u" && !is_empty {
+        let error = Error::config(format!("codes of {}, expected whole numbers", array.getattr("dtype")?));
+        return Err(raise(py, &error));
+    }
+    let bytes = array.call_method1("astype", ("int64",))?.call_method0("tobytes")?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+    let number = |bytes: &[u8]| {
+        let mut number = [0; 8];
+        number.copy_from_slice(bytes);
+        i64::from_ne_bytes(number)
+    };
+    Ok((shape, bytes.chunks_exact(8).map(number).collect()))
+}
+
+// What a sample's draws are keyed by: seed, epoch, pass, sample.
+type Key = (u64, u64, u64, u64);
+
+/// A number in `0..n` of a sample's draws: where a crop begins.
+#[pyfunction]
+pub(crate) fn _draw_below(key: Key, n: u64) -> u64 {
+    Draw::new(key.0, key.1, key.2, key.3).below(n, 0)
+}
+
+/// Lays codes and texts from Python's memory: what `windrow.compat.dia.collate_fn` is made of. `items`: (text, codes
+/// `[T, C]`, key of the draws); `layout`: a `CodesLayout` as JSON. Tensors of torch.
+#[pyfunction]
+pub(crate) fn _lay_codes<'py>(
+    py: Python<'py>,
+    items: Vec<(Bound<'py, PyString>, Bound<'py, PyAny>, Key)>,
+    layout: &str,
+    length: u64,
+    random: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let layout: CodesLayout = serde_json::from_str(layout)
+        .map_err(|e| raise(py, &Error::config("this is no layout of codes").caused_by(e)))?;
+    let mut given = Vec::with_capacity(items.len());
+    for (number, (text, codes, key)) in items.into_iter().enumerate() {
+        let (shape, codes) = grid(&codes)?;
+        let [frames, channels] = shape[..] else {
+            let error = Error::config(format!("codes of shape {shape:?}, expected [T, C]"));
+            return Err(raise(py, &error.record(number as u64)));
+        };
+        let draw = Draw::new(key.0, key.1, key.2, key.3);
+        // The same place that a view of crops would take for this sample.
+        let most = usize::try_from(length).unwrap_or(usize::MAX);
+        let start = match random && frames > most {
+            true => draw.below((frames - most) as u64 + 1, 0) as usize,
+            false => 0,
+        };
+        let end = start.saturating_add(most).min(frames);
+        let bytes: Vec<u8> =
+            codes[start * channels..end * channels].iter().flat_map(|code| code.to_le_bytes()).collect();
+        given.push((text.to_str()?.to_string(), bytes, channels, draw));
+    }
+    let Some(widest) = given.iter().map(|item| item.2).max() else {
+        return Err(PyTypeError::new_err("a batch without samples"));
+    };
+    let schema = Schema { channels: Some(widest), ..Schema::numbers(Element::little(DType::I64)) };
+    let examples: Vec<Example<'_>> = given
+        .iter()
+        .map(|(text, bytes, channels, draw)| Example {
+            codes: Values {
+                bytes,
+                element: Element::little(DType::I64),
+                channels: *channels,
+                decode: Decode::Plain,
+            },
+            text,
+            draw: *draw,
+        })
+        .collect();
+    let batch = py
+        .detach(|| Codes::new(&schema, length, &layout, None).and_then(|codes| codes.batch(&examples)))
+        .or_raise(py)?;
+    Framework::named(py, "torch")?.batch(&Memory::new(py, batch)?)
+}

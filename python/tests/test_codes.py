@@ -1,0 +1,237 @@
+"""Audio codes: folders that torch wrote, batches, loaders, workers; what is written is read by torch."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+import torch
+import windrow as wr
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "testdata" / "golden" / "4_dia"
+DELAYS = [*range(9), *range(9)]
+
+
+@pytest.fixture
+def tracks(tmp_path):
+    """Six tracks by torch itself, of 20 to 45 frames; code = 18 t + c + 7 i, modulo 1000."""
+    folder = tmp_path / "tracks" / "encoded_audio"
+    folder.mkdir(parents=True)
+    for i in range(6):
+        frames = 20 + 5 * i
+        codes = (torch.arange(frames * 18).reshape(frames, 18) + 7 * i) % 1000
+        torch.save(codes.to([torch.int16, torch.int32, torch.int64][i % 3]), folder / f"{i}.pt")
+    (folder.parent / "metadata.json").write_text(json.dumps({f"{i}.pt": {"text": f"é{i}, b, c"} for i in range(6)}))
+    return folder.parent
+
+
+def codes_of(i, t, c):
+    return (t * 18 + c + 7 * i) % 1000
+
+
+def test_a_folder_that_torch_wrote_opens_with_its_prompts(tracks):
+    ds = wr.open(tracks)
+    assert (ds.format, len(ds), ds[2].shape, ds[2].dtype) == ("codes", 6, (30, 18), np.int64)
+    assert ds.extras(2) == {"text": "é2, b, c", "name": "2"}
+    for i in range(6):
+        assert (ds[i] == torch.load(tracks / "encoded_audio" / f"{i}.pt", weights_only=True).numpy()).all()
+    info = ds.info()
+    assert (info["channels"], info["length_min"], info["length_max"]) == (18, 20, 45)
+
+
+@pytest.mark.parametrize("options", [{"_use_new_zipfile_serialization": False}, {}])
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64, torch.float32, torch.float16, torch.uint8])
+def test_every_way_that_torch_saves_a_tensor(tmp_path, dtype, options):
+    whole = (torch.arange(400 * 18).reshape(400, 18) % 256).to(dtype)
+    views = {
+        "whole": whole,
+        "offset": whole[37:91],
+        "steps": whole[::3],
+        "transposed": whole.T.contiguous().T,
+        "columns": whole[:, 3:12],
+        "empty": whole[:0],
+        "one": whole[5:6],
+    }
+    for name, view in views.items():
+        path = tmp_path / f"{name}.pt"
+        torch.save(view, path, **options)
+        found = wr.open(path)[0]
+        assert found.shape == tuple(view.shape), name
+        assert (found == view.to(torch.int64).numpy()).all(), name
+
+
+def test_what_is_no_tensor_is_refused_by_name(tmp_path):
+    cases = {
+        "dict": {"codes": torch.zeros(2, 2)},
+        "one_dimension": torch.zeros(5, dtype=torch.int16),
+        "three": torch.zeros(1, 2, 3, dtype=torch.int16),
+        "expanded": torch.zeros(1, 4, dtype=torch.int16).expand(1000, 4),
+        "module": torch.nn.Linear(1, 1),
+        "bool": torch.zeros(2, 2, dtype=torch.bool),
+    }
+    for name, value in cases.items():
+        path = tmp_path / f"{name}.pt"
+        torch.save(value, path)
+        with pytest.raises(wr.WindrowError) as caught:
+            wr.open(path)
+        assert caught.value.path == str(path) and caught.value.hint
+
+
+def test_a_batch_is_what_the_document_shows(tracks):
+    view = wr.open(tracks).codes(25, "start", text_length=8)
+    loader = wr.Loader(view, batch_size=3, shuffle=False, framework="torch", epochs=1)
+    batch = next(loader)
+    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in batch.items()}
+    assert shapes == {
+        "src_tokens": ((3, 8), torch.int64),
+        "src_positions": ((3, 8), torch.int64),
+        "enc_self_attn_mask": ((3, 1, 8, 8), torch.bool),
+        "tgt_tokens": ((3, 27, 18), torch.int64),
+        "tgt_positions": ((3, 27), torch.int64),
+        "dec_self_attn_mask": ((3, 1, 27, 27), torch.bool),
+        "dec_cross_attn_mask": ((3, 1, 27, 8), torch.bool),
+        "seq_lens": ((3,), torch.int64),
+        "tgt_lens": ((3,), torch.int64),
+    }
+    assert batch["seq_lens"].tolist() == [20, 25, 25] and batch["tgt_lens"].tolist() == [22, 27, 27]
+    assert batch["src_tokens"][0].tolist() == list("é0, b, c".encode()[:8])
+    for row in range(3):
+        frames = int(batch["seq_lens"][row])
+        for t in range(frames):
+            expected = [codes_of(row, t - d, c) if t >= d else 1026 for c, d in enumerate(DELAYS)]
+            assert batch["tgt_tokens"][row, t + 1].tolist() == expected
+        valid = torch.arange(27) < frames + 2
+        causal = torch.ones(27, 27, dtype=torch.bool).tril()
+        assert (batch["dec_self_attn_mask"][row, 0] == (valid[:, None] & valid[None, :] & causal)).all()
+
+
+def test_options_of_the_layout(tracks):
+    ds = wr.open(tracks)
+    lengths = ds.codes(25, masks="lengths", dtype="int16").loader(2, epochs=1)
+    batch = next(lengths)
+    assert list(batch) == [
+        "src_tokens", "src_positions", "tgt_tokens", "tgt_positions", "src_lens", "seq_lens", "tgt_lens"
+    ]  # fmt: skip
+    assert batch["tgt_tokens"].dtype == np.int16 and batch["src_lens"].tolist() == [9, 9]
+    assert "src_lens" not in next(ds.codes(25, masks=None).loader(2))
+    kept = ds.codes(20, "start", keep_tail=True, masks=None)[0]
+    assert kept["tgt_lens"] == 30
+    # Between BOS and EOS lies all of it.
+    assert (wr.undelay(kept["tgt_tokens"][1:-1], tail="cut") == ds[0][:20]).all()
+    config = {"data": {"audio_length": 21, "channels": 18, "text_length": 5, "audio_bos_value": 1030}}
+    configured = ds.codes(config=config)[0]
+    assert configured["tgt_tokens"][0, 0] == 1030 and configured["src_tokens"].tolist() == list("é0, ".encode())
+    cut = ds.codes(20, text_length=1)[0]["src_tokens"]
+    assert cut.tolist() == [0]
+    assert ds.codes(20, text_length=1, text_cut="byte")[0]["src_tokens"].tolist() == ["é".encode()[0]]
+    with pytest.raises(wr.ConfigError, match="length"):
+        ds.codes()
+    with pytest.raises(wr.ConfigError, match="12 channels"):
+        ds.codes(20, channels=12)
+    with pytest.raises(wr.CorruptError, match="codebook"):
+        ds.codes(20, codebook_size=10)[0]
+    with pytest.raises(wr.ConfigError, match="codebook_size"):
+        ds.codes(20, codebook_size="large")
+
+
+def test_mono_is_laid_as_stereo_where_asked(tmp_path):
+    torch.save(torch.arange(90).reshape(10, 9), tmp_path / "mono.pt")
+    ds = wr.open(tmp_path)
+    tokens = ds.codes(10, "start", channels=18)[0]["tgt_tokens"]
+    assert tokens.shape == (12, 18) and (tokens[:, :9] == tokens[:, 9:]).all()
+    assert ds.codes(10)[0]["tgt_tokens"].shape == (12, 9)
+
+
+def test_crops_tags_and_dropped_prompts_are_the_same_on_every_rank_and_after_a_stop(tracks):
+    options = dict(tag_shuffle=True, tag_dropout=0.3, unconditional=0.2, text_length=16)
+    view = wr.open(tracks).codes(12, **options)
+    whole = [{k: v.copy() for k, v in b.items()} for b in wr.Loader(view, global_batch_size=4, seed=3, epochs=5)]
+    names = ["src_tokens", "tgt_tokens"]
+    assert len(whole) == 5
+    assert any((whole[0]["tgt_tokens"] != other["tgt_tokens"]).any() for other in whole[1:])
+    for world_size in (2, 4):
+        ranks = [
+            wr.Loader(view, global_batch_size=4, seed=3, epochs=5, rank=rank, world_size=world_size)
+            for rank in range(world_size)
+        ]
+        for step, parts in enumerate(zip(*ranks, strict=True)):
+            for name in names:
+                assert (np.concatenate([part[name] for part in parts]) == whole[step][name]).all()
+    loader = wr.Loader(view, global_batch_size=4, seed=3, epochs=5)
+    next(loader), next(loader)
+    resumed = wr.Loader(view, global_batch_size=4, seed=3, epochs=5)
+    resumed.load_state_dict(loader.state_dict())
+    for step, batch in enumerate(resumed, start=2):
+        assert all((batch[name] == whole[step][name]).all() for name in names)
+    other = wr.Loader(wr.open(tracks).codes(12, **{**options, "tag_dropout": 0.4}), global_batch_size=4, seed=3)
+    with pytest.raises(wr.MismatchError):
+        other.load_state_dict(loader.state_dict())
+
+
+def test_views_pickle_and_workers_lay_the_same(tracks):
+    view = wr.open(tracks).codes(12, "start", text_length=16, masks="lengths")
+    again = pickle.loads(pickle.dumps(view))
+    assert (again[3]["tgt_tokens"] == view[3]["tgt_tokens"]).all()
+    expected = [batch["tgt_tokens"].copy() for batch in wr.Loader(view, 2, shuffle=False, epochs=1)]
+    for context in ("fork", "spawn"):
+        loader = torch.utils.data.DataLoader(view, batch_size=2, num_workers=2, multiprocessing_context=context)
+        found = [batch["tgt_tokens"].numpy() for batch in loader]
+        assert len(found) == 3 and all((a == b).all() for a, b in zip(found, expected, strict=True))
+
+
+def test_trace_names_the_frames_of_a_row(tracks):
+    loader = wr.Loader(wr.open(tracks).codes(12), batch_size=2, seed=5)
+    batch = next(loader)
+    (row,) = [row for row in wr.trace(loader, step=0, row=1)]
+    (read,) = row["reads"]
+    assert read["len"] == 12
+    # The last frame of a channel without delay.
+    assert batch["tgt_tokens"][1, 12, 0] == codes_of(read["record"], read["start"] + 11, 0)
+    (place,) = read["locations"]
+    with open(place["file"], "rb") as file:
+        file.seek(place["start"])
+        stored = np.frombuffer(file.read(place["size"]), [np.int16, np.int32, np.int64][read["record"] % 3])
+    assert stored[-18] == codes_of(read["record"], read["start"] + 11, 0)
+
+
+def test_what_is_written_is_read_by_torch_and_by_shards(tracks, tmp_path):
+    shards, back = tmp_path / "shards", tmp_path / "back"
+    assert wr.convert(tracks, shards, to="shards", dtype="int16")["records"] == 6
+    meta = json.loads((shards / "meta.json").read_text())
+    assert meta["channels"] == 18 and meta["scales"][1]["text"] == "é1, b, c"
+    assert wr.convert(shards, back, to="codes")["records"] == 6
+    for i in range(6):
+        stored = torch.load(back / "encoded_audio" / f"{i}.pt", weights_only=True)
+        assert stored.dtype == torch.int16 and stored.is_contiguous()
+        assert (stored.numpy() == wr.open(tracks)[i]).all()
+    assert json.loads((back / "metadata.json").read_text())["2.pt"] == {
+        "text": "é2, b, c",
+        "channels": 18,
+        "length": 30,
+    }
+    for path in (shards, back):
+        one, other = wr.open(tracks).codes(12, masks="lengths"), wr.open(path).codes(12, masks="lengths")
+        for a, b in zip(wr.Loader(one, 2, epochs=1), wr.Loader(other, 2, epochs=1), strict=True):
+            assert all((a[name] == b[name]).all() for name in a)
+    assert wr.verify(back)["n_problems"] == 0
+
+
+def test_delays_and_their_inverse():
+    for case in json.loads((GOLDEN / "delay.json").read_text()):
+        codes, pattern = np.array(case["input"]), case["pattern"]
+        delayed = wr.delay(codes, pattern)
+        assert delayed.tolist() == case["delayed"] and delayed.dtype == np.int64
+        assert wr.undelay(delayed, pattern, tail="repeat").tolist() == case["reverted"]
+        assert (wr.undelay(wr.delay(codes, pattern, eos=1024), pattern) == codes).all()
+    batch = torch.arange(24).reshape(2, 3, 4)
+    assert (wr.undelay(wr.delay(batch, [0, 1, 1, 2], eos=-1), [0, 1, 1, 2]) == batch.numpy()).all()
+    assert wr.delay(np.zeros((0, 4), np.int64)).shape == (0, 4)
+    with pytest.raises(wr.ConfigError, match="delay pattern"):
+        wr.delay([[1, 2]], [0])
+    with pytest.raises(wr.ConfigError, match="shape"):
+        wr.undelay([1, 2])
+    with pytest.raises(wr.ConfigError, match="whole numbers"):
+        wr.undelay([[1.5, 2.0]])

@@ -1,0 +1,263 @@
+"""Pre-encoded audio for Dia's fine-tuning: its configuration, data set and collate function; needs torch.
+
+`windrow.open(path).codes(length)` is the native view: it lays whole batches ahead of time, in threads, and a run resumes
+to the exact sample. Here samples are tuples and batches are laid from them, as the original's training loop expects.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+import windrow
+from windrow import _native
+
+from .failure import failure
+
+__all__ = ["DataConfig", "DiaConfig", "PreEncodedDACDataset", "collate_fn", "is_unconditional", "make_unconditional"]
+
+_WORD = 2**64 - 1
+_Key = tuple[int, int, int, int]
+_Item = tuple[str, torch.Tensor, "torch.Tensor | None"]
+
+
+def _up(length: int) -> int:
+    return (length + 127) // 128 * 128
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Lengths, channels, special values and delays of a batch. Both lengths are rounded up to a multiple of 128.
+
+    Raises `windrow.ConfigError`, a ValueError, for a length that is not above 0.
+
+    >>> DataConfig(text_length=512, audio_length=600).audio_length
+    640
+    """
+
+    text_length: int
+    audio_length: int
+    channels: int = 9
+    text_pad_value: int = 0
+    audio_eos_value: int = 1024
+    audio_pad_value: int = 1025
+    audio_bos_value: int = 1026
+    delay_pattern: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4, 5, 6, 7, 8])
+
+    def __post_init__(self) -> None:
+        for name in ("text_length", "audio_length"):
+            length = _up(getattr(self, name))
+            if length <= 0:
+                raise failure(windrow.ConfigError, f"{name} is {getattr(self, name)}, expected more than 0")
+            object.__setattr__(self, name, length)
+
+
+@dataclass(frozen=True)
+class DiaConfig:
+    """A `config.json`: `data` is read here; other sections (`model`, `training`) are kept as they are, by attribute."""
+
+    data: DataConfig
+    version: str = "1.0"
+    model: Any = None
+    training: Any = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DiaConfig:
+        """Reads a `config.json`.
+
+        Raises `windrow.NotFoundError`, a FileNotFoundError, and `windrow.ConfigError`, a ValueError.
+        """
+        name = os.fspath(path)
+        try:
+            with open(name, encoding="utf-8") as file:
+                content = json.load(file)
+        except FileNotFoundError:
+            raise failure(windrow.NotFoundError, "the configuration is not there", path=name) from None
+        except ValueError as cause:
+            raise failure(windrow.ConfigError, f"the configuration is no JSON: {cause}", path=name) from cause
+        return cls.model_validate(content)
+
+    @classmethod
+    def model_validate(cls, content: Mapping[str, Any]) -> DiaConfig:
+        """From what a `config.json` holds."""
+        data = content.get("data") if isinstance(content, Mapping) else None
+        if not isinstance(data, Mapping):
+            raise failure(windrow.ConfigError, 'a configuration without "data"', hint="see docs/audio.md")
+        known = {item.name for item in dataclasses.fields(DataConfig)}
+        for name in ("text_length", "audio_length"):
+            if name not in data:
+                raise failure(windrow.ConfigError, f'a configuration without "{name}" in its "data"')
+        own = {key: value for key, value in data.items() if key in known}
+        for key, value in own.items():
+            numbers = value if key == "delay_pattern" else [value]
+            if not isinstance(numbers, list) or any(type(n) is not int for n in numbers):
+                raise failure(windrow.ConfigError, f"{key} is {value!r}, expected whole numbers")
+        sections = {key: _by_attribute(content[key]) for key in ("model", "training") if key in content}
+        return cls(data=DataConfig(**own), version=str(content.get("version", "1.0")), **sections)
+
+
+def _by_attribute(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return SimpleNamespace(**{str(key): _by_attribute(inner) for key, inner in value.items()})
+    return value
+
+
+class _Prompt(str):
+    """A prompt that knows by which numbers its sample's tags are drawn."""
+
+    draw: _Key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _prompt, (str(self), self.draw)
+
+
+def _prompt(text: str, draw: _Key) -> _Prompt:
+    prompt = _Prompt(text)
+    prompt.draw = draw
+    return prompt
+
+
+class PreEncodedDACDataset(torch.utils.data.Dataset[_Item]):
+    """Tracks of a pre-encoded folder: `(prompt, codes, None)`, codes `[T, C]` int64 with T at most `audio_length`.
+
+    The files are in natural order. A longer track is cut at random with `use_sliding_window`, else at its start. Where
+    `config.data.channels` is twice a track's channels, its codes stand for both sides.
+
+    What is drawn is keyed by `seed`, the epoch and the sample, so that it is the same on every rank and for any number of
+    workers. The epoch is what `set_epoch` said; without it, what `DataLoader` draws anew for its workers each epoch, or, in
+    the main process, how often the sample was asked for.
+
+    Raises `windrow.NotFoundError`, a FileNotFoundError, where there are no `.pt` files; what `windrow.open` raises.
+    """
+
+    def __init__(
+        self,
+        preprocessed_dir: str | os.PathLike[str],
+        config: DiaConfig,
+        use_sliding_window: bool = True,
+        *,
+        seed: int = 0,
+    ) -> None:
+        self.preprocessed_dir, self.config, self.use_sliding_window = preprocessed_dir, config, use_sliding_window
+        self.seed = seed
+        self._tracks = windrow.open(preprocessed_dir, format="codes")
+        self._epoch: int | None = None
+        self._turns: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._tracks)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch the next samples are drawn for."""
+        self._epoch = epoch
+
+    def __getitem__(self, idx: int) -> _Item:
+        number = range(len(self))[idx]
+        codes, extras = self._tracks[number], self._tracks.extras(number)
+        if extras.get("mono"):
+            codes = codes[:, : codes.shape[1] // 2]
+        draw = self._draw(number)
+        start, length = 0, self.config.data.audio_length
+        if len(codes) > length and self.use_sliding_window:
+            start = _native._draw_below(draw, len(codes) - length + 1)
+        grid = torch.from_numpy(codes[start : start + length].astype("int64"))
+        if self.config.data.channels == 2 * grid.shape[1]:
+            grid = torch.cat([grid, grid], dim=1)
+        return _prompt(extras["text"], draw), grid, None
+
+    def _draw(self, number: int) -> _Key:
+        if self._epoch is not None:
+            return self.seed & _WORD, self._epoch & _WORD, 0, number
+        turn = self._turns.get(number, 0)
+        self._turns[number] = turn + 1
+        worker = torch.utils.data.get_worker_info()
+        # The same for all workers of an epoch, another one in the next.
+        base = 0 if worker is None else worker.seed - worker.id
+        return self.seed & _WORD, base & _WORD, turn, number
+
+
+def collate_fn(
+    batch: Sequence[tuple[str, torch.Tensor, torch.Tensor | None]],
+    config: DiaConfig,
+    train_cfg: Any,
+    device: torch.device | str | None,
+    use_sliding_window: bool = True,
+) -> dict[str, Any]:
+    """Lays samples into the batch that Dia is trained on, on `device` (None: where they are laid, in main memory).
+
+    With S = `text_length`, T the most frames of a sample and C channels: `src_tokens`, `src_positions` `[B, S]`,
+    `enc_self_attn_mask` `[B, 1, S, S]`, `tgt_tokens` `[B, T + 2, C]`, `tgt_positions` `[B, T + 2]`, `dec_self_attn_mask`
+    `[B, 1, T + 2, T + 2]`, `dec_cross_attn_mask` `[B, 1, T + 2, S]`, `seq_lens` and `tgt_lens` `[B]` (frames, and two more),
+    `waveforms` (a tuple) and `raw_text` (the first prompt). Tokens and lengths are int64, masks bool, True where it attends.
+
+    `train_cfg` has `tag_shuffle` (True if it has none), `tag_dropout` and `tag_limit`. Tags, and crops of codes longer than
+    `audio_length`, are drawn by the numbers of a `PreEncodedDACDataset`'s sample, else by Python's `random`.
+
+    Raises `windrow.ConfigError` or `windrow.MismatchError` for codes whose channels are not those of the delay pattern.
+    """
+    data = config.data
+    items = []
+    for text, codes, _ in batch:
+        key = text.draw if isinstance(text, _Prompt) else (random.getrandbits(64), 0, 0, 0)
+        items.append((str(text), codes.detach().cpu().numpy(), key))
+    widest = max((codes.shape[-1] for _, codes, _ in items), default=0)
+    layout = {
+        "text_length": data.text_length,
+        # What the configuration calls stereo takes mono codes twice; else the codes say how many channels there are.
+        "channels": data.channels if data.channels == 2 * widest else widest,
+        "text_pad_value": data.text_pad_value,
+        "audio_eos_value": data.audio_eos_value,
+        "audio_pad_value": data.audio_pad_value,
+        "audio_bos_value": data.audio_bos_value,
+        "delay_pattern": list(data.delay_pattern),
+        "tags": {
+            "shuffle": bool(_option(train_cfg, "tag_shuffle", True)),
+            "dropout": float(_option(train_cfg, "tag_dropout", 0.0) or 0.0),
+            "limit": _option(train_cfg, "tag_limit", None),
+        },
+        "codebook_size": None,
+        "cut": "byte",
+    }
+    if data.channels != layout["channels"] and any(codes.shape[-1] != widest for _, codes, _ in items):
+        widths = sorted({codes.shape[-1] for _, codes, _ in items})
+        raise failure(
+            windrow.MismatchError,
+            f"samples of {' and '.join(map(str, widths))} channels in one batch, of a configuration of {data.channels}",
+            hint="channels of config.data says how many a batch has; codes of half as many are taken twice then",
+        )
+    laid = _native._lay_codes(items, json.dumps(layout), data.audio_length, use_sliding_window)
+    if device is not None:
+        laid = {name: tensor.to(device, non_blocking=True) for name, tensor in laid.items()}
+    laid["waveforms"] = tuple(waveform for _, _, waveform in batch)
+    laid["raw_text"] = str(batch[0][0])
+    return laid
+
+
+def _option(train_cfg: Any, name: str, otherwise: Any) -> Any:
+    if isinstance(train_cfg, Mapping):
+        return train_cfg.get(name, otherwise)
+    return getattr(train_cfg, name, otherwise)
+
+
+def is_unconditional(global_step: int, seed: int = 786, unconditional_frac: float = 0.15) -> bool:
+    """Whether the batch of a step is learned without its prompts.
+
+    >>> [step for step in range(25) if is_unconditional(step)]
+    [0, 10, 20]
+    """
+    return (global_step * 997 + seed) % 10000 / 10000.0 < unconditional_frac
+
+
+def make_unconditional(batch: dict[str, Any], config: DiaConfig) -> None:
+    """Takes the prompts out of a batch, in place: text is padding, and nothing attends to it."""
+    batch["src_tokens"].fill_(config.data.text_pad_value)
+    batch["enc_self_attn_mask"].zero_()
+    batch["dec_cross_attn_mask"].zero_()
