@@ -5,7 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::{Format, SIDE_FILE, SideFile};
-use windrow_core::prepare::{DocumentLayout, DocumentPlace, DocumentWriter, WorkFolder};
+use windrow_core::prepare::{
+    CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter, WorkFolder,
+};
 use windrow_core::{DType, Error, Result};
 
 use crate::format::{FlatTokens, LARGEST_ID};
@@ -49,6 +51,7 @@ impl DocumentLayout for FlatTokensDocuments {
     fn begin(&self, at: &DocumentPlace<'_>, kept: Option<&Value>) -> Result<Box<dyn DocumentWriter>> {
         let (mut folder, aside) = (at.data()?, at.aside()?);
         let mut group = GroupWriter::new(&self.0)?;
+        let mut earlier = (0, 0);
         let kept = match kept {
             None => {
                 group.begin(&mut folder)?;
@@ -64,14 +67,14 @@ impl DocumentLayout for FlatTokensDocuments {
                 group.tokens = group.tokens.go_on(kept.tokens, rest(&tokens)?)?;
                 group.starts = group.starts.go_on(kept.starts, rest(&starts)?)?;
                 group.max_id = kept.max_id;
-                let mut chunks = group.tokens.full_chunks().chain(group.starts.full_chunks());
-                if let Some(gone) = chunks.find(|chunk| folder.size(chunk).is_none()) {
-                    return Err(Error::corrupt("a chunk that was written is gone").at(gone));
+                for chunk in group.tokens.full_chunks().chain(group.starts.full_chunks()) {
+                    let gone = || Error::corrupt("a chunk that was written is gone").at(&chunk);
+                    earlier = (earlier.0 + 1, earlier.1 + folder.size(&chunk).ok_or_else(gone)?);
                 }
                 Some(kept)
             }
         };
-        Ok(Box::new(Documents { folder, aside, group, ids: Vec::new(), kept, before: None }))
+        Ok(Box::new(Documents { folder, aside, group, ids: Vec::new(), earlier, kept, before: None }))
     }
 
     fn is_one(&self, out: &Path) -> bool {
@@ -103,6 +106,8 @@ struct Documents {
     aside: WorkFolder,
     group: GroupWriter,
     ids: Vec<u32>,
+    /// Files that an earlier run wrote, and their bytes.
+    earlier: (u64, u64),
     /// The last restart point, and the one before it.
     kept: Option<Kept>,
     before: Option<Kept>,
@@ -135,8 +140,12 @@ impl DocumentWriter for Documents {
         serde_json::to_value(now).map_err(|e| Error::corrupt("a restart point").caused_by(e))
     }
 
-    fn finish(mut self: Box<Self>, side: SideFile) -> Result<SideFile> {
-        self.group.finish(&mut self.folder)?;
+    fn finish(mut self: Box<Self>, mut side: SideFile) -> Result<SideFile> {
+        let (files, bytes) = self.group.finish(&mut self.folder)?;
+        // Files of a run that was stopped before this one went on are among them.
+        let (files, bytes) = (files + self.earlier.0, bytes + self.earlier.1);
+        side.statistics.insert(CHUNK_FILES.to_string(), json!(files));
+        side.statistics.insert(CHUNK_BYTES.to_string(), json!(bytes));
         self.folder.write(SIDE_FILE, side.to_text().as_bytes())?;
         self.folder.sync()?;
         Ok(side)

@@ -10,6 +10,11 @@ use crate::array::DType;
 use crate::error::Result;
 use crate::format::SideFile;
 
+/// Statistics of a side file that lists no data files because there may be very many: how many there are, and their bytes.
+pub const CHUNK_FILES: &str = "chunk_files";
+/// See [`CHUNK_FILES`].
+pub const CHUNK_BYTES: &str = "chunk_bytes";
+
 /// A layout with a record per document.
 pub trait DocumentLayout: Sync {
     /// Name of the format that reads it.

@@ -38,7 +38,7 @@ impl WholeFolder {
         let (Some(parent), Some(name)) = (out.parent(), out.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a folder").at(out));
         };
-        let site = Site::enter(parent, name, durable)?;
+        let site = Site::enter_anew(parent, name, durable)?;
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
         let files = WorkFolder::at(work.join(name), durable)?;

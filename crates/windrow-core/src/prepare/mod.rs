@@ -24,7 +24,7 @@ mod work;
 
 use std::path::PathBuf;
 
-pub use documents::{DocumentLayout, DocumentPlace, DocumentWriter};
+pub use documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
 pub use dummy::{dummy, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use folder::{WholeFolder, write_whole};

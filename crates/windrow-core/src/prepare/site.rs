@@ -31,15 +31,39 @@ impl Site {
     /// # Errors
     /// `Exists` when another run is writing here; `Io`.
     pub(super) fn enter(out: &Path, task: &str, durable: bool) -> Result<Self> {
-        let is_new = atomic::make_folder(out)?;
-        let lock = Lock::take(out.join(format!(".{task}.lock")))?;
-        let site = Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) };
+        let site = Self::lock(out, task, durable)?;
         for folder in site.leftovers()? {
             if atomic::exists(&folder.join(MARKER)) {
                 site.finish(&folder)?;
             }
         }
         Ok(site)
+    }
+
+    /// The same for a task that begins anew each time: what a killed run had not begun to make visible is dropped. Finished
+    /// by a run that then does the same again, it would be there twice.
+    pub(super) fn enter_anew(out: &Path, task: &str, durable: bool) -> Result<Self> {
+        let site = Self::lock(out, task, durable)?;
+        for folder in site.leftovers()? {
+            if !atomic::exists(&folder.join(MARKER)) {
+                continue;
+            }
+            let commit = Self::commit_of(&folder)?;
+            let is_moved = |target: &String| {
+                !atomic::exists(&folder.join(target)) || atomic::exists(&folder.join(aside(target)))
+            };
+            match commit.targets.iter().any(is_moved) {
+                true => site.finish(&folder)?,
+                false => atomic::remove(&folder)?,
+            }
+        }
+        Ok(site)
+    }
+
+    fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
+        let is_new = atomic::make_folder(out)?;
+        let lock = Lock::take(out.join(format!(".{task}.lock")))?;
+        Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
     /// The work folder for inputs and options of this hash; those of other inputs or options are removed.
@@ -75,16 +99,21 @@ impl Site {
         self.finish(folder)
     }
 
-    fn finish(&self, folder: &Path) -> Result<()> {
+    fn commit_of(folder: &Path) -> Result<Commit> {
         let marker = folder.join(MARKER);
-        let commit: Commit = atomic::read(&marker)
+        atomic::read(&marker)
             .and_then(|text| serde_json::from_slice(&text).ok())
             .filter(|c: &Commit| c.targets.iter().all(|t| !t.contains('/') && t != ".."))
             .ok_or_else(|| {
                 Error::corrupt("what a stopped run left cannot be understood")
                     .at(&marker)
                     .hint("remove its folder")
-            })?;
+            })
+    }
+
+    fn finish(&self, folder: &Path) -> Result<()> {
+        let marker = folder.join(MARKER);
+        let commit = Self::commit_of(folder)?;
         let to_move: Vec<_> = commit.targets.iter().filter(|t| atomic::exists(&folder.join(t))).collect();
         // One folder alone changes places with its old self: readers see the one or the other, never neither. The
         // marker goes first, so that a crash after the exchange does not make the next run change them back.
@@ -109,7 +138,7 @@ impl Site {
                 atomic::remove(&marker)?;
                 return Err(exists(&old));
             }
-            let aside = folder.join(format!("old-{target}"));
+            let aside = folder.join(aside(target));
             atomic::remove(&aside)?;
             atomic::rename(&old, &aside)?;
         }
@@ -128,6 +157,11 @@ impl Drop for Site {
             atomic::remove_if_empty(&self.out);
         }
     }
+}
+
+// Where an old output waits until the new one is there.
+fn aside(target: &str) -> String {
+    format!("old-{target}")
 }
 
 /// The error for an output that is there already.

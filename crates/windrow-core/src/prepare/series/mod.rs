@@ -289,7 +289,7 @@ impl SeriesWriter {
             _ => name,
         };
         check_free(&path, name, options)?;
-        let site = Site::enter(parent, name, options.durable)?;
+        let site = Site::enter_anew(parent, name, options.durable)?;
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
         atomic::make_folder(&work)?;

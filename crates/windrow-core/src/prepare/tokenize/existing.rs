@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::options::{TokenLayout, TokenizeOptions};
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, Look, SideFile};
-use crate::prepare::documents::DocumentLayout;
+use crate::prepare::documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout};
 use crate::prepare::{Report, atomic, site};
 use crate::store::{Local, Store};
 
@@ -78,17 +78,22 @@ fn is_same(side: &SideFile, wanted: &SideFile) -> bool {
 /// The report of a task that had nothing to do.
 pub(super) fn unchanged(out: &Path, side: &SideFile) -> Report {
     let count = |name: &str| side.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
+    // Chunks are counted, not listed.
+    let (files, output_bytes) = match side.files.is_empty() {
+        true => (count(CHUNK_FILES), count(CHUNK_BYTES)),
+        false => (side.files.len() as u64, side.files.iter().map(|f| f.size).sum()),
+    };
     Report {
         unchanged: true,
         output: out.to_path_buf(),
-        files: side.files.len() as u64,
+        files,
         records: side.records.unwrap_or(0),
         documents: count("documents"),
         tokens: count("tokens"),
         dropped_tokens: count("dropped_tokens"),
         padded_tokens: count("padded_tokens"),
         input_bytes: side.inputs.iter().map(|f| f.size).sum(),
-        output_bytes: side.files.iter().map(|f| f.size).sum(),
+        output_bytes,
         resumed_bytes: 0,
     }
 }

@@ -7,6 +7,7 @@ mod rows;
 mod series;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, SideFile};
+use crate::format::{self, FORMATS, Format, Look, SideFile};
 use crate::store::{Local, Store};
 
 /// How to verify.
@@ -144,7 +145,10 @@ impl Work<'_> {
         let side_path = [base.join(format::SIDE_FILE), index.join(format::SIDE_FILE)]
             .into_iter()
             .find(|path| atomic::exists(path));
-        let side = self.side_file(side_path.as_deref())?;
+        let side = match side_path.as_deref() {
+            None => Look::at(Arc::new(Local::new(base)), "").ok().and_then(|look| look.side),
+            path => self.side_file(path)?,
+        };
         if let Some(side) = &side {
             self.claims(base, side)?;
         }

@@ -1,0 +1,131 @@
+"""Text tokenised into the layouts of other programs, and what those programs read of it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import windrow as wr
+from windrow.compat.foundation_ts.dataset import BinarySequenceDataset
+from windrow.compat.seqax import FlatTokensParams, ShufflingLoader, TokenBatchParams
+
+LAYOUTS = ["flat-tokens", "megatron", "shards"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.jsonl"
+    path.write_text("".join(json.dumps({"text": "wörd " * (i % 7)}) + "\n" for i in range(100)))
+    return path
+
+
+@pytest.fixture
+def documents(text: Path) -> list[list[int]]:
+    return [[*json.loads(line)["text"].encode()] for line in text.read_text().splitlines()]
+
+
+def tokenize(text: Path, out: Path, to: str, **options: Any) -> dict[str, Any]:
+    return wr.tokenize(text, out, tokenizer="bytes", to=to, **options)
+
+
+@pytest.mark.parametrize("to", LAYOUTS)
+def test_records_are_documents_and_together_the_stream(
+    tmp_path: Path, text: Path, documents: list[list[int]], to: str
+) -> None:
+    report = tokenize(text, tmp_path / "out", to)
+    assert (report["documents"], report["records"]) == (100, 100)
+    assert report["tokens"] == sum(map(len, documents))
+    assert report["files"] > 0 and report["output_bytes"] > 0
+    ds = wr.open(tmp_path / "out")
+    assert ds.format == to
+    assert [ids.tolist() for ids in ds] == documents
+    again = tokenize(text, tmp_path / "out", to)
+    assert again["unchanged"]
+    assert {**again, "unchanged": False, "resumed_bytes": 0} == {**report, "resumed_bytes": 0}
+    tokenize(text, tmp_path / "ended", to, append_eos=True)
+    tokenize(text, tmp_path / "stream", "tokens")
+    ended = np.concatenate(list(wr.open(tmp_path / "ended")))
+    assert np.array_equal(ended, wr.open(tmp_path / "stream")[0])
+    assert wr.verify(tmp_path / "out")["problems"] == []
+    info = ds.info()
+    assert (info["tokenizer"], info["eos"], info["vocab_size"] is not None) == ("bytes", 256, True)
+    assert len(wr.open(tmp_path / "out", tokenizer="bytes")) == 100
+    with pytest.raises(wr.MismatchError, match="bytes"):
+        wr.open(tmp_path / "out", tokenizer="gpt2")
+
+
+def test_megatron_s_reader_has_a_document_each(tmp_path: Path, text: Path, documents: list[list[int]]) -> None:
+    with warnings.catch_warnings():
+        # It says which of its optional companions are not installed.
+        warnings.simplefilter("ignore")
+        from megatron.core.datasets.indexed_dataset import IndexedDataset
+    tokenize(text, tmp_path / "out", "megatron")
+    theirs = IndexedDataset(str(tmp_path / "out" / "tokens"))
+    assert [theirs[i].tolist() for i in range(len(theirs))] == documents
+    assert theirs.document_indices.tolist() == list(range(101))
+    assert theirs[1].dtype == np.uint16
+    tokenize(text, tmp_path / "wide", "megatron", eos=70_000, append_eos=True)
+    # Its arrays point into a map that goes with it.
+    wide = IndexedDataset(str(tmp_path / "wide" / "tokens"))
+    assert wide[0].dtype == np.int32 and wide[0].tolist() == [70_000]
+
+
+def test_the_reader_of_shards_has_a_sequence_each(tmp_path: Path, text: Path, documents: list[list[int]]) -> None:
+    tokenize(text, tmp_path / "out", "shards", max_shard_bytes=300)
+    assert len(list((tmp_path / "out").glob("data-*.bin"))) > 3
+    theirs = BinarySequenceDataset(str(tmp_path / "out"))
+    assert [theirs[i].tolist() for i in range(len(theirs))] == documents
+    meta = json.loads((tmp_path / "out" / "meta.json").read_text())
+    assert (meta["dtype"], meta["num_sequences"], meta["windrow"]["tokenizer"]["name"]) == ("uint16", 100, "bytes")
+    # Other readers take every .json for data.
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.json")) == ["meta.json"]
+
+
+@pytest.mark.parametrize("kind", [{}, {"zarr_format": 3}, {"zarr_format": 3, "chunks_per_shard": 4}], ids=str)
+def test_zarr_and_seqax_read_the_group(
+    tmp_path: Path, text: Path, documents: list[list[int]], kind: dict[str, Any]
+) -> None:
+    options = {"tokens_chunk_size": 64, "seq_starts_chunk_size": 16, "eos": None, **kind}
+    for split in ("train", "validation"):
+        tokenize(text, tmp_path / "c.zarr" / split, "flat-tokens", **options)
+    group = zarr.open_group(tmp_path / "c.zarr", mode="r")["train"]
+    assert group["seq_starts"][:].tolist() == [0, *np.cumsum([len(ids) for ids in documents]).tolist()]
+    encoded = [2 * token + (i == 0) for ids in documents for i, token in enumerate(ids)]
+    assert group["encoded_tokens"][:].tolist() == encoded
+    assert group.attrs["max_token_id"] == max(map(max, filter(None, documents)))
+    params = FlatTokensParams(
+        filespec=str(tmp_path / "c.zarr"), streams=1, read_blocks_per_shuffle_buffer=2, sequences_per_read_block=2,
+        seed=0, sequence_packing=True,
+    )
+    batch = ShufflingLoader("train", params, TokenBatchParams(len=16, batch=2)).load(0)
+    assert batch.targets.shape == (2, 16)
+    wr.write_flat_tokens(tmp_path / "c.zarr" / "train", [[1, 2]], append=True)
+    ds = wr.open(tmp_path / "c.zarr", split="train")
+    assert len(ds) == 101
+    # What made the last one, nobody says.
+    assert ds.info()["tokenizer"] is None
+
+
+@pytest.mark.parametrize("to", LAYOUTS)
+def test_what_cannot_be_stored_is_refused(tmp_path: Path, text: Path, to: str) -> None:
+    for options in ({"sample_size": 8}, {"dtype": "float32"}, {"tokens_chunk_size": 0, "to": "flat-tokens"}):
+        with pytest.raises(wr.ConfigError):
+            tokenize(text, tmp_path / "out", **{"to": to, **options})
+        assert not (tmp_path / "out").exists()
+    large = {"tokenizer": lambda text: [2**31 - 1 + len(text) % 2], "eos": None, "to": to}
+    dtype = "uint32" if to == "flat-tokens" else "int32"
+    with pytest.raises(wr.ConfigError):
+        wr.tokenize(text, tmp_path / "out", dtype=dtype, text_function=lambda line: "odd", **large)
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.txt").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(wr.ExistsError):
+            tokenize(text, tmp_path / "mine", to, overwrite=overwrite)
+    assert (tmp_path / "mine" / "a.txt").read_text() == "mine"
