@@ -8,10 +8,10 @@ use windrow::format::SideFile;
 use windrow::{DataSet, Info, open_with};
 
 use crate::args::Opening;
+use crate::codes;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
-use crate::{codes, look};
 
 /// Show what some data is: format, counts, dtype, lengths, files
 #[derive(Args, Debug)]

@@ -290,3 +290,26 @@ fn documents_of_a_raw_file_are_looked_at_converted_and_brought_back() {
     let ran = desk.windrow("inspect samples --document-eos 0");
     assert_eq!(ran.code, Some(2), "{ran:?}");
 }
+
+#[test]
+fn tracks_of_codes_are_shown_as_a_grid_with_their_prompt_and_go_into_shards_and_back() {
+    let desk = Desk::new();
+    let codes: Vec<u8> = (0..40i16).flat_map(i16::to_le_bytes).collect();
+    let tensor = windrow::format::tensor_file("a", windrow::DType::I16, [20, 2], &codes).unwrap();
+    desk.write("t/encoded_audio/a.pt", tensor);
+    desk.write("t/metadata.json", "{\"a.pt\": {\"text\": \"a prompt\"}}");
+    let said = desk.windrow("inspect t").done();
+    assert!(said.contains("channels  2\n") && said.contains("codes used  20 to 20 different ones"), "{said}");
+    assert_eq!(desk.windrow("inspect t --json").json()["codes_used"], json!([20, 20]));
+    for path in ["t", "s"] {
+        let said = desk.windrow(&format!("peek {path}")).done();
+        assert!(said.contains("  channel  1   1  3  5") && said.contains("text  \"a prompt\""), "{said}");
+        if path == "t" {
+            desk.windrow("convert t s --to shards").done();
+        }
+    }
+    desk.windrow("convert s back --to codes").done();
+    let again = desk.windrow("peek back --json").json();
+    assert_eq!(again["records"][0]["extras"], json!({ "text": "a prompt", "name": "a" }));
+    assert!(desk.windrow("verify back").done().contains("good"));
+}

@@ -99,7 +99,7 @@ impl Prompts {
             };
             own.retain(|field, _| !OWN.contains(&field.as_str()));
             if let Prompt::File { key, .. } = &prompt {
-                hash.update(key[folder.len()..].as_bytes());
+                hash.update(&key.as_bytes()[folder.len()..]);
                 hash.update(&texts.get(key.as_str()).copied().unwrap_or(0).to_le_bytes());
             }
             hash.update(name.as_bytes());

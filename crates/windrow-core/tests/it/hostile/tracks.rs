@@ -297,7 +297,7 @@ fn fractions_that_are_no_codes_name_their_place() {
 
 #[test]
 fn verify_finds_codes_outside_and_descriptions_that_are_not_so() {
-    let mut codes = vec![5i16; 54];
+    let mut codes = [5i16; 54];
     codes[40] = 1024;
     let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
     let folder = folder_of(&[
