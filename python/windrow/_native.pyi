@@ -37,6 +37,10 @@ __all__ = [
     "convert",
     "create_dummy_data",
     "formats",
+    "delay",
+    "undelay",
+    "_lay_codes",
+    "_draw_below",
     "trace",
     "find",
 ]
