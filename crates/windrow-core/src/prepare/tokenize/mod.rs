@@ -258,13 +258,12 @@ struct Task<'a> {
     watch: &'a dyn Watch,
 }
 
+/// Where the packer stands, what is left to finish of a layout of documents, and the bytes an earlier run had done.
+type Done = (State, Option<Box<dyn DocumentWriter>>, u64);
+
 impl Task<'_> {
     // `can_go_on` becomes true when what is left after an error is worth keeping.
-    fn run(
-        &self,
-        work: &Path,
-        can_go_on: &mut bool,
-    ) -> Result<(State, Option<Box<dyn DocumentWriter>>, u64)> {
+    fn run(&self, work: &Path, can_go_on: &mut bool) -> Result<Done> {
         let mut packer = Packer::open(work, self.packing.clone(), self.layout)?;
         let before: Vec<u64> = self
             .inputs
