@@ -170,10 +170,15 @@ impl Made<'_> {
             false => {
                 let order = if self.big_endian { '>' } else { '<' };
                 let filters = json!([{"id": "delta", "dtype": "<i8", "astype": "<i8"}]);
+                let compressors = [
+                    Value::Null,
+                    json!({"id": "zlib", "level": 1}),
+                    json!({"id": "gzip", "level": 1}),
+                    json!({"id": "zstd", "level": 1}),
+                ];
                 json!({
                     "zarr_format": 2, "shape": [shape], "chunks": [chunk], "dtype": format!("{order}{dtype}"),
-                    "compressor": [Value::Null, json!({"id": "zlib", "level": 1}), json!({"id": "gzip", "level": 1}),
-                                   json!({"id": "zstd", "level": 1})][usize::from(codec) % 4],
+                    "compressor": compressors[usize::from(codec) % 4],
                     "filters": if delta { filters } else { Value::Null },
                     "fill_value": 0, "order": "C", "dimension_separator": "."
                 })
