@@ -1,0 +1,154 @@
+//! Real clips against what ffmpeg 5.1 makes of them (testdata/audio/make.py).
+
+use std::fs;
+
+use serde_json::Value;
+use windrow_audio::{Decoder, Options, Waveform, decode};
+
+use crate::toy::{self, own_rate, snr_db, testdata};
+
+fn expected() -> serde_json::Map<String, Value> {
+    serde_json::from_slice(&fs::read(testdata().join("expected.json")).unwrap()).unwrap()
+}
+
+// The samples of an .npy file of little-endian 32-bit floats, `[channels, 2048]`.
+fn recorded(name: &str) -> Vec<Vec<f32>> {
+    let bytes = fs::read(testdata().join(format!("expected/{name}.npy"))).unwrap();
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let numbers: Vec<f32> =
+        bytes[start..].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    numbers.chunks(2_048).map(<[f32]>::to_vec).collect()
+}
+
+#[test]
+fn every_clip_has_rate_channels_and_length_of_its_reference() {
+    for (name, wanted) in expected() {
+        let found = decode(testdata().join(&name), &own_rate()).unwrap();
+        assert_eq!(u64::from(found.sample_rate_hz), wanted["sample_rate_hz"], "{name}");
+        assert_eq!(found.n_channels() as u64, wanted["channels"], "{name}");
+        // ffmpeg 5.1 leaves the encoder's padding at the end of AAC; the file itself says where the sound ends.
+        let n_samples = match name.as_str() {
+            "cards_004.m4a" => 24_864,
+            "ru_all_circuits_busy_now.m4a" => 18_856,
+            "chan3_44k.m4a" => 44_100,
+            // It also leaves out the last block of a stream with one page; the page says 48,000.
+            "chan3_48k.ogg" => 48_000,
+            _ => wanted["samples"].as_u64().unwrap() as usize,
+        };
+        assert_eq!(found.n_samples(), n_samples, "{name}");
+        assert!(found.channels.iter().all(|c| c.len() == n_samples), "{name}");
+    }
+}
+
+#[test]
+fn lossless_clips_are_equal_to_the_bit() {
+    let mut seen = 0;
+    for (name, wanted) in expected() {
+        let Some(wanted) = wanted.get("sha256").and_then(Value::as_str) else { continue };
+        let found = decode(testdata().join(&name), &own_rate()).unwrap();
+        let bytes: Vec<u8> = found.channels.iter().flatten().flat_map(|s| s.to_le_bytes()).collect();
+        assert_eq!(sha256(&bytes), wanted, "{name}");
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
+}
+
+#[test]
+fn lossy_clips_are_equal_but_for_rounding() {
+    let mut seen = 0;
+    for (name, wanted) in expected() {
+        if wanted.get("sha256").is_some() {
+            continue;
+        }
+        let found = decode(testdata().join(&name), &own_rate()).unwrap();
+        let middle = wanted["samples"].as_u64().unwrap() as usize / 2;
+        for (channel, wanted) in found.channels.iter().zip(recorded(&name)) {
+            let some = [&channel[..1_024], &channel[middle..middle + 1_024]].concat();
+            let db = snr_db(&wanted, &some);
+            assert!(db > 90.0, "{name}: {db:.1} dB");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 10);
+}
+
+#[test]
+fn blocks_joined_are_the_whole() {
+    for name in expected().keys() {
+        for options in [own_rate(), Options::default()] {
+            let path = testdata().join(name);
+            let whole = decode(&path, &options).unwrap();
+            let mut decoder = Decoder::open(&path, &options).unwrap();
+            assert_eq!(
+                decoder.n_samples().unwrap_or(whole.n_samples() as u64),
+                whole.n_samples() as u64,
+                "{name}"
+            );
+            let mut joined = vec![Vec::new(); decoder.n_channels()];
+            for block in &mut decoder {
+                let block: Waveform = block.unwrap();
+                assert!(block.n_samples() > 0, "{name}");
+                joined.iter_mut().zip(block.channels).for_each(|(all, block)| all.extend(block));
+            }
+            assert!(decoder.next().is_none(), "{name}: nothing comes after the end");
+            assert!(joined == whole.channels, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_file_says_what_it_is() {
+    let found: Vec<String> =
+        ["cards_001_24bit.wav", "cards_002.flac", "cards_003.mp3", "cards_004.m4a", "chan3.ogg"]
+            .iter()
+            .map(|name| {
+                let sound = Decoder::open(testdata().join(name), &Options::default()).unwrap().sound();
+                format!("{} {} {} {}", sound.container, sound.codec, sound.sample_rate_hz, sound.n_channels)
+            })
+            .collect();
+    assert_eq!(
+        found,
+        [
+            "wav pcm_s24le 16000 1",
+            "flac flac 16000 1",
+            "mp3 mp3 16000 1",
+            "m4a aac 16000 1",
+            "ogg vorbis 11025 2"
+        ]
+    );
+}
+
+#[test]
+fn one_channel_becomes_two_only_when_asked() {
+    let mono = decode(testdata().join("cards_001.wav"), &own_rate()).unwrap();
+    assert_eq!(mono.n_channels(), 1);
+    let both = mono.clone().stereo();
+    assert_eq!(both.channels, [mono.channels[0].clone(), mono.channels[0].clone()]);
+    let file = toy::wav(44_100, 2, toy::Stored::Float, &[0.1, -0.1, 0.2, -0.2, 0.3, -0.3]);
+    let two = toy::read("two.wav", file, &own_rate()).unwrap();
+    assert_eq!(two.channels, [[0.1, 0.2, 0.3], [-0.1, -0.2, -0.3]]);
+    assert_eq!(two.clone().stereo(), two);
+}
+
+#[test]
+fn tags_around_an_mp3_are_no_sound() {
+    let clip = fs::read(testdata().join("cards_003.mp3")).unwrap();
+    let plain = toy::read("a.mp3", clip.clone(), &own_rate()).unwrap();
+    // A tag whose picture holds what looks like frames of sound, and tags of both kinds at the end.
+    let picture = clip[1_000..1_300].to_vec();
+    let mut tagged = b"ID3\x04\0\0\0\0\x02\x2c".to_vec();
+    tagged.extend(&picture);
+    tagged.extend(&clip);
+    let mut ape =
+        [b"APETAGEX".as_slice(), &2000_u32.to_le_bytes(), &332_u32.to_le_bytes(), &[0; 16]].concat();
+    ape.splice(0..0, picture);
+    tagged.extend(ape);
+    tagged.extend(b"TAG");
+    tagged.extend([0; 125]);
+    assert!(toy::read("a.mp3", tagged, &own_rate()).unwrap() == plain);
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
