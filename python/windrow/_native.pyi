@@ -341,6 +341,13 @@ def undelay(
     *,
     tail: Literal["cut", "repeat"] = "cut",
 ) -> npt.NDArray[np.int64]: ...
+def read_audio(
+    path: _Path,
+    *,
+    sample_rate: SupportsIndex | None = 44100,
+    quality: Literal["high", "fast"] = "high",
+    skip_corrupt: bool = False,
+) -> tuple[npt.NDArray[np.float32], int]: ...
 def formats() -> list[dict[str, str]]: ...
 def trace(
     plan: Loader | dict[str, Any] | _Path,

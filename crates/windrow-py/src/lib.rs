@@ -1,6 +1,7 @@
 //! The door to Python: handles, one error mapping, and buffers handed over without a copy.
 
 mod array;
+mod audio;
 mod callback;
 mod codes;
 mod data_set;
@@ -44,6 +45,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ids::write_flat_tokens, module)?)?;
     module.add_function(wrap_pyfunction!(ids::write_tokens, module)?)?;
     module.add_function(wrap_pyfunction!(series::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(audio::read_audio, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;

@@ -51,6 +51,8 @@ pub use windrow_core::{
     Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,
     sampler, source, store, view,
 };
+#[cfg(feature = "audio")]
+pub use windrow_audio as audio;
 #[cfg(feature = "text")]
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]

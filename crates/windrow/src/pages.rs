@@ -5,3 +5,7 @@ struct Readme;
 
 #[doc = include_str!("../../../docs/loading.md")]
 struct Loading;
+
+#[cfg(feature = "audio")]
+#[doc = include_str!("../../../docs/sound.md")]
+struct Sound;

@@ -1,0 +1,63 @@
+"""Sound files become arrays: shapes, rates, and errors with the file's name."""
+
+from __future__ import annotations
+
+import json
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windrow as wr
+
+CLIPS = Path(__file__).resolve().parents[2] / "testdata" / "audio"
+EXPECTED = json.loads((CLIPS / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_clip_has_the_shape_of_its_reference(name: str) -> None:
+    samples, rate = wr.read_audio(CLIPS / name, sample_rate=None)
+    wanted = EXPECTED[name]
+    assert (rate, len(samples)) == (wanted["sample_rate_hz"], wanted["channels"])
+    assert samples.dtype == np.float32 and samples.flags.c_contiguous
+    assert 0.001 < np.abs(samples).max() < 1.5
+    resampled, rate = wr.read_audio(CLIPS / name)
+    assert rate == 44_100
+    assert resampled.shape == (len(samples), -(-samples.shape[1] * 44_100 // wanted["sample_rate_hz"]))
+
+
+def test_lossy_clips_are_what_ffmpeg_decodes() -> None:
+    for recorded in sorted((CLIPS / "expected").glob("*.npy")):
+        wanted = np.load(recorded)
+        samples, _ = wr.read_audio(CLIPS / recorded.stem, sample_rate=None)
+        np.testing.assert_allclose(samples[:, :1024], wanted[:, :1024], atol=1e-4)
+
+
+def test_channels_are_not_mixed_up(tmp_path: Path) -> None:
+    frames = np.array([[1, -1], [2, -2], [3, -3]], "<i2")
+    with wave.open(str(tmp_path / "two.wav"), "wb") as file:
+        file.setparams((2, 2, 8000, 0, "NONE", ""))
+        file.writeframes(frames.tobytes())
+    samples, rate = wr.read_audio(tmp_path / "two.wav", sample_rate=None)
+    assert rate == 8000
+    np.testing.assert_array_equal(samples, frames.T.astype(np.float32) / 32_768)
+
+
+def test_what_is_wrong_names_the_file(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.flac"
+    cut.write_bytes((CLIPS / "cards_002.flac").read_bytes()[:20_000])
+    with pytest.raises(wr.CorruptError) as error:
+        wr.read_audio(cut)
+    assert error.value.path == str(cut)
+    samples, _ = wr.read_audio(cut, skip_corrupt=True)
+    assert samples.shape[1] > 10_000
+    with pytest.raises(wr.UnsupportedError, match="Opus"):
+        wr.read_audio(CLIPS / "cards_001_opus.ogg")
+    with pytest.raises(wr.NotFoundError):
+        wr.read_audio(tmp_path / "none.wav")
+    with pytest.raises(wr.ConfigError, match="quality"):
+        wr.read_audio(CLIPS / "cards_001.wav", quality="best")  # type: ignore[arg-type]
+    for rate in (0, 10**12):
+        with pytest.raises(wr.ConfigError, match="sample rate"):
+            wr.read_audio(CLIPS / "cards_001.wav", sample_rate=rate)
