@@ -23,6 +23,7 @@ __all__ = [
     "Loader",
     "Tokenizer",
     "open",
+    "read_audio",
     "_reopen",
     "mix",
     "_recut",

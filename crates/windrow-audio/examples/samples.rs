@@ -11,12 +11,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = arguments.next().ok_or("usage: samples IN [RATE]")?;
     let sample_rate_hz = arguments.next().map(|rate| rate.parse()).transpose()?;
     let sound = decode(path, &Options { sample_rate_hz, ..Options::default() })?;
-    eprintln!(
-        "{} Hz, {} channels of {} samples",
-        sound.sample_rate_hz,
-        sound.n_channels(),
-        sound.n_samples()
-    );
     let mut out = std::io::stdout().lock();
     for channel in &sound.channels {
         let bytes: Vec<u8> = channel.iter().flat_map(|s| s.to_le_bytes()).collect();

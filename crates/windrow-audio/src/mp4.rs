@@ -59,6 +59,20 @@ pub(crate) fn edit(
     Ok(Edit { skip, len })
 }
 
+/// That the file has its index: it stands at the end of most, so a file that was cut short has none.
+///
+/// # Errors
+/// `Corrupt` without one, and where a box reaches beyond its end unless that `may_be_cut`.
+pub(crate) fn check_index(object: &dyn Object, sound: &Range<u64>, may_be_cut: bool) -> Result<()> {
+    match (Boxes { object, may_be_cut }).find(sound, b"moov")? {
+        Some(_) => Ok(()),
+        None => Err(Error::corrupt("the file has no index (no box \"moov\"): nothing in it can be found")
+            .at(object.name())
+            .byte(sound.end)
+            .hint("copy the file again; a recording that was not finished cannot be read")),
+    }
+}
+
 struct Boxes<'a> {
     object: &'a dyn Object,
     may_be_cut: bool,

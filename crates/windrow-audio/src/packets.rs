@@ -58,6 +58,9 @@ impl Packets {
         if container == Container::Ogg && !skip_corrupt {
             ogg::check(&*file, &sound)?;
         }
+        if container == Container::Mp4 {
+            mp4::check_index(&*file, &sound, skip_corrupt)?;
+        }
         let media = Media::new(file.clone(), sound.clone());
         let reader = guarded("reading the header", || {
             let stream = MediaSourceStream::new(Box::new(media), Default::default());
