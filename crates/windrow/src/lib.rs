@@ -42,6 +42,8 @@ pub use mixture::{Mixture, mix};
 pub use open::{formats, open, open_with, verify};
 pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
 pub use windowing::{LossOn, Scaler, Windowing};
+#[cfg(feature = "audio")]
+pub use windrow_audio as audio;
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{Plan, State};
 pub use windrow_core::sampler::Stop;
@@ -51,8 +53,6 @@ pub use windrow_core::{
     Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,
     sampler, source, store, view,
 };
-#[cfg(feature = "audio")]
-pub use windrow_audio as audio;
 #[cfg(feature = "text")]
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]

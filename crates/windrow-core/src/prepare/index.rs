@@ -66,15 +66,17 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
     }
     check_expanded_names(&inputs)?;
     let wanted = wanted(&inputs, options);
+    let hash = atomic::hash_of(&wanted.to_text());
     // Complete already: nothing has to be writable.
     if let Ok(Some(report)) = existing(base, options, &wanted) {
+        Site::tidy(base, &options.index_folder, &hash);
         return Ok(report);
     }
     let site = Site::enter(base, &options.index_folder, options.durable)?;
     if let Some(report) = existing(base, options, &wanted)? {
         return Ok(report);
     }
-    let work = site.work(&atomic::hash_of(&wanted.to_text()))?;
+    let work = site.work(&hash)?;
     let done = build(&work, &inputs, wanted, options, watch).and_then(|report| {
         site.commit(&work, &[&options.index_folder], options.overwrite)?;
         Ok(Report { output: base.to_path_buf(), ..report })

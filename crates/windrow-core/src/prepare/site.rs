@@ -46,6 +46,8 @@ impl Site {
         let site = Self::lock(out, task, durable)?;
         for folder in site.leftovers()? {
             if !atomic::exists(&folder.join(MARKER)) {
+                // Killed before its result was complete, or while it tidied up after that.
+                atomic::remove(&folder)?;
                 continue;
             }
             let commit = Self::commit_of(&folder)?;
@@ -60,6 +62,22 @@ impl Site {
         Ok(site)
     }
 
+    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up. What
+    /// cannot be removed stays: nothing has to be writable where nothing has to be done.
+    pub(super) fn tidy(out: &Path, task: &str, hash: &str) {
+        let folder = Self::folder_of(out, task, hash);
+        if atomic::exists(&folder)
+            && let Ok(_site) = Self::lock(out, task, false)
+            && let Err(e) = atomic::remove(&folder)
+        {
+            log::info!("what an earlier run left stays: {e}");
+        }
+    }
+
+    fn folder_of(out: &Path, task: &str, hash: &str) -> PathBuf {
+        out.join(format!(".{task}.tmp-{hash}"))
+    }
+
     fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let is_new = atomic::make_folder(out)?;
         let lock = Lock::take(out.join(format!(".{task}.lock")))?;
@@ -68,7 +86,7 @@ impl Site {
 
     /// The work folder for inputs and options of this hash; those of other inputs or options are removed.
     pub(super) fn work(&self, hash: &str) -> Result<PathBuf> {
-        let folder = self.out.join(format!(".{}.tmp-{hash}", self.task));
+        let folder = Self::folder_of(&self.out, &self.task, hash);
         for other in self.leftovers()? {
             if other != folder {
                 log::info!("removing what an earlier run left: {}", other.display());

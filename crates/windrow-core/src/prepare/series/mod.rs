@@ -288,8 +288,9 @@ impl SeriesWriter {
             SeriesLayout::Megatron => megatron::prefix(name),
             _ => name,
         };
-        check_free(&path, name, options)?;
+        // Before anything is refused: what a killed run began to show becomes whole, and the rest of it goes.
         let site = Site::enter_anew(parent, name, options.durable)?;
+        check_free(&path, name, options)?;
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
         atomic::make_folder(&work)?;

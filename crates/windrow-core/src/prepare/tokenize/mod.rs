@@ -96,15 +96,17 @@ fn write(
         None => existing(out, &place.targets, options, &wanted),
         Some(layout) => existing_documents(&place.shown, options, &wanted, layout),
     };
+    let hash = atomic::hash_of(&wanted.to_text());
     // Complete already: nothing has to be writable. An error may be mended by finishing what a killed run began to show.
     if let Ok(Some(report)) = existing() {
+        Site::tidy(&place.folder, &place.task, &hash);
         return Ok(Report { output: out.to_path_buf(), ..report });
     }
     let site = Site::enter(&place.folder, &place.task, options.durable)?;
     if let Some(report) = existing()? {
         return Ok(Report { output: out.to_path_buf(), ..report });
     }
-    let work = site.work(&atomic::hash_of(&wanted.to_text()))?;
+    let work = site.work(&hash)?;
     let packing = Packing { folder: place.targets[0].clone(), ..packing(&stems, &rules, options, layout) };
     let task = Task { inputs: &inputs, packing, rules, encode, options, layout, watch };
     let mut can_go_on = false;
