@@ -289,7 +289,8 @@ impl Source for Joined {
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         check_span(span, self.length(span.record)?)?;
-        Ok(self.0.values(self.0.group.read(span.start, span.len, scratch)?))
+        let bytes = self.0.group.read(span.start, span.len, scratch).map_err(|e| e.record(span.record))?;
+        Ok(self.0.values(bytes))
     }
 
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
