@@ -25,12 +25,14 @@ python-test: py
 py: $(STAMP)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet $(MATURIN_FLAGS)
 
-$(STAMP): python/requirements-test.txt python/requirements-zarr2.txt
+$(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requirements-dac.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade uv
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r python/requirements-test.txt
 	rm -rf $(VENV)/zarr2
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/zarr2 -r python/requirements-zarr2.txt
+	rm -rf $(VENV)/dac
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --target $(VENV)/dac -r python/requirements-dac.txt
 	touch $@
 
 # What continuous integration asks besides the tests.
@@ -49,6 +51,7 @@ bench: MATURIN_FLAGS := --release
 bench: py
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r benches/requirements.txt
 	cargo build --release --quiet -p windrow-bench
+	cargo build --release --quiet -p windrow-dac --example codes
 	$(BIN)/python benches/run.py
 
 # The pictures of docs/time-series.md, from the series in testdata/timeseries.

@@ -11,7 +11,7 @@ d  tokenise and pack          e  open, first batch, resume      f  memory
 g  windows of time series, scaled     h  ten million series
 i  documents in raw tokens     j  flat-tokens in zarr, four layouts
 k  seqax's loader             l  audio codes with prompts and masks
-m  writing token streams
+m  writing token streams    n  samples into codes
 """
 
 import argparse
@@ -21,6 +21,7 @@ import os
 import pathlib
 import platform
 
+import codec
 import codes
 import documents
 import flat_tokens
@@ -48,12 +49,13 @@ QUESTIONS = {
     "k": flat_tokens.bench_k,
     "l": codes.bench_l,
     "m": writing.bench_m,
+    "n": codec.bench_n,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…m")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…n")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()

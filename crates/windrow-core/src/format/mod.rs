@@ -22,6 +22,7 @@ mod series_json;
 mod shards;
 mod side_file;
 mod tokens;
+mod torch;
 mod vocabulary;
 mod yaml;
 
@@ -46,6 +47,7 @@ pub use shards::Shards;
 pub(crate) use shards::TOLD as SHARDS_TOLD;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
+pub use torch::{Saved, SavedTensor};
 pub(crate) use vocabulary::first_outside;
 pub use yaml::Yaml;
 

@@ -25,6 +25,8 @@ mod regress;
 #[cfg(test)]
 mod sampler;
 #[cfg(test)]
+mod saved;
+#[cfg(test)]
 mod scale;
 #[cfg(test)]
 mod series;

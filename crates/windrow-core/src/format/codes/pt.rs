@@ -1,14 +1,10 @@
 //! One `.pt` file of torch: where the codes of its tensor lie, every claim compared with the file's size. Nothing in the
 //! file is run.
 
-use std::io::Read;
-
-use zip::CompressionMethod;
-
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
-use crate::format::npz::{Archive, archive};
 use crate::format::pickle::{STREAM_MAGIC, Tensor, described, streamed};
+use crate::format::torch::TorchArchive;
 use crate::store::Object;
 
 /// A pickle that describes one tensor has some hundred bytes.
@@ -82,85 +78,12 @@ fn found(object: &dyn Object) -> Result<Grid> {
         ))
         .hint("the copy looks unfinished, or it is no .pt file"));
     }
-    let mut archive = archive(object)?;
-    if archive.has_duplicate_names() {
-        return Err(Error::corrupt("two members of the archive have one name")
-            .hint("which of them is meant cannot be known: save it again"));
-    }
-    let root = root(&archive)?;
-    let pickle = small(&mut archive, &format!("{root}data.pkl"), MOST_PICKLE, object)?;
+    let mut archive = TorchArchive::open(object)?;
+    let pickle =
+        archive.pickle(MOST_PICKLE, "one tensor", "save the tensor alone: torch.save(codes, path)")?;
     let tensor = described(&pickle).map_err(|e| e.field("data.pkl"))?;
-    if archive.index_for_name(&format!("{root}byteorder")).is_some()
-        && small(&mut archive, &format!("{root}byteorder"), 16, object)?.trim_ascii() != b"little"
-    {
-        return Err(Error::unsupported("numbers with their most significant byte first")
-            .field("byteorder")
-            .hint("load and save it on a little-endian machine"));
-    }
-    let name = format!("{root}data/{}", tensor.key);
-    let damaged = |what: String| {
-        Error::corrupt(what).field(name.clone()).hint("the copy looks unfinished: fetch it again")
-    };
-    let entry = archive.index_for_name(&name).map(|index| archive.by_index_raw(index));
-    let entry = match entry {
-        Some(Ok(entry)) => entry,
-        Some(Err(cause)) => return Err(damaged("the storage cannot be found".to_string()).caused_by(cause)),
-        None => return Err(damaged("expected the tensor's storage, found none".to_string())),
-    };
-    if entry.compression() != CompressionMethod::Stored || entry.encrypted() {
-        return Err(Error::unsupported("the storage is compressed or encrypted, which torch never does")
-            .field(name)
-            .hint("save it again with torch.save"));
-    }
-    let (size, start) = (entry.size(), entry.data_start().unwrap_or(u64::MAX));
-    let wanted = tensor.held.checked_mul(tensor.element.size() as u64);
-    let within = start.checked_add(size).is_some_and(|end| end <= object.size());
-    if entry.compressed_size() != size || !within || wanted.is_none_or(|wanted| wanted > size) {
-        return Err(damaged(format!(
-            "expected a storage of {} {} numbers, found {size} bytes at byte {start} of a file of {}",
-            tensor.held,
-            tensor.element.dtype,
-            object.size()
-        )));
-    }
-    drop(entry);
+    let start = archive.storage(&tensor)?;
     grid(tensor, start, object)
-}
-
-// What all members' names begin with: the folder that holds `data.pkl`.
-fn root(archive: &Archive<'_>) -> Result<String> {
-    let named =
-        archive.file_names().filter_map(|name| name.ok()?.strip_suffix("data.pkl").map(str::to_string));
-    let mut roots = named.filter(|root| root.is_empty() || root.ends_with('/'));
-    match (roots.next(), roots.next()) {
-        (Some(root), None) => Ok(root),
-        (None, _) => Err(Error::corrupt("expected data.pkl in the archive, found none")
-            .hint("the copy looks unfinished, or torch.save did not write it")),
-        _ => Err(Error::unsupported("an archive with several data.pkl")
-            .hint("save the tensor alone: torch.save(codes, path)")),
-    }
-}
-
-fn small(archive: &mut Archive<'_>, name: &str, most: u64, object: &dyn Object) -> Result<Vec<u8>> {
-    let damaged = |what: String| Error::corrupt(what).at(object.name()).field(name);
-    let mut entry = archive.by_name(name).map_err(|e| damaged(format!("it cannot be read: {e}")))?;
-    if entry.size() > most {
-        return Err(Error::unsupported(format!(
-            "{} bytes, where one tensor takes at most {most}",
-            entry.size()
-        ))
-        .at(object.name())
-        .field(name)
-        .hint("save the tensor alone: torch.save(codes, path)"));
-    }
-    let mut bytes = Vec::new();
-    // What is said of its size may be wrong.
-    let read = (&mut entry).take(most + 1).read_to_end(&mut bytes);
-    read.map_err(|e| damaged(format!("it is damaged: {e}")))?;
-    match bytes.len() as u64 > most {
-        true => Err(damaged(format!("it expands to more than {most} bytes"))),
-        false => Ok(bytes),
-    }
 }
 
 fn grid(tensor: Tensor, storage: u64, object: &dyn Object) -> Result<Grid> {

@@ -13,7 +13,9 @@ mod torch;
 
 pub(super) use self::array::{Number, number};
 use self::machine::{Budget, Machine};
-pub(super) use self::torch::{STREAM_MAGIC, Tensor, described, streamed};
+pub(super) use self::torch::{
+    STREAM_MAGIC, Tensor, Tree, described, described_tree, streamed, streamed_tree,
+};
 use super::converted::{self, Shapes};
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::Result;

@@ -1,5 +1,7 @@
 //! Tensors as torch writes them: a pickle that names storages, whose numbers lie in the same bytes or beside it.
 
+use std::collections::HashMap;
+
 use super::array::{Array, Data};
 use super::machine::{Budget, Machine, Node, Value};
 use super::names::{Name, sizes};
@@ -67,6 +69,137 @@ pub(in crate::format) fn streamed(bytes: &[u8]) -> Result<(Tensor, u64)> {
 /// How the older files begin: the magic number as a pickle of protocol 2.
 pub(in crate::format) const STREAM_MAGIC: &[u8] =
     &[0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+
+/// What a file of `torch.save` holds; of a tensor, which numbers of which storage it is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::format) enum Tree {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Tree>),
+    Dict(Vec<(String, Tree)>),
+    Tensor(Tensor),
+}
+
+/// A storage in a stream.
+pub(in crate::format) struct Streamed {
+    pub(in crate::format) key: String,
+    /// How many numbers it holds.
+    pub(in crate::format) held: u64,
+    /// Byte of the first one.
+    pub(in crate::format) start: u64,
+}
+
+/// What the pickle in an archive of `torch.save` describes, as [`described`] for any values.
+///
+/// # Errors
+/// As [`described`].
+pub(in crate::format) fn described_tree(bytes: &[u8]) -> Result<Tree> {
+    let mut budget = Budget::of(bytes.len() as u64);
+    let mut machine = Machine::new(bytes, 0, &mut budget);
+    machine.in_torch = true;
+    let value = machine.run()?;
+    tree(&mut machine, value, 0)
+}
+
+/// As [`streamed`], for any values: what they are, and where the storages lie.
+///
+/// # Errors
+/// As [`streamed`].
+pub(in crate::format) fn streamed_tree(bytes: &[u8]) -> Result<(Tree, Vec<Streamed>)> {
+    let mut budget = Budget::of(bytes.len() as u64);
+    let mut machine = Machine::new(bytes, 0, &mut budget);
+    machine.in_torch = true;
+    begin(&mut machine)?;
+    let value = machine.run()?;
+    let tree = tree(&mut machine, value, 0)?;
+    let mut sizes = HashMap::new();
+    element_sizes(&tree, &mut sizes);
+    let keys = machine.run()?;
+    let Some(keys) = machine.parts(keys).map(<[Value]>::to_vec) else {
+        return Err(machine.wrong("expected the keys of the storages"));
+    };
+    let mut storages = Vec::new();
+    for key in keys {
+        let Some(key) = machine.text(key).map(str::to_string) else {
+            return Err(machine.wrong("expected the key of a storage"));
+        };
+        machine.budget.take(64 + key.len() as u64)?;
+        let Some(size) = sizes.get(&key) else {
+            return Err(machine.refused("a storage that no tensor is made of"));
+        };
+        let held = number_of(machine.take(8)?);
+        let start = machine.at() as u64;
+        machine.take(held.checked_mul(*size).unwrap_or(u64::MAX))?;
+        storages.push(Streamed { key, held, start });
+    }
+    Ok((tree, storages))
+}
+
+// How many bytes a number of each storage takes.
+fn element_sizes(tree: &Tree, sizes: &mut HashMap<String, u64>) {
+    match tree {
+        Tree::Tensor(tensor) => drop(sizes.insert(tensor.key.clone(), tensor.element.size() as u64)),
+        Tree::List(values) => values.iter().for_each(|value| element_sizes(value, sizes)),
+        Tree::Dict(items) => items.iter().for_each(|(_, value)| element_sizes(value, sizes)),
+        _ => {}
+    }
+}
+
+// What a value is, copied out of the arena: shared values once for each time they are named, which is paid for.
+fn tree(machine: &mut Machine<'_, '_>, value: Value, depth: usize) -> Result<Tree> {
+    const DEEPEST: usize = 32;
+    if depth > DEEPEST {
+        return Err(machine.refused(&format!("values that lie more than {DEEPEST} deep in each other")));
+    }
+    machine.budget.take(128)?;
+    let found = match (value, machine.node(value)) {
+        (Value::None, _) => Tree::None,
+        (Value::Bool(flag), _) => Tree::Bool(flag),
+        (Value::Int(number), _) => Tree::Int(number),
+        (Value::Float(number), _) => Tree::Float(number),
+        (_, Some(Node::Text(text))) => Tree::Text(text.to_string()),
+        (_, Some(Node::Big(digits))) => Tree::Text(digits.clone()),
+        (_, Some(Node::Array(Some(array)))) => Tree::Tensor(promise(machine, array)?),
+        (_, Some(Node::List(values) | Node::Tuple(values))) => {
+            let values = values.clone();
+            machine.budget.take(values.len() as u64 * 128)?;
+            Tree::List(
+                values.into_iter().map(|value| tree(machine, value, depth + 1)).collect::<Result<_>>()?,
+            )
+        }
+        (_, Some(Node::Dict(items))) => {
+            let items = items.clone();
+            machine.budget.take(items.len() as u64 * 128)?;
+            let mut all = Vec::with_capacity(items.len());
+            for (key, value) in items {
+                let Some(key) = machine.text(key).map(str::to_string) else { continue };
+                machine.budget.take(key.len() as u64)?;
+                all.push((key, tree(machine, value, depth + 1)?));
+            }
+            Tree::Dict(all)
+        }
+        _ => return Err(machine.refused("a value that is no number, text, list, dict or tensor")),
+    };
+    if let Tree::Text(text) = &found {
+        machine.budget.take(text.len() as u64)?;
+    }
+    Ok(found)
+}
+
+// The storage's numbers that a tensor is made of.
+fn promise(machine: &Machine<'_, '_>, array: &Array) -> Result<Tensor> {
+    if let Data::Numbers(storage, element) = array.data
+        && let Some(Node::Promised(promised)) = machine.node(storage)
+    {
+        let (_, key, held) = promised.as_ref().clone();
+        let Array { offset, shape, strides, .. } = array.clone();
+        return Ok(Tensor { element, key, held, offset, shape, strides });
+    }
+    Err(machine.refused("an array of numpy's"))
+}
 
 // The tensor that a value is.
 fn single(machine: &Machine<'_, '_>, value: Value) -> Result<Tensor> {
