@@ -82,6 +82,7 @@ struct Inner {
     threads: usize,
     /// Frames of a chunk.
     chunk: usize,
+    hash: u64,
 }
 
 enum Network {
@@ -111,7 +112,8 @@ impl Codec {
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Codec> {
         let mut weights = Weights::open(path.as_ref())?;
         let file = weights.file().to_string();
-        read(&mut weights, options).map_err(|e| e.or_at(file))
+        let hash = weights.hash()?;
+        read(&mut weights, options, hash).map_err(|e| e.or_at(file))
     }
 
     /// Samples per second of what it encodes and decodes.
@@ -132,6 +134,11 @@ impl Codec {
     /// Codes of a codebook: each is less.
     pub fn codebook_size(&self) -> usize {
         self.0.config.codebook_size
+    }
+
+    /// XXH3-64 of the file of weights: what was made with others has another one.
+    pub fn hash(&self) -> u64 {
+        self.0.hash
     }
 
     /// The codes of one channel, sampled at [`Codec::sample_rate`]: `ceil(n / hop_length)` frames, the last one of what is
@@ -315,7 +322,7 @@ impl Network {
     }
 }
 
-fn read(weights: &mut Weights, options: &Options) -> Result<Codec> {
+fn read(weights: &mut Weights, options: &Options, hash: u64) -> Result<Codec> {
     if options.chunk == 0 {
         return Err(Error::config("chunks of 0 samples").hint("the default is 262,144 samples"));
     }
@@ -346,7 +353,16 @@ fn read(weights: &mut Weights, options: &Options) -> Result<Codec> {
     };
     let codebooks = network::codebooks(weights, &config, kernels)?;
     let chunk = (options.chunk / config.hop()).max(1);
-    Ok(Codec(Arc::new(Inner { config, encoder, decoder, codebooks, kernels: kernels.name, threads, chunk })))
+    Ok(Codec(Arc::new(Inner {
+        config,
+        encoder,
+        decoder,
+        codebooks,
+        kernels: kernels.name,
+        threads,
+        chunk,
+        hash,
+    })))
 }
 
 enum Side {

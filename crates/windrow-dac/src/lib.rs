@@ -45,3 +45,4 @@ mod weights;
 
 pub use codec::{Codec, Device, Encoder, Options};
 pub use codes::Codes;
+pub use weights::PUBLISHED as WHERE_WEIGHTS;

@@ -8,9 +8,10 @@ use safetensors::{Dtype, SafeTensors};
 use windrow_core::format::{Saved, SavedTensor};
 use windrow_core::store::{Local, Object, Store};
 use windrow_core::{Error, Kind, Result};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Where weights that fit are to be had.
-const PUBLISHED: &str = "the published weights of 44 kHz and 8 kbps are `weights.pth` of release 0.0.1 at \
+pub const PUBLISHED: &str = "the published weights of 44 kHz and 8 kbps are `weights.pth` of release 0.0.1 at \
                          https://github.com/descriptinc/descript-audio-codec/releases";
 
 /// A file of weights.
@@ -50,6 +51,18 @@ impl Weights {
             _ => e,
         })?;
         Weights::of(object.clone()).map_err(|e| e.or_at(object.name()))
+    }
+
+    /// Of all bytes of the file.
+    pub(crate) fn hash(&self) -> Result<u64> {
+        const PART: u64 = 1 << 20;
+        let mut hash = Xxh3::new();
+        let mut scratch = Vec::new();
+        for start in (0..self.object.size()).step_by(PART as usize) {
+            let size = PART.min(self.object.size() - start) as usize;
+            hash.update(self.object.read(start, size, &mut scratch)?);
+        }
+        Ok(hash.digest())
     }
 
     fn of(object: Arc<dyn Object>) -> Result<Weights> {
