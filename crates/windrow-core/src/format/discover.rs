@@ -24,7 +24,7 @@ pub(crate) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Re
 }
 
 /// Compares names as people do: without case, and runs of digits by the number they write.
-pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
+pub fn natural_order(a: &str, b: &str) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 

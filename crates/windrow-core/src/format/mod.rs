@@ -29,9 +29,10 @@ mod yaml;
 use std::sync::Arc;
 
 pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_METADATA};
-pub use codes::{Codes, tensor_file};
+pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub(crate) use discover::discover;
+pub use discover::natural_order;
 pub(crate) use forager::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;

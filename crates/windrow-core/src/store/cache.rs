@@ -30,6 +30,22 @@ pub(crate) fn cached(
     cached_in(&cache_folder()?, object, what, make)
 }
 
+/// The file that was made from `object`, or that `make` writes now: for arms, and whatever takes long to make.
+///
+/// It lies in the cache folder (`$WINDROW_CACHE`, else `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`) and appears there by
+/// one rename. `what` names the way it is made and its version: another way is another file, and so is another path, size,
+/// time or end of the object.
+///
+/// # Errors
+/// What `make` says; `Io` when the disk is full; `Config` when there is no place for a cache. Nothing is left behind then.
+pub fn made_once(
+    object: &dyn Object,
+    what: &str,
+    make: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<Arc<dyn Object>> {
+    cached(object, what, |draft| make(draft))
+}
+
 /// [`cached`], in a folder that is known.
 pub(super) fn cached_in(
     folder: &Path,

@@ -13,6 +13,7 @@ mod stream;
 
 use std::sync::Arc;
 
+pub use cache::made_once;
 pub(crate) use cache::{Draft, cache_folder, cached};
 pub(crate) use expand::expanded_head;
 pub use expand::{Compression, expand_to, expanded};

@@ -9,6 +9,7 @@ mod write;
 use std::sync::Arc;
 
 use self::prompts::Prompts;
+pub use self::prompts::read_prompt;
 use self::pt::Grid;
 use self::read::Tracks;
 pub use self::write::tensor_file;
@@ -42,7 +43,7 @@ impl Format for Codes {
             layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
                      `.txt` files; or one `.pt`",
             records: "codes [T, C] of a tensor, with `text`, `name` and the fields of `metadata.json` beside it",
-            written_by: "`windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
+            written_by: "`windrow encode`, `windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
         }
     }
 

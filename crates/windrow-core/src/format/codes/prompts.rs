@@ -125,7 +125,7 @@ impl Prompts {
                 if let Some(text) = text.get() {
                     return Ok(text);
                 }
-                let read = read_text(self.store.open(key)?.as_ref())?;
+                let read = read_prompt(self.store.open(key)?.as_ref())?;
                 Ok(text.get_or_init(|| read))
             }
             Some(Prompt::None) | None => Ok(""),
@@ -179,7 +179,11 @@ fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, u64)> {
     Ok((told, xxh3_64(text)))
 }
 
-fn read_text(object: &dyn Object) -> Result<String> {
+/// The text of a prompt's file, without the white space around it.
+///
+/// # Errors
+/// `Corrupt` naming the file when it is no text, or larger than any prompt; `Io`.
+pub fn read_prompt(object: &dyn Object) -> Result<String> {
     let bytes = read_small(object, MOST_PROMPT)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text.trim().to_string()),

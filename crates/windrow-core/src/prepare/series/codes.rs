@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{TRACKS_FOLDER, TRACKS_METADATA, tensor_file};
+use crate::format::{SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file};
 use crate::prepare::atomic::{self, Growing};
 use crate::source::Extras;
 
@@ -21,6 +21,7 @@ pub(super) struct Codes {
     metadata: Growing,
     names: HashSet<String>,
     bytes: u64,
+    told: Option<SideFile>,
 }
 
 /// Longer names do not fit a file system.
@@ -48,6 +49,7 @@ impl Codes {
             metadata,
             names: HashSet::new(),
             bytes: 0,
+            told: begin.told.cloned(),
         })
     }
 }
@@ -87,6 +89,10 @@ impl Body for Codes {
         }
         self.metadata.write(b"\n}\n")?;
         self.metadata.finish(self.durable)?;
+        if let Some(told) = self.told {
+            let told = SideFile { records: Some(self.names.len() as u64), ..told };
+            atomic::write(&self.folder.join(SIDE_FILE), told.to_text().as_bytes(), self.durable)?;
+        }
         atomic::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;
         Ok(Written { targets: vec![self.name], files: self.names.len() as u64, bytes: self.bytes })

@@ -170,6 +170,8 @@ struct Begin<'a> {
     total_values: Option<u64>,
     /// What the records come from, where that is known.
     origin: Option<&'a Origin>,
+    /// What is to be told of the whole, in place of that.
+    told: Option<&'a SideFile>,
 }
 
 impl Begin<'_> {
@@ -249,7 +251,25 @@ impl SeriesWriter {
     /// `Exists` when something is there and `overwrite` is not set, or when it is not what this layout writes; `Config`
     /// when the layout cannot hold such records; `Io`.
     pub fn create(out: &Path, schema: &Schema, options: &SeriesOptions) -> Result<SeriesWriter> {
-        Self::begin(out, schema, options, None, None)
+        Self::begin(out, schema, options, None, None, None)
+    }
+
+    /// The same for records that were made from others: `told` says from which and how, and [`SideFile::find`] finds it there.
+    ///
+    /// # Errors
+    /// As [`SeriesWriter::create`]; `Config` for other layouts than shards and codes.
+    pub fn create_from(
+        out: &Path,
+        schema: &Schema,
+        options: &SeriesOptions,
+        told: &SideFile,
+    ) -> Result<SeriesWriter> {
+        match options.layout {
+            SeriesLayout::Shards | SeriesLayout::Codes => {
+                Self::begin(out, schema, options, None, None, Some(told))
+            }
+            _ => Err(Error::config("only shards and codes tell what they were made from")),
+        }
     }
 
     fn begin(
@@ -258,6 +278,7 @@ impl SeriesWriter {
         options: &SeriesOptions,
         total_values: Option<u64>,
         origin: Option<&Origin>,
+        told: Option<&SideFile>,
     ) -> Result<SeriesWriter> {
         if schema.kind == Kind::Json {
             return Err(Error::config("the records are JSON texts, not numbers")
@@ -294,8 +315,16 @@ impl SeriesWriter {
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
         atomic::make_folder(&work)?;
-        let begin =
-            Begin { work: &work, name, dtype, channels: schema.channels, options, total_values, origin };
+        let begin = Begin {
+            work: &work,
+            name,
+            dtype,
+            channels: schema.channels,
+            options,
+            total_values,
+            origin,
+            told,
+        };
         let body: Result<Box<dyn Body>> = match options.layout {
             SeriesLayout::Shards => shards::Shards::begin(&begin).map(|b| Box::new(b) as _),
             SeriesLayout::Npy => npy::Npy::begin(&begin).map(|b| Box::new(b) as _),
@@ -492,7 +521,7 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
             names.into_iter().find(|n| !forager::NAMES.contains(&n.as_str()))
         }
         (SeriesLayout::Codes, Ok(names)) => {
-            names.into_iter().find(|n| n != TRACKS_FOLDER && n != TRACKS_METADATA)
+            names.into_iter().find(|n| ![TRACKS_FOLDER, TRACKS_METADATA, SIDE_FILE].contains(&n.as_str()))
         }
         (SeriesLayout::Shards | SeriesLayout::Forager | SeriesLayout::Codes, Err(_)) => Some(String::new()),
         (_, Ok(_)) => Some(String::new()),
@@ -519,7 +548,7 @@ pub fn convert(
 ) -> Result<Report> {
     let lengths = sum_of_lengths(source)?;
     let origin = Origin::of(source)?;
-    let mut writer = SeriesWriter::begin(out, source.schema(), options, Some(lengths), Some(&origin))?;
+    let mut writer = SeriesWriter::begin(out, source.schema(), options, Some(lengths), Some(&origin), None)?;
     if !source.schema().tracks.is_empty() {
         log::warn!("only the values are written: the arrays that run beside them are left out");
     }

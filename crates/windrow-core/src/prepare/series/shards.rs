@@ -60,7 +60,10 @@ impl Shards {
         let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
         (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
         new.channels = begin.channels;
-        new.origin = begin.origin.map(super::Origin::told_with_files);
+        new.origin = match begin.told.map(serde_json::to_value) {
+            Some(Ok(Value::Object(told))) => Some(told),
+            _ => begin.origin.map(super::Origin::told_with_files),
+        };
         Ok(new)
     }
 

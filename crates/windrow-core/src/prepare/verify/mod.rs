@@ -151,6 +151,10 @@ impl Work<'_> {
         };
         if let Some(side) = &side {
             self.claims(base, side)?;
+            if let Some(failed) = side.statistics.get("failed").and_then(serde_json::Value::as_array) {
+                let n = failed.len();
+                self.note(format!("{n} of the files it was made from could not be read and are not in it"));
+            }
         }
         if is_forager {
             return self.rows(base, &options.index_folder, side.as_ref());
