@@ -31,6 +31,7 @@ mod options;
 mod packets;
 mod resample;
 mod tags;
+mod wav;
 mod waveform;
 
 pub use decoder::{Decoder, Sound, decode, decode_object};
