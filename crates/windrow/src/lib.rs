@@ -30,7 +30,10 @@ mod mixture;
 mod open;
 #[cfg(doctest)]
 mod pages;
+mod rebuild;
 mod recipe;
+#[cfg(feature = "dac")]
+pub mod sound;
 mod split;
 mod windowing;
 
@@ -40,6 +43,7 @@ pub use data_set::{DataSet, Info, Samples};
 pub use encode::TextEncoder;
 pub use mixture::{Mixture, mix};
 pub use open::{formats, open, open_with, verify};
+pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
 pub use windowing::{LossOn, Scaler, Windowing};
 #[cfg(feature = "audio")]
@@ -53,6 +57,8 @@ pub use windrow_core::{
     Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,
     sampler, source, store, view,
 };
+#[cfg(feature = "dac")]
+pub use windrow_dac as dac;
 #[cfg(feature = "text")]
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]

@@ -1,0 +1,291 @@
+//! A folder of sound into a data set of codes.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use serde_json::{Map, Value, json};
+use windrow_core::format::{FileRow, Look, SideFile};
+use windrow_core::prepare::{Progress, Report, SeriesLayout, SeriesOptions, SeriesWriter, Watch};
+use windrow_core::source::{Extras, Schema};
+use windrow_core::store::{Local, modified_ns};
+use windrow_core::{DType, Decode, Element, Error, Kind, Result, Values};
+use windrow_dac::Codec;
+
+use super::{Reading, SoundFile, Track, codes_of};
+
+/// How sound is encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// `Codes`, a `.pt` for each track, or `Shards`, one file of frames.
+    pub layout: SeriesLayout,
+    /// dtype of a stored code: int16 or int64.
+    pub dtype: DType,
+    /// How sound files are read.
+    pub reading: Reading,
+    /// Files that are encoded at a time; `None`: as many as there are cores.
+    pub threads: Option<usize>,
+    /// Replace what is there.
+    pub overwrite: bool,
+    /// Bring everything to the disk before it becomes visible.
+    pub durable: bool,
+}
+
+impl Default for EncodeOptions {
+    fn default() -> Self {
+        EncodeOptions {
+            layout: SeriesLayout::Codes,
+            dtype: DType::I16,
+            reading: Reading::default(),
+            threads: None,
+            overwrite: false,
+            durable: true,
+        }
+    }
+}
+
+/// A file that could not be encoded.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Failure {
+    /// The file.
+    pub file: PathBuf,
+    /// What was wrong with it, and where.
+    pub error: String,
+}
+
+/// What encoding did.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Encoded {
+    /// What was written.
+    pub report: Report,
+    /// Files that are not in it; the output tells of them, too.
+    pub failed: Vec<Failure>,
+    /// Seconds of sound in it.
+    pub seconds: f64,
+}
+
+/// Encodes sound files into a data set of codes `[T, C]`, a record per file in their order, with `text`, `sr` and what else
+/// Dia's `metadata.json` says beside it.
+///
+/// Files are encoded side by side, and the codes of each are kept in the cache once they are made, so that a run that was
+/// stopped goes on with the next file. The output appears at the end, whole. A file that cannot be encoded is left out and
+/// told of; with the same files, options and weights, nothing is done again.
+///
+/// # Errors
+/// `Exists` where something else is at `out`; `Config` when none of the files can be encoded; `Interrupted`, `Io`.
+pub fn encode(
+    files: &[SoundFile],
+    codec: &Codec,
+    out: &Path,
+    options: &EncodeOptions,
+    watch: &dyn Watch,
+) -> Result<Encoded> {
+    if codec.codebook_size() > 1 << 15 {
+        return Err(Error::unsupported(format!(
+            "codebooks of {} codes; int16 holds those below 32,768",
+            codec.codebook_size()
+        )));
+    }
+    let wanted = wanted(files, codec, options);
+    let found = Look::at(std::sync::Arc::new(Local::new(out)), "").ok().and_then(|look| look.side);
+    let is_same = |side: &SideFile| {
+        (&side.format, &side.inputs, &side.options) == (&wanted.format, &wanted.inputs, &wanted.options)
+    };
+    if let Some(found) = found.filter(is_same)
+        && !options.overwrite
+    {
+        return Ok(unchanged(out, &found, files));
+    }
+    let tracks = all_tracks(files, codec, options, watch)?;
+    let mut failed = Vec::new();
+    let mut good = Vec::new();
+    for (file, track) in files.iter().zip(tracks) {
+        match track {
+            Ok(track) => good.push((file, track)),
+            Err(e) => failed.push((Failure { file: file.path.clone(), error: e.to_string() }, e)),
+        }
+    }
+    if good.is_empty() {
+        let first = failed.into_iter().next().map(|(_, e)| e);
+        return Err(first.map_or_else(
+            || Error::config("no sound file is given"),
+            |e| Error::new(e.kind(), format!("none of {} files could be encoded", files.len())).caused_by(e),
+        ));
+    }
+    let failed: Vec<Failure> = failed.into_iter().map(|(failure, _)| failure).collect();
+    let seconds_of =
+        |track: &Track| track.n_frames() as f64 * codec.hop_length() as f64 / f64::from(codec.sample_rate());
+    let seconds = good.iter().map(|(_, track)| seconds_of(track)).sum();
+    let told = told(wanted, &failed, seconds);
+    let report = write(&good, codec, out, options, &told)?;
+    let input_bytes = files.iter().map(|file| file.size).sum();
+    Ok(Encoded { report: Report { input_bytes, ..report }, failed, seconds })
+}
+
+// What decides the output: the side file without its findings.
+fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> SideFile {
+    let mut side = SideFile::new(match options.layout {
+        SeriesLayout::Shards => "shards",
+        _ => "codes",
+    });
+    side.dtype = Some(options.dtype);
+    side.inputs = files
+        .iter()
+        .map(|file| FileRow {
+            name: file.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            size: file.size,
+            modified_ns: modified_ns(&file.path.to_string_lossy()),
+            xxh3: None,
+        })
+        .collect();
+    let prompts: Vec<&str> = files.iter().map(|file| file.prompt.as_str()).collect();
+    side.options = Map::from_iter([
+        ("task".to_string(), json!("encode")),
+        ("weights".to_string(), json!(format!("{:016x}", codec.hash()))),
+        ("quality".to_string(), json!(format!("{:?}", options.reading.quality).to_lowercase())),
+        ("skip_corrupt".to_string(), json!(options.reading.skip_corrupt)),
+        ("dtype".to_string(), json!(options.dtype.name())),
+        ("prompts".to_string(), json!(format!("{:016x}", hash_of(&prompts)))),
+    ]);
+    side
+}
+
+// FNV-1a, 64 bits: of texts with their borders.
+fn hash_of(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn told(wanted: SideFile, failed: &[Failure], seconds: f64) -> SideFile {
+    let mut statistics = Map::from_iter([("seconds".to_string(), json!(seconds))]);
+    if !failed.is_empty() {
+        statistics.insert("failed".to_string(), json!(failed));
+    }
+    SideFile { statistics, ..wanted }
+}
+
+fn unchanged(out: &Path, side: &SideFile, files: &[SoundFile]) -> Encoded {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_string();
+    let failed = side.statistics.get("failed").and_then(Value::as_array).into_iter().flatten();
+    Encoded {
+        report: Report {
+            unchanged: true,
+            output: out.to_path_buf(),
+            records: side.records.unwrap_or(0),
+            input_bytes: files.iter().map(|file| file.size).sum(),
+            ..Report::default()
+        },
+        failed: failed
+            .map(|row| Failure { file: text(row.get("file")).into(), error: text(row.get("error")) })
+            .collect(),
+        seconds: side.statistics.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
+    }
+}
+
+/// What a worker tells: bytes of a file that are behind it now, or the file's codes.
+enum Told {
+    Bytes(u64),
+    Done(usize, Result<Track>),
+}
+
+// The codes of all files, in order, made side by side.
+fn all_tracks(
+    files: &[SoundFile],
+    codec: &Codec,
+    options: &EncodeOptions,
+    watch: &dyn Watch,
+) -> Result<Vec<Result<Track>>> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let n_threads = options.threads.unwrap_or(cores).clamp(1, files.len().max(1));
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let mut tracks: Vec<Option<Result<Track>>> = files.iter().map(|_| None).collect();
+    let mut now = Progress { total_bytes: files.iter().map(|file| file.size).sum(), ..Progress::default() };
+    let (send, told) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..n_threads {
+            let send = send.clone();
+            let (next, stop) = (&next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(number) else { break };
+                    let mut behind = 0;
+                    let track = codes_of(&file.path, codec, &options.reading, &mut |done, total| {
+                        // In bytes of the file, as far as it says how long it is.
+                        let total = total.unwrap_or(u64::MAX).max(1);
+                        let at =
+                            (u128::from(file.size) * u128::from(done.min(total)) / u128::from(total)) as u64;
+                        // Nobody listens only when the caller has gone.
+                        let _ = send.send(Told::Bytes(at - behind));
+                        behind = at;
+                        !stop.load(Ordering::Relaxed)
+                    });
+                    let _ = send.send(Told::Bytes(file.size - behind));
+                    let _ = send.send(Told::Done(number, track));
+                }
+            });
+        }
+        drop(send);
+        for message in told {
+            match message {
+                Told::Bytes(bytes) => now.done_bytes += bytes,
+                Told::Done(number, track) => {
+                    now.records += u64::from(track.is_ok());
+                    tracks[number] = Some(track);
+                }
+            }
+            watch.progress(now);
+            if watch.cancelled() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    let interrupted = || {
+        Error::new(Kind::Interrupted, "stopped before the end; what was encoded is kept in the cache")
+            .hint("run the same command again to finish it")
+    };
+    let of_all = |error: &Error| matches!(error.kind(), Kind::Interrupted | Kind::Io);
+    let mut found = Vec::with_capacity(files.len());
+    for track in tracks {
+        match track {
+            None => return Err(interrupted()),
+            Some(Err(e)) if e.kind() == Kind::Interrupted => return Err(interrupted()),
+            // A full disk is not the fault of a file.
+            Some(Err(e)) if of_all(&e) => return Err(e),
+            Some(track) => found.push(track),
+        }
+    }
+    Ok(found)
+}
+
+fn write(
+    good: &[(&SoundFile, Track)],
+    codec: &Codec,
+    out: &Path,
+    options: &EncodeOptions,
+    told: &SideFile,
+) -> Result<Report> {
+    let n_codes = 2 * codec.codebooks();
+    let element = Element::little(DType::I16);
+    let schema = Schema { channels: Some(n_codes), ..Schema::numbers(element) };
+    let series = SeriesOptions {
+        dtype: Some(options.dtype),
+        overwrite: options.overwrite,
+        durable: options.durable,
+        ..SeriesOptions::new(options.layout)
+    };
+    let mut writer = SeriesWriter::create_from(out, &schema, &series, told)?;
+    let mut scratch = Vec::new();
+    for (file, track) in good {
+        let bytes = track.bytes(&mut scratch)?;
+        let values = Values { bytes, element, channels: n_codes, decode: Decode::Plain };
+        let mut extras = Extras::new();
+        extras.insert("text".to_string(), json!(file.prompt));
+        extras.insert("name".to_string(), json!(file.name));
+        extras.insert("sr".to_string(), json!(codec.sample_rate()));
+        writer.add(&values, &extras)?;
+    }
+    writer.finish()
+}

@@ -1,0 +1,12 @@
+//! Sound files into codes: a folder of them with its prompts, one track after the other through the codec, and the data
+//! set that comes of it.
+
+mod encode;
+mod folder;
+mod tags;
+mod track;
+
+pub use encode::{EncodeOptions, Encoded, Failure, encode};
+pub use folder::{FolderOptions, PROMPTS_BESIDE, SUFFIXES, SoundFile, sound_files};
+pub use tags::Skip;
+pub use track::{Reading, Track, codes_of};
