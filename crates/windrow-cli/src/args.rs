@@ -11,7 +11,8 @@ use windrow::{
 };
 
 use crate::command::{
-    bench, completions, convert, demo, download, dummy, index, inspect, peek, report, tokenize, trace, verify,
+    bench, completions, convert, demo, download, dummy, encode, index, inspect, peek, rebuild_metadata,
+    report, tokenize, trace, verify,
 };
 use crate::failure::Failure;
 
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Index(index::Index),
     Tokenize(tokenize::Tokenize),
     Convert(convert::Convert),
+    Encode(encode::Encode),
+    RebuildMetadata(rebuild_metadata::RebuildMetadata),
     Verify(verify::Verify),
     Trace(trace::Trace),
     Bench(bench::Bench),
@@ -60,6 +63,8 @@ impl Command {
             Command::Index(_) => "index",
             Command::Tokenize(_) => "tokenize",
             Command::Convert(_) => "convert",
+            Command::Encode(_) => "encode",
+            Command::RebuildMetadata(_) => "rebuild-metadata",
             Command::Verify(_) => "verify",
             Command::Trace(_) => "trace",
             Command::Bench(_) => "bench",

@@ -17,7 +17,6 @@ pub(crate) const BAD_DATA: i32 = 3;
 /// A state, plan or tokenizer does not fit the data.
 pub(crate) const MISMATCH: i32 = 4;
 /// Some of it is done, and can be run again for the rest.
-#[cfg(feature = "hub")]
 pub(crate) const PARTLY: i32 = 5;
 /// Stopped by the user.
 pub(crate) const INTERRUPTED: i32 = 130;

@@ -21,6 +21,7 @@ mod ids;
 mod interrupt;
 mod look;
 mod out;
+mod play;
 mod plot;
 mod progress;
 mod speed;

@@ -94,6 +94,15 @@ pub(crate) fn show(
         }
         pairs.extend(side.eos.map(|eos| ("eos", eos.to_string())));
         pairs.push(("made by", format!("windrow {}", text::escaped(&side.windrow))));
+        if let Some(failed) = side.statistics.get("failed").and_then(Value::as_array) {
+            let first =
+                failed.first().and_then(|row| row.get("file")).and_then(Value::as_str).unwrap_or_default();
+            let files = text::counted(failed.len() as u64, "file");
+            pairs.push((
+                "left out",
+                format!("{files} that could not be read, first {}", text::escaped(first)),
+            ));
+        }
     }
     pairs.extend(info.vocab_size.map(|vocab_size| ("vocabulary", text::count(vocab_size))));
     if !info.tracks.is_empty() {

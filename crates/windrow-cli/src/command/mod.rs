@@ -6,9 +6,11 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod download;
 pub(crate) mod dummy;
+pub(crate) mod encode;
 pub(crate) mod index;
 pub(crate) mod inspect;
 pub(crate) mod peek;
+pub(crate) mod rebuild_metadata;
 pub(crate) mod report;
 pub(crate) mod tokenize;
 pub(crate) mod trace;
@@ -28,6 +30,8 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Index(args) => index::run(&args, out),
         Command::Tokenize(args) => tokenize::run(&args, out),
         Command::Convert(args) => convert::run(&args, out),
+        Command::Encode(args) => encode::run(&args, out),
+        Command::RebuildMetadata(args) => rebuild_metadata::run(&args, out),
         Command::Verify(args) => verify::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),

@@ -13,7 +13,7 @@ use crate::args::Opening;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::{self, Facts};
-use crate::{codes, ids, look, text};
+use crate::{codes, ids, look, play, text};
 
 /// Show records in readable form: text decoded, JSON laid out, series drawn
 #[derive(Args, Debug)]
@@ -29,6 +29,15 @@ pub(crate) struct Peek {
     /// Decode with this tokenizer; by default the built-in one that the side file names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
+    /// Write the sound of the record, of codes, to this .wav; the first record's where several are shown
+    #[arg(long, value_name = "OUT.wav")]
+    play: Option<PathBuf>,
+    /// With --play: the codec's weights
+    #[arg(long, value_name = "FILE", requires = "play")]
+    weights: Option<PathBuf>,
+    /// With --play: replace the file
+    #[arg(long, requires = "play")]
+    overwrite: bool,
     #[command(flatten)]
     opening: Opening,
 }
@@ -61,6 +70,9 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
         }
         None => 0..args.n.min(data.len()),
     };
+    if let (Some(to), Some(record)) = (&args.play, records.clone().next()) {
+        play::play(&data, record, args.weights.as_deref(), to, args.overwrite)?;
+    }
     let mut objects = Vec::new();
     for record in records {
         let length = text::count(data.length(record)?);

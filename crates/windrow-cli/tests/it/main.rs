@@ -8,6 +8,8 @@ mod demo;
 #[cfg(test)]
 mod download;
 #[cfg(test)]
+mod encode;
+#[cfg(test)]
 mod failures;
 #[cfg(test)]
 mod limits;

@@ -87,6 +87,7 @@ impl Desk {
         {
             command.env_remove(name);
         }
+        command.env("WINDROW_CACHE", self.path("cache"));
         command.env("HF_HOME", self.path("hf-home")).env("HF_ENDPOINT", "http://127.0.0.1:9");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
