@@ -22,8 +22,14 @@ __all__ = [
     "Mix",
     "Loader",
     "Tokenizer",
+    "Codec",
     "open",
     "read_audio",
+    "write_audio",
+    "encode",
+    "rebuild_metadata",
+    "_sound_files",
+    "_track",
     "_reopen",
     "mix",
     "_recut",
@@ -342,6 +348,49 @@ def undelay(
     *,
     tail: Literal["cut", "repeat"] = "cut",
 ) -> npt.NDArray[np.int64]: ...
+@final
+class Codec:
+    def __new__(cls, weights: _Path, threads: SupportsIndex | None = None) -> Codec: ...
+    @property
+    def sample_rate(self) -> int: ...
+    @property
+    def hop_length(self) -> int: ...
+    @property
+    def codebooks(self) -> int: ...
+    @property
+    def codebook_size(self) -> int: ...
+    def encode(self, samples: Any) -> npt.NDArray[np.int16]: ...
+    def decode(self, codes: Any) -> npt.NDArray[np.float32]: ...
+    def __reduce__(self) -> tuple[type[Codec], tuple[Any, int | None]]: ...
+
+def encode(
+    audio_dir: _Path,
+    out: _Path,
+    codec: Codec,
+    *,
+    prompts: _Path | Sequence[_Path] | None = None,
+    to: Literal["codes", "shards"] = "codes",
+    dtype: _DType | None = None,
+    skip_tags: Sequence[str] = (),
+    skip_vocals: bool = False,
+    prompt_from_name: bool = False,
+    quality: Literal["high", "fast"] = "high",
+    skip_corrupt: bool = False,
+    threads: SupportsIndex | None = None,
+    overwrite: bool = False,
+    durable: bool = True,
+    progress: Callable[[dict[str, int]], object] | None = None,
+) -> dict[str, Any]: ...
+def rebuild_metadata(
+    path: _Path, prompts: _Path | Sequence[_Path] | None = None, *, dry_run: bool = False
+) -> dict[str, Any]: ...
+def _sound_files(
+    audio_dir: _Path, prompts: _Path | Sequence[_Path] | None, skip_tags: Sequence[str]
+) -> list[tuple[Any, str]]: ...
+def _track(path: _Path, codec: Codec) -> npt.NDArray[np.int16]: ...
+def write_audio(
+    path: _Path, samples: Any, sample_rate: SupportsIndex, *, overwrite: bool = False
+) -> None: ...
 def read_audio(
     path: _Path,
     *,

@@ -1,14 +1,16 @@
-//! Sound files from Python: one call, planar samples.
+//! Sound files from and to Python: planar samples.
 
 use std::path::PathBuf;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use windrow::Error;
-use windrow::audio::{Options, Quality, Waveform, decode};
+use windrow::audio::{Options, Waveform, decode};
+use windrow::prepare::write_whole;
+use windrow::{Error, Kind};
 
 use crate::error::{OrRaise, raise};
 use crate::options::Count;
+use crate::sound::quality_of;
 
 /// Reads a sound file: ``.wav``, ``.flac``, ``.mp3``, ``.m4a`` (AAC-LC, ALAC) or ``.ogg`` (Vorbis), recognised by content.
 ///
@@ -47,11 +49,7 @@ pub(crate) fn read_audio<'py>(
     quality: &str,
     skip_corrupt: bool,
 ) -> PyResult<(Bound<'py, PyArray2<f32>>, u32)> {
-    let quality = match quality {
-        "high" => Quality::High,
-        "fast" => Quality::Fast,
-        _ => return Err(raise(py, &Error::config(format!("quality={quality:?}")).hint("one of high, fast"))),
-    };
+    let quality = quality_of(py, quality)?;
     // What does not fit is no rate either, and the decoder says so.
     let sample_rate_hz = sample_rate.map(|rate| u32::try_from(rate.0).unwrap_or(u32::MAX));
     let options = Options { sample_rate_hz, quality, skip_corrupt };
@@ -67,4 +65,60 @@ pub(crate) fn read_audio<'py>(
         })
         .or_raise(py)?;
     Ok((PyArray1::from_vec(py, samples).reshape(shape)?, rate))
+}
+
+/// Writes samples as a ``.wav`` file of 16 bits; what lies beyond -1 to 1 is cut off there.
+///
+/// Args:
+///     path: the file.
+///     samples: float32 ``[samples]``, or ``[channels, samples]`` with one or two channels.
+///     sample_rate: samples per second.
+///     overwrite: replace an existing file.
+///
+/// Raises:
+///     ConfigError: an array of another shape.
+///     ExistsError: the file is there, and no ``overwrite``.
+///
+/// >>> import windrow as wr, numpy as np, tempfile
+/// >>> path = tempfile.mkdtemp() + "/half.wav"
+/// >>> wr.write_audio(path, np.full(4, 0.5, "float32"), 8000)
+/// >>> wr.read_audio(path, sample_rate=None)[0].tolist()
+/// [[0.5, 0.5, 0.5, 0.5]]
+#[pyfunction]
+#[pyo3(signature = (path, samples, sample_rate, *, overwrite=false))]
+pub(crate) fn write_audio(
+    py: Python<'_>,
+    path: PathBuf,
+    samples: &Bound<'_, PyAny>,
+    sample_rate: u32,
+    overwrite: bool,
+) -> PyResult<()> {
+    let sound = Waveform { sample_rate_hz: sample_rate, channels: channels(samples)? };
+    py.detach(|| {
+        if path.exists() && !overwrite {
+            return Err(Error::new(Kind::Exists, "the output exists already")
+                .at(&path)
+                .hint("write elsewhere, or replace it with overwrite=True"));
+        }
+        write_whole(&path, &sound.to_wav()?)
+    })
+    .or_raise(py)
+}
+
+/// Samples `[samples]` or `[channels, samples]`, channel by channel.
+pub(crate) fn channels(samples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f32>>> {
+    let py = samples.py();
+    let array = py.import("numpy")?.call_method1("asarray", (samples, "float32"))?;
+    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+    let (n_channels, n_samples) = match shape[..] {
+        [samples] => (1, samples),
+        [channels, samples] if channels > 0 => (channels, samples),
+        _ => {
+            let error = format!("samples of shape {shape:?}, expected [samples] or [channels, samples]");
+            return Err(raise(py, &Error::config(error)));
+        }
+    };
+    let flat = array.call_method1("reshape", (-1,))?;
+    let flat = flat.cast::<PyArray1<f32>>()?.to_vec()?;
+    Ok((0..n_channels).map(|channel| flat[channel * n_samples..][..n_samples].to_vec()).collect())
 }

@@ -207,7 +207,7 @@ fn each_grid<'py>(
 }
 
 // Whole numbers as int64 in the machine's order, and their shape.
-fn grid(codes: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i64>)> {
+pub(crate) fn grid(codes: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i64>)> {
     let py = codes.py();
     let array = py.import("numpy")?.call_method1("asarray", (codes,))?;
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;

@@ -3,6 +3,7 @@
 mod array;
 mod audio;
 mod callback;
+mod codec;
 mod codes;
 mod data_set;
 mod dtype;
@@ -19,6 +20,7 @@ mod prepare;
 mod running;
 mod scaler;
 mod series;
+mod sound;
 mod text;
 mod trace;
 mod view;
@@ -34,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::Mix>()?;
     module.add_class::<loader::Loader>()?;
     module.add_class::<text::Tokenizer>()?;
+    module.add_class::<codec::Codec>()?;
     module.add_function(wrap_pyfunction!(data_set::open, module)?)?;
     module.add_function(wrap_pyfunction!(data_set::_reopen, module)?)?;
     module.add_function(wrap_pyfunction!(view::mix, module)?)?;
@@ -46,6 +49,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ids::write_tokens, module)?)?;
     module.add_function(wrap_pyfunction!(series::convert, module)?)?;
     module.add_function(wrap_pyfunction!(audio::read_audio, module)?)?;
+    module.add_function(wrap_pyfunction!(audio::write_audio, module)?)?;
+    module.add_function(wrap_pyfunction!(sound::encode, module)?)?;
+    module.add_function(wrap_pyfunction!(sound::rebuild_metadata, module)?)?;
+    module.add_function(wrap_pyfunction!(sound::_sound_files, module)?)?;
+    module.add_function(wrap_pyfunction!(sound::_track, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;

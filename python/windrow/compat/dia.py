@@ -1,4 +1,4 @@
-"""Pre-encoded audio for Dia's fine-tuning: its configuration, data set and collate function; needs torch.
+"""Audio for Dia's fine-tuning: its configuration, data sets and collate function; needs torch.
 
 `windrow.open(path).codes(length)` is the native view: it lays whole batches ahead of time, in threads, and a run resumes
 to the exact sample. Here samples are tuples and batches are laid from them, as the original's training loop expects.
@@ -22,7 +22,7 @@ from windrow import _native
 
 from .failure import failure
 
-__all__ = ["DataConfig", "DiaConfig", "PreEncodedDACDataset", "collate_fn", "is_unconditional", "make_unconditional"]
+__all__ = ["DataConfig", "DiaConfig", "PreEncodedDACDataset", "TestingDataset", "collate_fn", "is_unconditional", "make_unconditional"]
 
 _WORD = 2**64 - 1
 _Key = tuple[int, int, int, int]
@@ -125,7 +125,35 @@ def _prompt(text: str, draw: _Key) -> _Prompt:
     return prompt
 
 
-class PreEncodedDACDataset(torch.utils.data.Dataset[_Item]):
+class _Keyed(torch.utils.data.Dataset[_Item]):
+    """Samples that are drawn by numbers: seed, epoch and sample."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._epoch: int | None = None
+        self._turns: dict[int, int] = {}
+
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch the next samples are drawn for."""
+        self._epoch = epoch
+
+    def _draw(self, number: int) -> _Key:
+        if self._epoch is not None:
+            return self.seed & _WORD, self._epoch & _WORD, 0, number
+        turn = self._turns.get(number, 0)
+        self._turns[number] = turn + 1
+        worker = torch.utils.data.get_worker_info()
+        # The same for all workers of an epoch, another one in the next.
+        base = 0 if worker is None else worker.seed - worker.id
+        return self.seed & _WORD, base & _WORD, turn, number
+
+
+def _start(draw: _Key, found: int, length: int, at_random: bool) -> int:
+    """Where a crop of `length` of `found` begins."""
+    return _native._draw_below(draw, found - length + 1) if found > length and at_random else 0
+
+
+class PreEncodedDACDataset(_Keyed):
     """Tracks of a pre-encoded folder: `(prompt, codes, None)`, codes `[T, C]` int64 with T at most `audio_length`.
 
     The files are in natural order. A longer track is cut at random with `use_sliding_window`, else at its start. Where
@@ -146,18 +174,12 @@ class PreEncodedDACDataset(torch.utils.data.Dataset[_Item]):
         *,
         seed: int = 0,
     ) -> None:
+        super().__init__(seed)
         self.preprocessed_dir, self.config, self.use_sliding_window = preprocessed_dir, config, use_sliding_window
-        self.seed = seed
         self._tracks = windrow.open(preprocessed_dir, format="codes")
-        self._epoch: int | None = None
-        self._turns: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._tracks)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Says which epoch the next samples are drawn for."""
-        self._epoch = epoch
 
     def __getitem__(self, idx: int) -> _Item:
         number = range(len(self))[idx]
@@ -165,23 +187,96 @@ class PreEncodedDACDataset(torch.utils.data.Dataset[_Item]):
         if extras.get("mono"):
             codes = codes[:, : codes.shape[1] // 2]
         draw = self._draw(number)
-        start, length = 0, self.config.data.audio_length
-        if len(codes) > length and self.use_sliding_window:
-            start = _native._draw_below(draw, len(codes) - length + 1)
+        length = self.config.data.audio_length
+        start = _start(draw, len(codes), length, self.use_sliding_window)
         grid = torch.from_numpy(codes[start : start + length].astype("int64"))
         if self.config.data.channels == 2 * grid.shape[1]:
             grid = torch.cat([grid, grid], dim=1)
         return _prompt(extras["text"], draw), grid, None
 
-    def _draw(self, number: int) -> _Key:
-        if self._epoch is not None:
-            return self.seed & _WORD, self._epoch & _WORD, 0, number
-        turn = self._turns.get(number, 0)
-        self._turns[number] = turn + 1
-        worker = torch.utils.data.get_worker_info()
-        # The same for all workers of an epoch, another one in the next.
-        base = 0 if worker is None else worker.seed - worker.id
-        return self.seed & _WORD, base & _WORD, turn, number
+
+class TestingDataset(_Keyed):
+    """Sound files, encoded on the way: `(prompt, codes, waveform)`, codes `[T, 2 * codebooks]` int64 with T at most
+    `audio_length`, waveform float32 `[1, channels, samples]` of the same crop.
+
+    `audio_folder` holds `.wav`, `.flac`, `.mp3`, `.m4a` and `.ogg`, in natural order; prompts are `NAME.txt` beside them and
+    `NAME.txt` or `NAME_prompt.txt` in `prompts`, by default `audio_prompts` beside the folder. Files whose prompt contains one
+    of `skip_tags`, whatever its case, are left out. One channel is encoded once and stands for both sides.
+
+    `dac_model` is a `windrow.Codec` or the Python package's model. With a `windrow.Codec`, a file is encoded as a whole the
+    first time, its codes are kept in the cache folder, and the crop is one of frames; without `waveforms` the file is not
+    decoded again, and a sample takes microseconds. With the package's model, the crop is cut first and encoded each time, on
+    the model's device.
+
+    Crops are drawn as `PreEncodedDACDataset` draws them.
+
+    Raises `windrow.NotFoundError`, a FileNotFoundError, without a sound file, and without `allow_empty_prompts` where a prompt
+    is missing; `windrow.ConfigError`, a ValueError, where every file is left out; for a file what `windrow.read_audio` raises.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        audio_folder: str | os.PathLike[str],
+        config: DiaConfig,
+        dac_model: Any,
+        use_sliding_window: bool = True,
+        skip_tags: Sequence[str] | None = None,
+        allow_empty_prompts: bool = True,
+        *,
+        prompts: str | os.PathLike[str] | None = None,
+        waveforms: bool = True,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(seed)
+        self.audio_folder, self.config, self.dac_model = audio_folder, config, dac_model
+        self.use_sliding_window, self.waveforms = use_sliding_window, waveforms
+        self._files = _native._sound_files(audio_folder, prompts, list(skip_tags or ()))
+        empty = [path for path, prompt in self._files if not prompt]
+        if empty and not allow_empty_prompts:
+            raise failure(
+                windrow.NotFoundError,
+                f"{len(empty)} of {len(self._files)} files have no prompt",
+                path=os.fspath(empty[0]),
+                hint="write NAME_prompt.txt into audio_prompts beside the folder, or allow empty prompts",
+            )
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, idx: int) -> _Item:
+        number = range(len(self))[idx]
+        path, prompt = self._files[number]
+        draw = self._draw(number)
+        is_native = isinstance(self.dac_model, windrow.Codec)
+        codes, waveform = (self._frames if is_native else self._encoded)(path, draw)
+        return _prompt(prompt, draw), codes, waveform
+
+    def _frames(self, path: Any, draw: _Key) -> tuple[torch.Tensor, torch.Tensor | None]:
+        codec, length = self.dac_model, self.config.data.audio_length
+        codes = _native._track(path, codec)
+        start = _start(draw, len(codes), length, self.use_sliding_window)
+        waveform = None
+        if self.waveforms:
+            samples, _ = windrow.read_audio(path, sample_rate=codec.sample_rate)
+            hop = codec.hop_length
+            waveform = torch.from_numpy(samples[:, start * hop : (start + length) * hop].copy())[None]
+        return torch.from_numpy(codes[start : start + length].astype("int64")), waveform
+
+    def _encoded(self, path: Any, draw: _Key) -> tuple[torch.Tensor, torch.Tensor | None]:
+        model, rate = self.dac_model, int(self.dac_model.sample_rate)
+        found, _ = windrow.read_audio(path, sample_rate=rate)
+        length = self.config.data.audio_length * int(model.hop_length)
+        start = _start(draw, found.shape[1], length, self.use_sliding_window)
+        samples = torch.from_numpy(found[:, start : start + length].copy())
+        device = next(model.parameters()).device
+        sides = []
+        with torch.no_grad():
+            for channel in samples:
+                signal = model.preprocess(channel[None, None].to(device), rate)
+                sides.append(model.encode(signal)[1][0].T.cpu().to(torch.int64))
+        return torch.cat([sides[0], sides[-1]], dim=1), samples[None] if self.waveforms else None
 
 
 def collate_fn(
