@@ -1,6 +1,8 @@
 """Data that several questions share, made once."""
 
 import json
+import pathlib
+import sysconfig
 
 import numpy as np
 
@@ -34,5 +36,25 @@ def jsonl(size=1_000_000_000, name="docs.jsonl"):
         with open(path, "wb") as out:
             for _ in range(max(1, size // len(block))):
                 out.write(block)
+    warm(path)
+    return path
+
+
+def sources(most=400_000_000):
+    """A document per Python file of this environment: text that does not repeat, as a corpus does not."""
+    path = DATA / "sources" / "sources.jsonl"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        left = most
+        with open(path, "wb") as out:
+            for file in sorted(pathlib.Path(sysconfig.get_path("purelib")).rglob("*.py")):
+                try:
+                    text = file.read_text(encoding="utf-8")
+                except (UnicodeDecodeError, OSError):
+                    continue
+                line = json.dumps({"id": file.name, "text": text}, ensure_ascii=False).encode() + b"\n"
+                if left < len(line):
+                    break
+                left -= out.write(line)
     warm(path)
     return path

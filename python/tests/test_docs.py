@@ -18,6 +18,7 @@ import io
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import traceback
@@ -93,6 +94,16 @@ def make_series() -> None:
     Path("series.jsonl").write_text('{"sequence": [0, 10, 20, NaN, 40, 50]}\n{"sequence": [1, 2, 3]}\n')
 
 
+def make_sound() -> None:
+    """`sound/`, five clips; `audio_prompts/`; `weights.pth`, random ones of a small codec."""
+    data = ROOT / "testdata"
+    Path("sound").mkdir()
+    for clip in (data / "audio").glob("cards_00?.*"):
+        shutil.copy(clip, "sound")
+    shutil.copytree(data / "audio_prompts", "audio_prompts")
+    shutil.copy(data / "dac" / "small.pth", "weights.pth")
+
+
 def start_hub() -> None:
     """A hub on loopback, which the commands that follow ask instead of the real one."""
     os.environ |= {"HF_ENDPOINT": hub_server.time_300b().endpoint, "HF_HOME": str(Path.cwd().parent / "hf")}
@@ -102,6 +113,7 @@ NEEDS: dict[str, Callable[[], None]] = {
     "demo": make_demo,
     "bad.jsonl": make_bad,
     "series.jsonl": make_series,
+    "sound": make_sound,
     "hub": start_hub,
 }
 
