@@ -1,6 +1,7 @@
 //! `windrow report`: a page about some data, to look at and to hand on.
 
 mod cut;
+mod histogram;
 mod json;
 mod lengths;
 mod page;
