@@ -45,7 +45,6 @@ impl<'a> Progress<'a> {
     }
 
     /// What is counted, instead of records.
-    #[cfg(feature = "hub")]
     pub(crate) fn counting(mut self, one: &'static str) -> Progress<'a> {
         self.one = one;
         self
