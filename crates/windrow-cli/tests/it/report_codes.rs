@@ -93,6 +93,9 @@ fn codebooks_say_what_is_used_and_tracks_with_other_codes_are_listed() {
         codebooks["outside"],
         json!([{ "record": 1, "codes": 2, "first": { "frame": 100, "channel": 0, "code": -1 } }])
     );
+    let larger = &report(&desk, "--codebook-size 1025")["codebooks"];
+    assert_eq!((&larger["size"], &larger["outside"][0]["codes"]), (&json!(1025), &json!(1)));
+    report(&desk, "");
     let html = page(&desk, "r.html");
     for part in [
         "channel 0: 256 of 1,024 codes",

@@ -28,6 +28,9 @@ pub(super) struct CodesArgs {
     /// Samples of sound per second, in Hz [default: 44100]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
+    /// Codes of a codebook; others are listed [default: 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_CODEBOOK))]
+    codebook_size: Option<u64>,
     /// Draw random crops of N frames [default: 600]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     length: Option<u64>,
@@ -51,6 +54,7 @@ impl CodesArgs {
         let given = [
             ("--hop", self.hop.is_some()),
             ("--rate", self.rate.is_some()),
+            ("--codebook-size", self.codebook_size.is_some()),
             ("--length", self.length.is_some()),
             ("--epochs", self.epochs.is_some()),
             ("--seed", self.seed.is_some()),
@@ -87,7 +91,7 @@ pub(super) fn show(
     let samples = crops::cut(data, view, args.length)?;
     let durations = durations(data, args, page, stop)?;
     let prompts = prompts::show(data, page, stop)?;
-    let codebook = data.source().schema().vocab_size.unwrap_or(CODEBOOK) as usize;
+    let codebook = args.codebook_size.or(data.source().schema().vocab_size).unwrap_or(CODEBOOK) as usize;
     let usage = usage::show(data, codebook, page, stop)?;
     grids::show(data, codebook, page, stop)?;
     let (epochs, seed) = (args.epochs.unwrap_or(4), args.seed.unwrap_or(0));

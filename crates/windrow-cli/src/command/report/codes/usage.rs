@@ -64,10 +64,10 @@ struct Usage {
 }
 
 impl Usage {
-    fn read(data: &DataSet, size: usize, stop: &Interrupt) -> Result<Usage> {
+    fn read(data: &DataSet, size: usize, most: u64, stop: &Interrupt) -> Result<Usage> {
         let source = data.source().as_ref();
         let channels = source.schema().channels.unwrap_or(1).max(1);
-        let (sample, room) = evenly(data, channels as u64)?;
+        let (sample, room) = evenly(data, (most / channels as u64).max(1))?;
         let mut codebooks = vec![Codebook { counts: vec![0; size] }; channels];
         let (mut outside, mut tracks_outside, mut in_part) = (Vec::new(), 0, 0);
         for record in &sample.records {
@@ -110,9 +110,8 @@ impl Usage {
     }
 }
 
-// All tracks where they hold few codes, else so many that about `MOST_CODES` are read; and how many frames of one at most.
-fn evenly(data: &DataSet, channels: u64) -> Result<(Sample, u64)> {
-    let most = (MOST_CODES / channels).max(1);
+// All tracks where they hold few frames, else so many that about `most` are read; and how many frames of one at most.
+fn evenly(data: &DataSet, most: u64) -> Result<(Sample, u64)> {
     let few = Sample::of(data.len(), 10_000);
     let mut frames = 0u64;
     for record in &few.records {
@@ -126,7 +125,7 @@ fn evenly(data: &DataSet, channels: u64) -> Result<(Sample, u64)> {
 }
 
 pub(super) fn show(data: &DataSet, size: usize, page: &mut Page, stop: &Interrupt) -> Result<Value> {
-    let usage = Usage::read(data, size, stop)?;
+    let usage = Usage::read(data, size, MOST_CODES, stop)?;
     page.section("Use of the codebooks");
     page.text(&format!(
         "Each channel has a codebook of {} codes. A dead code never occurs. The perplexity is the exponential of the \
@@ -210,5 +209,34 @@ mod tests {
         // 3/4 and 1/4: exp(0.5623…).
         assert!((book(&[3, 1]).perplexity() - 1.754_765_350_6).abs() < 1e-9);
         assert_eq!((book(&[3, 7, 7]).most(), book(&[0]).most()), (Some((1, 7)), None));
+    }
+
+    #[test]
+    fn of_many_frames_some_tracks_are_read_and_of_long_ones_a_part() {
+        let folder = tempfile::tempdir().unwrap();
+        for i in 0..20u64 {
+            // Code i in every frame of track i, one of them long.
+            let n = if i == 10 { 900 } else { 10 };
+            let codes = (i as i16).to_le_bytes().repeat(n);
+            let tensor =
+                windrow::format::tensor_file("a", windrow::DType::I16, [n as u64, 1], &codes).unwrap();
+            std::fs::write(folder.path().join(format!("t{i}.pt")), tensor).unwrap();
+        }
+        let data = windrow::open(folder.path()).unwrap();
+        let stop = Interrupt::listen();
+        let all = Usage::read(&data, 1024, 10_000, &stop).unwrap();
+        assert_eq!((all.codebooks[0].n(), all.codebooks[0].used()), (1090, 20));
+        assert_eq!(all.said(), "From all of 20 tracks.");
+        // A mean of 54 frames: half of the tracks.
+        let some = Usage::read(&data, 1024, 560, &stop).unwrap();
+        assert_eq!((some.sample.records.len(), some.codebooks[0].used()), (10, 10));
+        let of_each = |i: usize| some.codebooks[0].counts[i];
+        assert!((0..20).all(|i| of_each(i) <= 4 * 56), "{:?}", &some.codebooks[0].counts[..20]);
+        assert!(
+            some.said().starts_with("From a sample of 10 of 20 tracks (the same at every run)"),
+            "{}",
+            some.said()
+        );
+        assert_eq!(some.in_part, u64::from(of_each(10) > 0), "{}", some.said());
     }
 }

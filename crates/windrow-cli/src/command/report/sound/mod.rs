@@ -14,7 +14,7 @@ use windrow::Error;
 
 pub(super) use self::files::{Files, has_content, has_name};
 use self::levels::{Levels, db};
-use self::survey::{Found, Survey};
+use self::survey::{BUDGET, Found, Survey};
 use super::durations::{Durations, said};
 use super::page::Page;
 use super::svg::Svg;
@@ -45,7 +45,7 @@ pub(super) fn show(
     stop: &Interrupt,
     progress: &Progress<'_>,
 ) -> Result<Shown, Failure> {
-    let survey = Survey::of(files, stop, progress)?;
+    let survey = Survey::of(files, BUDGET, stop, progress)?;
     facts(files, &survey, page);
     unread(files, &survey, page);
     let durations = durations(files, &survey, page);
@@ -215,8 +215,8 @@ fn loudness(files: &Files, survey: &Survey, page: &mut Page) -> Value {
     if !is_whole || heard.len() < survey.readable().count() {
         page.note(&format!(
             "Decoding is what takes time: at most {} of each, {} in all, of files taken evenly.",
-            said(survey::MOST_OF_ONE),
-            said(survey::MOST_DECODED)
+            said(BUDGET.seconds_of_one),
+            said(BUDGET.seconds)
         ));
     }
     let each = heard.iter().map(|(file, found, levels)| {

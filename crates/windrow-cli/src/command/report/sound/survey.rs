@@ -10,11 +10,21 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::text;
 
-/// Files whose header is read at most.
-const MOST_FILES: u64 = 10_000;
-/// Seconds of sound that are decoded at most, about, and of one file.
-pub(super) const MOST_DECODED: f64 = 7_200.0;
-pub(super) const MOST_OF_ONE: f64 = 1_200.0;
+/// How much is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// Files whose header is read at most.
+    files: u64,
+    /// Seconds of sound that are decoded at most, about.
+    pub(super) seconds: f64,
+    /// The same of one file.
+    pub(super) seconds_of_one: f64,
+}
+
+/// Done in about a minute.
+pub(super) const BUDGET: Budget = Budget { files: 10_000, seconds: 7_200.0, seconds_of_one: 1_200.0 };
+/// What a second of sound takes at least, nearly always, where the header does not say how many there are.
+const LEAST_BYTES_A_SECOND: f64 = 8_000.0;
 
 /// A file that can be read, as far as it was.
 pub(super) struct Found {
@@ -42,8 +52,13 @@ pub(super) struct Survey {
 impl Survey {
     /// # Errors
     /// `Interrupted`. What cannot be read is a finding.
-    pub(super) fn of(files: &Files, stop: &Interrupt, progress: &Progress<'_>) -> Result<Survey> {
-        let sample = Sample::of(files.list.len() as u64, MOST_FILES);
+    pub(super) fn of(
+        files: &Files,
+        budget: Budget,
+        stop: &Interrupt,
+        progress: &Progress<'_>,
+    ) -> Result<Survey> {
+        let sample = Sample::of(files.list.len() as u64, budget.files);
         let mut found = Vec::with_capacity(sample.records.len());
         for file in &sample.records {
             stop.check()?;
@@ -52,30 +67,37 @@ impl Survey {
             found.push((file, header.map(|header| Found { header, levels: None })));
         }
         let mut survey = Survey { found, said: sample.said_of("file"), of: files.list.len() };
-        survey.decode(files, stop, progress)?;
+        survey.decode(files, budget, stop, progress)?;
         Ok(survey)
     }
 
-    // So many files, evenly, that about `MOST_DECODED` is decoded.
-    fn decode(&mut self, files: &Files, stop: &Interrupt, progress: &Progress<'_>) -> Result<()> {
-        let capped = |found: &Found| found.header.seconds.unwrap_or(MOST_OF_ONE).min(MOST_OF_ONE);
+    // So many files, evenly, that about as much is decoded as the budget says.
+    fn decode(
+        &mut self,
+        files: &Files,
+        budget: Budget,
+        stop: &Interrupt,
+        progress: &Progress<'_>,
+    ) -> Result<()> {
         let readable: Vec<usize> = (0..self.found.len()).filter(|i| self.found[*i].1.is_ok()).collect();
-        let total: f64 = self.readable().map(|(_, found)| capped(found)).sum();
-        let share = (MOST_DECODED / total.max(f64::MIN_POSITIVE)).min(1.0);
+        let guessed = |file: usize| files.list[file].size as f64 / LEAST_BYTES_A_SECOND;
+        let seconds = |(file, found): (usize, &Found)| found.header.seconds.unwrap_or_else(|| guessed(file));
+        let total: f64 = self.readable().map(|one| seconds(one).min(budget.seconds_of_one)).sum();
+        let share = (budget.seconds / total.max(f64::MIN_POSITIVE)).min(1.0);
         let chosen =
             Sample::of(readable.len() as u64, (share * readable.len() as f64).floor().max(1.0) as u64);
         let chosen: Vec<usize> = chosen.records.iter().map(|i| readable[*i as usize]).collect();
         let size = |i: &usize| files.list[self.found[*i].0].size;
         let mut now =
             prepare::Progress { done_bytes: 0, total_bytes: chosen.iter().map(size).sum(), records: 0 };
-        let mut left = MOST_DECODED * 2.0;
+        let mut left = budget.seconds * 2.0;
         for i in chosen {
-            // A choice of unusually long ones.
+            // A choice of unusually long ones, or of some whose length was guessed too short.
             if left <= 0.0 {
                 break;
             }
             let (file, found) = &mut self.found[i];
-            let heard = files.open(*file).and_then(|object| levels(object, MOST_OF_ONE, stop));
+            let heard = files.open(*file).and_then(|object| levels(object, budget.seconds_of_one, stop));
             match (heard, &mut *found) {
                 (Ok(levels), Ok(found)) => {
                     left -= levels.seconds;
@@ -122,5 +144,44 @@ impl Survey {
                 text::count(unread)
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn survey(budget: Budget) -> (Survey, usize) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/audio");
+        let files = Files::find(&folder).unwrap();
+        let stop = Interrupt::listen();
+        let survey = Survey::of(&files, budget, &stop, &Progress::new("reading", true, &stop)).unwrap();
+        (survey, files.list.len())
+    }
+
+    #[test]
+    fn within_the_budget_all_is_decoded_and_beyond_it_some_in_part() {
+        let (all, n) = survey(BUDGET);
+        assert_eq!((all.found.len(), all.readable().count(), all.unread().count()), (n, n - 1, 1));
+        assert!(all.readable().all(|(_, found)| found.levels.is_some_and(|levels| levels.is_whole)));
+        assert_eq!(
+            all.checked(),
+            format!("Of {n} files, 1 cannot be read; the others were read to the end.")
+        );
+
+        let (some, _) = survey(Budget { files: 8, seconds: 3.0, seconds_of_one: 1.0 });
+        let heard: Vec<Levels> = some.readable().filter_map(|(_, found)| found.levels).collect();
+        assert!((2..5).contains(&heard.len()), "{heard:?}");
+        // A packet more than was allowed.
+        assert!(heard.iter().all(|levels| levels.seconds < 1.5), "{heard:?}");
+        assert!(some.readable().all(|(_, found)| found.seconds().is_some()));
+        assert!(some.said.starts_with("a sample of 8 of 17 files"), "{}", some.said);
+        assert!(
+            some.checked().starts_with("Of 17 files, the headers of 8 were read, and "),
+            "{}",
+            some.checked()
+        );
     }
 }
