@@ -16,6 +16,8 @@ const PARTS: usize = 500;
 const OUTLINE: f64 = 30.0;
 const GAP_MARK: f64 = 6.0;
 const BINS: usize = 256;
+/// Marks below an outline are at so many places at most.
+const PLACES: usize = 1024;
 const CROP_LANE: f64 = 11.0;
 const WAVE: f64 = 80.0;
 
@@ -140,10 +142,15 @@ impl Svg {
             let _ = write!(path, "V{y:.1}H{x:.1}");
         }
         let _ = write!(svg.body, "<path class=\"bar\" d=\"{path}V{OUTLINE}Z\"/>");
-        let scale = WIDTH / counts.len().max(1) as f64;
+        // A place stands for several counts where there are many of them: one that is zero marks it.
+        let places = counts.len().min(PLACES);
+        let is_missing: Vec<bool> = (0..places)
+            .map(|i| counts[i * counts.len() / places..(i + 1) * counts.len() / places].contains(&0))
+            .collect();
+        let scale = WIDTH / places.max(1) as f64;
         let (mut marks, mut at) = (String::new(), 0);
-        for run in counts.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
-            if run.first() == Some(&0) {
+        for run in is_missing.chunk_by(|a, b| a == b) {
+            if run.first() == Some(&true) {
                 let (from, width) = (at as f64 * scale, (run.len() as f64 * scale).max(1.0));
                 let _ = write!(marks, "M{from:.1} {:.1}h{width:.1}v3h-{width:.1}z", OUTLINE + 2.0);
             }
@@ -197,6 +204,30 @@ impl Svg {
         let _ = write!(
             self.body,
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_are_zero_are_marked_and_many_of_them_share_a_mark() {
+        let marks = |counts: &[u64]| Svg::outline(counts).body.matches('z').count();
+        assert_eq!((marks(&[1, 2]), marks(&[0, 2]), marks(&[0, 0, 2, 0])), (0, 1, 2));
+        let many: Vec<u64> = (0..65_536).map(|i| i % 2).collect();
+        assert_eq!(marks(&many), 1);
+        assert!(Svg::outline(&many).body.len() < 10_000);
+        assert_eq!(marks(&[]), 0);
+    }
+
+    #[test]
+    fn the_highest_count_of_an_outline_reaches_the_top() {
+        let body = Svg::outline(&[1, 4, 2]).body;
+        assert!(
+            body.starts_with("<path class=\"bar\" d=\"M0 30V22.5H333.3V0.0H666.7V15.0H1000.0V30Z\"/>"),
+            "{body}"
         );
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn show(data: &DataSet, size: usize, page: &mut Page, stop: &Interrup
             caption += &format!(", the first {}", text::count(len));
         }
         if channels > CHANNELS {
-            caption += &format!("; {CHANNELS} of {channels} channels");
+            caption += &format!("; {CHANNELS} of {} channels", text::count(channels as u64));
         }
         if len == 0 {
             page.text(&caption);

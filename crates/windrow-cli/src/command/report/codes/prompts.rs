@@ -13,8 +13,9 @@ use super::name;
 use crate::interrupt::Interrupt;
 use crate::text;
 
-/// Prompts that are read at most, and bytes of different tags that are kept at most.
+/// Prompts that are read at most, their bytes, and bytes of different tags that are kept at most.
 const MOST_PROMPTS: u64 = 100_000;
+const MOST_PROMPT_BYTES: u64 = 64 << 20;
 const MOST_TAG_BYTES: usize = 16 << 20;
 const TAGS_LISTED: usize = 30;
 const WITHOUT_LISTED: usize = 10;
@@ -60,15 +61,20 @@ pub(super) fn show(data: &DataSet, page: &mut Page, stop: &Interrupt) -> Result<
     let sample = Sample::of(data.len(), MOST_PROMPTS);
     let mut prompts = Prompts::default();
     let mut scratch = String::new();
+    let (mut n, mut bytes) = (0u64, 0u64);
     for record in &sample.records {
         stop.check()?;
-        prompts.add(*record, data.source().text(*record, &mut scratch)?, text_length);
+        if bytes > MOST_PROMPT_BYTES {
+            break;
+        }
+        let prompt = data.source().text(*record, &mut scratch)?;
+        prompts.add(*record, prompt, text_length);
+        (n, bytes) = (n + 1, bytes + prompt.len() as u64);
     }
     prompts.sizes.sort_unstable();
     let mut tags: Vec<(&str, u64)> = prompts.tags.iter().map(|(tag, n)| (tag.as_str(), *n)).collect();
     tags.sort_unstable_by_key(|(tag, n)| (std::cmp::Reverse(*n), *tag));
     page.section("Prompts");
-    let n = sample.records.len() as u64;
     page.text(&format!(
         "Of {}, {} no prompt; {} one of more than {text_length} bytes, which is cut there unless text_length says otherwise.",
         text::counted(n, "track"),
@@ -102,7 +108,11 @@ pub(super) fn show(data: &DataSet, page: &mut Page, stop: &Interrupt) -> Result<
             .collect();
         page.table(&["tag", "tracks", "share"], &rows);
     }
-    page.note(&format!("From {}.", sample.said_of("track")));
+    let mut from = sample.said_of("track");
+    if n < sample.records.len() as u64 {
+        from += &format!(", of these the first {}, for they are long", text::count(n));
+    }
+    page.note(&format!("From {from}."));
     let listed: Vec<Value> =
         tags.iter().take(TAGS_LISTED).map(|(tag, n)| json!({ "tag": tag, "tracks": n })).collect();
     let row = (!prompts.sizes.is_empty()).then(|| shares(&prompts.sizes));

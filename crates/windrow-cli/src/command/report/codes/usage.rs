@@ -12,8 +12,10 @@ use crate::{ids, text};
 
 /// Codes that are read at most, about: of more, tracks are taken evenly.
 const MOST_CODES: u64 = 1 << 25;
-/// Frames that are read at once.
-const AT_ONCE: u64 = 1 << 15;
+/// Codes that are read at once.
+const AT_ONCE: u64 = 1 << 18;
+/// Channels whose codes are counted.
+const MOST_CHANNELS: usize = 256;
 const OUTSIDE_LISTED: usize = 20;
 
 /// The codes of one channel.
@@ -68,16 +70,17 @@ impl Usage {
         let source = data.source().as_ref();
         let channels = source.schema().channels.unwrap_or(1).max(1);
         let (sample, room) = evenly(data, (most / channels as u64).max(1))?;
-        let mut codebooks = vec![Codebook { counts: vec![0; size] }; channels];
+        let mut codebooks = vec![Codebook { counts: vec![0; size] }; channels.min(MOST_CHANNELS)];
+        let at_once = (AT_ONCE / channels as u64).max(1);
         let (mut outside, mut tracks_outside, mut in_part) = (Vec::new(), 0, 0);
         for record in &sample.records {
             let length = source.length(*record)?;
             in_part += u64::from(length > room);
             let all = part(*record, length, room);
             let mut found: Option<Outside> = None;
-            for start in (all.start..all.start + all.len).step_by(AT_ONCE as usize) {
+            for start in (all.start..all.start + all.len).step_by(at_once as usize) {
                 stop.check()?;
-                let len = AT_ONCE.min(all.start + all.len - start);
+                let len = at_once.min(all.start + all.len - start);
                 let codes = ids::whole_numbers(source, Span { record: *record, start, len })?;
                 for (frame, row) in (start..).zip(codes.chunks_exact(channels)) {
                     for (channel, (code, codebook)) in row.iter().zip(&mut codebooks).enumerate() {
@@ -132,6 +135,10 @@ pub(super) fn show(data: &DataSet, size: usize, page: &mut Page, stop: &Interrup
          entropy: so many codes, all equally frequent, would be as hard to guess.",
         text::count(size as u64)
     ));
+    let channels = data.source().schema().channels.unwrap_or(1);
+    if channels > MOST_CHANNELS {
+        page.text(&format!("The first {MOST_CHANNELS} of {} channels.", text::count(channels as u64)));
+    }
     let rows: Vec<Vec<String>> = usage.codebooks.iter().enumerate().map(|(c, book)| row(c, book)).collect();
     page.table(&["channel", "codes read", "used", "dead", "perplexity", "most frequent"], &rows);
     let last = text::count((size as u64).saturating_sub(1));

@@ -23,6 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::{failure, text};
 
+const KINDS_LISTED: usize = 40;
 const FILES_LISTED: usize = 40;
 const UNREAD_LISTED: usize = 50;
 /// Bars of loudness: 2 dB each, the first for all that is more quiet.
@@ -87,8 +88,11 @@ fn facts(files: &Files, survey: &Survey, page: &mut Page) {
         rows.push(vec!["other files, not looked at".to_string(), text::count(files.others)]);
     }
     page.table(&[], &rows);
-    let rows: Vec<Vec<String>> = kinds(survey)
+    let kinds = kinds(survey);
+    let n_kinds = kinds.len();
+    let rows: Vec<Vec<String>> = kinds
         .into_iter()
+        .take(KINDS_LISTED)
         .map(|((container, codec, rate, channels), (n, seconds))| {
             let rate = format!("{} Hz", text::count(rate.into()));
             vec![
@@ -103,6 +107,9 @@ fn facts(files: &Files, survey: &Survey, page: &mut Page) {
         .collect();
     if !rows.is_empty() {
         page.table(&["kind", "codec", "rate", "channels", "files", "together"], &rows);
+    }
+    if n_kinds > KINDS_LISTED {
+        page.note(&format!("The first {KINDS_LISTED} of {} kinds.", text::count(n_kinds as u64)));
     }
     page.note(&format!("From {}.", survey.said));
 }
