@@ -169,6 +169,17 @@ fn sound_is_known_by_name_by_content_or_because_it_is_said() {
     assert!(page(&desk, "r.html").contains("<h2>Keys</h2>"));
     desk.windrow("report both -o r.html --overwrite --sound").done();
     assert!(page(&desk, "r.html").contains("<h2>Loudness</h2>"));
+    // Notes beside sounds are no data set, and broken tracks are no notes.
+    desk.write("notes/a.wav", wav(&[1, 2, 3]));
+    desk.write("notes/metadata.json", "{\"a.wav\": {\"text\": \"a prompt\"}}");
+    let ran = desk.windrow("report notes -o r.html --overwrite");
+    assert!(ran.err.contains("read as sound files; as records: "), "{ran:?}");
+    ran.done();
+    assert!(page(&desk, "r.html").contains("<h2>Loudness</h2>"));
+    desk.write("broken/encoded_audio/a.pt", "no tensor");
+    desk.write("broken/a.wav", wav(&[1, 2, 3]));
+    let e = desk.windrow("report broken -o broken.html").failed(3);
+    assert!(e.contains("a.pt") && !desk.path("broken.html").exists(), "{e}");
     desk.write("none/a.txt", "text");
     desk.windrow("report none -o none.html").failed(3);
     let e = desk.windrow("report none -o none.html --sound").failed(1);

@@ -126,7 +126,8 @@ fn sound_or_data(args: &Report) -> Result<Found, Failure> {
         Ok(data) => return Ok(Found::Data(Box::new(data))),
         Err(e) => e,
     };
-    // Beside sounds lie notes of all kinds: what is no data set is none of the question.
+    // Beside sounds lie notes that some format takes for its own: they are not what the folder is about.
+    let is_unknown = refused.kind() == Kind::Unrecognised;
     let may_be_sound = match refused.kind() {
         Kind::Unrecognised => args.path.is_dir() || sound::has_content(&args.path),
         Kind::Corrupt | Kind::Unsupported | Kind::Mismatch => args.path.is_dir(),
@@ -134,8 +135,8 @@ fn sound_or_data(args: &Report) -> Result<Found, Failure> {
     };
     if may_be_sound && options.format.is_none() && options.part.is_none() {
         let files = Files::find(&args.path)?;
-        if !files.is_empty() {
-            if refused.kind() != Kind::Unrecognised {
+        if !files.is_empty() && (is_unknown || files.are_most()) {
+            if !is_unknown {
                 log::warn!("{}: read as sound files; as records: {refused}", args.path.display());
             }
             return Ok(Found::Sound(files));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow::audio::{Decoder, Options};
-use windrow::store::{Local, Object, Store};
+use windrow::store::{Entry, Local, Object, Store};
 use windrow::{Error, Result};
 
 /// Names of sound files: those that are read, and those that should be named as not read.
@@ -13,12 +13,17 @@ const EXTENSIONS: &[&str] = &[
     "caf", "wma", "ape", "wv", "amr", "au", "webm", "mka",
 ];
 
+/// Prompts, lyrics, descriptions.
+const NOTES: &[&str] = &["txt", "json"];
+
 /// Sound files, in the order of their names.
 pub(in super::super) struct Files {
     store: Local,
     pub(super) list: Vec<File>,
     /// Files in the folder that are none.
     pub(super) others: u64,
+    /// Those of them that are no notes about sounds either.
+    others_but_notes: u64,
 }
 
 /// One of them.
@@ -43,14 +48,12 @@ impl Files {
         if path.is_dir() {
             let store = Local::new(path);
             let all = store.walk("")?;
-            let n = all.len();
-            let list: Vec<File> = all
-                .into_iter()
-                .filter(|entry| has_name(Path::new(&entry.key)))
-                .map(|entry| File { key: entry.key, size: entry.size })
-                .collect();
-            let others = (n - list.len()) as u64;
-            return Ok(Files { store, list, others });
+            let (sounds, others): (Vec<Entry>, Vec<Entry>) =
+                all.into_iter().partition(|entry| has_name(Path::new(&entry.key)));
+            let but_notes =
+                others.iter().filter(|entry| !is_one_of(Path::new(&entry.key), NOTES)).count() as u64;
+            let list = sounds.into_iter().map(|entry| File { key: entry.key, size: entry.size }).collect();
+            return Ok(Files { store, list, others: others.len() as u64, others_but_notes: but_notes });
         }
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return Err(Error::config("the name of the file is not UTF-8").at(path));
@@ -58,11 +61,16 @@ impl Files {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let store = Local::new(parent);
         let size = store.entry(name)?.size;
-        Ok(Files { store, list: vec![File { key: name.to_string(), size }], others: 0 })
+        Ok(Files { store, list: vec![File { key: name.to_string(), size }], others: 0, others_but_notes: 0 })
     }
 
     pub(in super::super) fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// Whether the folder is about them: there are more of them than of anything else, notes left out.
+    pub(in super::super) fn are_most(&self) -> bool {
+        self.list.len() as u64 > self.others_but_notes
     }
 
     pub(in super::super) fn paths(&self) -> Vec<PathBuf> {
@@ -80,8 +88,12 @@ impl Files {
 
 /// Whether the name of a file says that it is sound.
 pub(in super::super) fn has_name(path: &Path) -> bool {
+    is_one_of(path, EXTENSIONS)
+}
+
+fn is_one_of(path: &Path, extensions: &[&str]) -> bool {
     let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-    extension.is_some_and(|e| EXTENSIONS.contains(&e.as_str()))
+    extension.is_some_and(|e| extensions.contains(&e.as_str()))
 }
 
 /// Whether the content of a file is sound that is read.
