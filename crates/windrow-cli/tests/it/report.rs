@@ -13,15 +13,20 @@ fn series(desk: &Desk) {
     );
 }
 
-fn page(desk: &Desk, name: &str) -> String {
+pub(crate) fn page(desk: &Desk, name: &str) -> String {
     fs::read_to_string(desk.path(name)).unwrap()
 }
 
 #[track_caller]
-fn stands_alone(html: &str) {
-    for banned in ["<script", "href=", "src=", "url(", "@import"] {
+pub(crate) fn stands_alone(html: &str) {
+    for banned in ["<script", "href=", "url(", "@import"] {
         assert!(!html.contains(banned), "{banned} in {html}");
     }
+    // Pictures and sounds are in the page itself.
+    let within = |source: &str| {
+        ["\"data:image/png;base64,", "\"data:audio/wav;base64,"].iter().any(|w| source.starts_with(w))
+    };
+    assert!(html.split("src=").skip(1).all(within), "{html}");
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"), "{html}");
     assert!(html.contains("name=\"viewport\"") && html.contains("prefers-color-scheme:dark"), "{html}");
 }
@@ -74,7 +79,7 @@ fn a_page_about_tokens_names_the_frequent_ones_and_draws_packs() {
 }
 
 // The rectangles of a figure: class, and the positions between which they lie.
-fn rectangles(html: &str, caption: &str, positions: usize) -> Vec<(String, f64, f64)> {
+pub(crate) fn rectangles(html: &str, caption: &str, positions: usize) -> Vec<(String, f64, f64)> {
     let figure = html.split("<figure>").find(|figure| figure.contains(caption)).unwrap();
     let scale = positions as f64 / 1000.0;
     let number = |rect: &str, name: &str| -> f64 {

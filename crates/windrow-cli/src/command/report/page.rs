@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use super::picture::Picture;
 use super::svg::Svg;
 use crate::text;
+use windrow::Result;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1c2330;--soft:#667085;--line:#d9dee7;--back:#fff;--mark:#2563c9;--other:#c2571a;--bad:#c81e3a}\
@@ -13,7 +15,19 @@ h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid 
 .scroll{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem}th{white-space:nowrap}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}\
 figure{margin:1rem 0}figcaption,.axis,.note{color:var(--soft);font-size:.85rem}.axis{display:flex;justify-content:space-between}\
 svg{display:block;width:100%}.bar,.own{fill:var(--mark)}.next{fill:var(--other)}.bad{fill:var(--bad)}.line{fill:none;stroke:var(--mark);stroke-width:1.5;vector-effect:non-scaling-stroke}\
-.rest{fill:var(--line)}.end{fill:var(--ink)}";
+.rest{fill:var(--line)}.end{fill:var(--ink)}\
+.picture{position:relative}.picture img{display:block;width:100%}.grid{image-rendering:pixelated}\
+.tick{position:absolute;left:.3rem;font-size:.7rem;line-height:1;transform:translateY(50%);color:#fff;text-shadow:0 0 3px #000,0 0 3px #000}\
+audio{display:block;width:100%;margin:.5rem 0}h3{font-size:1rem;margin:2rem 0 0}";
+
+/// How the pixels of a picture are stretched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pixels {
+    /// Each stands for itself: its borders stay sharp.
+    Apart,
+    /// They are one surface.
+    Joined,
+}
 
 /// A page that grows downwards.
 pub(super) struct Page {
@@ -28,6 +42,11 @@ impl Page {
 
     pub(super) fn section(&mut self, heading: &str) {
         self.put("h2", "", heading);
+    }
+
+    /// One of several things in a section.
+    pub(super) fn part(&mut self, heading: &str) {
+        self.put("h3", "", heading);
     }
 
     pub(super) fn text(&mut self, text: &str) {
@@ -59,9 +78,45 @@ impl Page {
         self.body.push_str("<figure>");
         self.put("figcaption", "", caption);
         self.body.push_str(&svg.to_text(&escaped(caption)));
-        self.body.push_str("<div class=\"axis\">");
-        ends.iter().for_each(|end| self.cell("span", end));
-        self.body.push_str("</div></figure>\n");
+        self.ends(ends);
+    }
+
+    /// A picture as wide as the page and `height` pixels high, with marks at shares of its height from below.
+    ///
+    /// # Errors
+    /// Those of [`Picture::data_uri`].
+    pub(super) fn picture(
+        &mut self,
+        caption: &str,
+        (picture, pixels): (&Picture, Pixels),
+        height: usize,
+        ticks: &[(f64, String)],
+        ends: [&str; 2],
+    ) -> Result<()> {
+        self.body.push_str("<figure>");
+        self.put("figcaption", "", caption);
+        let class = if pixels == Pixels::Apart { " class=\"grid\"" } else { "" };
+        let (alt, uri) = (escaped(caption), picture.data_uri()?);
+        let _ = write!(
+            self.body,
+            "<div class=\"picture\"><img{class} alt=\"{alt}\" style=\"height:{height}px\" src=\"{uri}\"/>"
+        );
+        for (share, label) in ticks {
+            let (bottom, label) = (share * 100.0, escaped(label));
+            let _ = write!(self.body, "<span class=\"tick\" style=\"bottom:{bottom:.1}%\">{label}</span>");
+        }
+        self.body.push_str("</div>");
+        self.ends(ends);
+        Ok(())
+    }
+
+    /// A player of what a data URI holds.
+    pub(super) fn player(&mut self, label: &str, data_uri: &str) {
+        let label = escaped(label);
+        let _ = writeln!(
+            self.body,
+            "<audio controls preload=\"metadata\" aria-label=\"{label}\" src=\"{data_uri}\"></audio>"
+        );
     }
 
     pub(super) fn finish(self) -> String {
@@ -71,6 +126,12 @@ impl Page {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
              <title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{body}</body></html>\n"
         )
+    }
+
+    fn ends(&mut self, ends: [&str; 2]) {
+        self.body.push_str("<div class=\"axis\">");
+        ends.iter().for_each(|end| self.cell("span", end));
+        self.body.push_str("</div></figure>\n");
     }
 
     fn put(&mut self, tag: &str, attributes: &str, text: &str) {
@@ -101,6 +162,7 @@ pub(super) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::picture::VIRIDIS;
     use super::*;
 
     #[test]
@@ -109,8 +171,15 @@ mod tests {
         page.section("<b>");
         page.table(&["<i>"], &[vec!["<u>\u{1b}".to_string()]]);
         page.figure("\"><x>", &Svg::bars(&[1, 2]), ["<y>", "<z>"]);
+        page.part("<h>");
+        let picture = Picture { width: 1, colours: &VIRIDIS, levels: vec![0] };
+        let ticks = [(0.5, "<t>".to_string())];
+        page.picture("\"><p>", (&picture, Pixels::Apart), 9, &ticks, ["<l>", "<r>"]).unwrap();
+        page.player("\"><a>", "data:audio/wav;base64,");
         let html = page.finish();
-        for tag in ["<script", "<b>", "<i>", "<u>", "<x>", "<y>", "<z>", "\u{1b}"] {
+        let tags =
+            ["<script", "<b>", "<i>", "<u>", "<x>", "<y>", "<z>", "<h>", "<t>", "<p>", "<l>", "<r>", "<a>"];
+        for tag in tags.into_iter().chain(["\u{1b}"]) {
             assert!(!html.contains(tag), "{tag} in {html}");
         }
         assert!(html.contains("&lt;script&gt;&#39;&quot;&amp;"), "{html}");

@@ -26,11 +26,21 @@ impl Sample {
 
     /// `all 12 records`, `a sample of 1,000 of 2,000,000 records`.
     pub(super) fn said(&self) -> String {
-        let (n, of) = (self.records.len() as u64, text::counted(self.of, "record"));
-        match n == self.of {
+        self.said_of("record")
+    }
+
+    /// The same of something else.
+    pub(super) fn said_of(&self, one: &str) -> String {
+        let (n, of) = (self.records.len() as u64, text::counted(self.of, one));
+        match self.is_all() {
             true => format!("all of {of}"),
             false => format!("a sample of {} of {of} (the same at every run)", text::count(n)),
         }
+    }
+
+    /// Whether nothing is left out.
+    pub(super) fn is_all(&self) -> bool {
+        self.records.len() as u64 == self.of
     }
 
     /// How many values of a record are read at most, so that there is room for all.

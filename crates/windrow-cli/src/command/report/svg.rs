@@ -12,6 +12,15 @@ const LANES: usize = 4;
 /// Parts of a line; a part is drawn from its smallest to its largest number.
 const PARTS: usize = 500;
 
+/// An outline of counts: its height, that of the marks below, and how many steps it has at most.
+const OUTLINE: f64 = 30.0;
+const GAP_MARK: f64 = 6.0;
+const BINS: usize = 256;
+/// Marks below an outline are at so many places at most.
+const PLACES: usize = 1024;
+const CROP_LANE: f64 = 11.0;
+const WAVE: f64 = 80.0;
+
 /// A drawing of numbers only: nothing in it comes from a file as text.
 pub(super) struct Svg {
     height: f64,
@@ -117,6 +126,72 @@ impl Svg {
         svg
     }
 
+    /// Counts as one outline, and below it marks under those that are zero.
+    pub(super) fn outline(counts: &[u64]) -> Svg {
+        let mut svg = Svg { height: OUTLINE + GAP_MARK, body: String::new() };
+        let bins: Vec<u64> = (0..counts.len().min(BINS))
+            .map(|i| {
+                let bound = |i: usize| i * counts.len() / counts.len().min(BINS);
+                counts[bound(i)..bound(i + 1)].iter().sum()
+            })
+            .collect();
+        let most = bins.iter().max().copied().unwrap_or(0).max(1) as f64;
+        let mut path = format!("M0 {OUTLINE}");
+        for (i, bin) in bins.iter().enumerate() {
+            let (x, y) = ((i + 1) as f64 / bins.len() as f64 * WIDTH, OUTLINE * (1.0 - *bin as f64 / most));
+            let _ = write!(path, "V{y:.1}H{x:.1}");
+        }
+        let _ = write!(svg.body, "<path class=\"bar\" d=\"{path}V{OUTLINE}Z\"/>");
+        // A place stands for several counts where there are many of them: one that is zero marks it.
+        let places = counts.len().min(PLACES);
+        let is_missing: Vec<bool> = (0..places)
+            .map(|i| counts[i * counts.len() / places..(i + 1) * counts.len() / places].contains(&0))
+            .collect();
+        let scale = WIDTH / places.max(1) as f64;
+        let (mut marks, mut at) = (String::new(), 0);
+        for run in is_missing.chunk_by(|a, b| a == b) {
+            if run.first() == Some(&true) {
+                let (from, width) = (at as f64 * scale, (run.len() as f64 * scale).max(1.0));
+                let _ = write!(marks, "M{from:.1} {:.1}h{width:.1}v3h-{width:.1}z", OUTLINE + 2.0);
+            }
+            at += run.len();
+        }
+        if !marks.is_empty() {
+            let _ = write!(svg.body, "<path class=\"bad\" d=\"{marks}\"/>");
+        }
+        svg
+    }
+
+    /// Pieces of a whole in lanes, one below the other.
+    pub(super) fn lanes(whole: u64, lanes: &[Vec<Range<u64>>]) -> Svg {
+        let mut svg = Svg { height: CROP_LANE * lanes.len() as f64, body: String::new() };
+        let place = |at: u64| (at as f64 * WIDTH / whole.max(1) as f64).min(WIDTH);
+        for (i, lane) in lanes.iter().enumerate() {
+            let top = CROP_LANE * i as f64;
+            svg.rect("rest", 0.0, top, WIDTH, CROP_LANE - 3.0);
+            for piece in lane {
+                let (from, to) = (place(piece.start), place(piece.end));
+                svg.rect("own", from, top, (to - from).max(0.5), CROP_LANE - 3.0);
+            }
+        }
+        svg
+    }
+
+    /// Parts of a wave, each from its lowest to its highest sample; `full` is drawn at the edge.
+    pub(super) fn wave(parts: &[(f32, f32)], full: f32) -> Svg {
+        let mut svg = Svg { height: WAVE, body: String::new() };
+        let y = |x: f32| WAVE / 2.0 * (1.0 - f64::from(x / full.max(f32::MIN_POSITIVE)));
+        let x = |i: usize| (i as f64 + 0.5) / parts.len().max(1) as f64 * WIDTH;
+        let mut path = String::new();
+        for (i, (low, high)) in parts.iter().enumerate() {
+            // Where all samples are one, a thin line is left.
+            let (top, bottom) = (y(*high), y(*low).max(y(*high) + 0.5));
+            let _ = write!(path, "M{:.1} {top:.1}V{bottom:.1}", x(i));
+        }
+        let _ = write!(svg.body, "<path class=\"line\" d=\"{path}\"/>");
+        svg
+    }
+
     pub(super) fn to_text(&self, label: &str) -> String {
         let Svg { height, body } = self;
         format!(
@@ -129,6 +204,30 @@ impl Svg {
         let _ = write!(
             self.body,
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_are_zero_are_marked_and_many_of_them_share_a_mark() {
+        let marks = |counts: &[u64]| Svg::outline(counts).body.matches('z').count();
+        assert_eq!((marks(&[1, 2]), marks(&[0, 2]), marks(&[0, 0, 2, 0])), (0, 1, 2));
+        let many: Vec<u64> = (0..65_536).map(|i| i % 2).collect();
+        assert_eq!(marks(&many), 1);
+        assert!(Svg::outline(&many).body.len() < 10_000);
+        assert_eq!(marks(&[]), 0);
+    }
+
+    #[test]
+    fn the_highest_count_of_an_outline_reaches_the_top() {
+        let body = Svg::outline(&[1, 4, 2]).body;
+        assert!(
+            body.starts_with("<path class=\"bar\" d=\"M0 30V22.5H333.3V0.0H666.7V15.0H1000.0V30Z\"/>"),
+            "{body}"
         );
     }
 }

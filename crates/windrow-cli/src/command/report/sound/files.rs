@@ -1,0 +1,102 @@
+//! Which files are sound: by name in a folder, by content where one file was named.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windrow::audio::{Decoder, Options};
+use windrow::store::{Entry, Local, Object, Store};
+use windrow::{Error, Result};
+
+/// Names of sound files: those that are read, and those that should be named as not read.
+const EXTENSIONS: &[&str] = &[
+    "wav", "wave", "flac", "mp3", "m4a", "m4b", "mp4", "ogg", "oga", "aac", "opus", "aif", "aiff", "aifc",
+    "caf", "wma", "ape", "wv", "amr", "au", "webm", "mka",
+];
+
+/// Prompts, lyrics, descriptions.
+const NOTES: &[&str] = &["txt", "json"];
+
+/// Sound files, in the order of their names.
+pub(in super::super) struct Files {
+    store: Local,
+    pub(super) list: Vec<File>,
+    /// Files in the folder that are none.
+    pub(super) others: u64,
+    /// Those of them that are no notes about sounds either.
+    others_but_notes: u64,
+}
+
+/// One of them.
+pub(super) struct File {
+    key: String,
+    pub(super) size: u64,
+}
+
+impl File {
+    /// What it is called: its path below the folder.
+    pub(super) fn name(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Files {
+    /// Those that `path` is or holds at any depth.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    pub(in super::super) fn find(path: &Path) -> Result<Files> {
+        if path.is_dir() {
+            let store = Local::new(path);
+            let all = store.walk("")?;
+            let (sounds, others): (Vec<Entry>, Vec<Entry>) =
+                all.into_iter().partition(|entry| has_name(Path::new(&entry.key)));
+            let but_notes =
+                others.iter().filter(|entry| !is_one_of(Path::new(&entry.key), NOTES)).count() as u64;
+            let list = sounds.into_iter().map(|entry| File { key: entry.key, size: entry.size }).collect();
+            return Ok(Files { store, list, others: others.len() as u64, others_but_notes: but_notes });
+        }
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            return Err(Error::config("the name of the file is not UTF-8").at(path));
+        };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let store = Local::new(parent);
+        let size = store.entry(name)?.size;
+        Ok(Files { store, list: vec![File { key: name.to_string(), size }], others: 0, others_but_notes: 0 })
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether the folder is about them: there are more of them than of anything else, notes left out.
+    pub(in super::super) fn are_most(&self) -> bool {
+        self.list.len() as u64 > self.others_but_notes
+    }
+
+    pub(in super::super) fn paths(&self) -> Vec<PathBuf> {
+        self.list.iter().map(|file| PathBuf::from(self.store.display(&file.key))).collect()
+    }
+
+    pub(super) fn open(&self, file: usize) -> Result<Arc<dyn Object>> {
+        self.store.open(&self.list[file].key)
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.list.iter().map(|file| file.size).sum()
+    }
+}
+
+/// Whether the name of a file says that it is sound.
+pub(in super::super) fn has_name(path: &Path) -> bool {
+    is_one_of(path, EXTENSIONS)
+}
+
+fn is_one_of(path: &Path, extensions: &[&str]) -> bool {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    extension.is_some_and(|e| extensions.contains(&e.as_str()))
+}
+
+/// Whether the content of a file is sound that is read.
+pub(in super::super) fn has_content(path: &Path) -> bool {
+    path.is_file() && Decoder::open(path, &Options { sample_rate_hz: None, ..Options::default() }).is_ok()
+}
