@@ -41,6 +41,18 @@ fn every_clip_has_rate_channels_and_length_of_its_reference() {
 }
 
 #[test]
+fn what_is_written_is_read_again_and_cut_off_at_full_scale() {
+    let channels = vec![vec![0.0, 0.5, 1.5], vec![-1.0, -0.25, 0.000_02]];
+    let sound = Waveform { sample_rate_hz: 8_000, channels };
+    let again = toy::read("a.wav", sound.to_wav().unwrap(), &own_rate()).unwrap();
+    assert_eq!(again.sample_rate_hz, 8_000);
+    let full = 32_767.0 / 32_768.0;
+    assert_eq!(again.channels, [vec![0.0, 0.5, full], vec![-1.0, -0.25, 1.0 / 32_768.0]]);
+    let uneven = Waveform { sample_rate_hz: 8_000, channels: vec![vec![0.0], vec![]] };
+    assert!(uneven.to_wav().is_err());
+}
+
+#[test]
 fn lossless_clips_are_equal_to_the_bit() {
     let mut seen = 0;
     for (name, wanted) in expected() {

@@ -50,48 +50,9 @@ pub(super) fn parts(samples: &[f32]) -> Vec<(f32, f32)> {
         .collect()
 }
 
-/// The clip as a `.wav` of 16 bits; what is beyond full scale is cut there.
-pub(super) fn wav(clip: &Waveform) -> Vec<u8> {
-    let (channels, rate) = (clip.n_channels() as u32, clip.sample_rate_hz);
-    let size = clip.n_samples() as u32 * channels * 2;
-    let mut wav = Vec::with_capacity(44 + size as usize);
-    wav.extend(b"RIFF");
-    wav.extend((36 + size).to_le_bytes());
-    wav.extend(b"WAVEfmt ");
-    wav.extend(16u32.to_le_bytes());
-    wav.extend(1u16.to_le_bytes());
-    wav.extend((channels as u16).to_le_bytes());
-    wav.extend(rate.to_le_bytes());
-    wav.extend((rate * channels * 2).to_le_bytes());
-    wav.extend((channels as u16 * 2).to_le_bytes());
-    wav.extend(16u16.to_le_bytes());
-    wav.extend(b"data");
-    wav.extend(size.to_le_bytes());
-    for i in 0..clip.n_samples() {
-        for channel in &clip.channels {
-            // As the float beyond full scale would be heard; `as` keeps to the bounds of i16.
-            wav.extend(((f64::from(channel[i]) * 32_768.0).round() as i16).to_le_bytes());
-        }
-    }
-    wav
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_played_is_what_was_decoded() {
-        let channels = vec![vec![0.0, 0.5, 1.5], vec![-1.0, -0.25, 0.000_02]];
-        let clip = Waveform { sample_rate_hz: 8_000, channels };
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("clip.wav");
-        std::fs::write(&path, wav(&clip)).unwrap();
-        let again = windrow::audio::decode(&path, &AS_IT_IS).unwrap();
-        assert_eq!(again.sample_rate_hz, 8_000);
-        let full = 32_767.0 / 32_768.0;
-        assert_eq!(again.channels, [vec![0.0, 0.5, full], vec![-1.0, -0.25, 1.0 / 32_768.0]]);
-    }
 
     #[test]
     fn every_sample_is_in_a_part_of_the_wave() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow::audio::{Decoder, Options};
+use windrow::format::natural_order;
 use windrow::store::{Entry, Local, Object, Store};
 use windrow::{Error, Result};
 
@@ -16,7 +17,7 @@ const EXTENSIONS: &[&str] = &[
 /// Prompts, lyrics, descriptions.
 const NOTES: &[&str] = &["txt", "json"];
 
-/// Sound files, in the order of their names.
+/// Sound files, in natural order.
 pub(in super::super) struct Files {
     store: Local,
     pub(super) list: Vec<File>,
@@ -48,8 +49,9 @@ impl Files {
         if path.is_dir() {
             let store = Local::new(path);
             let all = store.walk("")?;
-            let (sounds, others): (Vec<Entry>, Vec<Entry>) =
+            let (mut sounds, others): (Vec<Entry>, Vec<Entry>) =
                 all.into_iter().partition(|entry| has_name(Path::new(&entry.key)));
+            sounds.sort_by(|a, b| natural_order(&a.key, &b.key).then(a.key.cmp(&b.key)));
             let but_notes =
                 others.iter().filter(|entry| !is_one_of(Path::new(&entry.key), NOTES)).count() as u64;
             let list = sounds.into_iter().map(|entry| File { key: entry.key, size: entry.size }).collect();

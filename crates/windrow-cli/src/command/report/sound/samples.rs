@@ -8,7 +8,7 @@ use super::super::page::{Page, Pixels};
 use super::super::picture::data_uri;
 use super::super::sample::Sample;
 use super::super::svg::Svg;
-use super::clip::{MOST_SECONDS, clip, parts, wav};
+use super::clip::{MOST_SECONDS, clip, parts};
 use super::files::Files;
 use super::spectrogram::{self, FLOOR_DB};
 use super::survey::{Found, Survey};
@@ -62,7 +62,7 @@ pub(super) fn show(files: &Files, survey: &Survey, page: &mut Page, stop: &Inter
         let picture = spectrogram::picture(&clip);
         let marks = spectrogram::marks(clip.sample_rate_hz);
         page.picture(&caption, (&picture, Pixels::Joined), HEIGHT, &marks, ends)?;
-        page.player(&format!("{name}, the first {}", said(seconds)), &data_uri("audio/wav", &wav(&clip)));
+        page.player(&format!("{name}, the first {}", said(seconds)), &data_uri("audio/wav", &clip.to_wav()?));
         shown.push(json!({
             "file": name, "seconds": found.seconds(), "seconds_played": seconds, "rate": clip.sample_rate_hz,
         }));
