@@ -261,7 +261,7 @@ impl Convolution {
 pub(crate) enum Layer {
     Convolution(Convolution),
     /// Two convolutions, whose result is added to what they are made of.
-    Residual(Convolution, Convolution),
+    Residual(Box<(Convolution, Convolution)>),
 }
 
 impl Layer {
@@ -277,7 +277,7 @@ impl Layer {
     pub(crate) fn reads(&self, first: i64, end: i64) -> (i64, i64) {
         match self {
             Layer::Convolution(one) => reads(&one.shape, first, end),
-            Layer::Residual(one, _) => reads(&one.shape, first, end),
+            Layer::Residual(both) => reads(&both.0.shape, first, end),
         }
     }
 
@@ -285,7 +285,7 @@ impl Layer {
     pub(crate) fn run(&self, signal: Signal, spare: Signal, threads: usize) -> (Signal, Signal) {
         let (one, two) = match self {
             Layer::Convolution(one) => return one.run(signal, spare, threads),
-            Layer::Residual(one, two) => (one, two),
+            Layer::Residual(both) => (&both.0, &both.1),
         };
         let mut out = Signal::new(signal.channels, signal.len, BLOCK, spare);
         out.fill(threads, |memory: &mut Memory, _, first, columns, block| {

@@ -144,7 +144,7 @@ pub(crate) fn here(kernels: Kernels, part: Part) -> Convolution {
 pub(crate) fn layers(made: Vec<Made<Convolution>>) -> Vec<Layer> {
     let layer = |made| match made {
         Made::Convolution(one) => Layer::Convolution(one),
-        Made::Residual(one, two) => Layer::Residual(one, two),
+        Made::Residual(one, two) => Layer::Residual(Box::new((one, two))),
     };
     made.into_iter().map(layer).collect()
 }

@@ -1,6 +1,10 @@
 //! The codec as its callers see it.
 
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
 mod hostile;
+#[cfg(test)]
 mod seams;
+#[cfg(test)]
 mod support;

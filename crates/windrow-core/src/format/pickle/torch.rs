@@ -132,7 +132,7 @@ pub(in crate::format) fn streamed_tree(bytes: &[u8]) -> Result<(Tree, Vec<Stream
         };
         let held = number_of(machine.take(8)?);
         let start = machine.at() as u64;
-        machine.take(held.checked_mul(*size).unwrap_or(u64::MAX))?;
+        machine.take(held.saturating_mul(*size))?;
         storages.push(Streamed { key, held, start });
     }
     Ok((tree, storages))
