@@ -1,7 +1,6 @@
 //! Views and mixtures: samples by number, as dicts of fresh arrays; what torch's `DataLoader` takes as a data set.
 
-use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -76,7 +75,7 @@ impl View {
     /// [[6, 7], [0, 1]]
     fn batch<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let numbers = many(indices, "sample", self.samples.len())?;
-        let batch = py.detach(|| self.samples.batch_on(cores(), &numbers, self.seed)).or_raise(py)?;
+        let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
         framework::Framework::Numpy.batch(&Memory::new(py, batch)?)
     }
 
@@ -335,10 +334,4 @@ fn loader<'py>(
     let py = view.py();
     let arguments = PyTuple::new(py, [Some(view.clone()), batch_size])?;
     py.get_type::<crate::loader::Loader>().call(arguments, options)
-}
-
-// Asked once: the answer takes longer than laying a small batch.
-fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }

@@ -499,14 +499,6 @@ impl Samples {
         self.feed.batch(samples, seed)
     }
 
-    /// The same, laid by at most so many threads where the batch is large enough to share.
-    ///
-    /// # Errors
-    /// As [`Samples::batch`].
-    pub fn batch_on(&self, threads: usize, samples: &[u64], seed: u64) -> Result<Batch> {
-        self.feed.batch_on(threads, samples, seed)
-    }
-
     /// What one epoch sees of the data, in values.
     ///
     /// # Errors

@@ -1,10 +1,8 @@
 //! A source, the view that cuts it and the layout it takes: a data set of samples by number.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
-use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch};
+use crate::collate::{Batch, Collate, Pool, Sample, Scratch};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
 use crate::source::SharedSource;
@@ -18,12 +16,7 @@ pub struct Feed {
     collate: Arc<dyn Collate>,
     /// For batches that are asked for by number; a loader has its own.
     pool: Pool,
-    /// For the shares of a batch that several threads lay.
-    shares: Pool,
 }
-
-/// A smaller share of a batch, in bytes, is not worth a thread.
-const LEAST_SHARE: usize = 128 << 10;
 
 /// New memory costs more than what is laid into it: the batch that a caller holds, and the next ones.
 const BATCHES_KEPT: usize = 4;
@@ -31,7 +24,7 @@ const BATCHES_KEPT: usize = 4;
 impl Feed {
     /// Puts the three together.
     pub fn new(source: SharedSource, view: Arc<dyn View>, collate: Arc<dyn Collate>) -> Feed {
-        Feed { source, view, collate, pool: Pool::new(BATCHES_KEPT), shares: Pool::new(BATCHES_KEPT) }
+        Feed { source, view, collate, pool: Pool::new(BATCHES_KEPT) }
     }
 
     /// Number of samples.
@@ -72,45 +65,6 @@ impl Feed {
     /// # Errors
     /// `OutOfRange`; what reading the source says.
     pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
-        self.planned(samples, seed)?.lay(std::slice::from_ref(self), Some(&self.pool))
-    }
-
-    /// The same, laid by at most so many threads where the batch is large enough to share.
-    ///
-    /// # Errors
-    /// As [`Feed::batch`].
-    pub fn batch_on(&self, threads: usize, samples: &[u64], seed: u64) -> Result<Batch> {
-        let Some(fields) = self.collate.fixed_fields() else { return self.batch(samples, seed) };
-        let row_size: usize = fields.iter().map(Field::row_size).sum();
-        let shares = (samples.len() * row_size / LEAST_SHARE).min(threads);
-        if shares < 2 {
-            return self.batch(samples, seed);
-        }
-        let this = std::slice::from_ref(self);
-        let share = samples.len().div_ceil(shares);
-        let mut batch = Batch::new(fields, samples.len(), Some(&self.pool));
-        let others: Result<Vec<Batch>> = thread::scope(|scope| {
-            let laid: Vec<_> = samples[share..]
-                .chunks(share)
-                .map(|own| scope.spawn(|| self.planned(own, seed)?.lay(this, Some(&self.shares))))
-                .collect();
-            self.planned(&samples[..share], seed)?.lay_into(&mut batch, this)?;
-            laid.into_iter().map(|share| share.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-        });
-        let others = others?;
-        for field in 0..batch.fields().len() {
-            let mut at = share * batch.fields()[field].row_size();
-            for part in &others {
-                let bytes = part.bytes(field);
-                batch.bytes_mut(field)[at..at + bytes.len()].copy_from_slice(bytes);
-                at += bytes.len();
-            }
-        }
-        Ok(batch)
-    }
-
-    // The samples with these numbers, before they are laid.
-    fn planned(&self, samples: &[u64], seed: u64) -> Result<Workspace> {
         let mut workspace = Workspace::default();
         for &sample in samples {
             if sample >= self.len() {
@@ -118,7 +72,7 @@ impl Feed {
             }
             workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
         }
-        Ok(workspace)
+        workspace.lay(std::slice::from_ref(self), Some(&self.pool))
     }
 }
 
@@ -150,22 +104,23 @@ impl Workspace {
     }
 
     pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
-        let Workspace { rows, pieces, .. } = self;
+        let Workspace { rows, pieces, scratch } = self;
+        let samples = || {
+            let starts = [0].into_iter().chain(rows.iter().map(|r| r.end));
+            rows.iter().zip(starts).map(|(row, start)| Sample {
+                source: feeds[row.feed].source.as_ref(),
+                pieces: &pieces[start..row.end],
+                draw: row.draw,
+            })
+        };
         let collate = feeds[rows.first().map_or(0, |r| r.feed)].collate.as_ref();
         let fields = match collate.fixed_fields() {
             Some(fields) => fields,
-            None => collate.fields(&samples(rows, pieces, feeds).collect::<Vec<_>>())?.into(),
+            None => collate.fields(&samples().collect::<Vec<_>>())?.into(),
         };
         let mut batch = Batch::new(fields, rows.len(), pool);
-        self.lay_into(&mut batch, feeds)?;
-        Ok(batch)
-    }
-
-    // Into the first rows of a batch.
-    fn lay_into(&mut self, batch: &mut Batch, feeds: &[Feed]) -> Result<()> {
-        let Workspace { rows, pieces, scratch } = self;
-        let mut ahead = samples(rows, pieces, feeds).skip(1);
-        for (i, sample) in samples(rows, pieces, feeds).enumerate() {
+        let mut ahead = samples().skip(1);
+        for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.
             if let Some(next) = ahead.next()
                 && let Some(Piece::Read(span)) = next.pieces.first()
@@ -174,19 +129,6 @@ impl Workspace {
             }
             feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
         }
-        Ok(())
+        Ok(batch)
     }
-}
-
-fn samples<'a>(
-    rows: &'a [RowPlan],
-    pieces: &'a [Piece],
-    feeds: &'a [Feed],
-) -> impl Iterator<Item = Sample<'a>> {
-    let starts = [0].into_iter().chain(rows.iter().map(|r| r.end));
-    rows.iter().zip(starts).map(|(row, start)| Sample {
-        source: feeds[row.feed].source.as_ref(),
-        pieces: &pieces[start..row.end],
-        draw: row.draw,
-    })
 }

@@ -35,30 +35,6 @@ fn packs_shift_by_one_across_records() {
 }
 
 #[test]
-fn a_batch_that_threads_share_is_the_batch_of_one() {
-    let feed =
-        feed(Toy::tokens(&[40_000]), |t| Pack::new(t, 1_000, None), |t, _| next_token(t, 1_000, false));
-    // 16 kB a row: three threads at most have enough to do.
-    let samples: Vec<u64> = (0..39).rev().collect();
-    let alone = feed.batch(&samples, 0).unwrap();
-    for threads in [1, 2, 3, 64] {
-        // The second time in the memory of the first.
-        for _ in 0..2 {
-            let shared = feed.batch_on(threads, &samples, 0).unwrap();
-            assert_eq!(shared.rows(), 39);
-            for name in ["input_ids", "labels"] {
-                assert_eq!(shared.get::<i64>(name).unwrap(), alone.get::<i64>(name).unwrap(), "{threads}");
-            }
-        }
-    }
-    for place in [0, 20, 38] {
-        let mut wrong = samples.clone();
-        wrong[place] = 39;
-        assert_eq!(feed.batch_on(3, &wrong, 0).unwrap_err().kind(), Kind::OutOfRange);
-    }
-}
-
-#[test]
 fn packs_put_the_end_id_between_records() {
     let feed = feed(Toy::tokens(&[2, 1]), |t| Pack::new(t, 2, Some(9)), |t, _| next_token(t, 2, false));
     let batch = feed.batch(&[0, 1], 0).unwrap();
