@@ -51,7 +51,6 @@ bench: MATURIN_FLAGS := --release
 bench: py
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r benches/requirements.txt
 	cargo build --release --quiet -p windrow-bench
-	cargo build --release --quiet -p windrow-dac --example codes
 	$(BIN)/python benches/run.py
 
 # The pictures of docs/time-series.md, from the series in testdata/timeseries.

@@ -82,7 +82,8 @@ def documented() -> list[tuple[str, Any]]:
             found += [(f"{name}.{n}", m) for n, m in vars(thing).items() if not n.startswith("_")]
         if not isinstance(thing, str):
             found.append((name, thing))
-    return found
+    # In the same order in every process.
+    return sorted(found, key=lambda one: one[0])
 
 
 @pytest.mark.parametrize(("name", "thing"), documented(), ids=[name for name, _ in documented()])

@@ -18,6 +18,8 @@ use crate::options::Count;
 /// Args:
 ///     weights: ``.pth`` of descript-audio-codec, or ``.safetensors``. They do not come with windrow.
 ///     threads: of each call; None: one for each core.
+///     chunk: about how many samples go through the network at once, 262,144 unless said otherwise: memory grows with it. The
+///         codes do not depend on it.
 ///
 /// Raises:
 ///     NotFoundError: no such file.
@@ -28,16 +30,25 @@ pub(crate) struct Codec {
     pub(crate) inner: dac::Codec,
     weights: PathBuf,
     threads: Option<u64>,
+    chunk: Option<u64>,
 }
 
 #[pymethods]
 impl Codec {
     #[new]
-    #[pyo3(signature = (weights, threads=None))]
-    fn new(py: Python<'_>, weights: PathBuf, threads: Option<Count>) -> PyResult<Codec> {
-        let options = Options::default().threads(threads.map_or(0, Count::size));
+    #[pyo3(signature = (weights, threads=None, chunk=None))]
+    fn new(
+        py: Python<'_>,
+        weights: PathBuf,
+        threads: Option<Count>,
+        chunk: Option<Count>,
+    ) -> PyResult<Codec> {
+        let mut options = Options::default().threads(threads.map_or(0, Count::size));
+        if let Some(chunk) = chunk {
+            options = options.chunk(chunk.size());
+        }
         let inner = py.detach(|| dac::Codec::open(&weights, &options)).or_raise(py)?;
-        Ok(Codec { inner, weights, threads: threads.map(|n| n.0) })
+        Ok(Codec { inner, weights, threads: threads.map(|n| n.0), chunk: chunk.map(|n| n.0) })
     }
 
     /// Samples per second of what it encodes and decodes.
@@ -141,7 +152,10 @@ impl Codec {
         format!("Codec({}, sample_rate={rate}, codebooks={books})", self.weights.display())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (PathBuf, Option<u64>)) {
-        (py.get_type::<Codec>(), (self.weights.clone(), self.threads))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Arguments) {
+        (py.get_type::<Codec>(), (self.weights.clone(), self.threads, self.chunk))
     }
 }
+
+/// What a codec is made of again.
+type Arguments = (PathBuf, Option<u64>, Option<u64>);
