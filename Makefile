@@ -19,7 +19,7 @@ rust-test:
 	cargo test --package windrow-cli --no-default-features --test it without_the_hub
 
 python-test: py
-	$(BIN)/python -m pytest -q python/tests
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 python/tests
 
 # The Python package, built into .venv.
 py: $(STAMP)
