@@ -16,7 +16,8 @@ test: rust-test python-test
 
 rust-test:
 	cargo test --workspace --exclude windrow-py
-	cargo test --package windrow-cli --no-default-features --test it without_the_hub
+	# The whole workspace again, so that its dependencies keep the features they were built with.
+	cargo test --workspace --exclude windrow-py --no-default-features --test it without_the_hub
 
 python-test: py
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 python/tests
@@ -39,7 +40,7 @@ $(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requ
 check: fuzz-check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --package windrow-cli --no-default-features -- -D warnings
+	cargo clippy --workspace --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The fuzz targets compile with the installed toolchain; running them needs cargo-fuzz and a nightly one.
