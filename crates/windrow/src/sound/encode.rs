@@ -246,14 +246,16 @@ fn all_tracks(
         Error::new(Kind::Interrupted, "stopped before the end; what was encoded is kept in the cache")
             .hint("run the same command again to finish it")
     };
-    let of_all = |error: &Error| matches!(error.kind(), Kind::Interrupted | Kind::Io);
+    // A full disk is no file's fault; a file that cannot be read is.
+    let of_all = |error: &Error, file: &SoundFile| {
+        error.kind() == Kind::Io && error.place().file.as_deref() != file.path.to_str()
+    };
     let mut found = Vec::with_capacity(files.len());
-    for track in tracks {
+    for (file, track) in files.iter().zip(tracks) {
         match track {
             None => return Err(interrupted()),
             Some(Err(e)) if e.kind() == Kind::Interrupted => return Err(interrupted()),
-            // A full disk is not the fault of a file.
-            Some(Err(e)) if of_all(&e) => return Err(e),
+            Some(Err(e)) if of_all(&e, file) => return Err(e),
             Some(track) => found.push(track),
         }
     }
