@@ -16,17 +16,22 @@ const MOST_PICKLE: u64 = 64 << 20;
 
 /// What a file of `torch.save` holds.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub enum Saved {
+    /// `None`.
     None,
+    /// `True` or `False`.
     Bool(bool),
+    /// A whole number of 64 bits.
     Int(i64),
+    /// A float of 64 bits.
     Float(f64),
+    /// A text.
     Text(String),
     /// A list or a tuple.
     List(Vec<Saved>),
     /// A dict by its keys that are text, in their order; other keys are left out.
     Dict(Vec<(String, Saved)>),
+    /// A tensor; its numbers stay in the file.
     Tensor(SavedTensor),
 }
 
