@@ -56,6 +56,24 @@ impl Cache {
         Ok(piece)
     }
 
+    /// The piece, where it is there and the lock is free: for hints, which nobody waits for.
+    pub(crate) fn peek(&self, key: Key) -> Option<Arc<Piece>> {
+        self.state.try_lock().ok()?.pieces.peek(&key).cloned()
+    }
+
+    /// Keeps those keys whose pieces are not there; none where the lock is taken.
+    pub(crate) fn keep_missing(&self, keys: &mut Vec<Key>) {
+        match self.lock() {
+            Some(state) => keys.retain(|key| !state.pieces.contains(key)),
+            None => keys.clear(),
+        }
+    }
+
+    /// Bytes of pieces that it keeps at most.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
     // Not waited for without end: after a fork the lock may stay taken for ever.
     fn lock(&self) -> Option<MutexGuard<'_, State>> {
         for attempt in 0..TRIES {

@@ -1,23 +1,28 @@
 //! A decoded part of a chunk, ready to give any of its values.
 
-/// Numbers one after the other, or planes of their bits, of which a few values are put together as they are asked for.
+/// Numbers one after the other, or the planes of their bits, of which a few values are put together as they are asked for.
 pub(crate) struct Piece {
     bytes: Vec<u8>,
     planes: Option<Planes>,
 }
 
-/// Of what planes are; those behind the last one with a bit in it are left out.
+/// Of what planes are. A group of values has the same line of each of them, side by side: a row of values that is asked
+/// for lies in one place.
 #[derive(Clone, Copy)]
 struct Planes {
     value_size: usize,
-    plane_size: usize,
+    /// Those behind the last one with a bit in it are left out.
+    used: usize,
 }
 
 /// Sizes of values whose planes are put together here.
-pub(crate) const VALUE_SIZES: [usize; 4] = [1, 2, 4, 8];
+pub(crate) const VALUE_SIZES: [usize; 4] = [1, 2, 4, MOST_VALUE_SIZE];
+const MOST_VALUE_SIZE: usize = 8;
 /// Values that are put together at a time: as many 64-bit words of each plane as a vector register holds.
 const GROUP: usize = 64 * WORDS;
 const WORDS: usize = 4;
+/// Bytes of a plane in a group.
+const LINE: usize = 8 * WORDS;
 
 impl Piece {
     /// Numbers as an array holds them.
@@ -34,8 +39,19 @@ impl Piece {
             0 => 0,
             size => bytes.chunks(size).rposition(|plane| !is_empty(plane)).map_or(0, |last| last + 1),
         };
-        let bytes = bytes[..used * plane_size].to_vec();
-        Piece { bytes, planes: Some(Planes { value_size, plane_size }) }
+        let mut grouped = Vec::with_capacity(plane_size.div_ceil(LINE) * LINE * used);
+        for start in (0..plane_size).step_by(LINE) {
+            for plane in bytes.chunks(plane_size).take(used) {
+                match plane[start..].first_chunk::<LINE>() {
+                    Some(line) => grouped.extend_from_slice(line),
+                    None => {
+                        grouped.extend_from_slice(&plane[start..]);
+                        grouped.resize(grouped.len().next_multiple_of(LINE), 0);
+                    }
+                }
+            }
+        }
+        Piece { bytes: grouped, planes: Some(Planes { value_size, used }) }
     }
 
     /// How many bytes of memory it takes.
@@ -48,27 +64,47 @@ impl Piece {
         self.planes.is_none().then_some(&self.bytes)
     }
 
-    /// Appends bytes `from..from + size` of the numbers; the caller has held both against what was decoded.
-    pub(crate) fn append(&self, from: usize, size: usize, out: &mut Vec<u8>) {
+    /// Lays the bytes of the numbers from byte `from` on into `out`; the caller has held both against what was decoded.
+    pub(crate) fn lay(&self, from: usize, out: &mut [u8]) {
         let Some(planes) = self.planes else {
-            out.extend_from_slice(&self.bytes[from..from + size]);
+            out.copy_from_slice(&self.bytes[from..from + out.len()]);
             return;
         };
-        let value_size = planes.value_size;
-        let (first, end) = (from / value_size, (from + size).div_ceil(value_size));
-        // Values are found from a multiple of eight on.
-        let aligned = first / 8 * 8;
-        let at = out.len();
-        let skipped = from - aligned * value_size;
-        let whole = (end - aligned).next_multiple_of(GROUP) * value_size;
-        out.resize(at + whole, 0);
-        put_together(&self.bytes, planes, aligned, &mut out[at..]);
-        out.copy_within(at + skipped..at + skipped + size, at);
-        out.truncate(at + size);
+        let group_size = GROUP * planes.value_size;
+        // Where a group begins before or ends behind what is asked for.
+        let part_of = |group: usize, skipped: usize, out: &mut [u8]| {
+            let mut whole = [0; GROUP * MOST_VALUE_SIZE];
+            put_together(&self.bytes, planes, group, &mut whole[..group_size]);
+            out.copy_from_slice(&whole[skipped..skipped + out.len()]);
+        };
+        let skipped = from % group_size;
+        let head = if skipped == 0 { 0 } else { (group_size - skipped).min(out.len()) };
+        let (head, rest) = out.split_at_mut(head);
+        if !head.is_empty() {
+            part_of(from / group_size, skipped, head);
+        }
+        let first = from.div_ceil(group_size);
+        let (groups, tail) = rest.split_at_mut(rest.len() / group_size * group_size);
+        put_together(&self.bytes, planes, first, groups);
+        if !tail.is_empty() {
+            part_of(first + groups.len() / group_size, 0, tail);
+        }
+    }
+
+    /// The bytes that [`Piece::lay`] would look at.
+    pub(crate) fn behind(&self, from: usize, size: usize) -> &[u8] {
+        let (start, end) = match self.planes {
+            None => (from, from + size),
+            Some(Planes { value_size, used }) => {
+                let group_size = GROUP * value_size;
+                (from / group_size * used * LINE, (from + size).div_ceil(group_size) * used * LINE)
+            }
+        };
+        self.bytes.get(start..end).unwrap_or(&[])
     }
 }
 
-/// Values from `first` on, until `out` is full or there are no more; `first` is a multiple of eight, `out` of groups.
+/// Values of whole groups, from group `first` on, until `out` is full.
 fn put_together(bytes: &[u8], planes: Planes, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -90,32 +126,27 @@ unsafe fn put_together_avx2(bytes: &[u8], planes: Planes, first: usize, out: &mu
 
 #[inline(always)]
 fn by_size(bytes: &[u8], planes: Planes, first: usize, out: &mut [u8]) {
-    let Planes { value_size, plane_size } = planes;
-    match value_size {
-        1 => of_size::<1>(bytes, plane_size, first, out),
-        2 => of_size::<2>(bytes, plane_size, first, out),
-        4 => of_size::<4>(bytes, plane_size, first, out),
-        _ => of_size::<8>(bytes, plane_size, first, out),
+    // Behind the last group where none is asked for.
+    let groups = bytes.get(first * planes.used * LINE..).unwrap_or(&[]);
+    match planes.value_size {
+        1 => of_size::<1>(groups, planes.used, out),
+        2 => of_size::<2>(groups, planes.used, out),
+        4 => of_size::<4>(groups, planes.used, out),
+        _ => of_size::<8>(groups, planes.used, out),
     }
 }
 
 #[inline(always)]
-fn of_size<const SIZE: usize>(bytes: &[u8], plane_size: usize, first: usize, out: &mut [u8]) {
+fn of_size<const SIZE: usize>(groups: &[u8], used: usize, out: &mut [u8]) {
     for (g, values) in out.chunks_exact_mut(GROUP * SIZE).enumerate() {
-        let at = first / 8 + g * 8 * WORDS;
+        let lines = &groups[g * used * LINE..][..used * LINE];
         let mut columns = [[0u8; GROUP]; SIZE];
-        for (byte, column) in columns.iter_mut().enumerate() {
+        for (column, lines) in columns.iter_mut().zip(lines.chunks(8 * LINE)) {
             let mut rows = [[0u64; WORDS]; 8];
-            let mut any = 0;
-            for (bit, row) in rows.iter_mut().enumerate() {
-                let start = (byte * 8 + bit) * plane_size;
-                let plane = bytes.get(start + at.min(plane_size)..start + plane_size);
-                *row = words(plane.unwrap_or(&[]));
-                any |= row.iter().fold(0, |any, word| any | word);
-            }
-            // The upper bytes of ids are mostly zero.
-            if any == 0 {
-                continue;
+            for (row, line) in rows.iter_mut().zip(lines.as_chunks::<LINE>().0) {
+                for (word, bytes) in row.iter_mut().zip(line.as_chunks::<8>().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
             }
             transpose(&mut rows);
             // Word w of row j holds a byte of each of the values 64 w + 8 j on.
@@ -125,32 +156,24 @@ fn of_size<const SIZE: usize>(bytes: &[u8], plane_size: usize, first: usize, out
                 }
             }
         }
-        for (i, value) in values.chunks_exact_mut(SIZE).enumerate() {
-            for (byte, column) in columns.iter().enumerate() {
-                value[byte] = column[i];
+        match &columns[..] {
+            // As numbers: the compiler makes vector code of it.
+            [a, b, c, d] => {
+                let columns = a.iter().zip(b).zip(c).zip(d);
+                for (value, (((a, b), c), d)) in values.as_chunks_mut::<4>().0.iter_mut().zip(columns) {
+                    let [a, b, c, d] = [a, b, c, d].map(|byte| u32::from(*byte));
+                    *value = (a | b << 8 | c << 16 | d << 24).to_le_bytes();
+                }
+            }
+            columns => {
+                for (i, value) in values.chunks_exact_mut(SIZE).enumerate() {
+                    for (byte, column) in value.iter_mut().zip(columns) {
+                        *byte = column[i];
+                    }
+                }
             }
         }
     }
-}
-
-#[inline(always)]
-fn words(plane: &[u8]) -> [u64; WORDS] {
-    let mut words = [0; WORDS];
-    match plane.first_chunk::<{ 8 * WORDS }>() {
-        Some(bytes) => {
-            for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-        }
-        None => {
-            let mut bytes = [0; 8 * WORDS];
-            bytes[..plane.len()].copy_from_slice(plane);
-            for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-        }
-    }
-    words
 }
 
 /// From bit i of 64 values in word i to values of eight bits: bytes change places with words, then with their bits.
@@ -212,9 +235,9 @@ mod tests {
             for _ in 0..200 {
                 let from = random.usize(..values.len());
                 let size = random.usize(..=values.len() - from);
-                let mut out = vec![7; 3];
-                piece.append(from, size, &mut out);
-                assert_eq!(out[3..], values[from..from + size], "{from}+{size} of {n} times {value_size}");
+                let mut out = vec![7; size];
+                piece.lay(from, &mut out);
+                assert_eq!(out, values[from..from + size], "{from}+{size} of {n} times {value_size}");
             }
         }
     }

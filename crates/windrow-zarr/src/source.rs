@@ -252,6 +252,12 @@ impl Source for Sequences {
         }
     }
 
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        let placed =
+            spans.filter_map(|span| Some((self.0.group.place(span.record).ok()?.0 + span.start, span.len)));
+        self.0.group.tokens.decode_ahead(placed);
+    }
+
     fn joined(&self) -> Option<SharedSource> {
         Some(Arc::new(Joined(self.0.clone())))
     }
@@ -304,6 +310,10 @@ impl Source for Joined {
 
     fn touch(&self, span: Span) {
         self.0.group.tokens.touch(span.start, span.len);
+    }
+
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        self.0.group.tokens.decode_ahead(spans.map(|span| (span.start, span.len)));
     }
 
     fn files(&self) -> Vec<FileInfo> {

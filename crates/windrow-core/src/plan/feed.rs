@@ -72,6 +72,11 @@ impl Feed {
             }
             workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
         }
+        // A loader's threads decode side by side; here is one.
+        self.source.decode_ahead(&mut workspace.pieces.iter().filter_map(|piece| match piece {
+            Piece::Read(span) => Some(*span),
+            Piece::Value(_) => None,
+        }));
         workspace.lay(std::slice::from_ref(self), Some(&self.pool))
     }
 }

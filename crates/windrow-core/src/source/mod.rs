@@ -150,6 +150,12 @@ pub trait Source: Lengths {
         let _ = span;
     }
 
+    /// Decodes what these spans are made of, on several threads where that is much, so that reading them takes it from
+    /// memory. Does nothing where bytes lie as they are. What fails here fails again when it is read.
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        let _ = spans;
+    }
+
     /// Which bytes of which file hold the span.
     ///
     /// # Errors

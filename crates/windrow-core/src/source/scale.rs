@@ -300,6 +300,10 @@ impl Source for Scaled {
         self.inner.touch(span);
     }
 
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        self.inner.decode_ahead(spans);
+    }
+
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         self.inner.locate(span)
     }

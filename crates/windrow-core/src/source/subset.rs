@@ -107,6 +107,10 @@ impl Source for Subset {
         }
     }
 
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        self.inner.decode_ahead(&mut spans.filter_map(|span| self.span(span).ok()));
+    }
+
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         self.inner.locate(self.span(span)?)
     }

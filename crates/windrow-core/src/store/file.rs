@@ -208,13 +208,10 @@ impl Object for Mapped {
     }
 
     fn touch(&self, start: u64, size: u64) {
-        // As many lines of 64 bytes as a core waits for at a time; asked for more, it stands still. The rest of a row
-        // it fetches by itself once it reads on.
-        const MOST: usize = 12 * 64;
         let end = start.saturating_add(size).min(self.map.len() as u64);
         if start < end {
             // Both below the map's length.
-            fetch(&self.map[start as usize..end as usize][..MOST.min((end - start) as usize)]);
+            fetch(&self.map[start as usize..end as usize]);
         }
     }
 
@@ -227,18 +224,23 @@ impl Object for Mapped {
     }
 }
 
-// A random read of the page cache waits for memory; asked for one row ahead, the wait is over when the row is read.
+/// Asks the processor for the beginning of bytes that are read soon. A random read waits for memory; asked for one row
+/// ahead, the wait is over when the row is read.
 #[cfg(target_arch = "x86_64")]
-fn fetch(bytes: &[u8]) {
+pub fn fetch(bytes: &[u8]) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    for line in bytes.chunks(64) {
+    // As many lines of 64 bytes as a core waits for at a time; asked for more, it stands still. The rest of a row it
+    // fetches by itself once it reads on.
+    const MOST: usize = 12;
+    for line in bytes.chunks(64).take(MOST) {
         // SAFETY: the address lies in the slice, and a prefetch reads nothing a program could see.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
 }
 
+/// Does nothing here: there is no stable way to ask for it.
 #[cfg(not(target_arch = "x86_64"))]
-fn fetch(_bytes: &[u8]) {}
+pub fn fetch(_bytes: &[u8]) {}
 
 struct Opened {
     name: String,

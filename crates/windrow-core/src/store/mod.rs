@@ -17,7 +17,7 @@ pub use cache::made_once;
 pub(crate) use cache::{Draft, cache_folder, cached};
 pub(crate) use expand::expanded_head;
 pub use expand::{Compression, expand_to, expanded};
-pub use file::{Io, Local};
+pub use file::{Io, Local, fetch};
 pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 pub(crate) use section::Section;

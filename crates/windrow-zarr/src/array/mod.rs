@@ -1,9 +1,11 @@
 //! A zarr array of one dimension, v2 or v3, read by position: chunks where they lie, or decoded pieces of them.
 
+mod ahead;
+
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::source::{FileInfo, Location};
-use windrow_core::store::{Object, Store, read_small};
+use windrow_core::store::{Object, Store, fetch, read_small};
 use windrow_core::{DType, Element, Error, Kind, Result};
 use zarrs::array::ArrayMetadata;
 use zarrs::array::codec::CodecChain;
@@ -43,6 +45,15 @@ struct Chunk {
     size: Option<u64>,
     /// Those that lie in memory.
     object: OnceLock<Arc<dyn Object>>,
+    /// Bytes of a piece of it, known once one was asked for.
+    piece_size: OnceLock<u64>,
+}
+
+/// A part of a chunk that is decoded at once, in bytes of what the chunk decodes to.
+struct PiecePlace {
+    key: Key,
+    from: u64,
+    size: u64,
 }
 
 enum Layout {
@@ -193,13 +204,17 @@ impl Array {
                 return object.read(at, (count * self.width()) as usize, scratch);
             }
         }
-        scratch.clear();
         let (mut at, end) = (start * self.width(), end * self.width());
+        // Every byte is laid; what stood there is cleared only where it was shorter.
+        scratch.resize((end - at) as usize, 0);
+        let mut rest = &mut scratch[..];
         while at < end {
             let chunk = at / self.chunk_size();
             let from = at % self.chunk_size();
             let most = (end - at).min(self.chunk_size() - from);
-            at += self.append(chunk, from, most, scratch).map_err(|e| self.at_chunk(e, chunk))?;
+            let laid =
+                self.lay(chunk, from, &mut rest[..most as usize]).map_err(|e| self.at_chunk(e, chunk))?;
+            (at, rest) = (at + laid, &mut rest[laid as usize..]);
         }
         Ok(scratch)
     }
@@ -268,9 +283,20 @@ impl Array {
         self.plain_part(start, count, |object, at, size| object.advise(at, size));
     }
 
-    /// The same for the processor.
+    /// The same for the processor; of pieces, where they are decoded.
     pub(crate) fn touch(&self, start: u64, count: u64) {
-        self.plain_part(start, count, |object, at, size| object.touch(at, size));
+        if self.is_plain() {
+            return self.plain_part(start, count, |object, at, size| object.touch(at, size));
+        }
+        let (chunk, from) = (start / self.chunk_len, start % self.chunk_len * self.width());
+        if let Some(size) = self.piece_size(chunk)
+            && let place = self.piece(chunk, from, size)
+            && let Some(piece) = self.cache.peek(place.key)
+        {
+            let from = from - place.from;
+            let size = count.saturating_mul(self.width()).min(place.size - from);
+            fetch(piece.behind(from as usize, size as usize));
+        }
     }
 
     fn plain_part(&self, start: u64, count: u64, then: impl Fn(&dyn Object, u64, u64)) {
@@ -287,49 +313,68 @@ impl Array {
         matches!(&self.layout, Layout::Whole(chain) if chain.is_plain()) && !self.has_delta
     }
 
-    // Appends up to `most` bytes from byte `from` of a chunk on, and says how many.
-    fn append(&self, chunk: u64, from: u64, most: u64, out: &mut Vec<u8>) -> Result<u64> {
+    // Lays what stands in a chunk from byte `from` on, as much as one piece has of it; how many bytes that is.
+    fn lay(&self, chunk: u64, from: u64, out: &mut [u8]) -> Result<u64> {
+        let most = out.len() as u64;
         let Some(object) = self.object(chunk)? else {
-            out.extend_from_slice(&self.fill.repeat((most / self.width()) as usize));
+            out.chunks_exact_mut(self.fill.len()).for_each(|value| value.copy_from_slice(&self.fill));
             return Ok(most);
         };
         let mut scratch = Vec::new();
         if self.is_plain() {
-            out.extend_from_slice(object.read(from, most as usize, &mut scratch)?);
+            out.copy_from_slice(object.read(from, out.len(), &mut scratch)?);
             return Ok(most);
         }
-        let (key, piece_from, piece_size): (Key, u64, u64) = match &self.layout {
-            Layout::Whole(chain) => {
-                let piece_size = match self.has_delta {
-                    // Sums need all differences before them, but none of the padding behind.
-                    true => (self.len - chunk * self.chunk_len).min(self.chunk_len) * self.width(),
-                    false => chain.piece_size(whole(object.as_ref(), &mut scratch)?)?,
-                };
-                let piece = from / piece_size;
-                let first = piece * piece_size;
-                ((self.number, chunk, piece), first, piece_size.min(self.chunk_size() - first))
-            }
-            Layout::Sharded(shards) => {
-                let inner = from / shards.inner_size;
-                ((self.number, chunk, inner), inner * shards.inner_size, shards.inner_size)
+        let piece_size = match (&self.layout, self.piece_size(chunk)) {
+            (_, Some(size)) => size,
+            (Layout::Sharded(shards), None) => shards.inner_size,
+            (Layout::Whole(chain), None) => {
+                let size = chain.piece_size(whole(object.as_ref(), &mut scratch)?)?;
+                *self.chunk(chunk)?.piece_size.get_or_init(|| size)
             }
         };
-        let piece = self.cache.get(key, || match &self.layout {
+        let place = self.piece(chunk, from, piece_size);
+        let piece = self.decoded(&place, object.as_ref())?;
+        let from = from - place.from;
+        let most = most.min(place.size - from);
+        // The piece is as long as was asked for: it was checked where it was decoded.
+        piece.lay(from as usize, &mut out[..most as usize]);
+        Ok(most)
+    }
+
+    fn decoded(&self, place: &PiecePlace, object: &dyn Object) -> Result<Arc<Piece>> {
+        let mut scratch = Vec::new();
+        self.cache.get(place.key, || match &self.layout {
             Layout::Whole(chain) => {
-                let stored = whole(object.as_ref(), &mut scratch)?;
+                let stored = whole(object, &mut scratch)?;
                 if !self.has_delta {
-                    return chain.piece(stored, piece_from, piece_size);
+                    return chain.piece(stored, place.from, place.size);
                 }
-                let mut bytes = chain.decode(stored, piece_from, piece_size)?;
+                let mut bytes = chain.decode(stored, place.from, place.size)?;
                 add_up(&mut bytes, self.element.size());
                 Ok(Piece::numbers(bytes))
             }
-            Layout::Sharded(shards) => self.inner(shards, chunk, key.2, object.as_ref()),
-        })?;
-        let (from, most) = (from - piece_from, most.min(piece_size - (from - piece_from)));
-        // The piece is as long as was asked for: it was checked where it was decoded.
-        piece.append(from as usize, most as usize, out);
-        Ok(most)
+            Layout::Sharded(shards) => self.inner(shards, place.key.1, place.key.2, object),
+        })
+    }
+
+    // The piece that holds byte `from` of a chunk.
+    fn piece(&self, chunk: u64, from: u64, size: u64) -> PiecePlace {
+        let number = from / size;
+        let from = number * size;
+        PiecePlace { key: (self.number, chunk, number), from, size: size.min(self.chunk_size() - from) }
+    }
+
+    // Bytes of a chunk's pieces, where it is known without looking at the chunk.
+    fn piece_size(&self, chunk: u64) -> Option<u64> {
+        match &self.layout {
+            // Sums need all differences before them, but none of the padding behind.
+            Layout::Whole(_) if self.has_delta => {
+                Some(self.len.checked_sub(chunk * self.chunk_len)?.min(self.chunk_len) * self.width())
+            }
+            Layout::Whole(_) => self.chunks.get(chunk as usize)?.piece_size.get().copied(),
+            Layout::Sharded(shards) => Some(shards.inner_size),
+        }
     }
 
     fn inner(&self, shards: &Shards, chunk: u64, inner: u64, object: &dyn Object) -> Result<Piece> {
@@ -503,7 +548,7 @@ fn find_chunks(
         if size.is_none() && (!accepts_missing || n_chunks > MOST) {
             return Err(missing(i));
         }
-        chunks.push(Chunk { key, size, object: OnceLock::new() });
+        chunks.push(Chunk { key, size, object: OnceLock::new(), piece_size: OnceLock::new() });
     }
     Ok(chunks)
 }
