@@ -178,7 +178,12 @@ impl Cutting {
     /// The view that was typed, where one was.
     pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
         self.check()?;
-        let pack = self.pack.map(|length| ViewRecipe::Pack { length, eos: self.eos, shifted: self.shifted });
+        let pack = self.pack.map(|length| ViewRecipe::Pack {
+            length,
+            eos: self.eos,
+            shifted: self.shifted,
+            fields: Vec::new(),
+        });
         let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0 });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let strategy = Strategy::default();

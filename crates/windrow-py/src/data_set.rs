@@ -418,9 +418,10 @@ impl Dataset {
     /// ``{"targets", "inputs", "is_seq_start", "segment_ids", "position_ids"}``, each ``[length]``. ``inputs`` hold the value
     /// before, or 0 in the first column and where a record starts (bool ``is_seq_start``); ``segment_ids`` count the records
     /// that have started in the row, so 0 is what goes on from the row before; ``position_ids`` count from the start of each.
+    /// ``fields`` names those of them that are wanted: the others cost no time.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype cannot hold.
+    ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype cannot hold, a field that is none.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -428,16 +429,18 @@ impl Dataset {
     /// >>> view = wr.open(path, format="tokens", dtype="uint32").pack(4)
     /// >>> len(view), view[1]["input_ids"].tolist(), view[1]["labels"].tolist()
     /// (2, [4, 5, 6, 7], [5, 6, 7, 8])
-    #[pyo3(signature = (length, eos=None, *, shifted=false, dtype=None))]
+    #[pyo3(signature = (length, eos=None, *, shifted=false, fields=None, dtype=None))]
     fn pack(
         &self,
         py: Python<'_>,
         length: Count,
         eos: Option<i64>,
         shifted: bool,
+        fields: Option<Vec<String>>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
-        self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted }, dtype, 0)
+        let fields = fields.unwrap_or_default();
+        self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted, fields }, dtype, 0)
     }
 
     /// Whole records side by side in rows of ``length`` positions; ``strategy`` is ``"best_fit"`` or ``"first_fit"``.

@@ -226,7 +226,7 @@ impl DataSet {
     /// # Errors
     /// `Config` for JSON records or a length of 0.
     pub fn pack(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Pack { length, eos: None, shifted: false }, None)
+        self.view(ViewRecipe::Pack { length, eos: None, shifted: false, fields: Vec::new() }, None)
     }
 
     /// Blocks of `length` values over the joined records, none of them shared: every value is a target, its input the
@@ -235,7 +235,7 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::pack`]; `Config` for records that are no ids.
     pub fn pack_shifted(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Pack { length, eos: None, shifted: true }, None)
+        self.view(ViewRecipe::Pack { length, eos: None, shifted: true, fields: Vec::new() }, None)
     }
 
     /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
@@ -384,10 +384,15 @@ impl DataSet {
         // Before the view counts lengths: text has none that a view could use.
         let next_token = |length, short, pad| NextToken::new(schema, length, laid_as, short, pad);
         let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
-            ViewRecipe::Pack { length, eos, shifted } => {
-                let collate: Arc<dyn Collate> = match shifted {
-                    true => Arc::new(Shifted::new(schema, *length, laid_as)?),
-                    false => Arc::new(next_token(*length, false, 0)?),
+            ViewRecipe::Pack { length, eos, shifted, fields } => {
+                let collate: Arc<dyn Collate> = match (shifted, &fields[..]) {
+                    (true, []) => Arc::new(Shifted::new(schema, *length, laid_as)?),
+                    (true, fields) => Arc::new(Shifted::new(schema, *length, laid_as)?.only(fields)?),
+                    (false, []) => Arc::new(next_token(*length, false, 0)?),
+                    (false, _) => {
+                        return Err(Error::config("fields are chosen of rows with shifted inputs")
+                            .hint("add shifted, or leave them out"));
+                    }
                 };
                 if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
                     return Err(Error::config(format!("eos {eos} is no {} id", schema.element.dtype)));

@@ -27,6 +27,9 @@ pub enum ViewRecipe {
         /// Every value a target in one row, inputs one value earlier.
         #[serde(default, skip_serializing_if = "is_default")]
         shifted: bool,
+        /// The tensors to lay, of rows with shifted inputs; none for all of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<String>,
     },
     /// One row per record.
     Records {

@@ -40,7 +40,12 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
             args.seconds
         )));
     }
-    let view = args.cutting.view()?.unwrap_or(ViewRecipe::Pack { length: 1024, eos: None, shifted: false });
+    let view = args.cutting.view()?.unwrap_or(ViewRecipe::Pack {
+        length: 1024,
+        eos: None,
+        shifted: false,
+        fields: Vec::new(),
+    });
     let recipe = args.ordering.recipe(&args.path, &args.opening, view);
     let mut loader = loader(&recipe, args.threads)?.build()?;
     let interrupt = Interrupt::listen();

@@ -25,14 +25,32 @@ use crate::source::Schema;
 pub struct Shifted {
     length: usize,
     dtype: DType,
+    parts: Vec<Part>,
     fields: Arc<[Field]>,
 }
 
-const TARGETS: usize = 0;
-const INPUTS: usize = 1;
-const STARTS: usize = 2;
-const SEGMENTS: usize = 3;
-const POSITIONS: usize = 4;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Targets,
+    Inputs,
+    Starts,
+    Segments,
+    Positions,
+}
+
+const PARTS: [Part; 5] = [Part::Targets, Part::Inputs, Part::Starts, Part::Segments, Part::Positions];
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Part::Targets => "targets",
+            Part::Inputs => "inputs",
+            Part::Starts => "is_seq_start",
+            Part::Segments => "segment_ids",
+            Part::Positions => "position_ids",
+        }
+    }
+}
 
 impl Shifted {
     /// For rows of `length` positions.
@@ -50,15 +68,81 @@ impl Shifted {
                 "a length of {length} does not fit the int32 of position_ids"
             )));
         }
-        let fields = [
-            Field::new("targets", dtype, [length]),
-            Field::new("inputs", dtype, [length]),
-            Field::new("is_seq_start", DType::Bool, [length]),
-            Field::new("segment_ids", DType::I32, [length]),
-            Field::new("position_ids", DType::I32, [length]),
-        ]
-        .into();
-        Ok(Shifted { length, dtype, fields })
+        Ok(Shifted { length, dtype, parts: Vec::new(), fields: Arc::new([]) }.with(&PARTS))
+    }
+
+    /// Lays only these fields, in the order given.
+    ///
+    /// # Errors
+    /// `Config` for a name that is none of its fields or stands there twice.
+    pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
+        let mut parts = Vec::new();
+        for name in names {
+            let name = name.as_ref();
+            match PARTS.into_iter().find(|part| part.name() == name) {
+                Some(part) if !parts.contains(&part) => parts.push(part),
+                Some(_) => return Err(Error::config(format!("the field {name:?} is asked for twice"))),
+                None => {
+                    return Err(Error::config(format!("no field {name:?} in rows with shifted inputs"))
+                        .hint(format!("choose of {}", PARTS.map(Part::name).join(", "))));
+                }
+            }
+        }
+        Ok(self.with(&parts))
+    }
+
+    // Every value of a row, where it is wanted, and whether a sequence starts with it.
+    fn read(
+        &self,
+        sample: &Sample<'_>,
+        mut targets: Option<&mut [u8]>,
+        starts: &mut [u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        let size = self.dtype.size();
+        let mut at = 0usize;
+        for piece in sample.pieces {
+            let len = (piece.len() as usize).min(self.length - at);
+            let end = at + len;
+            match piece {
+                Piece::Read(span) => {
+                    let values = sample.source.read(*span, scratch)?;
+                    if let Some(targets) = &mut targets {
+                        copy_values(&values, 0, &mut targets[at * size..end * size], self.dtype)?;
+                    }
+                    mark_starts(&values, *span, &mut starts[at..end]);
+                }
+                Piece::Value(value) => {
+                    if !self.dtype.holds(*value) {
+                        return Err(Error::config(format!(
+                            "the id {value} between records does not fit {}, the dtype of the batch",
+                            self.dtype
+                        ))
+                        .hint("choose a wider dtype="));
+                    }
+                    if let Some(targets) = &mut targets {
+                        fill_value(&mut targets[at * size..end * size], self.dtype, *value);
+                    }
+                    starts[at..end].fill(0);
+                }
+            }
+            at = end;
+        }
+        if let Some(targets) = targets {
+            targets[at * size..].fill(0);
+        }
+        starts[at..].fill(0);
+        Ok(())
+    }
+
+    fn with(self, parts: &[Part]) -> Self {
+        let dtype_of = |part| match part {
+            Part::Targets | Part::Inputs => self.dtype,
+            Part::Starts => DType::Bool,
+            Part::Segments | Part::Positions => DType::I32,
+        };
+        let fields = parts.iter().map(|part| Field::new(part.name(), dtype_of(*part), [self.length]));
+        Shifted { fields: fields.collect(), parts: parts.to_vec(), ..self }
     }
 }
 
@@ -73,60 +157,55 @@ impl Collate for Shifted {
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let size = self.dtype.size();
-        let mut at = 0usize;
-        for piece in sample.pieces {
-            let len = (piece.len() as usize).min(self.length - at);
-            let end = at + len;
-            match piece {
-                Piece::Read(span) => {
-                    let values = sample.source.read(*span, &mut scratch.bytes)?;
-                    copy_values(&values, 0, &mut row.bytes(TARGETS)[at * size..end * size], self.dtype)?;
-                    mark_starts(&values, *span, &mut row.bytes(STARTS)[at..end]);
-                }
-                Piece::Value(value) => {
-                    if !self.dtype.holds(*value) {
-                        return Err(Error::config(format!(
-                            "the id {value} between records does not fit {}, the dtype of the batch",
-                            self.dtype
-                        ))
-                        .hint("choose a wider dtype="));
+        let Scratch { bytes, more: starts, .. } = scratch;
+        starts.resize(self.length, 0);
+        let field_of = |part| self.parts.iter().position(|p| *p == part);
+        let targets = field_of(Part::Targets);
+        let values = targets.or(field_of(Part::Inputs));
+        self.read(sample, values.map(|field| row.bytes(field)), starts, bytes)?;
+        for (field, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Targets => {}
+                Part::Starts => row.bytes(field).copy_from_slice(starts),
+                Part::Inputs => {
+                    let rest = (self.length - 1) * size;
+                    match targets {
+                        Some(targets) => {
+                            bytes.clear();
+                            bytes.extend_from_slice(&row.bytes(targets)[..rest]);
+                            row.bytes(field)[size..].copy_from_slice(bytes);
+                        }
+                        None => row.bytes(field).copy_within(..rest, size),
                     }
-                    fill_value(&mut row.bytes(TARGETS)[at * size..end * size], self.dtype, *value);
-                    row.bytes(STARTS)[at..end].fill(0);
+                    let inputs = row.bytes(field);
+                    inputs[..size].fill(0);
+                    for start in memchr_iter(1, starts) {
+                        inputs[start * size..][..size].fill(0);
+                    }
                 }
-            }
-            at = end;
-        }
-        for field in [TARGETS, STARTS] {
-            let width = if field == TARGETS { size } else { 1 };
-            row.bytes(field)[at * width..].fill(0);
-        }
-        scratch.bytes.clear();
-        scratch.bytes.extend_from_slice(row.bytes(STARTS));
-        let starts = &scratch.bytes[..];
-        scratch.more.clear();
-        scratch.more.extend_from_slice(row.bytes(TARGETS));
-        let inputs = row.bytes(INPUTS);
-        inputs[..size].fill(0);
-        inputs[size..].copy_from_slice(&scratch.more[..(self.length - 1) * size]);
-        for start in memchr_iter(1, starts) {
-            inputs[start * size..][..size].fill(0);
-        }
-        for (segment, run) in runs(starts).enumerate() {
-            // A row begins in segment 0, unless a sequence begins with it.
-            let segment = segment as i32 + i32::from(starts.first() == Some(&1));
-            row.numbers::<i32>(SEGMENTS)[run].fill(segment);
-        }
-        for run in runs(starts) {
-            for (position, place) in row.numbers::<i32>(POSITIONS)[run].iter_mut().enumerate() {
-                *place = position as i32;
+                Part::Segments => {
+                    // A row begins in segment 0, unless a sequence begins with it.
+                    let first = i32::from(starts.first() == Some(&1));
+                    let segments = row.numbers::<i32>(field);
+                    (first..).zip(runs(starts)).for_each(|(segment, run)| segments[run].fill(segment));
+                }
+                Part::Positions => {
+                    let positions = row.numbers::<i32>(field);
+                    for run in runs(starts) {
+                        (0..).zip(&mut positions[run]).for_each(|(position, place)| *place = position);
+                    }
+                }
             }
         }
         Ok(())
     }
 
     fn describe(&self) -> String {
-        format!("shifted(length={},dtype={})", self.length, self.dtype)
+        let fields = match self.parts[..] == PARTS {
+            true => String::new(),
+            false => format!(",fields={}", self.fields.iter().map(|f| f.name).collect::<Vec<_>>().join("/")),
+        };
+        format!("shifted(length={},dtype={}{fields})", self.length, self.dtype)
     }
 }
 

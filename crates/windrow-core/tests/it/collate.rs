@@ -57,6 +57,36 @@ fn shifted_inputs_are_zero_where_a_row_or_a_record_starts() {
 }
 
 #[test]
+fn shifted_rows_lay_the_fields_that_are_asked_for() {
+    let lengths = [3, 0, 6];
+    let laid = |names: &[&str]| {
+        let toy = Toy::tokens(&lengths);
+        let collate = Shifted::new(toy.schema(), 4, Some(DType::U32)).unwrap().only(names).unwrap();
+        let feed = feed(toy, |t| Pack::apart(t, 4, None), |_, _| Arc::new(collate) as Arc<dyn Collate>);
+        feed.batch(&[1, 0], 0).unwrap()
+    };
+    let all = laid(&["targets", "inputs", "is_seq_start", "segment_ids", "position_ids"]);
+    for names in [
+        &["targets", "is_seq_start"][..],
+        &["is_seq_start"],
+        &["inputs"],
+        &["position_ids", "targets", "inputs"],
+    ] {
+        let some = laid(names);
+        assert_eq!(some.fields().iter().map(|f| f.name).collect::<Vec<_>>(), names);
+        for (i, name) in names.iter().enumerate() {
+            let there = all.fields().iter().position(|f| f.name == *name).unwrap();
+            assert_eq!(some.bytes(i), all.bytes(there), "{name} of {names:?}");
+        }
+    }
+    let toy = Toy::tokens(&lengths);
+    for names in [["labels", "targets"], ["targets", "targets"]] {
+        let error = Shifted::new(toy.schema(), 4, None).unwrap().only(&names).unwrap_err();
+        assert_eq!(error.kind(), Kind::Config);
+    }
+}
+
+#[test]
 fn records_are_cut_or_padded_with_a_mask() {
     let feed = feed(Toy::tokens(&[5, 2, 1, 0]), |t| Records::new(t, 3), |t, _| next_token(t, 3, true));
     let batch = feed.batch(&[0, 1, 2, 3], 0).unwrap();

@@ -211,9 +211,10 @@ fn numbers(
     tokens::frequent(data, tokenizer.as_ref(), page, stop, sample)?;
     let example = match view {
         Some(_) => None,
-        None => Some(with_plan(
-            data.view(ViewRecipe::Pack { length: EXAMPLE_PACK, eos: None, shifted: false }, None)?,
-        )?),
+        None => Some(with_plan(data.view(
+            ViewRecipe::Pack { length: EXAMPLE_PACK, eos: None, shifted: false, fields: Vec::new() },
+            None,
+        )?)?),
     };
     if let Some((samples, _)) = view {
         cut::coverage(samples, page)?;
