@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import pathlib
 
 import numpy as np
@@ -103,3 +104,47 @@ def test_the_native_view_gives_the_training_inputs():
             assert sample["inputs"].tolist() == inputs
             assert sample["segment_ids"].tolist() == segments
             assert sample["position_ids"][0] == 0
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("targets", "is_seq_start", "loss_mask"))
+
+
+def test_steps_laid_ahead_are_the_steps(tmp_path):
+    documents = [[i] * (i % 7) for i in range(1, 2_000)]
+    wr.write_flat_tokens(tmp_path / "train", documents, tokens_chunk_size=500)
+    params = FlatTokensParams(tmp_path, 2, 3, 4, seed=5, sequence_packing=True)
+
+    def new():
+        return ShufflingLoader("train", params, TokenBatchParams(len=16, batch=8))
+
+    # Each step by a loader that has seen no other.
+    alone = [new().load(step) for step in range(new().step_count)]
+    loader = new()
+    n = loader.step_count
+    for steps in (range(n), [3, 4, 5, 5, 6, 2, 3, 4, n - 1, 0, 1, 2], range(n - 3, n), reversed(range(n))):
+        for step in steps:
+            assert same(loader.load(step), alone[step]), step
+    for step in range(5):
+        for rows in (slice(0, 2), slice(2, 8)):
+            assert np.array_equal(loader.load(step, rows).targets, alone[step].targets[rows])
+    with pytest.raises(wr.OutOfRangeError):
+        loader.load(n)
+
+
+# What a forked process has from its parent.
+LOADERS = []
+
+
+def sums_from(start):
+    return [int(LOADERS[0].load(step).targets.sum()) for step in range(start, start + 10)]
+
+
+def test_a_forked_process_lays_ahead_by_its_own_threads(tmp_path):
+    wr.write_flat_tokens(tmp_path / "train", [list(range(1, 500))] * 20, tokens_chunk_size=500)
+    params = FlatTokensParams(tmp_path, 1, 3, 4, seed=5, sequence_packing=True)
+    loader = ShufflingLoader("train", params, TokenBatchParams(len=16, batch=8))
+    sums = [int(loader.load(step).targets.sum()) for step in range(20)]
+    with multiprocessing.get_context("fork").Pool(2, initializer=LOADERS.append, initargs=(loader,)) as pool:
+        parts = [pool.apply_async(sums_from, (start,)) for start in (0, 10)]
+        assert [n for part in parts for n in part.get(timeout=60)] == sums

@@ -192,3 +192,39 @@ def test_conversion_and_the_program(tmp_path):
     chunk.write_bytes(chunk.read_bytes()[:-1])
     bad = subprocess.run([*run, "verify", str(tmp_path / "z")], check=False, capture_output=True, text=True)
     assert bad.returncode == 3 and "encoded_tokens/0" in bad.stdout + bad.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_large_batch_is_decoded_by_several_threads(tmp_path, kind):
+    ids = RNG.integers(0, 70_000, 2_000_000)
+    wr.write_flat_tokens(tmp_path / "large", np.split(ids, 500), tokens_chunk_size=50_000, **kind)
+    length = 1_000
+    rows = ids[: len(ids) // length * length].reshape(-1, length)
+    view = wr.open(tmp_path / "large").pack(length, shifted=True, fields=["targets", "is_seq_start"], dtype="uint32")
+    order = RNG.permutation(len(view))
+    # The first rows find out how chunks are cut; what follows is decoded ahead.
+    for part in np.split(order, [50, 1_500]):
+        batch = view.batch(part)
+        assert np.array_equal(batch["targets"], rows[part])
+        assert not batch["is_seq_start"][part % 4 != 0].any() and batch["is_seq_start"][part % 4 == 0, 0].all()
+    for wrong in (["labels"], ["targets", "targets"]):
+        with pytest.raises(wr.ConfigError):
+            wr.open(tmp_path / "large").pack(length, shifted=True, fields=wrong)
+    with pytest.raises(wr.ConfigError, match="shifted"):
+        wr.open(tmp_path / "large").pack(length, fields=["targets"])
+
+
+def test_what_fails_in_a_thread_is_told_with_its_place(tmp_path):
+    ids = RNG.integers(0, 70_000, 2_000_000)
+    wr.write_flat_tokens(tmp_path / "large", np.split(ids, 500), tokens_chunk_size=1_000_000)
+    view = wr.open(tmp_path / "large").pack(1_000, shifted=True)
+    view.batch([0, 1_000])
+    chunk = tmp_path / "large" / "encoded_tokens" / "1"
+    size = chunk.stat().st_size
+    with chunk.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"\xff" * (size - size // 2))
+    with pytest.raises(wr.CorruptError) as error:
+        view.batch(np.arange(2_000))
+    assert pathlib.Path(error.value.path) == chunk
+    assert view.batch(np.arange(1_000))["targets"].shape == (1_000, 1_000)

@@ -34,6 +34,7 @@ __all__ = [
     "mix",
     "_recut",
     "_remix",
+    "_swapped",
     "index",
     "tokenize",
     "verify",
@@ -116,6 +117,7 @@ class Dataset:
         eos: SupportsIndex | None = None,
         *,
         shifted: bool = False,
+        fields: Sequence[str] | None = None,
         dtype: _DType | None = None,
     ) -> View: ...
     def bins(
@@ -421,6 +423,7 @@ def find(
 def _reopen(path: _Path, options: str) -> Dataset: ...
 def _recut(recipe: str, seed: SupportsIndex, scaler: Any = None) -> View: ...
 def _remix(recipe: str, seed: SupportsIndex, scalers: list[Any] = ...) -> Mix: ...
+def _swapped(draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]: ...
 def _draw_below(key: tuple[int, int, int, int], n: SupportsIndex) -> int: ...
 def _lay_codes(
     items: Sequence[tuple[str, Any, tuple[int, int, int, int]]], layout: str, length: SupportsIndex, random: bool

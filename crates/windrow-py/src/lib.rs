@@ -19,6 +19,7 @@ mod options;
 mod prepare;
 mod running;
 mod scaler;
+mod seqax;
 mod series;
 mod sound;
 mod text;
@@ -42,6 +43,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view::mix, module)?)?;
     module.add_function(wrap_pyfunction!(view::_recut, module)?)?;
     module.add_function(wrap_pyfunction!(view::_remix, module)?)?;
+    module.add_function(wrap_pyfunction!(seqax::_swapped, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::index, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
     module.add_function(wrap_pyfunction!(series::write_shards, module)?)?;

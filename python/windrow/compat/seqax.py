@@ -8,7 +8,6 @@ targets, and a loader that shuffles all rows among each other.
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 import windrow
+from windrow._native import _swapped
 
+from .ahead import Ahead
 from .failure import failure
 
 __all__ = ["FlatTokensParams", "ShufflingLoader", "TokenBatch", "TokenBatchParams"]
@@ -132,24 +133,29 @@ class ShufflingLoader:
             )
         self.step_count = self.read_block_count * params.sequences_per_read_block // batch
         self.minipoch_count = -(-self.read_block_count // (params.streams * params.read_blocks_per_shuffle_buffer))
-        self._order = np.asarray(permutation(params.seed, self.read_block_count))
-        # Two buffers a stream: a batch may end one and begin the next.
-        self._buffer = functools.lru_cache(maxsize=2 * params.streams)(self._mixed)
+        self._order = _order(params.seed, self.read_block_count)
+        self._buffers: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
+        self._ahead: Ahead[TokenBatch] = Ahead(self.step_count)
 
     def load(self, step: int, rows: slice = slice(None)) -> TokenBatch:
         """The batch of a step, or those of its rows that a host needs; no others are read.
+
+        Once steps come one after the other, the next few are laid by two threads meanwhile.
 
         Raises `windrow.OutOfRangeError` from `step_count` on, and before 0.
         """
         if not 0 <= step < self.step_count:
             raise failure(windrow.OutOfRangeError, f"step {step}, expected 0 to {self.step_count - 1}")
-        return self._rows.batch(self._sequences(step, np.arange(self.token_batch_params.batch)[rows]))
+        places = range(self.token_batch_params.batch)[rows]
+        return self._ahead.get(step, places, lambda step: self._rows.batch(self._sequences(step, np.asarray(places))))
 
     def _sequences(self, step: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Which of the data's rows stand in these rows of a batch."""
         rows_per_stream = self.token_batch_params.batch // self.params.streams
         stream, place = np.divmod(rows, rows_per_stream)
         minipoch, index = np.divmod(step * rows_per_stream + place, self._rows_per_buffer)
+        if len(rows) and (stream == stream[0]).all() and (minipoch == minipoch[0]).all():
+            return self._buffer(int(stream[0]), int(minipoch[0]))[index]
         sequences = np.empty(len(rows), np.int64)
         for one in set(zip(stream.tolist(), minipoch.tolist())):
             here = (stream == one[0]) & (minipoch == one[1])
@@ -160,13 +166,22 @@ class ShufflingLoader:
     def _rows_per_buffer(self) -> int:
         return self.params.read_blocks_per_shuffle_buffer * self.params.sequences_per_read_block
 
+    def _buffer(self, stream: int, minipoch: int) -> npt.NDArray[np.int64]:
+        found = self._buffers.get((stream, minipoch))
+        if found is None:
+            found = self._buffers[stream, minipoch] = self._mixed(stream, minipoch)
+            # Two a stream: a batch may end one and begin the next. Threads may find one gone that was there.
+            for old in list(self._buffers)[: -2 * self.params.streams]:
+                self._buffers.pop(old, None)
+        return found
+
     def _mixed(self, stream: int, minipoch: int) -> npt.NDArray[np.int64]:
         """The rows of a shuffle buffer, in the order in which they leave it."""
         params = self.params
         first = minipoch * params.read_blocks_per_shuffle_buffer
         blocks = min(params.read_blocks_per_shuffle_buffer, self.read_block_count // params.streams - first)
         seed = params.seed + 1 + minipoch * params.streams + stream
-        mixed = np.asarray(permutation(seed, blocks * params.sequences_per_read_block))
+        mixed = _order(seed, blocks * params.sequences_per_read_block)
         block, offset = np.divmod(mixed, params.sequences_per_read_block)
         return self._order[(first + block) * params.streams + stream] * params.sequences_per_read_block + offset
 
@@ -177,21 +192,19 @@ def permutation(seed: int, n: int) -> list[int]:
     >>> permutation(0, 10)
     [0, 4, 6, 5, 2, 1, 9, 3, 7, 8]
     """
-    drawn = np.asarray(np.random.Philox(seed).random_raw(n), np.uint64)
+    return _order(seed, n).tolist()
+
+
+def _order(seed: int, n: int) -> npt.NDArray[np.int64]:
     # The first number drawn is for the first place: places are swapped from the last one down.
-    partners = (drawn % np.arange(1, n + 1, dtype=np.uint64)).tolist()
-    order = list(range(n))
-    for place in range(n - 1, -1, -1):
-        partner = partners[place]
-        order[place], order[partner] = order[partner], order[place]
-    return order
+    return _swapped(np.asarray(np.random.Philox(seed).random_raw(n), np.uint64))
 
 
 class _Packed:
     """Rows cut from the joined tokens."""
 
     def __init__(self, data: windrow.Dataset, length: int) -> None:
-        self._view = data.pack(length, shifted=True, dtype="uint32")
+        self._view = data.pack(length, shifted=True, fields=["targets", "is_seq_start"], dtype="uint32")
         self._length = length
 
     def __len__(self) -> int:
