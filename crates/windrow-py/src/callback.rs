@@ -7,15 +7,14 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use windrow::prepare::{Encode, Encoded, LinePlace, Progress, Watch, text_of};
-use windrow::text::Tokenizer;
-use windrow::{Error, Kind, Result};
+use windrow::{Error, Kind, Result, TextEncoder};
 
 use crate::error::OrRaise;
 
 /// Where ids come from.
 pub(crate) enum Ids {
     /// A tokenizer of windrow's.
-    Tokenizer { tokenizer: Tokenizer, special: bool },
+    Tokenizer(TextEncoder),
     /// A Python function from text to ids.
     Function(Py<PyAny>),
 }
@@ -44,15 +43,7 @@ impl LineEncoder {
 
     fn ids_of(&self, text: &str, out: &mut Vec<i64>) -> Result<()> {
         match &self.ids {
-            Ids::Tokenizer { tokenizer, special } => {
-                let mut ids = Vec::new();
-                match special {
-                    true => tokenizer.encode_special(text, &mut ids)?,
-                    false => tokenizer.encode(text, &mut ids)?,
-                }
-                out.extend(ids.into_iter().map(i64::from));
-                Ok(())
-            }
+            Ids::Tokenizer(encoder) => encoder.encode_text(text, out),
             Ids::Function(function) => Python::attach(|py| {
                 let ids = function.bind(py).call1((text,)).and_then(|ids| whole_numbers(&ids));
                 ids.map(|ids| out.extend(ids)).map_err(from_python)
@@ -70,12 +61,12 @@ impl Encode for LineEncoder {
     }
 
     fn parallel(&self) -> bool {
-        self.text.is_none() && matches!(self.ids, Ids::Tokenizer { .. })
+        self.text.is_none() && matches!(self.ids, Ids::Tokenizer(_))
     }
 
     fn lock(&self) -> Option<windrow::format::TokenizerLock> {
         match &self.ids {
-            Ids::Tokenizer { tokenizer, .. } => Some(tokenizer.lock()),
+            Ids::Tokenizer(encoder) => encoder.lock(),
             Ids::Function(_) => None,
         }
     }
@@ -87,10 +78,8 @@ impl Encode for LineEncoder {
             Some(function) => format!("text_function={}", name(function)),
         };
         match &self.ids {
-            Ids::Tokenizer { tokenizer, special } => {
-                let lock = tokenizer.lock();
-                format!("tokenizer={}:{} {text} special={special}", lock.name, lock.hash)
-            }
+            Ids::Tokenizer(encoder) if self.text.is_none() => encoder.describe(),
+            Ids::Tokenizer(encoder) => format!("{} {text}", encoder.describe()),
             Ids::Function(function) => {
                 let answers = Python::attach(|py| answers(function.bind(py)));
                 format!("function={} answers={answers} {text}", name(function))
@@ -100,7 +89,7 @@ impl Encode for LineEncoder {
 
     fn vocab_size(&self) -> Option<u64> {
         match &self.ids {
-            Ids::Tokenizer { tokenizer, .. } => Some(tokenizer.vocab_size()),
+            Ids::Tokenizer(encoder) => encoder.vocab_size(),
             Ids::Function(_) => self.vocab_size,
         }
     }

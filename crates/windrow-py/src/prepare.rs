@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use windrow::TextEncoder;
 use windrow::prepare::{self, IndexOptions, Remainder, TokenLayout, TokenizeOptions};
 use windrow::text::Tokenizer;
 use windrow::zarr::{FlatTokensDocuments, WriteOptions};
@@ -160,7 +161,7 @@ pub(crate) fn tokenize<'py>(
         Some(_) => TokenLayout::default(),
         None => choice(py, "to", to, &["forager", "tokens", "megatron", "shards", FLAT_TOKENS])?,
     };
-    let ids = ids_of(py, tokenizer, special_tokens)?;
+    let ids = ids_of(py, tokenizer, text_field, special_tokens)?;
     let eos = eos.resolve(py, &ids)?;
     let remainder = match remainder {
         "pad" => Remainder::Pad(eos.unwrap_or(0)),
@@ -198,10 +199,11 @@ pub(crate) fn tokenize<'py>(
     json::plain(py, &watcher.finish(py, report)?)
 }
 
-fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, special: bool) -> PyResult<Ids> {
+fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bool) -> PyResult<Ids> {
     if let Ok(name) = tokenizer.extract::<PathBuf>() {
         let name = name.to_string_lossy();
-        return Ok(Ids::Tokenizer { tokenizer: py.detach(|| Tokenizer::load(&name)).or_raise(py)?, special });
+        let encoder = py.detach(|| TextEncoder::new(Tokenizer::load(&name)?, field, "none")).or_raise(py)?;
+        return Ok(Ids::Tokenizer(encoder.special_tokens(special)));
     }
     if !tokenizer.is_callable() {
         let class = tokenizer.get_type().name()?;
@@ -265,7 +267,9 @@ impl Eos {
             Eos::Named(name) => name,
         };
         match ids {
-            Ids::Tokenizer { tokenizer, .. } => Ok(tokenizer.resolve_eos(&spec).or_raise(py)?.map(i64::from)),
+            Ids::Tokenizer(encoder) => {
+                Ok(encoder.tokenizer().resolve_eos(&spec).or_raise(py)?.map(i64::from))
+            }
             Ids::Function(_) => match spec.parse() {
                 Ok(id) => Ok(Some(id)),
                 Err(_) => Err(raise(

@@ -10,7 +10,7 @@ use windrow_core::{Error, Result};
 
 use crate::definition::{Added, Definition};
 use crate::hard;
-use crate::tokenizer::{Engine, NAMES, no_such_id};
+use crate::tokenizer::{Engine, NAMES, add, no_such_id};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 
@@ -146,8 +146,8 @@ impl Engine for Json {
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         match &self.fast {
-            Some(fast) if !text.is_empty() => out.extend(fast.encode(text).ok_or_else(not_encoded)?),
-            _ => out.extend(ids_of(&self.reference, text)?),
+            Some(fast) if !text.is_empty() => add(fast.encode(text).ok_or_else(not_encoded)?, out),
+            _ => add(ids_of(&self.reference, text)?, out),
         }
         Ok(())
     }
@@ -155,9 +155,9 @@ impl Engine for Json {
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         match &self.fast {
             Some(fast) if !text.is_empty() => {
-                out.extend(fast.encode_special(text).ok_or_else(not_encoded)?);
+                add(fast.encode_special(text).ok_or_else(not_encoded)?, out);
             }
-            _ => out.extend(ids_of(self.reference_special(), text)?),
+            _ => add(ids_of(self.reference_special(), text)?, out),
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use splintr::{AnyTokenizer, Backend, Tokenizer as Bpe};
 use windrow_core::{Error, Kind, Result};
 
-use crate::tokenizer::{Engine, no_such_id};
+use crate::tokenizer::{Engine, add, no_such_id};
 
 /// A byte-pair vocabulary built into the program.
 pub(crate) struct Named {
@@ -46,12 +46,12 @@ impl Engine for Named {
     }
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
-        out.extend(self.bpe.encode_ordinary(text));
+        add(self.bpe.encode_ordinary(text), out);
         Ok(())
     }
 
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
-        out.extend(self.bpe.encode_with_special(text));
+        add(self.bpe.encode_with_special(text), out);
         Ok(())
     }
 

@@ -157,6 +157,14 @@ impl fmt::Debug for Tokenizer {
     }
 }
 
+/// Adds ids to those that are there; where there are none, they become them and nothing is copied.
+pub(crate) fn add(ids: Vec<u32>, out: &mut Vec<u32>) {
+    match out.is_empty() {
+        true => *out = ids,
+        false => out.extend(ids),
+    }
+}
+
 /// The error for an id that no token has.
 pub(crate) fn no_such_id(id: u32, vocab_size: u64) -> Error {
     Error::out_of_range("token id", id, vocab_size)

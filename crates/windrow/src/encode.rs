@@ -36,24 +36,31 @@ impl TextEncoder {
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
-}
 
-impl Encode for TextEncoder {
-    fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
-        let text = text_of(line, &self.field, place)?;
+    /// Adds the ids of a text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_text(&self, text: &str, out: &mut Vec<i64>) -> Result<()> {
         thread_local! {
-            // Of the last line, for the next one.
+            // Of the last text, for the next one.
             static IDS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
         }
         IDS.with_borrow_mut(|ids| {
             ids.clear();
             match self.special {
-                true => self.tokenizer.encode_special(&text, ids)?,
-                false => self.tokenizer.encode(&text, ids)?,
+                true => self.tokenizer.encode_special(text, ids)?,
+                false => self.tokenizer.encode(text, ids)?,
             }
-            out.ids.extend(ids.iter().copied().map(i64::from));
+            out.extend(ids.iter().copied().map(i64::from));
             Ok(())
         })
+    }
+}
+
+impl Encode for TextEncoder {
+    fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
+        self.encode_text(&text_of(line, &self.field, place)?, &mut out.ids)
     }
 
     fn lock(&self) -> Option<TokenizerLock> {

@@ -12,6 +12,8 @@ use crate::format::FileRow;
 
 /// Fewer, larger writes than this cost nothing and gain nothing.
 const BUFFER: usize = 1 << 20;
+/// From here on a copy costs more than a write of its own.
+const LARGE: usize = 1 << 16;
 
 /// A file that grows by appending, hashed as it grows.
 pub(super) struct Growing {
@@ -65,11 +67,12 @@ impl Growing {
 
     /// Appends.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.buffer.len() + bytes.len() > BUFFER {
+        let is_large = bytes.len() >= LARGE;
+        if is_large || self.buffer.len() + bytes.len() > BUFFER {
             self.flush()?;
         }
         self.size += bytes.len() as u64;
-        if bytes.len() >= BUFFER {
+        if is_large {
             return self.put(bytes);
         }
         self.buffer.extend_from_slice(bytes);
@@ -105,6 +108,9 @@ impl Growing {
     }
 
     fn flush(&mut self) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
         let buffer = std::mem::take(&mut self.buffer);
         let done = self.put(&buffer);
         self.buffer = buffer;

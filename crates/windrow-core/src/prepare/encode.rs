@@ -161,15 +161,12 @@ impl Rules {
                 self.tracks.len()
             )));
         }
-        if let Some(&most) = document.ids.iter().max() {
+        let start = out.tokens.len();
+        self.store(&document.ids, &mut out.tokens);
+        if let Some(most) = self.most_of(&document.ids, &out.tokens[start..])? {
             self.check(most)?;
-            // A negative one leaves its sign bit in the union of all.
-            if document.ids.iter().fold(0, |all, id| all | id) < 0 {
-                document.ids.iter().try_for_each(|id| self.check(*id))?;
-            }
             out.most_id = out.most_id.max(Some(most));
         }
-        self.store(&document.ids, &mut out.tokens);
         for (stored, (given, _)) in out.tracks.iter_mut().zip(&self.tracks) {
             stored.extend_from_slice(&document.tracks[*given]);
         }
@@ -182,6 +179,29 @@ impl Rules {
         }
         out.ends.push((out.tokens.len() / self.dtype.size()) as u64);
         Ok(())
+    }
+
+    // The largest id, of those that were stored and before they were; none is negative where that is no id.
+    fn most_of(&self, ids: &[i64], stored: &[u8]) -> Result<Option<i64>> {
+        // No id exceeds the union of all their bits, and a negative one leaves its sign in it.
+        let all = ids.iter().fold(0, |all, id| all | id);
+        let fit = all >= 0 && self.dtype.holds(all);
+        if ids.is_empty() || !fit {
+            let most = ids.iter().copied().max();
+            most.map_or(Ok(()), |most| self.check(most))?;
+            ids.iter().try_for_each(|id| self.check(*id))?;
+            return Ok(most);
+        }
+        Ok(match self.dtype.size() {
+            // Vector loops, unlike the one over 64-bit ids.
+            2 => {
+                Some(stored.as_chunks::<2>().0.iter().fold(0, |m, id| m.max(u16::from_le_bytes(*id))).into())
+            }
+            4 => {
+                Some(stored.as_chunks::<4>().0.iter().fold(0, |m, id| m.max(u32::from_le_bytes(*id))).into())
+            }
+            _ => ids.iter().copied().max(),
+        })
     }
 
     /// Whether an id may be stored.

@@ -13,6 +13,7 @@ mod index;
 mod input;
 mod lines;
 mod names;
+mod ordinary;
 mod pack;
 mod pipeline;
 mod series;

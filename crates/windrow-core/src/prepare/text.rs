@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::encode::LinePlace;
+use super::ordinary::string_in;
 use crate::error::{Error, Kind, Result};
 
 /// The string that stands in `field` of a JSON object; of a field that stands there twice, the last one.
@@ -30,22 +32,30 @@ pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result
         return Err(corrupt(0, format!("a blank line; expected a JSON object with {field:?}"))
             .hint("remove blank lines from the input"));
     }
+    if let Some(found) = string_in(text, field) {
+        return Ok(found);
+    }
+    let not_json = |at: usize, e: serde_json::Error| {
+        corrupt(at.min(text.len()), "the line is not JSON".to_string())
+            .caused_by(e)
+            .hint("a record is one line; NaN and Infinity are not JSON")
+    };
     let mut json = serde_json::Deserializer::from_str(text);
     let found = Field(field).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
     match found {
-        Ok(Some(Found::Text(text))) => Ok(text),
-        Ok(Some(Found::Other(what))) => {
+        Ok(Some(found)) if found.get().starts_with('"') => {
+            let start = found.get().as_ptr() as usize - text.as_ptr() as usize;
+            serde_json::from_str(found.get()).map_err(|e| not_json(start + e.column().saturating_sub(1), e))
+        }
+        Ok(Some(found)) => {
+            let what = kind_of(found.get());
             Err(corrupt(0, format!("field {field:?} holds {what}; expected a string")).field(field))
         }
         Ok(None) => Err(no_field(text, field, corrupt(0, format!("no field {field:?} in the line")))),
         Err(e) if e.is_data() => {
             Err(corrupt(0, format!("expected a JSON object with {field:?}, found {}", kind_of(text))))
         }
-        Err(e) => {
-            Err(corrupt(e.column().saturating_sub(1).min(text.len()), "the line is not JSON".to_string())
-                .caused_by(e)
-                .hint("a record is one line; NaN and Infinity are not JSON"))
-        }
+        Err(e) => Err(not_json(e.column().saturating_sub(1), e)),
     }
 }
 
@@ -65,22 +75,17 @@ fn kind_of(text: &str) -> &'static str {
     match text.trim_ascii_start().as_bytes().first() {
         Some(b'[') => "a list",
         Some(b'"') => "a string",
-        Some(b'{') => "another object",
+        Some(b'{') => "an object",
         Some(b't' | b'f') => "true or false",
         Some(b'n') => "null",
         _ => "a number",
     }
 }
 
-enum Found<'a> {
-    Text(Cow<'a, str>),
-    Other(&'static str),
-}
-
 struct Field<'f>(&'f str);
 
 impl<'a> DeserializeSeed<'a> for Field<'_> {
-    type Value = Option<Found<'a>>;
+    type Value = Option<&'a RawValue>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -88,7 +93,7 @@ impl<'a> DeserializeSeed<'a> for Field<'_> {
 }
 
 impl<'a> Visitor<'a> for Field<'_> {
-    type Value = Option<Found<'a>>;
+    type Value = Option<&'a RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
@@ -98,7 +103,7 @@ impl<'a> Visitor<'a> for Field<'_> {
         let mut found = None;
         while let Some(is_it) = map.next_key_seed(Key(self.0))? {
             if is_it {
-                found = Some(map.next_value_seed(Text)?);
+                found = Some(map.next_value()?);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -130,67 +135,6 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// A string, or what is there instead.
-struct Text;
-
-impl<'a> DeserializeSeed<'a> for Text {
-    type Value = Found<'a>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<Found<'a>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'a> Visitor<'a> for Text {
-    type Value = Found<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'a str) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Text(Cow::Owned(text.to_string())))
-    }
-
-    fn visit_string<E>(self, text: String) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Text(Cow::Owned(text)))
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Other("null"))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Other("true or false"))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Other("a number"))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Other("a number"))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> std::result::Result<Found<'a>, E> {
-        Ok(Found::Other("a number"))
-    }
-
-    fn visit_seq<A: serde::de::SeqAccess<'a>>(self, mut list: A) -> std::result::Result<Found<'a>, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Found::Other("a list"))
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> std::result::Result<Found<'a>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Found::Other("an object"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +160,7 @@ mod tests {
             (b"{\"text\":\"x\"", "not JSON", 110),
             (b"{\"text\":\"x\"} 1", "not JSON", 113),
             (b"{\"text\":NaN}", "not JSON", 108),
+            (br#"{"a":1, "text": "x\ud800y"}"#, "not JSON", 100 + 24),
             (b"[1]", "found a list", 100),
             (b"3", "found a number", 100),
             (b"{\"t\":1}", "no field \"text\"", 100),
