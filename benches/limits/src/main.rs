@@ -326,7 +326,9 @@ fn encode(file: &str, tokenizer: &str, threads: usize) -> Fallible<Value> {
         let value: Value = serde_json::from_slice(line)?;
         texts.0.push(value["text"].as_str().map_or(Cow::Borrowed(""), Cow::Borrowed).into_owned());
     }
+    let loading = Instant::now();
     let tokenizer = windrow::text::Tokenizer::load(tokenizer)?;
+    let load_secs = loading.elapsed().as_secs_f64();
     let bytes: usize = texts.0.iter().map(String::len).sum();
     let (next, ids) = (AtomicU64::new(0), AtomicU64::new(0));
     let start = Instant::now();
@@ -351,6 +353,6 @@ fn encode(file: &str, tokenizer: &str, threads: usize) -> Fallible<Value> {
     })?;
     let secs = start.elapsed().as_secs_f64();
     Ok(
-        json!({ "bytes": bytes, "ids": ids.load(Ordering::Relaxed), "secs": secs, "backend": tokenizer.backend() }),
+        json!({ "bytes": bytes, "ids": ids.load(Ordering::Relaxed), "secs": secs, "load_secs": load_secs, "backend": tokenizer.backend() }),
     )
 }
