@@ -204,18 +204,17 @@ impl Array {
                 return object.read(at, (count * self.width()) as usize, scratch);
             }
         }
-        let (mut at, end) = (start * self.width(), end * self.width());
-        // Every byte is laid; what stood there is cleared only where it was shorter.
-        scratch.resize((end - at) as usize, 0);
-        let mut rest = &mut scratch[..];
+        let (start, end) = (start * self.width(), end * self.width());
+        let mut at = start;
         while at < end {
             let chunk = at / self.chunk_size();
             let from = at % self.chunk_size();
             let most = (end - at).min(self.chunk_size() - from);
-            let laid =
-                self.lay(chunk, from, &mut rest[..most as usize]).map_err(|e| self.at_chunk(e, chunk))?;
-            (at, rest) = (at + laid, &mut rest[laid as usize..]);
+            at += self
+                .lay(chunk, from, most, (at - start) as usize, scratch)
+                .map_err(|e| self.at_chunk(e, chunk))?;
         }
+        scratch.truncate((end - start) as usize);
         Ok(scratch)
     }
 
@@ -313,16 +312,18 @@ impl Array {
         matches!(&self.layout, Layout::Whole(chain) if chain.is_plain()) && !self.has_delta
     }
 
-    // Lays what stands in a chunk from byte `from` on, as much as one piece has of it; how many bytes that is.
-    fn lay(&self, chunk: u64, from: u64, out: &mut [u8]) -> Result<u64> {
-        let most = out.len() as u64;
+    // Lays what stands in a chunk from byte `from` on, as much as one piece has of it and `most` bytes at most, at a place
+    // of `out`; how many bytes that is. What stood in `out` is laid over, and it grows only by what is there.
+    fn lay(&self, chunk: u64, from: u64, most: u64, place: usize, out: &mut Vec<u8>) -> Result<u64> {
         let Some(object) = self.object(chunk)? else {
-            out.chunks_exact_mut(self.fill.len()).for_each(|value| value.copy_from_slice(&self.fill));
+            out.truncate(place);
+            out.extend_from_slice(&self.fill.repeat((most / self.width()) as usize));
             return Ok(most);
         };
         let mut scratch = Vec::new();
         if self.is_plain() {
-            out.copy_from_slice(object.read(from, out.len(), &mut scratch)?);
+            out.truncate(place);
+            out.extend_from_slice(object.read(from, most as usize, &mut scratch)?);
             return Ok(most);
         }
         let piece_size = match (&self.layout, self.piece_size(chunk)) {
@@ -333,13 +334,16 @@ impl Array {
                 *self.chunk(chunk)?.piece_size.get_or_init(|| size)
             }
         };
-        let place = self.piece(chunk, from, piece_size);
-        let piece = self.decoded(&place, object.as_ref())?;
-        let from = from - place.from;
-        let most = most.min(place.size - from);
+        let wanted = self.piece(chunk, from, piece_size);
+        let piece = self.decoded(&wanted, object.as_ref())?;
+        let from = from - wanted.from;
+        let end = place + most.min(wanted.size - from) as usize;
+        if out.len() < end {
+            out.resize(end, 0);
+        }
         // The piece is as long as was asked for: it was checked where it was decoded.
-        piece.lay(from as usize, &mut out[..most as usize]);
-        Ok(most)
+        piece.lay(from as usize, &mut out[place..end]);
+        Ok((end - place) as u64)
     }
 
     fn decoded(&self, place: &PiecePlace, object: &dyn Object) -> Result<Arc<Piece>> {

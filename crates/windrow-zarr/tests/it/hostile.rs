@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windrow_core::format::Options;
-use windrow_core::{Error, Kind};
+use windrow_core::{Error, Kind, Span};
 use windrow_zarr::{FlatTokensWriter, WriteOptions};
 
 use crate::stores::{golden, ids, open, open_with, sequences};
@@ -304,4 +304,34 @@ fn options_that_do_not_fit_are_refused() {
     assert_eq!(kind(Options { tokenizer, ..Options::default() }), Some(Kind::Config));
     let source = open(&path).unwrap();
     assert_eq!(source.length(source.len()).unwrap_err().kind(), Kind::OutOfRange);
+}
+
+#[test]
+fn a_sequence_that_claims_terabytes_takes_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, starts) = (folder.path().join("encoded_tokens"), folder.path().join("seq_starts"));
+    fs::create_dir(&tokens).unwrap();
+    fs::create_dir(&starts).unwrap();
+    fs::write(folder.path().join(".zgroup"), r#"{"zarr_format":2}"#).unwrap();
+    fs::write(folder.path().join(".zattrs"), r#"{"max_token_id":9}"#).unwrap();
+    let describe = |folder: &Path, len: u64, chunk: u64, dtype: &str, compressor: &str| {
+        let text = format!(
+            r#"{{"zarr_format":2,"shape":[{len}],"chunks":[{chunk}],"dtype":"{dtype}","compressor":{compressor},
+            "fill_value":null,"filters":null,"order":"C"}}"#
+        );
+        fs::write(folder.join(".zarray"), text).unwrap();
+    };
+    let blosc = r#"{"id":"blosc","cname":"lz4","clevel":5,"shuffle":2,"blocksize":0}"#;
+    let (len, chunk) = (1u64 << 40, 1u64 << 29);
+    describe(&tokens, len, chunk, "<u4", blosc);
+    describe(&starts, 2, 2, "<u8", "null");
+    fs::write(starts.join("0"), [0u64.to_le_bytes(), len.to_le_bytes()].concat()).unwrap();
+    for i in 0..len / chunk {
+        fs::write(tokens.join(i.to_string()), [2; 40]).unwrap();
+    }
+    let source = open(folder.path()).unwrap();
+    let error = source.read(Span { record: 0, start: 0, len }, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    assert!(error.place().file.as_deref().is_some_and(|file| file.ends_with("encoded_tokens/0")), "{error}");
+    source.decode_ahead(&mut [Span { record: 0, start: 0, len }].into_iter());
 }
