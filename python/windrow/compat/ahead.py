@@ -13,10 +13,12 @@ T = TypeVar("T")
 
 THREADS = 2
 STEPS = 4
+# Parts of a batch that devices ask for; more are no pattern.
+MOST_KEYS = 256
 
 
 class Ahead(Generic[T]):
-    """Answers for steps: once they come one after the other, threads make the next few.
+    """Answers for steps: once those for a key come one after the other, threads make the next few.
 
     What an answer is depends on nothing but the step and `key`, so one made ahead is the one that would have been made.
     """
@@ -26,20 +28,24 @@ class Ahead(Generic[T]):
         self._pid: int | None = None
 
     def get(self, step: int, key: Hashable, make: Callable[[int], T]) -> T:
-        """`make(step)`, made before where this is the step after the last one, for the same key."""
+        """`make(step)`, made before where this is the step after the last one for this key."""
         if self._pid != os.getpid():
             # A forked process has none of its parent's threads.
             self._pid, self._pool = os.getpid(), ThreadPoolExecutor(THREADS, "windrow-ahead")
-            self._begun: dict[tuple[int, Hashable], Future[T]] = {}
-            self._last: tuple[int, Hashable] | None = None
-        begun = self._begun.pop((step, key), None)
-        follows, self._last = self._last == (step - 1, key), (step, key)
+            self._begun: dict[Hashable, dict[int, Future[T]]] = {}
+            self._last: dict[Hashable, int] = {}
+        if len(self._last) > MOST_KEYS:
+            self._begun, self._last = {}, {}
+        begun = self._begun.setdefault(key, {})
+        answer = begun.pop(step, None)
+        follows = self._last.get(key) == step - 1
+        self._last[key] = step
         if follows:
             for later in range(step + 1, min(step + 1 + STEPS, self._end)):
-                if (later, key) not in self._begun:
-                    self._begun[later, key] = self._pool.submit(make, later)
+                if later not in begun:
+                    begun[later] = self._pool.submit(make, later)
         else:
-            for other in list(self._begun.values()):
+            self._begun[key] = {}
+            for other in list(begun.values()):
                 other.cancel()
-            self._begun.clear()
-        return make(step) if begun is None else begun.result()
+        return make(step) if answer is None else answer.result()

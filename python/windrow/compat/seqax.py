@@ -155,7 +155,8 @@ class ShufflingLoader:
         stream, place = np.divmod(rows, rows_per_stream)
         minipoch, index = np.divmod(step * rows_per_stream + place, self._rows_per_buffer)
         if len(rows) and (stream == stream[0]).all() and (minipoch == minipoch[0]).all():
-            return self._buffer(int(stream[0]), int(minipoch[0]))[index]
+            sequences: npt.NDArray[np.int64] = self._buffer(int(stream[0]), int(minipoch[0]))[index]
+            return sequences
         sequences = np.empty(len(rows), np.int64)
         for one in set(zip(stream.tolist(), minipoch.tolist())):
             here = (stream == one[0]) & (minipoch == one[1])
@@ -183,7 +184,8 @@ class ShufflingLoader:
         seed = params.seed + 1 + minipoch * params.streams + stream
         mixed = _order(seed, blocks * params.sequences_per_read_block)
         block, offset = np.divmod(mixed, params.sequences_per_read_block)
-        return self._order[(first + block) * params.streams + stream] * params.sequences_per_read_block + offset
+        blocks_of_rows: npt.NDArray[np.int64] = self._order[(first + block) * params.streams + stream]
+        return blocks_of_rows * params.sequences_per_read_block + offset
 
 
 def permutation(seed: int, n: int) -> list[int]:
@@ -192,7 +194,8 @@ def permutation(seed: int, n: int) -> list[int]:
     >>> permutation(0, 10)
     [0, 4, 6, 5, 2, 1, 9, 3, 7, 8]
     """
-    return _order(seed, n).tolist()
+    order: list[int] = _order(seed, n).tolist()
+    return order
 
 
 def _order(seed: int, n: int) -> npt.NDArray[np.int64]:
