@@ -119,7 +119,7 @@ fn special(word: u64) -> u64 {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let zeros = |x: u64| x.wrapping_sub(ONES) & !x;
     let control = word.wrapping_sub(0x20 * ONES) & !word;
-    (zeros(word ^ 0x22 * ONES) | zeros(word ^ 0x5c * ONES) | control) & HIGH
+    (zeros(word ^ (0x22 * ONES)) | zeros(word ^ (0x5c * ONES)) | control) & HIGH
 }
 
 #[cfg(test)]
