@@ -242,7 +242,11 @@ impl Array {
                 Layout::Sharded(shards) => most.min(shards.inner_size - from % shards.inner_size),
                 Layout::Whole(_) => most,
             };
-            found.push(Location { file: self.store.display(&self.chunk(chunk)?.key), start: first, size });
+            let chunk = self.chunk(chunk)?;
+            // What stands for a chunk that is missing lies in no file.
+            if chunk.size.is_some() {
+                found.push(Location { file: self.store.display(&chunk.key), start: first, size });
+            }
             at += step;
         }
         Ok(found)

@@ -82,6 +82,10 @@ fn missing_chunks_are_zeros_for_who_says_so() {
     let joined = source.joined().unwrap();
     let span = windrow_core::Span { record: 0, start: 0, len: 8 };
     assert_eq!(ids(joined.as_ref(), span).unwrap(), [6, 7, 8, 3, 0, 0, 0, 0]);
+    // What is made up lies in no file.
+    let places = joined.locate(span).unwrap();
+    assert_eq!(places.len(), 1);
+    assert!(joined.files().iter().any(|info| info.file == places[0].file));
 }
 
 #[test]
