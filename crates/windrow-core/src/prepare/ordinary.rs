@@ -46,11 +46,8 @@ fn unpadded(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
 
-// What follows a value.
+// What follows a value, of which nothing is copied.
 fn skipped(text: &str) -> Option<&str> {
-    if text.starts_with('"') {
-        return string(text).map(|(_, behind)| behind);
-    }
     let mut values = Deserializer::from_str(text).into_iter::<&RawValue>();
     values.next()?.ok()?;
     text.get(values.byte_offset()..)

@@ -52,7 +52,7 @@ impl Array {
         }
         for (start, count) in spans {
             let chunk = start / self.chunk_len;
-            let Some(size) = self.piece_size(chunk).filter(|size| *size > 0) else { continue };
+            let Some(size) = self.piece_size(chunk) else { continue };
             let from = start % self.chunk_len * self.width();
             let end = from.saturating_add(count.saturating_mul(self.width())).min(self.chunk_size());
             keys.extend((from / size..end.div_ceil(size)).map(|number| (self.number, chunk, number)));

@@ -373,12 +373,13 @@ impl Array {
         PiecePlace { key: (self.number, chunk, number), from, size: size.min(self.chunk_size() - from) }
     }
 
-    // Bytes of a chunk's pieces, where it is known without looking at the chunk.
+    // Bytes of a chunk's pieces, never 0, where it is known without looking at the chunk.
     fn piece_size(&self, chunk: u64) -> Option<u64> {
         match &self.layout {
             // Sums need all differences before them, but none of the padding behind.
             Layout::Whole(_) if self.has_delta => {
-                Some(self.len.checked_sub(chunk * self.chunk_len)?.min(self.chunk_len) * self.width())
+                let values = self.len.checked_sub(chunk.checked_mul(self.chunk_len)?)?.min(self.chunk_len);
+                (values > 0).then_some(values * self.width())
             }
             Layout::Whole(_) => self.chunks.get(chunk as usize)?.piece_size.get().copied(),
             Layout::Sharded(shards) => Some(shards.inner_size),
