@@ -1,8 +1,9 @@
 //! A zarr array of one dimension, v2 or v3, read by position: chunks where they lie, or decoded pieces of them.
 
 mod ahead;
+mod chunks;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use windrow_core::source::{FileInfo, Location};
 use windrow_core::store::{Object, Store, fetch, read_small};
@@ -12,15 +13,14 @@ use zarrs::array::codec::CodecChain;
 use zarrs::metadata::v3::MetadataV3;
 use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingIndexLocation};
 
+use self::chunks::Chunks;
 use crate::cache::{Cache, Key};
 use crate::chain::Chain;
-use crate::metadata::{self, METADATA_V3, MOST_METADATA, below};
+use crate::metadata::{self, METADATA_V3, MOST_METADATA};
 use crate::piece::Piece;
 
 /// Chunks of a size beyond this are no chunks.
 pub(crate) const MOST_CHUNK: u64 = 1 << 31;
-/// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
-const MOST_OPEN: usize = 16_384;
 
 /// An array of one dimension.
 pub(crate) struct Array {
@@ -34,19 +34,9 @@ pub(crate) struct Array {
     /// One value, in place of those of a chunk that is not there.
     fill: Vec<u8>,
     metadata: Arc<dyn Object>,
-    chunks: Vec<Chunk>,
+    chunks: Chunks,
     cache: Arc<Cache>,
     number: u8,
-}
-
-struct Chunk {
-    key: String,
-    /// `None` where there is none.
-    size: Option<u64>,
-    /// Those that lie in memory.
-    object: OnceLock<Arc<dyn Object>>,
-    /// Bytes of a piece of it, known once one was asked for.
-    piece_size: OnceLock<u64>,
 }
 
 /// A part of a chunk that is decoded at once, in bytes of what the chunk decodes to.
@@ -142,7 +132,7 @@ impl Array {
             fill.reverse();
         }
         let n_chunks = len.div_ceil(chunk_len);
-        let chunks = find_chunks(store.as_ref(), folder, n_chunks, wanted.accepts_missing, |i| {
+        let chunks = Chunks::find(store.as_ref(), folder, n_chunks, wanted.accepts_missing, |i| {
             zarr.chunk_key(&[i]).as_str().to_string()
         })?;
         let array = Array {
@@ -228,7 +218,7 @@ impl Array {
             let most = (end - at).min(self.chunk_size() - from);
             let (first, size) = match &self.layout {
                 Layout::Whole(chain) if chain.is_plain() => (from, most),
-                Layout::Whole(_) => (0, self.chunk(chunk)?.size.unwrap_or(0)),
+                Layout::Whole(_) => (0, self.chunks.get(chunk)?.map_or(0, |c| c.size)),
                 Layout::Sharded(shards) => {
                     let object = self.object(chunk)?;
                     let inner = from / shards.inner_size;
@@ -242,9 +232,8 @@ impl Array {
                 Layout::Sharded(shards) => most.min(shards.inner_size - from % shards.inner_size),
                 Layout::Whole(_) => most,
             };
-            let chunk = self.chunk(chunk)?;
             // What stands for a chunk that is missing lies in no file.
-            if chunk.size.is_some() {
+            if let Some(chunk) = self.chunks.get(chunk)? {
                 found.push(Location { file: self.store.display(&chunk.key), start: first, size });
             }
             at += step;
@@ -255,10 +244,8 @@ impl Array {
     /// Its metadata and chunks.
     pub(crate) fn files(&self) -> impl Iterator<Item = FileInfo> + '_ {
         let metadata = FileInfo { file: self.metadata.name().to_string(), size: self.metadata.size() };
-        let chunks = self
-            .chunks
-            .iter()
-            .filter_map(|chunk| Some(FileInfo { file: self.store.display(&chunk.key), size: chunk.size? }));
+        let file = |key: &str, size| FileInfo { file: self.store.display(key), size };
+        let chunks = self.chunks.iter().map(move |(_, chunk)| file(&chunk.key, chunk.size));
         std::iter::once(metadata).chain(chunks)
     }
 
@@ -267,12 +254,15 @@ impl Array {
         const SAMPLED: usize = 64;
         let mut scratch = Vec::new();
         take(&read_small(self.metadata.as_ref(), MOST_METADATA)?);
-        for chunk in &self.chunks {
-            take(&chunk.size.unwrap_or(u64::MAX).to_le_bytes());
+        for (number, chunk) in self.chunks.iter() {
+            if !self.chunks.is_complete() {
+                take(&number.to_le_bytes());
+            }
+            take(&chunk.size.to_le_bytes());
         }
-        let sampled = self.chunks.len().min(SAMPLED);
-        for i in 0..sampled {
-            let Some(object) = self.object((i * self.chunks.len() / sampled) as u64)? else { continue };
+        let apart = self.chunks.len().div_ceil(SAMPLED).max(1);
+        for (_, chunk) in self.chunks.iter().step_by(apart) {
+            let object = chunk.open(self.store.as_ref())?;
             let part = object.size().min(4096);
             for start in [0, object.size() - part] {
                 take(object.read(start, part as usize, &mut scratch)?);
@@ -335,7 +325,7 @@ impl Array {
             (Layout::Sharded(shards), None) => shards.inner_size,
             (Layout::Whole(chain), None) => {
                 let size = chain.piece_size(whole(object.as_ref(), &mut scratch)?)?;
-                *self.chunk(chunk)?.piece_size.get_or_init(|| size)
+                self.chunks.get(chunk)?.map_or(size, |chunk| *chunk.piece_size.get_or_init(|| size))
             }
         };
         let wanted = self.piece(chunk, from, piece_size);
@@ -381,7 +371,7 @@ impl Array {
                 let values = self.len.checked_sub(chunk.checked_mul(self.chunk_len)?)?.min(self.chunk_len);
                 (values > 0).then_some(values * self.width())
             }
-            Layout::Whole(_) => self.chunks.get(chunk as usize)?.piece_size.get().copied(),
+            Layout::Whole(_) => self.chunks.get(chunk).ok()??.piece_size.get().copied(),
             Layout::Sharded(shards) => Some(shards.inner_size),
         }
     }
@@ -435,51 +425,28 @@ impl Array {
         }
     }
 
-    fn chunk(&self, chunk: u64) -> Result<&Chunk> {
-        self.chunks
-            .get(chunk as usize)
-            .ok_or_else(|| Error::out_of_range("chunk", chunk, self.chunks.len() as u64))
-    }
-
     // The chunk, where it stays open as long as the array does.
     fn lasting(&self, chunk: u64) -> Result<Option<&dyn Object>> {
-        let chunk_no = chunk;
-        let chunk = self.chunk(chunk)?;
-        if let Some(object) = chunk.object.get() {
-            return Ok(Some(object.as_ref()));
-        }
-        if chunk_no as usize >= MOST_OPEN || chunk.size.is_none() {
-            return Ok(None);
-        }
-        let object = self.store.open(&chunk.key)?;
-        match object.mapped().is_some() {
-            true => Ok(Some(chunk.object.get_or_init(|| object).as_ref())),
-            false => Ok(None),
-        }
+        let Some(chunk) = self.chunks.get(chunk)? else { return Ok(None) };
+        Ok(chunk.lasting(self.store.as_ref())?.map(Arc::as_ref))
     }
 
     // The chunk, opened; `None` where a missing one is accepted.
     fn object(&self, chunk: u64) -> Result<Option<Arc<dyn Object>>> {
-        self.lasting(chunk)?;
-        let chunk = self.chunk(chunk)?;
-        match (chunk.object.get(), chunk.size) {
-            (Some(object), _) => Ok(Some(object.clone())),
-            (None, Some(_)) => self.store.open(&chunk.key).map(Some),
-            (None, None) => Ok(None),
-        }
+        self.chunks.get(chunk)?.map(|chunk| chunk.open(self.store.as_ref())).transpose()
     }
 
     fn at_chunk(&self, error: Error, chunk: u64) -> Error {
-        match self.chunk(chunk) {
-            Ok(found) => error.or_at(self.store.display(&found.key)),
-            Err(_) => error,
+        match self.chunks.get(chunk) {
+            Ok(Some(found)) => error.or_at(self.store.display(&found.key)),
+            _ => error,
         }
     }
 
     // What must be there whatever the numbers are.
     fn check_sizes(&self) -> Result<()> {
-        for chunk in &self.chunks {
-            let Some(size) = chunk.size else { continue };
+        for (_, chunk) in self.chunks.iter() {
+            let size = chunk.size;
             let is_right = match &self.layout {
                 Layout::Whole(chain) if chain.is_plain() => size == self.chunk_size(),
                 Layout::Whole(_) => size > 0,
@@ -533,33 +500,6 @@ fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8
     let size = usize::try_from(object.size())
         .map_err(|_| Error::unsupported(format!("{} bytes at once on this machine", object.size())))?;
     object.read(0, size, scratch)
-}
-
-fn find_chunks(
-    store: &dyn Store,
-    folder: &str,
-    n_chunks: u64,
-    accepts_missing: bool,
-    key: impl Fn(u64) -> String,
-) -> Result<Vec<Chunk>> {
-    // Missing chunks that are accepted take memory too.
-    const MOST: u64 = 1 << 24;
-    let found = store.walk(folder)?;
-    let missing = |i: u64| {
-        Error::corrupt(format!("chunk {i} of {n_chunks} is missing"))
-            .at(store.display(&below(folder, &key(i))))
-            .hint("the copy looks unfinished; fill_missing reads zeros in its place")
-    };
-    let mut chunks = Vec::new();
-    for i in 0..n_chunks {
-        let key = below(folder, &key(i));
-        let size = found.binary_search_by(|e| e.key.as_str().cmp(&key)).ok().map(|at| found[at].size);
-        if size.is_none() && (!accepts_missing || n_chunks > MOST) {
-            return Err(missing(i));
-        }
-        chunks.push(Chunk { key, size, object: OnceLock::new(), piece_size: OnceLock::new() });
-    }
-    Ok(chunks)
 }
 
 /// Sums in place of differences, little-endian.

@@ -89,6 +89,41 @@ fn missing_chunks_are_zeros_for_who_says_so() {
 }
 
 #[test]
+fn what_is_said_of_missing_chunks_takes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, starts) = (folder.path().join("encoded_tokens"), folder.path().join("seq_starts"));
+    fs::create_dir(&tokens).unwrap();
+    fs::create_dir(&starts).unwrap();
+    fs::write(folder.path().join(".zgroup"), r#"{"zarr_format":2}"#).unwrap();
+    fs::write(folder.path().join(".zattrs"), r#"{"max_token_id":9}"#).unwrap();
+    let describe = |len: u64| {
+        let text = |len: u64, chunk: u64, dtype: &str| {
+            format!(
+                r#"{{"zarr_format":2,"shape":[{len}],"chunks":[{chunk}],"dtype":"{dtype}","compressor":null,
+                "fill_value":0,"filters":null,"order":"C"}}"#
+            )
+        };
+        fs::write(tokens.join(".zarray"), text(len, 1, "<u4")).unwrap();
+        fs::write(starts.join(".zarray"), text(2, 2, "<u8")).unwrap();
+        fs::write(starts.join("0"), [0u64.to_le_bytes(), len.to_le_bytes()].concat()).unwrap();
+    };
+    let (len, there) = (1u64 << 24, 12_345_678);
+    for name in [there.to_string(), format!("0{}", there + 1), len.to_string()] {
+        fs::write(tokens.join(name), 14u32.to_le_bytes()).unwrap();
+    }
+    let filled = Options { fill_missing: true, ..Options::default() };
+    describe(len);
+    let source = open_with(folder.path(), &filled).unwrap();
+    assert_eq!(ids(source.as_ref(), Span { record: 0, start: there - 1, len: 3 }).unwrap(), [0, 7, 0]);
+    assert_eq!(source.locate(Span { record: 0, start: there - 1, len: 3 }).unwrap().len(), 1);
+    assert_eq!(source.files().iter().filter(|info| info.file.contains("encoded_tokens")).count(), 2);
+
+    describe(len + 2);
+    let error = open_with(folder.path(), &filled).err().unwrap();
+    assert!(error.message().contains("chunk 0 of 16777218 is missing"), "{error}");
+}
+
+#[test]
 fn a_chunk_cut_anywhere_is_found() {
     for store in STORES {
         for array in ["encoded_tokens", "seq_starts"] {

@@ -1,0 +1,129 @@
+//! The chunks of an array: which of them there are, and where they lie.
+
+use std::sync::{Arc, OnceLock};
+
+use windrow_core::store::{Object, Store};
+use windrow_core::{Error, Result};
+
+use crate::metadata::below;
+
+/// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
+const MOST_OPEN: u64 = 16_384;
+/// Where chunks may be missing, no array has more of them: whoever walks over it would never end.
+const MOST: u64 = 1 << 24;
+
+/// Those that there are; what is said of others takes no memory.
+pub(super) struct Chunks {
+    /// How many there should be.
+    n: u64,
+    /// By their numbers.
+    there: Vec<Chunk>,
+}
+
+/// A chunk that is there.
+pub(super) struct Chunk {
+    number: u64,
+    pub(super) key: String,
+    /// Bytes as stored.
+    pub(super) size: u64,
+    object: OnceLock<Arc<dyn Object>>,
+    /// Bytes of a piece of it, known once one was asked for.
+    pub(super) piece_size: OnceLock<u64>,
+}
+
+impl Chunks {
+    /// Looks for the chunks `0..n` in a folder; `key` names one.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the first one that is missing, unless that is accepted; `Io`.
+    pub(super) fn find(
+        store: &dyn Store,
+        folder: &str,
+        n: u64,
+        accepts_missing: bool,
+        key: impl Fn(u64) -> String,
+    ) -> Result<Chunks> {
+        let numbered = |found: &str| {
+            let digits = found.len() - found.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+            let number = found[found.len() - digits..].parse().ok()?;
+            (number < n && below(folder, &key(number)) == found).then_some(number)
+        };
+        let found = store.walk(folder)?.into_iter().filter_map(|entry| {
+            let number = numbered(&entry.key)?;
+            let (object, piece_size) = (OnceLock::new(), OnceLock::new());
+            Some(Chunk { number, key: entry.key, size: entry.size, object, piece_size })
+        });
+        let mut there: Vec<Chunk> = found.collect();
+        there.sort_unstable_by_key(|chunk| chunk.number);
+        let chunks = Chunks { n, there };
+        if !chunks.is_complete() && (!accepts_missing || n > MOST) {
+            let missing = (0..n).find(|i| chunks.there.get(*i as usize).is_none_or(|c| c.number != *i));
+            let missing = missing.unwrap_or(n);
+            return Err(Error::corrupt(format!("chunk {missing} of {n} is missing"))
+                .at(store.display(&below(folder, &key(missing))))
+                .hint("the copy looks unfinished; fill_missing reads zeros in its place"));
+        }
+        Ok(chunks)
+    }
+
+    /// Whether none is missing.
+    pub(super) fn is_complete(&self) -> bool {
+        self.there.len() as u64 == self.n
+    }
+
+    /// Those that are there, by their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Chunk)> {
+        self.there.iter().map(|chunk| (chunk.number, chunk))
+    }
+
+    /// How many are there.
+    pub(super) fn len(&self) -> usize {
+        self.there.len()
+    }
+
+    /// A chunk; `None` where it is missing, and that is accepted.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    pub(super) fn get(&self, number: u64) -> Result<Option<&Chunk>> {
+        if number >= self.n {
+            return Err(Error::out_of_range("chunk", number, self.n));
+        }
+        let place = match self.is_complete() {
+            true => Some(number as usize),
+            false => self.there.binary_search_by_key(&number, |chunk| chunk.number).ok(),
+        };
+        Ok(place.and_then(|place| self.there.get(place)))
+    }
+}
+
+impl Chunk {
+    /// The chunk, where it stays open as long as the array does.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    pub(super) fn lasting(&self, store: &dyn Store) -> Result<Option<&Arc<dyn Object>>> {
+        if let Some(object) = self.object.get() {
+            return Ok(Some(object));
+        }
+        if self.number >= MOST_OPEN {
+            return Ok(None);
+        }
+        let object = store.open(&self.key)?;
+        match object.mapped().is_some() {
+            true => Ok(Some(self.object.get_or_init(|| object))),
+            false => Ok(None),
+        }
+    }
+
+    /// The chunk, opened.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    pub(super) fn open(&self, store: &dyn Store) -> Result<Arc<dyn Object>> {
+        match self.lasting(store)? {
+            Some(object) => Ok(object.clone()),
+            None => store.open(&self.key),
+        }
+    }
+}
