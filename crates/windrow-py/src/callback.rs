@@ -64,6 +64,17 @@ impl Encode for LineEncoder {
         self.text.is_none() && matches!(self.ids, Ids::Tokenizer(_))
     }
 
+    fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
+        let Ids::Tokenizer(encoder) = &self.ids else { return None };
+        Some(Box::new(LineEncoder {
+            ids: Ids::Tokenizer(encoder.clone()),
+            field: self.field.clone(),
+            text: None,
+            vocab_size: self.vocab_size,
+            eos: self.eos,
+        }))
+    }
+
     fn lock(&self) -> Option<windrow::format::TokenizerLock> {
         match &self.ids {
             Ids::Tokenizer(encoder) => encoder.lock(),

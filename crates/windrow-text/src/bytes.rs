@@ -15,6 +15,10 @@ impl Engine for Bytes {
         "bytes"
     }
 
+    fn copy(&self) -> Box<dyn Engine> {
+        Box::new(Bytes)
+    }
+
     fn vocab_size(&self) -> u64 {
         u64::from(EOS_ID) + 1
     }

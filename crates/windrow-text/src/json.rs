@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use splintr::{AnyTokenizer, Backend, SpecialMode, Tokenize};
+use splintr::{Backend, SpecialMode, Tokenize};
 use windrow_core::{Error, Result};
 
 use crate::definition::{Added, Definition};
@@ -23,17 +23,17 @@ const MOST_BYTES: u64 = 512 << 20;
 pub(crate) struct Json {
     vocab_size: u64,
     // Special tokens are text to this one; it decodes too, also where the fast one encodes.
-    reference: tokenizers::Tokenizer,
+    reference: Arc<tokenizers::Tokenizer>,
     // The reference with special tokens that are special, made when it is first asked for.
-    reference_special: OnceLock<tokenizers::Tokenizer>,
+    reference_special: OnceLock<Arc<tokenizers::Tokenizer>>,
     fast: Option<Fast>,
 }
 
 /// The fast engine. It is never asked about an empty text: before that, it may put the space of a first word.
 struct Fast {
-    all: AnyTokenizer,
+    all: Arc<Backend>,
     // Without the special tokens: where there are special ones, which are text, and others, which are matched in it.
-    others: Option<AnyTokenizer>,
+    others: Option<Arc<Backend>>,
     any_special: bool,
 }
 
@@ -84,7 +84,7 @@ impl Json {
     /// What [`Definition::read`] says; `Corrupt` when the reference refuses it.
     pub(crate) fn new(name: &str, content: &[u8]) -> Result<Json> {
         let definition = Definition::read(content)?;
-        let reference = reference(content)?;
+        let reference = Arc::new(reference(content)?);
         let mut json = Json {
             vocab_size: definition.vocab_size,
             reference,
@@ -120,9 +120,9 @@ impl Json {
 
     fn reference_special(&self) -> &tokenizers::Tokenizer {
         self.reference_special.get_or_init(|| {
-            let mut special = self.reference.clone();
+            let mut special = tokenizers::Tokenizer::clone(&self.reference);
             special.set_encode_special_tokens(false);
-            special
+            Arc::new(special)
         })
     }
 }
@@ -130,6 +130,16 @@ impl Json {
 impl Engine for Json {
     fn backend(&self) -> &'static str {
         if self.fast.is_some() { "splintr" } else { "tokenizers" }
+    }
+
+    fn copy(&self) -> Box<dyn Engine> {
+        // The reference does not gain by a copy, and its vocabulary takes the most memory.
+        Box::new(Json {
+            vocab_size: self.vocab_size,
+            reference: self.reference.clone(),
+            reference_special: self.reference_special.clone(),
+            fast: self.fast.as_ref().map(Fast::copy),
+        })
     }
 
     fn vocab_size(&self) -> u64 {
@@ -178,13 +188,23 @@ impl Engine for Json {
 impl Fast {
     fn load(content: &[u8], added: &[Added]) -> Result<Fast, String> {
         let load = |content: &[u8]| match guarded(|| splintr::from_json_bytes(content)) {
-            Ok(loaded) => loaded.map_err(|e| format!("the fast engine cannot load it ({e})")),
+            Ok(Ok(loaded)) => Ok(Arc::new(loaded.into_backend())),
+            Ok(Err(e)) => Err(format!("the fast engine cannot load it ({e})")),
             Err(_) => Err("the fast engine breaks on it".to_string()),
         };
         let any_special = added.iter().any(|a| a.special);
         let both_kinds = any_special && added.iter().any(|a| !a.special);
         let others = if both_kinds { Some(load(&without_special(content)?)?) } else { None };
         Ok(Fast { all: load(content)?, others, any_special })
+    }
+
+    fn copy(&self) -> Fast {
+        // The others keep no caches.
+        let of = |engine: &Arc<Backend>| match &**engine {
+            Backend::Bpe(model) => Arc::new(Backend::Bpe(model.clone())),
+            _ => engine.clone(),
+        };
+        Fast { all: of(&self.all), others: self.others.as_ref().map(of), any_special: self.any_special }
     }
 
     fn encode(&self, text: &str) -> Option<Vec<u32>> {
@@ -214,8 +234,8 @@ fn without_special(content: &[u8]) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&root).map_err(wrong)
 }
 
-fn encode_without_template(engine: &AnyTokenizer, text: &str, mode: &SpecialMode<'_>) -> Option<Vec<u32>> {
-    let ids = guarded(|| match engine.backend() {
+fn encode_without_template(engine: &Backend, text: &str, mode: &SpecialMode<'_>) -> Option<Vec<u32>> {
+    let ids = guarded(|| match engine {
         Backend::Bpe(model) => Tokenize::encode_with(model, text, mode),
         Backend::Unigram(model) => Tokenize::encode_with(model, text, mode),
         Backend::WordPiece(model) => Tokenize::encode_with(model, text, mode),

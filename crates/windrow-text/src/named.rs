@@ -6,6 +6,7 @@ use windrow_core::{Error, Kind, Result};
 use crate::tokenizer::{Engine, add, no_such_id};
 
 /// A byte-pair vocabulary built into the program.
+#[derive(Clone)]
 pub(crate) struct Named {
     bpe: Bpe,
     special: Vec<(String, u32)>,
@@ -35,6 +36,10 @@ impl Named {
 impl Engine for Named {
     fn backend(&self) -> &'static str {
         "splintr"
+    }
+
+    fn copy(&self) -> Box<dyn Engine> {
+        Box::new(self.clone())
     }
 
     fn vocab_size(&self) -> u64 {

@@ -11,7 +11,10 @@ use crate::{bytes, eos, json, lock, named};
 /// The built-in tokenizers, by name.
 pub const NAMES: &[&str] = &["bytes", "cl100k_base", "deepseek_v3", "gpt2", "llama3", "o200k_base"];
 
-/// Text → ids and back. Shared between threads as it is; encoding takes `&self` and never waits for another thread.
+/// Text → ids and back. Shared between threads as it is; encoding takes `&self`.
+///
+/// A clone has caches of its own, of 10 to 20 MB: threads that encode much are faster with one each than with one
+/// between them, whose caches they take from each other word by word.
 pub struct Tokenizer {
     name: String,
     engine: Box<dyn Engine>,
@@ -23,6 +26,9 @@ pub struct Tokenizer {
 /// What turns text into ids. An engine applies no template, never truncates and never pads.
 pub(crate) trait Engine: Send + Sync {
     fn backend(&self) -> &'static str;
+
+    /// The same engine with caches of its own; what never changes may be shared.
+    fn copy(&self) -> Box<dyn Engine>;
 
     /// Ids are below this.
     fn vocab_size(&self) -> u64;
@@ -144,6 +150,18 @@ impl Tokenizer {
 
     fn new(name: &str, engine: Box<dyn Engine>, golden: Vec<Golden>, hash: String) -> Tokenizer {
         Tokenizer { name: name.to_string(), special: engine.special(), engine, golden, hash }
+    }
+}
+
+impl Clone for Tokenizer {
+    fn clone(&self) -> Tokenizer {
+        Tokenizer {
+            name: self.name.clone(),
+            engine: self.engine.copy(),
+            special: self.special.clone(),
+            golden: self.golden.clone(),
+            hash: self.hash.clone(),
+        }
     }
 }
 

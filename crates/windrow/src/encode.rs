@@ -8,6 +8,7 @@ use windrow_core::prepare::{Encode, Encoded, LinePlace, text_of};
 use windrow_text::Tokenizer;
 
 /// Takes the text of a JSON field and encodes it.
+#[derive(Clone)]
 pub struct TextEncoder {
     tokenizer: Tokenizer,
     field: String,
@@ -61,6 +62,10 @@ impl TextEncoder {
 impl Encode for TextEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
         self.encode_text(&text_of(line, &self.field, place)?, &mut out.ids)
+    }
+
+    fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
+        Some(Box::new(self.clone()))
     }
 
     fn lock(&self) -> Option<TokenizerLock> {

@@ -1,5 +1,6 @@
 //! One reader, several workers, one taker: chunks are encoded at once and taken in order, in bounded memory.
 
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +8,31 @@ use std::thread::{Builder, Scope};
 use std::time::{Duration, Instant};
 
 use super::chunks::Chunk;
-use super::encode::EncodedChunk;
+use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
 use crate::error::{Error, Kind, Result};
 
 /// How often the watcher is asked while a chunk is being encoded.
 const ASK: Duration = Duration::from_millis(20);
 
-/// Encodes one chunk; asks the closure before each line.
-pub(super) type Work<'a> = dyn Fn(&Chunk, &mut dyn FnMut() -> Result<()>) -> Result<EncodedChunk> + Sync + 'a;
+/// What becomes of every chunk.
+pub(super) struct Work<'a> {
+    pub(super) encode: &'a dyn Encode,
+    pub(super) rules: &'a Rules,
+    /// Of the inputs, for errors.
+    pub(super) names: &'a [String],
+}
+
+impl Work<'_> {
+    // By an encoder of one's own, perhaps; `go_on` is asked before each line.
+    fn run(
+        &self,
+        encode: &dyn Encode,
+        chunk: &Chunk,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<EncodedChunk> {
+        encode_chunk(chunk, &self.names[chunk.input], encode, self.rules, go_on)
+    }
+}
 
 type Job = (Chunk, SyncSender<Result<EncodedChunk>>);
 
@@ -35,7 +53,7 @@ pub(super) fn in_line(
         }
     };
     for chunk in chunks {
-        take(work(&chunk?, &mut go_on)?)?;
+        take(work.run(work.encode, &chunk?, &mut go_on)?)?;
         go_on()?;
     }
     Ok(())
@@ -79,10 +97,11 @@ fn start<'scope>(
 ) -> Result<()> {
     let no_thread = |e| Error::new(Kind::Io, "cannot start a thread").caused_by(e);
     let jobs = std::sync::Arc::new(Mutex::new(jobs));
-    for _ in 0..threads {
+    for thread in 0..threads {
         let jobs = jobs.clone();
         let name = "windrow-encode".to_string();
-        Builder::new().name(name).spawn_scoped(scope, move || serve(&jobs, work, stop)).map_err(no_thread)?;
+        let serve = move || serve(&jobs, work, thread > 0, stop);
+        Builder::new().name(name).spawn_scoped(scope, serve).map_err(no_thread)?;
     }
     let read = move || {
         for chunk in chunks {
@@ -101,11 +120,15 @@ fn start<'scope>(
     Ok(())
 }
 
-fn serve(jobs: &Mutex<Receiver<Job>>, work: &Work<'_>, stop: &AtomicBool) {
+fn serve(jobs: &Mutex<Receiver<Job>>, work: &Work<'_>, is_further: bool, stop: &AtomicBool) {
+    // Made when there is something to do for it.
+    let own = OnceCell::new();
+    let own = || own.get_or_init(|| work.encode.for_thread()).as_deref();
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((chunk, to_result)) = job else { return };
-        let result = work(&chunk, &mut || match stop.load(Ordering::Relaxed) {
+        let encode = if is_further { own().unwrap_or(work.encode) } else { work.encode };
+        let result = work.run(encode, &chunk, &mut || match stop.load(Ordering::Relaxed) {
             true => Err(Error::new(Kind::Interrupted, "stopped")),
             false => Ok(()),
         });

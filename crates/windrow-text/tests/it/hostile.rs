@@ -109,11 +109,13 @@ fn a_definition_the_fast_engine_reads_otherwise_is_encoded_by_the_reference() {
         {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]});
     let tokenizer = load(root.to_string().as_bytes()).unwrap();
     assert_eq!(tokenizer.backend(), "tokenizers");
-    let (mut plain, mut special) = (Vec::new(), Vec::new());
-    tokenizer.encode("Hello<|endoftext|>", &mut plain).unwrap();
-    tokenizer.encode_special("Hello<|endoftext|>", &mut special).unwrap();
-    assert!(!plain.contains(&0));
-    assert_eq!(special.last(), Some(&0));
-    assert_eq!(tokenizer.decode(&plain).unwrap(), "Hello<|endoftext|>");
-    assert_eq!(tokenizer.decode(&special).unwrap(), "Hello<|endoftext|>");
+    for tokenizer in [tokenizer.clone(), tokenizer] {
+        let (mut plain, mut special) = (Vec::new(), Vec::new());
+        tokenizer.encode("Hello<|endoftext|>", &mut plain).unwrap();
+        tokenizer.encode_special("Hello<|endoftext|>", &mut special).unwrap();
+        assert!(!plain.contains(&0));
+        assert_eq!(special.last(), Some(&0));
+        assert_eq!(tokenizer.decode(&plain).unwrap(), "Hello<|endoftext|>");
+        assert_eq!(tokenizer.decode(&special).unwrap(), "Hello<|endoftext|>");
+    }
 }

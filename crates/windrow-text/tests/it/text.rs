@@ -173,6 +173,21 @@ fn many_threads_give_the_ids_of_one() {
 }
 
 #[test]
+fn a_clone_is_the_same_tokenizer() {
+    let corpus: Vec<String> = corpus().into_iter().step_by(50).collect();
+    for tokenizer in all() {
+        let clone = tokenizer.clone();
+        assert_eq!(clone.backend(), tokenizer.backend());
+        assert_eq!(clone.lock(), tokenizer.lock());
+        for text in &corpus {
+            let text = format!("{text}<|endoftext|>");
+            assert_eq!(ids(&clone, &text), ids(&tokenizer, &text));
+            assert_eq!(special_ids(&clone, &text), special_ids(&tokenizer, &text));
+        }
+    }
+}
+
+#[test]
 fn a_line_of_debug_says_which_it_is() {
     let mut text = String::new();
     write!(text, "{:?}", tiny4k()).unwrap();

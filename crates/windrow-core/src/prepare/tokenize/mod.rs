@@ -15,12 +15,13 @@ use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, Layout, LayoutArray, SideFile};
 use crate::prepare::atomic;
-use crate::prepare::chunks::{Chunk, Chunks};
+use crate::prepare::chunks::Chunks;
 use crate::prepare::documents::{DocumentLayout, DocumentWriter};
-use crate::prepare::encode::{Encode, EncodedChunk, Rules, encode_chunk};
+use crate::prepare::encode::{Encode, EncodedChunk, Rules};
 use crate::prepare::input::{INPUT_SUFFIXES, Input};
 use crate::prepare::names::{Named, below_common_folder, output_names};
 use crate::prepare::pack::{Packer, Packing, State};
+use crate::prepare::pipeline::Work;
 use crate::prepare::series::{MegatronDocuments, ShardDocuments};
 use crate::prepare::site::Site;
 use crate::prepare::{Progress, Report, Watch, check, pipeline};
@@ -280,9 +281,7 @@ impl Task<'_> {
         let size = CHUNK.min(self.packing.checkpoint_bytes) as usize;
         let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
         let names: Vec<String> = self.inputs.iter().map(|i| i.file.display().to_string()).collect();
-        let encode_one = |chunk: &Chunk, go_on: &mut dyn FnMut() -> Result<()>| {
-            encode_chunk(chunk, &names[chunk.input], self.encode, &self.rules, go_on)
-        };
+        let encoding = Work { encode: self.encode, rules: &self.rules, names: &names };
         let mut take = |chunk: EncodedChunk| {
             let is_end = chunk.is_last && chunk.input + 1 == self.inputs.len();
             packer.take(chunk, is_end)?;
@@ -301,8 +300,8 @@ impl Task<'_> {
         let mut ask = || check(self.watch);
         // One thread encodes while others read and write beside it.
         let done = match self.encode.parallel() {
-            true => pipeline::in_parallel(chunks, threads, &encode_one, &mut ask, &mut take),
-            false => pipeline::in_line(chunks, &encode_one, &mut ask, &mut take),
+            true => pipeline::in_parallel(chunks, threads, &encoding, &mut ask, &mut take),
+            false => pipeline::in_line(chunks, &encoding, &mut ask, &mut take),
         };
         let done = done.and_then(|()| ask());
         if let Err(e) = done {
