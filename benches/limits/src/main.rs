@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
 windrow-limits fill SIZE THREADS SECONDS | bytes FILE BYTE THREADS | documents FILE DTYPE EOS
-windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS";
+windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS [own]";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -44,7 +44,8 @@ fn main() -> Fallible<()> {
         ["newlines", file] => newlines(file)?,
         ["parse", file, secs] => parse(file, secs.parse()?)?,
         ["records", folder, secs] => records(folder, secs.parse()?)?,
-        ["encode", file, tokenizer, threads] => encode(file, tokenizer, threads.parse()?)?,
+        ["encode", file, tokenizer, threads] => encode(file, tokenizer, threads.parse()?, false)?,
+        ["encode", file, tokenizer, threads, "own"] => encode(file, tokenizer, threads.parse()?, true)?,
         _ => return Err(USAGE.into()),
     };
     let mut out = std::io::stdout().lock();
@@ -316,8 +317,8 @@ fn records(folder: &str, secs: f64) -> Fallible<Value> {
     Ok(json!({ "records": records, "secs": start.elapsed().as_secs_f64() }))
 }
 
-// Texts held in memory, encoded by threads that take the next one.
-fn encode(file: &str, tokenizer: &str, threads: usize) -> Fallible<Value> {
+// Texts held in memory, encoded by threads that take the next one: with one tokenizer between them, or one each.
+fn encode(file: &str, tokenizer: &str, threads: usize, own: bool) -> Fallible<Value> {
     #[derive(Debug)]
     struct Texts(Vec<String>);
     let map = map(file)?;
@@ -336,6 +337,8 @@ fn encode(file: &str, tokenizer: &str, threads: usize) -> Fallible<Value> {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
                 scope.spawn(|| -> windrow::Result<()> {
+                    let of_thread = own.then(|| tokenizer.clone());
+                    let tokenizer = of_thread.as_ref().unwrap_or(&tokenizer);
                     let mut out = Vec::new();
                     while let Some(text) = texts.0.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
                         out.clear();

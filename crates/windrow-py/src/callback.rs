@@ -41,7 +41,7 @@ impl LineEncoder {
         })
     }
 
-    fn ids_of(&self, text: &str, out: &mut Vec<i64>) -> Result<()> {
+    fn ids_of(&self, text: &str, out: &mut windrow::prepare::Ids) -> Result<()> {
         match &self.ids {
             Ids::Tokenizer(encoder) => encoder.encode_text(text, out),
             Ids::Function(function) => Python::attach(|py| {

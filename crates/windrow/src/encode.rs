@@ -1,10 +1,8 @@
 //! A tokenizer over a text field, as `prepare` asks for it.
 
-use std::cell::RefCell;
-
 use windrow_core::Result;
 use windrow_core::format::TokenizerLock;
-use windrow_core::prepare::{Encode, Encoded, LinePlace, text_of};
+use windrow_core::prepare::{Encode, Encoded, Ids, LinePlace, text_of};
 use windrow_text::Tokenizer;
 
 /// Takes the text of a JSON field and encodes it.
@@ -42,19 +40,10 @@ impl TextEncoder {
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
-    pub fn encode_text(&self, text: &str, out: &mut Vec<i64>) -> Result<()> {
-        thread_local! {
-            // Of the last text, for the next one.
-            static IDS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
-        }
-        IDS.with_borrow_mut(|ids| {
-            ids.clear();
-            match self.special {
-                true => self.tokenizer.encode_special(text, ids)?,
-                false => self.tokenizer.encode(text, ids)?,
-            }
-            out.extend(ids.iter().copied().map(i64::from));
-            Ok(())
+    pub fn encode_text(&self, text: &str, out: &mut Ids) -> Result<()> {
+        out.append(|ids| match self.special {
+            true => self.tokenizer.encode_special(text, ids),
+            false => self.tokenizer.encode(text, ids),
         })
     }
 }

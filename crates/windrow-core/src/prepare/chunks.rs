@@ -42,7 +42,9 @@ impl<'a> Chunks<'a> {
             Some(stream) => stream,
             empty => empty.insert(input.stream(self.byte)?),
         };
-        let mut bytes = std::mem::take(&mut self.rest);
+        // Read to where it stays, without growing on the way.
+        let mut bytes = Vec::with_capacity(self.rest.len() + self.size + PART);
+        bytes.append(&mut self.rest);
         let mut searched = 0;
         let (end, is_last) = loop {
             if bytes.len() >= self.size {
@@ -52,12 +54,10 @@ impl<'a> Chunks<'a> {
                 }
                 searched = bytes.len();
             }
-            let part = stream.next(PART.min(self.size))?;
-            if part.is_empty() {
+            if stream.append(PART.min(self.size), &mut bytes)? == 0 {
                 stream.finish()?;
                 break (bytes.len(), true);
             }
-            bytes.extend_from_slice(part);
         };
         self.rest = bytes.split_off(end);
         let chunk = Chunk {

@@ -1,6 +1,7 @@
 //! Lines into ids: the trait that an encoder implements, and the checks on what it gives.
 
 use super::chunks::Chunk;
+use super::ids::{Ids, Kept};
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::TokenizerLock;
@@ -49,7 +50,7 @@ pub trait Encode: Sync {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoded {
     /// Token ids.
-    pub ids: Vec<i64>,
+    pub ids: Ids,
     /// One byte per id for each track, in the order of [`super::TokenizeOptions::tracks`].
     pub tracks: Vec<Vec<u8>>,
 }
@@ -131,7 +132,7 @@ pub(super) fn encode_chunk(
         tokens: Vec::with_capacity(chunk.bytes.len() + chunk.bytes.len() / 4),
         ..EncodedChunk::default()
     };
-    let mut document = Encoded { ids: Vec::new(), tracks: vec![Vec::new(); rules.tracks.len()] };
+    let mut document = Encoded { ids: Ids::default(), tracks: vec![Vec::new(); rules.tracks.len()] };
     let mut start = 0;
     let breaks = memchr::memchr_iter(b'\n', &chunk.bytes).map(|at| at + 1);
     let unbroken = chunk.bytes.last().is_some_and(|b| *b != b'\n').then_some(chunk.bytes.len());
@@ -167,17 +168,24 @@ impl Rules {
                 self.tracks.len()
             )));
         }
-        let start = out.tokens.len();
-        self.store(&document.ids, &mut out.tokens);
-        if let Some(most) = self.most_of(&document.ids, &out.tokens[start..])? {
+        let most = match document.ids.kept() {
+            Kept::Small(ids) => ids.iter().copied().max().map(i64::from),
+            Kept::Large(ids) => {
+                ids.iter().try_for_each(|id| self.check(*id))?;
+                ids.iter().copied().max()
+            }
+        };
+        if let Some(most) = most {
+            // Whatever holds it holds those that are less.
             self.check(most)?;
             out.most_id = out.most_id.max(Some(most));
         }
+        self.store(&document.ids.kept(), &mut out.tokens);
         for (stored, (given, _)) in out.tracks.iter_mut().zip(&self.tracks) {
             stored.extend_from_slice(&document.tracks[*given]);
         }
         if let Some(eos) = self.eos {
-            self.store(&[eos], &mut out.tokens);
+            self.store(&Kept::Large(&[eos]), &mut out.tokens);
             out.most_id = out.most_id.max(Some(eos));
             for (stored, (_, value)) in out.tracks.iter_mut().zip(&self.tracks) {
                 stored.push(*value);
@@ -185,29 +193,6 @@ impl Rules {
         }
         out.ends.push((out.tokens.len() / self.dtype.size()) as u64);
         Ok(())
-    }
-
-    // The largest id, of those that were stored and before they were; none is negative where that is no id.
-    fn most_of(&self, ids: &[i64], stored: &[u8]) -> Result<Option<i64>> {
-        // No id exceeds the union of all their bits, and a negative one leaves its sign in it.
-        let all = ids.iter().fold(0, |all, id| all | id);
-        let fit = all >= 0 && self.dtype.holds(all);
-        if ids.is_empty() || !fit {
-            let most = ids.iter().copied().max();
-            most.map_or(Ok(()), |most| self.check(most))?;
-            ids.iter().try_for_each(|id| self.check(*id))?;
-            return Ok(most);
-        }
-        Ok(match self.dtype.size() {
-            // Vector loops, unlike the one over 64-bit ids.
-            2 => {
-                Some(stored.as_chunks::<2>().0.iter().fold(0, |m, id| m.max(u16::from_le_bytes(*id))).into())
-            }
-            4 => {
-                Some(stored.as_chunks::<4>().0.iter().fold(0, |m, id| m.max(u32::from_le_bytes(*id))).into())
-            }
-            _ => ids.iter().copied().max(),
-        })
     }
 
     /// Whether an id may be stored.
@@ -236,21 +221,29 @@ impl Rules {
         }
     }
 
-    fn store(&self, ids: &[i64], out: &mut Vec<u8>) {
-        match self.dtype.size() {
-            1 => narrow::<1>(ids, out),
-            2 => narrow::<2>(ids, out),
-            4 => narrow::<4>(ids, out),
-            _ => narrow::<8>(ids, out),
+    fn store(&self, ids: &Kept<'_>, out: &mut Vec<u8>) {
+        match ids {
+            Kept::Small(ids) => lay(self.dtype, ids, out),
+            Kept::Large(ids) => lay(self.dtype, ids, out),
         }
     }
 }
 
-// The low bytes of an id that fits are the id in any narrower type.
-fn narrow<const N: usize>(ids: &[i64], out: &mut Vec<u8>) {
+fn lay<T: Copy + Into<i64>>(dtype: DType, ids: &[T], out: &mut Vec<u8>) {
+    match dtype.size() {
+        1 => narrow::<1, T>(ids, out),
+        2 => narrow::<2, T>(ids, out),
+        4 => narrow::<4, T>(ids, out),
+        _ => narrow::<8, T>(ids, out),
+    }
+}
+
+// Little-endian: the low bytes of an id that fits are the id in any narrower type.
+fn narrow<const N: usize, T: Copy + Into<i64>>(ids: &[T], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + ids.len() * N, 0);
     for (place, id) in out[start..].as_chunks_mut::<N>().0.iter_mut().zip(ids) {
+        let id: i64 = (*id).into();
         place.copy_from_slice(&id.to_le_bytes()[..N]);
     }
 }

@@ -64,8 +64,7 @@ impl Input {
         let object = open(&self.file)?;
         self.check(object.as_ref())?;
         let stored = Arc::new(AtomicU64::new(0));
-        let reader =
-            ObjectReader { object: object.clone(), at: 0, stored: stored.clone(), scratch: Vec::new() };
+        let reader = ObjectReader { object: object.clone(), at: 0, stored: stored.clone() };
         let bytes = match self.compression {
             None => Bytes::Plain(object),
             Some(compression) => {
@@ -145,30 +144,45 @@ impl Stream {
     /// # Errors
     /// `Corrupt` when a compressed stream is damaged; `Stale` when the file changed; `Io`.
     pub(super) fn next(&mut self, most: usize) -> Result<&[u8]> {
-        match &mut self.bytes {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        let done = self.append(most, &mut scratch);
+        self.scratch = scratch;
+        done.map(|_| self.scratch.as_slice())
+    }
+
+    /// Adds the next bytes, at most `most`; how many there were, none at the end.
+    ///
+    /// # Errors
+    /// As [`Stream::next`].
+    pub(super) fn append(&mut self, most: usize, out: &mut Vec<u8>) -> Result<usize> {
+        let start = out.len();
+        let filled = match &mut self.bytes {
             Bytes::Plain(object) => {
                 let left = object.size().saturating_sub(self.at);
                 let size = usize::try_from(left).unwrap_or(most).min(most);
-                let bytes = object.read(self.at, size, &mut self.scratch)?;
-                self.at += size as u64;
-                self.stored.store(self.at, Ordering::Relaxed);
-                Ok(bytes)
+                out.resize(start + size, 0);
+                object.read_into(self.at, &mut out[start..])?;
+                self.stored.store(self.at + size as u64, Ordering::Relaxed);
+                size
             }
             Bytes::Expanded(reader) => {
-                self.scratch.resize(most, 0);
+                out.resize(start + most, 0);
                 let mut filled = 0;
                 while filled < most {
-                    match reader.read(&mut self.scratch[filled..]) {
+                    match reader.read(&mut out[start + filled..]) {
                         Ok(0) => break,
                         Ok(n) => filled += n,
                         Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                         Err(e) => return Err(self.input.damaged(e, self.at + filled as u64)),
                     }
                 }
-                self.at += filled as u64;
-                Ok(&self.scratch[..filled])
+                out.truncate(start + filled);
+                filled
             }
-        }
+        };
+        self.at += filled as u64;
+        Ok(filled)
     }
 
     /// The file itself, where it is not compressed.
@@ -199,15 +213,13 @@ struct ObjectReader {
     object: Arc<dyn Object>,
     at: u64,
     stored: Arc<AtomicU64>,
-    scratch: Vec<u8>,
 }
 
 impl Read for ObjectReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let left = self.object.size().saturating_sub(self.at);
         let size = usize::try_from(left).unwrap_or(out.len()).min(out.len());
-        let bytes = self.object.read(self.at, size, &mut self.scratch).map_err(io::Error::other)?;
-        out[..size].copy_from_slice(bytes);
+        self.object.read_into(self.at, &mut out[..size]).map_err(io::Error::other)?;
         self.at += size as u64;
         self.stored.store(self.at, Ordering::Relaxed);
         Ok(size)

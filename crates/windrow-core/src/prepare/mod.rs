@@ -9,6 +9,7 @@ mod documents;
 mod dummy;
 mod encode;
 mod folder;
+mod ids;
 mod index;
 mod input;
 mod lines;
@@ -29,6 +30,7 @@ pub use documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, Doc
 pub use dummy::{dummy, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use folder::{WholeFolder, write_whole};
+pub use ids::Ids;
 pub use index::{IndexOptions, index};
 pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, side_file_of};
 pub use text::text_of;

@@ -135,7 +135,7 @@ const STANDS_FOR: [u8; 256] = {
 };
 
 // Bytes that are laid at once where there are fewer: most runs between escapes are shorter.
-const RUN: usize = 32;
+const RUN: usize = 64;
 
 // Lays bytes at the beginning of `out`, and perhaps some behind them.
 fn lay(bytes: &[u8], run: Range<usize>, out: &mut [u8]) {

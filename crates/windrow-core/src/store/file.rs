@@ -249,6 +249,15 @@ struct Opened {
     file: File,
 }
 
+impl Opened {
+    fn check(&self, start: u64, size: usize) -> Result<()> {
+        match start.checked_add(size as u64).is_some_and(|end| end <= self.size) {
+            true => Ok(()),
+            false => Err(ends_before(&self.name, start, size, self.size)),
+        }
+    }
+}
+
 impl Object for Opened {
     fn size(&self) -> u64 {
         self.size
@@ -264,18 +273,21 @@ impl Object for Opened {
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         // Compared before the buffer grows: a claimed size must not allocate.
-        if start.checked_add(size as u64).is_none_or(|end| end > self.size) {
-            return Err(ends_before(&self.name, start, size, self.size));
-        }
+        self.check(start, size)?;
         scratch.resize(size, 0);
-        self.file.read_exact_at(scratch, start).map_err(|e| match e.kind() {
+        self.read_into(start, scratch)?;
+        Ok(scratch)
+    }
+
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.check(start, out.len())?;
+        self.file.read_exact_at(out, start).map_err(|e| match e.kind() {
             std::io::ErrorKind::UnexpectedEof => {
                 Error::new(Kind::Stale, "the file became shorter while it was read")
                     .at(&self.name)
                     .byte(start)
             }
             _ => Error::io("read the file", &self.name, e),
-        })?;
-        Ok(scratch)
+        })
     }
 }

@@ -77,6 +77,16 @@ pub trait Object: Send + Sync {
     /// `Corrupt` when the object ends before; `Io`.
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]>;
 
+    /// As many bytes as `out` takes, from `start`.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let mut scratch = Vec::new();
+        out.copy_from_slice(self.read(start, out.len(), &mut scratch)?);
+        Ok(())
+    }
+
     /// All of it, where it lies in memory anyway.
     fn mapped(&self) -> Option<&[u8]> {
         None

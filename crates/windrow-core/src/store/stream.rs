@@ -8,13 +8,12 @@ use super::Object;
 pub(crate) struct Stream<'a> {
     object: &'a dyn Object,
     at: u64,
-    scratch: Vec<u8>,
 }
 
 impl<'a> Stream<'a> {
     /// At the first byte.
     pub(crate) fn new(object: &'a dyn Object) -> Self {
-        Stream { object, at: 0, scratch: Vec::new() }
+        Stream { object, at: 0 }
     }
 }
 
@@ -24,8 +23,7 @@ impl Read for Stream<'_> {
         if size == 0 {
             return Ok(0);
         }
-        let bytes = self.object.read(self.at, size, &mut self.scratch).map_err(io::Error::other)?;
-        out[..size].copy_from_slice(bytes);
+        self.object.read_into(self.at, &mut out[..size]).map_err(io::Error::other)?;
         self.at += size as u64;
         Ok(size)
     }
