@@ -64,6 +64,15 @@ def test_a_tokenizer_json(corpus: Path, tmp_path: Path, testdata: Path) -> None:
     assert [record.tolist() for record in wr.open(tmp_path / "out")] == expected
 
 
+def test_a_loaded_tokenizer_is_as_good_as_its_name(corpus: Path, tmp_path: Path) -> None:
+    loaded = wr.Tokenizer("cl100k_base")
+    first = wr.tokenize(corpus, tmp_path / "out", tokenizer=loaded, sample_size=64)
+    assert not first["unchanged"]
+    assert wr.tokenize(corpus, tmp_path / "out", tokenizer="cl100k_base", sample_size=64)["unchanged"]
+    ids = wr.tokenize(corpus, tmp_path / "other", tokenizer=wr.Tokenizer("bytes"), to="tokens")
+    assert ids["tokens"] > first["tokens"]
+
+
 def test_ones_own_function_and_one_stream(corpus: Path, tmp_path: Path) -> None:
     wr.tokenize(
         corpus.parent,

@@ -261,7 +261,7 @@ def tokenize(
     inputs: _Path | Iterable[_Path],
     out: _Path,
     *,
-    tokenizer: _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
+    tokenizer: Tokenizer | _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
     to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards"] = "forager",
     sample_size: SupportsIndex | None = None,
     eos: SupportsIndex | str | None = "auto",

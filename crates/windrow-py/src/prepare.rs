@@ -70,7 +70,7 @@ pub(crate) fn index<'py>(
 /// Args:
 ///     inputs: a path or several: JSONL files, or folders that hold some; ``.gz`` and ``.zst`` too.
 ///     out: the folder to write.
-///     tokenizer: a name or path as ``Tokenizer`` takes it, or a function from text to a list of ids.
+///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of ids.
 ///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
 ///         document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr, ``out`` a split
 ///         (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"`` (``meta.json``).
@@ -200,15 +200,21 @@ pub(crate) fn tokenize<'py>(
 }
 
 fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bool) -> PyResult<Ids> {
-    if let Ok(name) = tokenizer.extract::<PathBuf>() {
-        let name = name.to_string_lossy();
-        let encoder = py.detach(|| TextEncoder::new(Tokenizer::load(&name)?, field, "none")).or_raise(py)?;
+    let loaded = if let Ok(given) = tokenizer.cast::<crate::text::Tokenizer>() {
+        Some(given.get().loaded())
+    } else if let Ok(name) = tokenizer.extract::<PathBuf>() {
+        Some(py.detach(|| Tokenizer::load(&name.to_string_lossy())).or_raise(py)?)
+    } else {
+        None
+    };
+    if let Some(loaded) = loaded {
+        let encoder = TextEncoder::new(loaded, field, "none").or_raise(py)?;
         return Ok(Ids::Tokenizer(encoder.special_tokens(special)));
     }
     if !tokenizer.is_callable() {
         let class = tokenizer.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "tokenizer is a name, a path, or a function from text to ids, not {class}"
+            "tokenizer is a Tokenizer, a name, a path, or a function from text to ids, not {class}"
         )));
     }
     Ok(Ids::Function(tokenizer.clone().unbind()))

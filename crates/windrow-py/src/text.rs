@@ -25,6 +25,13 @@ pub(crate) struct Tokenizer {
     given: String,
 }
 
+impl Tokenizer {
+    /// The same, for a task of its own.
+    pub(crate) fn loaded(&self) -> text::Tokenizer {
+        self.inner.clone()
+    }
+}
+
 #[pymethods]
 impl Tokenizer {
     #[new]

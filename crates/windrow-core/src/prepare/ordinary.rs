@@ -77,7 +77,7 @@ fn string(text: &str) -> Option<(Cow<'_, str>, &str)> {
             let place = start + special.trailing_zeros() as usize;
             special &= special - 1;
             if place < at {
-                // The second byte of an escape.
+                // The second byte of an escape, in the block behind.
                 continue;
             }
             let is_end = match bytes[place] {
@@ -101,6 +101,8 @@ fn string(text: &str) -> Option<(Cow<'_, str>, &str)> {
                 let text = unsafe { String::from_utf8_unchecked(out) };
                 return Some((Cow::Owned(text), &inside[place + 1..]));
             }
+            // A second byte of its own kind is none that has to be looked at.
+            special &= !(2 << (place - start));
             let size = escaped(&inside[place..], &mut out[laid..])?;
             (at, laid) = (place + size.0, laid + size.1);
         }
