@@ -65,7 +65,7 @@ impl Encode for LineEncoder {
     }
 
     fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
-        let Ids::Tokenizer(encoder) = &self.ids else { return None };
+        let (Ids::Tokenizer(encoder), None) = (&self.ids, &self.text) else { return None };
         Some(Box::new(LineEncoder {
             ids: Ids::Tokenizer(encoder.clone()),
             field: self.field.clone(),

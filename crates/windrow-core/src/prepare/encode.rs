@@ -169,7 +169,9 @@ impl Rules {
             )));
         }
         let most = match document.ids.kept() {
-            Kept::Small(ids) => ids.iter().copied().max().map(i64::from),
+            Kept::Small([]) => None,
+            // A loop over vectors, as `max` is not.
+            Kept::Small(ids) => Some(ids.iter().fold(0, |most: u32, id| most.max(*id)).into()),
             Kept::Large(ids) => {
                 ids.iter().try_for_each(|id| self.check(*id))?;
                 ids.iter().copied().max()
@@ -223,6 +225,9 @@ impl Rules {
 
     fn store(&self, ids: &Kept<'_>, out: &mut Vec<u8>) {
         match ids {
+            Kept::Small(ids) if cfg!(target_endian = "little") && self.dtype.size() == 4 => {
+                out.extend_from_slice(bytemuck::cast_slice(ids));
+            }
             Kept::Small(ids) => lay(self.dtype, ids, out),
             Kept::Large(ids) => lay(self.dtype, ids, out),
         }

@@ -85,15 +85,22 @@ impl Chunks {
     ///
     /// # Errors
     /// `OutOfRange`.
+    #[inline]
     pub(super) fn get(&self, number: u64) -> Result<Option<&Chunk>> {
+        match self.there.get(number as usize) {
+            // None before it is missing.
+            Some(chunk) if chunk.number == number => Ok(Some(chunk)),
+            _ => self.search(number),
+        }
+    }
+
+    #[cold]
+    fn search(&self, number: u64) -> Result<Option<&Chunk>> {
         if number >= self.n {
             return Err(Error::out_of_range("chunk", number, self.n));
         }
-        let place = match self.is_complete() {
-            true => Some(number as usize),
-            false => self.there.binary_search_by_key(&number, |chunk| chunk.number).ok(),
-        };
-        Ok(place.and_then(|place| self.there.get(place)))
+        let place = self.there.binary_search_by_key(&number, |chunk| chunk.number);
+        Ok(place.ok().and_then(|place| self.there.get(place)))
     }
 }
 
@@ -102,10 +109,16 @@ impl Chunk {
     ///
     /// # Errors
     /// `NotFound`, `Io`.
+    #[inline]
     pub(super) fn lasting(&self, store: &dyn Store) -> Result<Option<&Arc<dyn Object>>> {
-        if let Some(object) = self.object.get() {
-            return Ok(Some(object));
+        match self.object.get() {
+            Some(object) => Ok(Some(object)),
+            None => self.keep(store),
         }
+    }
+
+    #[cold]
+    fn keep(&self, store: &dyn Store) -> Result<Option<&Arc<dyn Object>>> {
         if self.number >= MOST_OPEN {
             return Ok(None);
         }
