@@ -57,6 +57,17 @@ fn edit(path: &Path, from: &str, to: &str) {
     fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
+// A group of version 2, and the folders of its arrays, of which nothing is said yet.
+fn without_arrays() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, starts) = (folder.path().join("encoded_tokens"), folder.path().join("seq_starts"));
+    fs::create_dir(&tokens).unwrap();
+    fs::create_dir(&starts).unwrap();
+    fs::write(folder.path().join(".zgroup"), r#"{"zarr_format":2}"#).unwrap();
+    fs::write(folder.path().join(".zattrs"), r#"{"max_token_id":9}"#).unwrap();
+    (folder, tokens, starts)
+}
+
 #[test]
 fn every_chunk_is_missed() {
     for store in STORES {
@@ -90,12 +101,7 @@ fn missing_chunks_are_zeros_for_who_says_so() {
 
 #[test]
 fn what_is_said_of_missing_chunks_takes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let (tokens, starts) = (folder.path().join("encoded_tokens"), folder.path().join("seq_starts"));
-    fs::create_dir(&tokens).unwrap();
-    fs::create_dir(&starts).unwrap();
-    fs::write(folder.path().join(".zgroup"), r#"{"zarr_format":2}"#).unwrap();
-    fs::write(folder.path().join(".zattrs"), r#"{"max_token_id":9}"#).unwrap();
+    let (folder, tokens, starts) = without_arrays();
     let describe = |len: u64| {
         let text = |len: u64, chunk: u64, dtype: &str| {
             format!(
@@ -347,12 +353,7 @@ fn options_that_do_not_fit_are_refused() {
 
 #[test]
 fn a_sequence_that_claims_terabytes_takes_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let (tokens, starts) = (folder.path().join("encoded_tokens"), folder.path().join("seq_starts"));
-    fs::create_dir(&tokens).unwrap();
-    fs::create_dir(&starts).unwrap();
-    fs::write(folder.path().join(".zgroup"), r#"{"zarr_format":2}"#).unwrap();
-    fs::write(folder.path().join(".zattrs"), r#"{"max_token_id":9}"#).unwrap();
+    let (folder, tokens, starts) = without_arrays();
     let describe = |folder: &Path, len: u64, chunk: u64, dtype: &str, compressor: &str| {
         let text = format!(
             r#"{{"zarr_format":2,"shape":[{len}],"chunks":[{chunk}],"dtype":"{dtype}","compressor":{compressor},
