@@ -225,10 +225,11 @@ fn mark_starts(values: &Values<'_>, span: Span, out: &mut [u8]) {
             let width = values.element.size();
             // The byte that holds bit 0.
             let low = if values.element.big_endian { width - 1 } else { 0 };
-            // Of a width that the compiler knows it makes a vector loop, and flat-tokens have this one.
+            // Of a width that the compiler knows it makes a vector loop, and flat-tokens have this one. Whole numbers
+            // are narrowed many at a time; their low bytes alone would be gathered one by one.
             if (width, low) == (4, 0) {
                 for (start, stored) in out.iter_mut().zip(values.bytes.as_chunks::<4>().0) {
-                    *start = stored[0] & 1;
+                    *start = (u32::from_le_bytes(*stored) & 1) as u8;
                 }
                 return;
             }
