@@ -2,6 +2,8 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,8 @@ use crate::format::FileRow;
 const BUFFER: usize = 1 << 20;
 /// From here on a copy costs more than a write of its own.
 const LARGE: usize = 1 << 16;
+/// Bytes that the system is told at once to bring to the disk.
+const AHEAD: u64 = 8 << 20;
 
 /// A file that grows by appending, hashed as it grows.
 pub(super) struct Growing {
@@ -21,6 +25,8 @@ pub(super) struct Growing {
     file: File,
     buffer: Vec<u8>,
     size: u64,
+    /// What the system was told to bring to the disk.
+    begun: u64,
     hash: Box<Xxh3>,
 }
 
@@ -29,7 +35,7 @@ impl Growing {
     pub(super) fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let file = create(&path)?;
-        Ok(Growing { path, file, buffer: Vec::with_capacity(BUFFER), size: 0, hash: Box::new(Xxh3::new()) })
+        Ok(Growing::new(path, file, 0, Box::new(Xxh3::new())))
     }
 
     /// The first `size` bytes of a file that an earlier run left; what follows them is cut off.
@@ -57,7 +63,11 @@ impl Growing {
             hash.update(part);
             at += part.len() as u64;
         }
-        Ok(Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, hash })
+        Ok(Growing::new(path, file, size, hash))
+    }
+
+    fn new(path: PathBuf, file: File, size: u64, hash: Box<Xxh3>) -> Self {
+        Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, begun: size, hash }
     }
 
     /// Goes on behind the first `size` bytes, or begins where there are none.
@@ -82,6 +92,16 @@ impl Growing {
     /// Size in bytes with what is not flushed yet.
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Has the system begin to bring what was written to the disk, and waits for nothing: the next sync has little left
+    /// to wait for. Only what a sync says is durable.
+    pub(super) fn begin_sync(&mut self) {
+        let written = self.size - self.buffer.len() as u64;
+        if written - self.begun >= AHEAD {
+            begin_sync(&self.file, self.begun, written - self.begun);
+            self.begun = written;
+        }
     }
 
     /// Hands everything to the operating system and, where `durable`, to the disk.
@@ -123,6 +143,16 @@ impl Growing {
         self.file.write_all(bytes).map_err(|e| Error::io("write the file", &self.path, e))
     }
 }
+
+#[cfg(target_os = "linux")]
+fn begin_sync(file: &File, from: u64, size: u64) {
+    let (Ok(from), Ok(size)) = (i64::try_from(from), i64::try_from(size)) else { return };
+    // SAFETY: the descriptor is that of an open file, and no memory is handed over. What fails here fails in the sync.
+    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), from, size, libc::SYNC_FILE_RANGE_WRITE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn begin_sync(_file: &File, _from: u64, _size: u64) {}
 
 /// 16 hexadecimal digits.
 pub(super) fn hex(hash: u64) -> String {
@@ -306,5 +336,42 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Removed while it is still held, so that nobody removes another one's. A name that stays is harmless.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_begun_early_is_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("grown");
+        let part: Vec<u8> = (0..3u32 << 20).map(|i| (i ^ (i >> 9)) as u8).collect();
+        let mut file = Growing::create(&path).unwrap();
+        for _ in 0..4 {
+            file.write(&part).unwrap();
+            file.write(b"small").unwrap();
+            file.begin_sync();
+        }
+        // Never what is still in the buffer, and nothing twice.
+        assert!((AHEAD..=fs::metadata(&path).unwrap().len()).contains(&file.begun));
+        let begun = file.begun;
+        file.begin_sync();
+        assert_eq!(file.begun, begun);
+        file.sync(true).unwrap();
+        let mut file = Growing::resume(&path, 5 << 20).unwrap();
+        assert_eq!(file.begun, 5 << 20);
+        (0..3).for_each(|_| {
+            file.write(&part).unwrap();
+            file.begin_sync();
+        });
+        assert_eq!(file.begun, 14 << 20);
+        let row = file.finish(true).unwrap();
+        let mut want = [&part[..], b"small", &part].concat();
+        want.truncate(5 << 20);
+        (0..3).for_each(|_| want.extend_from_slice(&part));
+        assert!(fs::read(&path).unwrap() == want);
+        assert_eq!(row.xxh3, Some(hex(xxh3_64(&want))));
     }
 }

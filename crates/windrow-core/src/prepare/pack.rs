@@ -191,6 +191,8 @@ impl Packer {
         self.since += done;
         if self.since >= self.packing.checkpoint_bytes || self.last.elapsed() >= MOST_WAIT {
             self.checkpoint()?;
+        } else if let (Some(output), true) = (&mut self.output, self.packing.durable) {
+            output.begin_sync();
         }
         Ok(())
     }
