@@ -25,7 +25,7 @@ pub(super) struct Growing {
     file: File,
     buffer: Vec<u8>,
     size: u64,
-    /// What the system was told to bring to the disk.
+    /// Bytes that the system was told to bring to the disk, or has brought there.
     begun: u64,
     hash: Box<Xxh3>,
 }
@@ -107,7 +107,11 @@ impl Growing {
     /// Hands everything to the operating system and, where `durable`, to the disk.
     pub(super) fn sync(&mut self, durable: bool) -> Result<()> {
         self.flush()?;
-        sync(&self.file, &self.path, durable)
+        sync(&self.file, &self.path, durable)?;
+        if durable {
+            self.begun = self.size;
+        }
+        Ok(())
     }
 
     /// Closes the file; its size, hash and time. The name is left to the caller.
@@ -360,6 +364,7 @@ mod tests {
         file.begin_sync();
         assert_eq!(file.begun, begun);
         file.sync(true).unwrap();
+        assert_eq!(file.begun, file.size());
         let mut file = Growing::resume(&path, 5 << 20).unwrap();
         assert_eq!(file.begun, 5 << 20);
         (0..3).for_each(|_| {
