@@ -77,7 +77,7 @@ pub struct TokenizeOptions {
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
-    /// Encoding threads; `None` takes as many as the machine has.
+    /// Encoding threads, at least one; `None` takes as many as the machine has.
     pub threads: Option<usize>,
     /// Input bytes between restart points.
     pub checkpoint_bytes: u64,
@@ -128,6 +128,10 @@ pub(super) fn rules(
     }
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
+    }
+    if options.threads == Some(0) {
+        return Err(Error::config("threads is 0; expected 1 or more")
+            .hint("left out, it is as many as there are cores"));
     }
     let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;
     if (is_stream || layout.is_some()) && (options.sample_size.is_some() || !options.tracks.is_empty()) {
