@@ -22,7 +22,7 @@ pub trait Encode: Sync {
     }
 
     /// The same encoder for one more thread, where threads that share this one take its caches from each other; `None`
-    /// where it serves several as well as one.
+    /// where it serves several as well.
     fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
         None
     }
@@ -113,36 +113,42 @@ pub(super) struct EncodedChunk {
     pub(super) most_id: Option<i64>,
 }
 
-/// Encodes a chunk line by line; `go_on` is asked before each.
+/// Encodes a chunk line by line; `go_on` is asked before each. Of `spare`, the buffers are used again.
 pub(super) fn encode_chunk(
     chunk: &Chunk,
     file: &str,
     encoder: &dyn Encode,
     rules: &Rules,
+    mut spare: EncodedChunk,
     go_on: &mut dyn FnMut() -> Result<()>,
 ) -> Result<EncodedChunk> {
+    let bytes = chunk.bytes();
+    spare.tokens.clear();
+    spare.ends.clear();
+    spare.tracks.resize_with(rules.tracks.len(), Vec::new);
+    spare.tracks.iter_mut().for_each(Vec::clear);
+    // About as many bytes as the text; a chunk without room grows.
+    spare.tokens.reserve(bytes.len() + bytes.len() / 4);
     let mut out = EncodedChunk {
         input: chunk.input,
-        end_byte: chunk.byte + chunk.bytes.len() as u64,
+        end_byte: chunk.byte + bytes.len() as u64,
         end_line: chunk.line,
         is_last: chunk.is_last,
         stored: chunk.stored,
-        tracks: vec![Vec::new(); rules.tracks.len()],
-        // About as many bytes as the text; a chunk without room grows.
-        tokens: Vec::with_capacity(chunk.bytes.len() + chunk.bytes.len() / 4),
-        ..EncodedChunk::default()
+        most_id: None,
+        ..spare
     };
     let mut document = Encoded { ids: Ids::default(), tracks: vec![Vec::new(); rules.tracks.len()] };
     let mut start = 0;
-    let breaks = memchr::memchr_iter(b'\n', &chunk.bytes).map(|at| at + 1);
-    let unbroken = chunk.bytes.last().is_some_and(|b| *b != b'\n').then_some(chunk.bytes.len());
+    let breaks = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let unbroken = bytes.last().is_some_and(|b| *b != b'\n').then_some(bytes.len());
     for end in breaks.chain(unbroken) {
         go_on()?;
         let place = LinePlace { file, line: out.end_line, byte: chunk.byte + start as u64 };
         document.ids.clear();
         document.tracks.iter_mut().for_each(Vec::clear);
         encoder
-            .encode(without_break(&chunk.bytes[start..end]), &place, &mut document)
+            .encode(without_break(&bytes[start..end]), &place, &mut document)
             .and_then(|()| rules.take(&document, &mut out))
             .map_err(|e| place.complete(e))?;
         start = end;

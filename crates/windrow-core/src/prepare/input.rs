@@ -142,42 +142,38 @@ impl Stream {
     /// The next bytes, at most `most`; none at the end.
     ///
     /// # Errors
-    /// `Corrupt` when a compressed stream is damaged; `Stale` when the file changed; `Io`.
+    /// As [`Stream::fill`].
     pub(super) fn next(&mut self, most: usize) -> Result<&[u8]> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        let done = self.append(most, &mut scratch);
+        scratch.resize(scratch.len().max(most), 0);
+        let filled = self.fill(&mut scratch[..most]);
         self.scratch = scratch;
-        done.map(|_| self.scratch.as_slice())
+        Ok(&self.scratch[..filled?])
     }
 
-    /// Adds the next bytes, at most `most`; how many there were, none at the end.
+    /// Puts the next bytes at the beginning of `out`; how many there were: fewer than it holds only at the end.
     ///
     /// # Errors
-    /// As [`Stream::next`].
-    pub(super) fn append(&mut self, most: usize, out: &mut Vec<u8>) -> Result<usize> {
-        let start = out.len();
+    /// `Corrupt` when a compressed stream is damaged; `Stale` when the file changed; `Io`.
+    pub(super) fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         let filled = match &mut self.bytes {
             Bytes::Plain(object) => {
                 let left = object.size().saturating_sub(self.at);
-                let size = usize::try_from(left).unwrap_or(most).min(most);
-                out.resize(start + size, 0);
-                object.read_into(self.at, &mut out[start..])?;
+                let size = usize::try_from(left).unwrap_or(out.len()).min(out.len());
+                object.read_into(self.at, &mut out[..size])?;
                 self.stored.store(self.at + size as u64, Ordering::Relaxed);
                 size
             }
             Bytes::Expanded(reader) => {
-                out.resize(start + most, 0);
                 let mut filled = 0;
-                while filled < most {
-                    match reader.read(&mut out[start + filled..]) {
+                while filled < out.len() {
+                    match reader.read(&mut out[filled..]) {
                         Ok(0) => break,
                         Ok(n) => filled += n,
                         Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                         Err(e) => return Err(self.input.damaged(e, self.at + filled as u64)),
                     }
                 }
-                out.truncate(start + filled);
                 filled
             }
         };

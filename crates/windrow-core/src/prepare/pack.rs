@@ -151,7 +151,7 @@ impl Packer {
     }
 
     /// Packs the next chunk. `is_end`: nothing follows it at all.
-    pub(super) fn take(&mut self, chunk: EncodedChunk, is_end: bool) -> Result<()> {
+    pub(super) fn take(&mut self, chunk: &EncodedChunk, is_end: bool) -> Result<()> {
         let done = chunk.end_byte.saturating_sub(self.state.byte);
         let number = self.packing.output_of(chunk.input);
         if self.output.is_none() && self.writer.is_none() {
@@ -160,9 +160,9 @@ impl Packer {
         self.state.documents += chunk.ends.len() as u64;
         self.state.most_id = self.state.most_id.max(chunk.most_id);
         match (&self.packing.rows, self.packing.sample_size) {
-            (None, _) if self.writer.is_some() => self.add_documents(&chunk)?,
+            (None, _) if self.writer.is_some() => self.add_documents(chunk)?,
             (None, _) => self.put(&chunk.tokens)?,
-            (Some(_), None) => self.each_document(number, &chunk)?,
+            (Some(_), None) => self.each_document(number, chunk)?,
             (Some(_), Some(size)) => {
                 // Whole samples of a chunk go to the file as they are; only what hangs over is joined.
                 let whole = match chunk.tracks.is_empty() {

@@ -1,13 +1,13 @@
-//! One reader, several workers, one taker: chunks are encoded at once and taken in order, in bounded memory.
+//! Several workers, one taker: chunks are read and encoded at once and taken in order, in bounded memory.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{Builder, Scope};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, Chunks, MOST_KEPT};
 use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
 use crate::error::{Error, Kind, Result};
 
@@ -28,20 +28,19 @@ impl Work<'_> {
         &self,
         encode: &dyn Encode,
         chunk: &Chunk,
+        spare: EncodedChunk,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<EncodedChunk> {
-        encode_chunk(chunk, &self.names[chunk.input], encode, self.rules, go_on)
+        encode_chunk(chunk, &self.names[chunk.input], encode, self.rules, spare, go_on)
     }
 }
 
-type Job = (Chunk, SyncSender<Result<EncodedChunk>>);
-
 /// Runs it all on the calling thread.
 pub(super) fn in_line(
-    chunks: impl Iterator<Item = Result<Chunk>>,
+    mut chunks: Chunks<'_>,
     work: &Work<'_>,
     ask: &mut dyn FnMut() -> Result<()>,
-    take: &mut dyn FnMut(EncodedChunk) -> Result<()>,
+    take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
 ) -> Result<()> {
     let mut asked = Instant::now();
     // Asking may cost more than a short line.
@@ -52,102 +51,124 @@ pub(super) fn in_line(
             ask()
         }
     };
-    for chunk in chunks {
-        take(work.run(work.encode, &chunk?, &mut go_on)?)?;
+    let (mut room, mut spare) = (Vec::new(), EncodedChunk::default());
+    while let Some(chunk) = chunks.read(room) {
+        let chunk = chunk?;
+        spare = work.run(work.encode, &chunk, spare, &mut go_on)?;
+        take(&spare)?;
         go_on()?;
+        room = chunk.into_room();
     }
     Ok(())
 }
 
-/// Runs `work` on `threads` threads; `ask` and `take` run on the calling one.
+/// Runs `work` on `threads` threads, each of which reads what it encodes; `ask` and `take` run on the calling one.
 pub(super) fn in_parallel(
-    chunks: impl Iterator<Item = Result<Chunk>> + Send,
+    chunks: Chunks<'_>,
     threads: usize,
     work: &Work<'_>,
     ask: &mut dyn FnMut() -> Result<()>,
-    take: &mut dyn FnMut(EncodedChunk) -> Result<()>,
+    take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
 ) -> Result<()> {
-    let stop = AtomicBool::new(false);
-    let stop = &stop;
+    // A chunk waits here from the moment it is read until it is taken: that bounds the memory. Enough of them that the
+    // workers go on while the taker waits for the disk.
+    let (to_ordered, ordered) = sync_channel(2 * threads + 12);
+    let shared = &Shared {
+        source: Mutex::new(Some(Source { chunks, to_ordered })),
+        spares: Mutex::default(),
+        stop: AtomicBool::new(false),
+    };
     std::thread::scope(|scope| {
-        // Enough that the workers go on while the taker waits for the disk.
-        let waiting = 2 * threads + 12;
-        // A chunk waits in `ordered` from the moment it is read until it is taken: that bounds the memory.
-        let (to_ordered, ordered) = sync_channel(waiting);
-        let (to_jobs, jobs) = sync_channel::<Job>(waiting);
-        let started = start(scope, chunks, threads, work, stop, jobs, to_jobs, to_ordered);
-        let done = started.and_then(|()| take_in_order(&ordered, ask, take));
+        let started = (0..threads).try_for_each(|thread| {
+            let serve = move || shared.serve(work, thread > 0);
+            Builder::new().name("windrow-encode".to_string()).spawn_scoped(scope, serve).map(drop)
+        });
+        let done = started
+            .map_err(|e| Error::new(Kind::Io, "cannot start a thread").caused_by(e))
+            .and_then(|()| shared.take_in_order(&ordered, ask, take));
         // Whatever the others wait for ends now.
-        stop.store(true, Ordering::Relaxed);
+        shared.stop.store(true, Ordering::Relaxed);
         drop(ordered);
         done
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "both ends of both queues have to move into the threads")]
-fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    chunks: impl Iterator<Item = Result<Chunk>> + Send + 'scope,
-    threads: usize,
-    work: &'scope Work<'scope>,
-    stop: &'scope AtomicBool,
-    jobs: Receiver<Job>,
-    to_jobs: SyncSender<Job>,
+/// What the threads have in common.
+struct Shared<'a> {
+    // Gone at the end, and with it the sender that the taker waits for.
+    source: Mutex<Option<Source<'a>>>,
+    /// Chunks that were taken; their buffers are used again.
+    spares: Mutex<Vec<EncodedChunk>>,
+    stop: AtomicBool,
+}
+
+/// Where chunks come from, and where their results are to be found, in the order of the chunks.
+struct Source<'a> {
+    chunks: Chunks<'a>,
     to_ordered: SyncSender<Receiver<Result<EncodedChunk>>>,
-) -> Result<()> {
-    let no_thread = |e| Error::new(Kind::Io, "cannot start a thread").caused_by(e);
-    let jobs = std::sync::Arc::new(Mutex::new(jobs));
-    for thread in 0..threads {
-        let jobs = jobs.clone();
-        let name = "windrow-encode".to_string();
-        let serve = move || serve(&jobs, work, thread > 0, stop);
-        Builder::new().name(name).spawn_scoped(scope, serve).map_err(no_thread)?;
-    }
-    let read = move || {
-        for chunk in chunks {
-            let (to_result, result) = sync_channel(1);
-            let sent = match chunk {
-                Ok(chunk) => to_ordered.send(result).is_ok() && to_jobs.send((chunk, to_result)).is_ok(),
-                // In its order too: lines before it are encoded first, so the first error is always the same one.
-                Err(e) => to_result.send(Err(e)).is_ok() && to_ordered.send(result).is_ok(),
-            };
-            if !sent || stop.load(Ordering::Relaxed) {
-                return;
+}
+
+impl Shared<'_> {
+    /// The next chunk in order, and where its result goes.
+    fn next(&self, room: Vec<u8>) -> Option<(Chunk, SyncSender<Result<EncodedChunk>>)> {
+        let mut slot = lock(&self.source);
+        // Taken out: should reading panic, nobody goes on with what is left of it.
+        let mut source = slot.take()?;
+        let chunk = source.chunks.read(room)?;
+        let (to_result, result) = sync_channel(1);
+        source.to_ordered.send(result).ok()?;
+        match chunk {
+            Ok(chunk) => {
+                *slot = Some(source);
+                Some((chunk, to_result))
+            }
+            // In its order too: lines before it are encoded first, so the first error is always the same one.
+            Err(e) => {
+                let _ = to_result.send(Err(e));
+                None
             }
         }
-    };
-    Builder::new().name("windrow-read".to_string()).spawn_scoped(scope, read).map_err(no_thread)?;
-    Ok(())
-}
+    }
 
-fn serve(jobs: &Mutex<Receiver<Job>>, work: &Work<'_>, is_further: bool, stop: &AtomicBool) {
-    // Made when there is something to do for it.
-    let own = OnceCell::new();
-    let own = || own.get_or_init(|| work.encode.for_thread()).as_deref();
-    loop {
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((chunk, to_result)) = job else { return };
-        let encode = if is_further { own().unwrap_or(work.encode) } else { work.encode };
-        let result = work.run(encode, &chunk, &mut || match stop.load(Ordering::Relaxed) {
-            true => Err(Error::new(Kind::Interrupted, "stopped")),
-            false => Ok(()),
-        });
-        // Nobody waits for it any more when the task has failed elsewhere.
-        let _ = to_result.send(result);
+    fn serve(&self, work: &Work<'_>, is_further: bool) {
+        // Made when there is something to do for it.
+        let own = OnceCell::new();
+        let own = || own.get_or_init(|| work.encode.for_thread()).as_deref();
+        let mut room = Vec::new();
+        while let Some((chunk, to_result)) = self.next(room) {
+            let encode = if is_further { own().unwrap_or(work.encode) } else { work.encode };
+            let spare = lock(&self.spares).pop().unwrap_or_default();
+            let mut go_on = || match self.stop.load(Ordering::Relaxed) {
+                true => Err(Error::new(Kind::Interrupted, "stopped")),
+                false => Ok(()),
+            };
+            // Nobody waits for it any more when the task has failed elsewhere.
+            let _ = to_result.send(work.run(encode, &chunk, spare, &mut go_on));
+            room = chunk.into_room();
+        }
+    }
+
+    fn take_in_order(
+        &self,
+        ordered: &Receiver<Receiver<Result<EncodedChunk>>>,
+        ask: &mut dyn FnMut() -> Result<()>,
+        take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
+    ) -> Result<()> {
+        while let Some(next) = receive(ordered, ask)? {
+            let encoded = receive(&next, ask)?
+                .ok_or_else(|| Error::new(Kind::Interrupted, "the encoder's thread has ended"))??;
+            take(&encoded)?;
+            if encoded.tokens.len() <= MOST_KEPT {
+                lock(&self.spares).push(encoded);
+            }
+        }
+        Ok(())
     }
 }
 
-fn take_in_order(
-    ordered: &Receiver<Receiver<Result<EncodedChunk>>>,
-    ask: &mut dyn FnMut() -> Result<()>,
-    take: &mut dyn FnMut(EncodedChunk) -> Result<()>,
-) -> Result<()> {
-    while let Some(next) = receive(ordered, ask)? {
-        let encoded = receive(&next, ask)?
-            .ok_or_else(|| Error::new(Kind::Interrupted, "the encoder's thread has ended"))?;
-        take(encoded?)?;
-    }
-    Ok(())
+// What is behind it is whole at any moment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn receive<T>(from: &Receiver<T>, ask: &mut dyn FnMut() -> Result<()>) -> Result<Option<T>> {

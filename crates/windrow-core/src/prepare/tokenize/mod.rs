@@ -282,7 +282,7 @@ impl Task<'_> {
         let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
         let names: Vec<String> = self.inputs.iter().map(|i| i.file.display().to_string()).collect();
         let encoding = Work { encode: self.encode, rules: &self.rules, names: &names };
-        let mut take = |chunk: EncodedChunk| {
+        let mut take = |chunk: &EncodedChunk| {
             let is_end = chunk.is_last && chunk.input + 1 == self.inputs.len();
             packer.take(chunk, is_end)?;
             let state = packer.state();
@@ -298,7 +298,7 @@ impl Task<'_> {
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         let mut ask = || check(self.watch);
-        // One thread encodes while others read and write beside it.
+        // One thread reads and encodes while this one writes beside it.
         let done = match self.encode.parallel() {
             true => pipeline::in_parallel(chunks, threads, &encoding, &mut ask, &mut take),
             false => pipeline::in_line(chunks, &encoding, &mut ask, &mut take),

@@ -19,7 +19,7 @@ impl Work<'_> {
         let mut before = 0;
         for chunk in Chunks::new(std::slice::from_ref(&input), 1 << 20, 0, 0, 0) {
             let Some(chunk) = self.findings.take(&name, "content", "to be whole", chunk)? else { break };
-            let lines = chunk.bytes.split_inclusive(|b| *b == b'\n');
+            let lines = chunk.bytes().split_inclusive(|b| *b == b'\n');
             for (number, line) in (chunk.line..).zip(lines) {
                 self.json(&name, number, number == 0, line);
             }
