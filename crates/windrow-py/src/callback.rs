@@ -67,7 +67,7 @@ impl Encode for LineEncoder {
     fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
         let (Ids::Tokenizer(encoder), None) = (&self.ids, &self.text) else { return None };
         Some(Box::new(LineEncoder {
-            ids: Ids::Tokenizer(encoder.clone()),
+            ids: Ids::Tokenizer(encoder.for_thread()?),
             field: self.field.clone(),
             text: None,
             vocab_size: self.vocab_size,

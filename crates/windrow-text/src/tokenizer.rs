@@ -13,8 +13,7 @@ pub const NAMES: &[&str] = &["bytes", "cl100k_base", "deepseek_v3", "gpt2", "lla
 
 /// Text → ids and back. Shared between threads as it is; encoding takes `&self`.
 ///
-/// A clone has caches of its own, of 10 to 20 MB: threads that encode much are faster with one each than with one
-/// between them, whose caches they take from each other word by word.
+/// A clone has tables and caches of its own, of 10 to 20 MB; see [`Tokenizer::for_thread`].
 pub struct Tokenizer {
     name: String,
     engine: Box<dyn Engine>,
@@ -22,6 +21,9 @@ pub struct Tokenizer {
     golden: Vec<Golden>,
     hash: String,
 }
+
+/// Larger vocabularies are shared by threads.
+const MOST_COPIED: u64 = 1 << 15;
 
 /// What turns text into ids. An engine applies no template, never truncates and never pads.
 pub(crate) trait Engine: Send + Sync {
@@ -131,6 +133,16 @@ impl Tokenizer {
     pub fn id_of(&self, token: &str) -> Option<u32> {
         let special = self.special.iter().find(|(name, _)| name == token);
         special.map(|&(_, id)| id).or_else(|| self.engine.id_of(token))
+    }
+
+    /// A copy for one more thread that encodes much, where threads are faster with one each; `None` where they had
+    /// better share this one.
+    ///
+    /// With a small vocabulary most words take several tokens and come from a cache, which threads that share it take
+    /// from each other word by word. Most words of a large one are tokens: its caches are asked little, and a second
+    /// copy of its tables drives the first one out of the processor's caches.
+    pub fn for_thread(&self) -> Option<Tokenizer> {
+        (self.vocab_size() <= MOST_COPIED).then(|| self.clone())
     }
 
     /// What encodes: `splintr` (fast), `tokenizers` (the reference) or `bytes`.

@@ -177,6 +177,8 @@ fn a_clone_is_the_same_tokenizer() {
     let corpus: Vec<String> = corpus().into_iter().step_by(50).collect();
     for tokenizer in all() {
         let clone = tokenizer.clone();
+        // One whose words are tokens is shared by threads.
+        assert_eq!(tokenizer.for_thread().is_some(), tokenizer.vocab_size() <= 32_768);
         assert_eq!(clone.backend(), tokenizer.backend());
         assert_eq!(clone.lock(), tokenizer.lock());
         for text in &corpus {
