@@ -77,7 +77,7 @@ pub struct TokenizeOptions {
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
-    /// Encoding threads, at least one; `None` takes as many as the machine has.
+    /// Encoding threads, 1 to 1024; `None` takes as many as the machine has.
     pub threads: Option<usize>,
     /// Input bytes between restart points.
     pub checkpoint_bytes: u64,
@@ -114,6 +114,8 @@ pub(super) const RUN_ONLY: [&str; 6] =
 
 /// A sample of more tokens would not fit into memory anywhere.
 const MOST_SAMPLE: u64 = 1 << 40;
+const MOST_THREADS: usize = 1024;
+
 /// Checks the options; what they, the layout of documents and the encoder say of every id.
 pub(super) fn rules(
     encode: &dyn Encode,
@@ -129,8 +131,8 @@ pub(super) fn rules(
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
-    if options.threads == Some(0) {
-        return Err(Error::config("threads is 0; expected 1 or more")
+    if let Some(threads) = options.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        return Err(Error::config(format!("threads is {threads}; expected 1 to {MOST_THREADS}"))
             .hint("left out, it is as many as there are cores"));
     }
     let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;

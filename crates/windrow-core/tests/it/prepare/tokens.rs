@@ -248,6 +248,7 @@ fn impossible_options_are_refused_before_anything_is_read() {
     refuse(packed(0));
     refuse(packed(u64::MAX));
     refuse(TokenizeOptions { threads: Some(0), ..packed(2) });
+    refuse(TokenizeOptions { threads: Some(usize::MAX), ..packed(2) });
     refuse(TokenizeOptions { eos: Some(256), ..packed(2) });
     refuse(TokenizeOptions { dtype: Some(DType::F32), ..packed(2) });
     refuse(TokenizeOptions { remainder: Remainder::Pad(-1), ..packed(2) });
