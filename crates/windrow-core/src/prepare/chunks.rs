@@ -117,11 +117,3 @@ impl<'a> Chunks<'a> {
         Ok(chunk)
     }
 }
-
-impl Iterator for Chunks<'_> {
-    type Item = Result<Chunk>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.read(Vec::new())
-    }
-}

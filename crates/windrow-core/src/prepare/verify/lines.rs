@@ -17,7 +17,9 @@ impl Work<'_> {
         let Some(input) = self.findings.take(&name, "file", "to be readable", input)? else { return Ok(()) };
         self.findings.checked_files += 1;
         let mut before = 0;
-        for chunk in Chunks::new(std::slice::from_ref(&input), 1 << 20, 0, 0, 0) {
+        let mut chunks = Chunks::new(std::slice::from_ref(&input), 1 << 20, 0, 0, 0);
+        let mut room = Vec::new();
+        while let Some(chunk) = chunks.read(room) {
             let Some(chunk) = self.findings.take(&name, "content", "to be whole", chunk)? else { break };
             let lines = chunk.bytes().split_inclusive(|b| *b == b'\n');
             for (number, line) in (chunk.line..).zip(lines) {
@@ -25,6 +27,7 @@ impl Work<'_> {
             }
             self.step(chunk.stored - before)?;
             before = chunk.stored;
+            room = chunk.into_room();
         }
         Ok(())
     }
