@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Begin, Body, Stored, Written};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file};

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{Begin, Body, SIDE_FILE, Stored, Written};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
-use crate::format::{FILE_LIST, FileRow, INDEX_FOLDER, LOCATIONS, SideFile, file_list, location_row};
+use crate::format::{
+    FILE_LIST, FileRow, INDEX_FOLDER, LOCATIONS, SIDE_FILE, SideFile, file_list, location_row,
+};
 use crate::prepare::atomic::{self, Growing};
 
 const SAMPLES: &str = "samples.bin";

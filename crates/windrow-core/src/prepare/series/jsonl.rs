@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Begin, Body, Stored, Written, element};
+use super::body::{Begin, Body, Stored, Written, element};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};

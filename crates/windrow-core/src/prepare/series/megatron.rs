@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Begin, Body, SIDE_FILE, Stored, Written};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{DOCUMENT, FileRow, MAGIC, MODE, SideFile, VERSION, code};
+use crate::format::{DOCUMENT, FileRow, MAGIC, MODE, SIDE_FILE, SideFile, VERSION, code};
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use crate::source::Extras;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Begin, Body, Stored, Written};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::prepare::atomic::{self, Growing};

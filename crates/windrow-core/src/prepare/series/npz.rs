@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
+use super::body::{Begin, Body, Stored, Written};
 use super::npy::{descr, header};
-use super::{Begin, Body, Stored, Written};
 use crate::error::{Error, Result};
 use crate::prepare::atomic::{self, Handle};
 

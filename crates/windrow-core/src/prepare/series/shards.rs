@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Begin, Body, Stored, Written, each_number};
+use super::body::{Begin, Body, Stored, Written, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{FileRow, SHARDS_TOLD, SideFile};
@@ -62,7 +62,7 @@ impl Shards {
         new.channels = begin.channels;
         new.origin = match begin.told.map(serde_json::to_value) {
             Some(Ok(Value::Object(told))) => Some(told),
-            _ => begin.origin.map(super::Origin::told_with_files),
+            _ => begin.origin.map(|origin| origin.told_with_files()),
         };
         Ok(new)
     }

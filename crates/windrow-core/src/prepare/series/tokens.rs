@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Begin, Body, SIDE_FILE, Stored, Written};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{FileRow, SideFile};
+use crate::format::{FileRow, SIDE_FILE, SideFile};
 use crate::prepare::atomic::{self, Growing};
 
 pub(super) struct Tokens {

@@ -1,0 +1,118 @@
+//! A source of numbers in another layout, and what the side file says of where it came from.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::options::SeriesOptions;
+use super::writer::{PART, SeriesWriter};
+use crate::error::Result;
+use crate::format::{FileRow, SideFile};
+use crate::prepare::{Progress, Report, Watch, atomic, check};
+use crate::record::Span;
+use crate::source::Source;
+
+/// Writes all records of a source in another layout.
+///
+/// # Errors
+/// As [`SeriesWriter`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
+pub fn convert(
+    source: &dyn Source,
+    out: &Path,
+    options: &SeriesOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let lengths = sum_of_lengths(source)?;
+    let origin = Origin::of(source)?;
+    let mut writer = SeriesWriter::begin(out, source.schema(), options, Some(lengths), Some(&origin), None)?;
+    if !source.schema().tracks.is_empty() {
+        log::warn!("only the values are written: the arrays that run beside them are left out");
+    }
+    let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
+    let total_bytes = lengths.saturating_mul(width);
+    let mut scratch = Vec::new();
+    for record in 0..source.len() {
+        let extras = source.extras(record)?;
+        let len = source.length(record)?;
+        let most = if writer.takes_parts() { PART } else { len };
+        let mut start = 0;
+        // A record without values is one part, too.
+        while start < len || start == 0 {
+            check(watch)?;
+            let span = Span { record, start, len: most.min(len - start) };
+            let values = source.read(span, &mut scratch)?;
+            writer.add_part(&values, start, len, &extras)?;
+            watch.progress(Progress {
+                done_bytes: writer.values * width,
+                total_bytes,
+                records: writer.records,
+            });
+            start += span.len.max(1);
+        }
+    }
+    Ok(Report { input_bytes: total_bytes, ..writer.finish()? })
+}
+
+fn sum_of_lengths(source: &dyn Source) -> Result<u64> {
+    if let Some(length) = source.uniform() {
+        return Ok(source.len().saturating_mul(length));
+    }
+    const AT_ONCE: u64 = 1 << 12;
+    let mut sum = 0u64;
+    let mut lengths = Vec::new();
+    for first in (0..source.len()).step_by(AT_ONCE as usize) {
+        lengths.resize((source.len() - first).min(AT_ONCE) as usize, 0);
+        source.lengths(first, &mut lengths)?;
+        sum = lengths.iter().fold(sum, |sum, length| sum.saturating_add(*length));
+    }
+    Ok(sum)
+}
+
+/// A side file of what a source is converted into: `format`, and what it came from.
+///
+/// # Errors
+/// What the source says of its fingerprint.
+pub fn side_file_of(source: &dyn Source, format: &str) -> Result<SideFile> {
+    Ok(Origin::of(source)?.side_file(format))
+}
+
+/// What the records of a conversion come from.
+pub(super) struct Origin {
+    format: &'static str,
+    fingerprint: u64,
+    /// The first of them, where there are very many.
+    files: Vec<FileRow>,
+}
+
+impl Origin {
+    const MOST_FILES: usize = 10_000;
+
+    pub(super) fn of(source: &dyn Source) -> Result<Origin> {
+        let files = source.files().into_iter().take(Self::MOST_FILES);
+        Ok(Origin {
+            format: source.format(),
+            fingerprint: source.fingerprint()?,
+            files: files.map(|f| FileRow { name: f.file, size: f.size, ..FileRow::default() }).collect(),
+        })
+    }
+
+    pub(super) fn side_file(&self, format: &str) -> SideFile {
+        SideFile { inputs: self.files.clone(), options: self.told(), ..SideFile::new(format) }
+    }
+
+    /// So, with the files.
+    pub(super) fn told_with_files(&self) -> Map<String, Value> {
+        let mut told = self.told();
+        told.insert("inputs".to_string(), json!(self.files));
+        told
+    }
+
+    /// Its format and fingerprint, in words of a side file.
+    fn told(&self) -> Map<String, Value> {
+        Map::from_iter([
+            ("task".to_string(), json!("convert")),
+            ("from_format".to_string(), json!(self.format)),
+            ("from_fingerprint".to_string(), json!(atomic::hex(self.fingerprint))),
+        ])
+    }
+}
