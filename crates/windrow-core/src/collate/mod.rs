@@ -44,12 +44,7 @@ pub trait Collate: Send + Sync {
     ///
     /// # Errors
     /// `Config` when the samples cannot be laid this way.
-    fn fields(&self, samples: &[Sample<'_>]) -> Result<Vec<Field>>;
-
-    /// The same, where it depends on no sample.
-    fn fixed_fields(&self) -> Option<Arc<[Field]>> {
-        None
-    }
+    fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>>;
 
     /// Lays one sample into its row. Every byte of the row must be written: rows are recycled, not zeroed.
     ///

@@ -59,7 +59,7 @@ impl Pairs {
             fixed: None,
         };
         if pairs.buckets.is_empty() {
-            pairs.fixed = Some(pairs.fields_of(pairs.length).into());
+            pairs.fixed = Some(pairs.fields_of(pairs.length));
         }
         Ok(pairs)
     }
@@ -71,15 +71,15 @@ impl Pairs {
         self
     }
 
-    fn fields_of(&self, positions: usize) -> Vec<Field> {
+    fn fields_of(&self, positions: usize) -> Arc<[Field]> {
         let shape: Vec<usize> = [positions].into_iter().chain(self.channels).collect();
-        vec![
+        Arc::new([
             Field::new("input_ids", self.dtype, shape.clone()),
             Field::new("labels", self.dtype, shape),
             Field::new("loss_masks", DType::I32, [positions]),
             Field::new("segment_ids", DType::I32, [positions]),
             Field::new("pack_bucket", DType::I32, []),
-        ]
+        ])
     }
 
     // A row's own length: the smallest bucket that holds its pairs.
@@ -91,13 +91,12 @@ impl Pairs {
 }
 
 impl Collate for Pairs {
-    fn fields(&self, samples: &[Sample<'_>]) -> Result<Vec<Field>> {
+    fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        if let Some(fixed) = &self.fixed {
+            return Ok(fixed.clone());
+        }
         let longest = self.buckets.last().copied().unwrap_or(self.length);
-        Ok(self.fields_of(samples.iter().map(|sample| self.target(sample)).max().unwrap_or(longest)))
-    }
-
-    fn fixed_fields(&self) -> Option<Arc<[Field]>> {
-        self.fixed.clone()
+        Ok(self.fields_of(samples.map(|sample| self.target(&sample)).max().unwrap_or(longest)))
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -147,12 +147,8 @@ impl Shifted {
 }
 
 impl Collate for Shifted {
-    fn fields(&self, _samples: &[Sample<'_>]) -> Result<Vec<Field>> {
-        Ok(self.fields.to_vec())
-    }
-
-    fn fixed_fields(&self) -> Option<Arc<[Field]>> {
-        Some(self.fields.clone())
+    fn fields(&self, _samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        Ok(self.fields.clone())
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -121,7 +121,7 @@ fn only_the_prediction_is_learned_where_asked() {
     );
     // A layout without masks gets them.
     let layout = NextToken::new(toy().schema(), 3, None, false, 0).unwrap().learn_from(1);
-    assert_eq!(layout.fields(&[]).unwrap().len(), 3);
+    assert_eq!(layout.fields(&mut std::iter::empty()).unwrap().len(), 3);
 }
 
 /// The sequences of a shard data set with one shard, as the recorded program was given them.

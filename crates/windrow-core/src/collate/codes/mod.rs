@@ -5,6 +5,8 @@ mod delay;
 mod layout;
 mod text;
 
+use std::sync::Arc;
+
 pub use self::delay::{Delays, Undelayed};
 use self::delay::{Laid, Special, StoredCodes};
 pub use self::layout::{CodesLayout, Masks};
@@ -130,7 +132,7 @@ impl Codes {
             bytes.len() / element.size().max(1) / channels.max(1)
         });
         let longest = self.checked(frames.max().unwrap_or(0) as u64)?;
-        let mut batch = Batch::new(self.fields_of(longest).into(), examples.len(), None);
+        let mut batch = Batch::new(self.fields_of(longest), examples.len(), None);
         let mut more = Vec::new();
         for (i, example) in examples.iter().enumerate() {
             let mut row = batch.row(i)?;
@@ -149,7 +151,7 @@ impl Codes {
         }
     }
 
-    fn fields_of(&self, frames: usize) -> Vec<Field> {
+    fn fields_of(&self, frames: usize) -> Arc<[Field]> {
         let rows = frames + 2 + if self.layout.keep_tail { self.delays.most() } else { 0 };
         let text = self.text_length;
         let dense = |field| (self.layout.masks == Masks::Dense).then_some(field);
@@ -338,9 +340,9 @@ fn each_row(mask: &mut [u8], valid: &[u8], fill: impl Fn(usize, &mut [u8]), acro
 }
 
 impl Collate for Codes {
-    fn fields(&self, samples: &[Sample<'_>]) -> Result<Vec<Field>> {
-        let frames = |sample: &Sample<'_>| sample.pieces.iter().map(Piece::len).max().unwrap_or(0);
-        Ok(self.fields_of(self.checked(samples.iter().map(frames).max().unwrap_or(0))?))
+    fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        let frames = |sample: Sample<'_>| sample.pieces.iter().map(Piece::len).max().unwrap_or(0);
+        Ok(self.fields_of(self.checked(samples.map(frames).max().unwrap_or(0))?))
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
