@@ -16,6 +16,7 @@ pub use self::write::tensor_file;
 use super::data_files::{DataFiles, OPENED_AT_ONCE};
 use super::discover::natural_order;
 use super::numbers::check_number_options;
+use super::torch::TorchSave;
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
@@ -50,7 +51,7 @@ impl Format for Codes {
     fn recognise(&self, look: &Look) -> Certainty {
         if !look.is_folder {
             return match look.file_name().ends_with(SUFFIX) {
-                true if pt::begins(&look.head) => Certainty::Yes,
+                true if TorchSave::begins(&look.head) => Certainty::Yes,
                 true => Certainty::Maybe,
                 false => Certainty::No,
             };

@@ -3,8 +3,8 @@
 
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
-use crate::format::pickle::{STREAM_MAGIC, Tensor, described, streamed};
-use crate::format::torch::TorchArchive;
+use crate::format::pickle::{Tensor, described, streamed};
+use crate::format::torch::TorchSave;
 use crate::store::Object;
 
 /// A pickle that describes one tensor has some hundred bytes.
@@ -55,34 +55,18 @@ impl Grid {
     }
 }
 
-/// How sure it is that a file with this beginning is one of torch's.
-pub(super) fn begins(head: &[u8]) -> bool {
-    head.starts_with(b"PK\x03\x04") || head.starts_with(STREAM_MAGIC)
-}
-
 fn found(object: &dyn Object) -> Result<Grid> {
     let mut scratch = Vec::new();
-    let head = object.read(0, object.size().min(STREAM_MAGIC.len() as u64) as usize, &mut scratch)?;
-    if head.starts_with(STREAM_MAGIC) {
-        let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
-        let size = usize::try_from(object.size()).map_err(too_large)?;
-        let (tensor, start) = streamed(object.read(0, size, &mut scratch)?)?;
-        return grid(tensor, start, object);
-    }
-    if !head.starts_with(b"PK\x03\x04") {
-        let found: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        return Err(Error::corrupt(format!(
-            "expected a file of torch.save, found {} bytes that begin {}",
-            object.size(),
-            if found.is_empty() { "with nothing".to_string() } else { found.join(" ") }
-        ))
-        .hint("the copy looks unfinished, or it is no .pt file"));
-    }
-    let mut archive = TorchArchive::open(object)?;
-    let pickle =
-        archive.pickle(MOST_PICKLE, "one tensor", "save the tensor alone: torch.save(codes, path)")?;
-    let tensor = described(&pickle).map_err(|e| e.field("data.pkl"))?;
-    let start = archive.storage(&tensor)?;
+    let (tensor, start) = match TorchSave::open(object, &mut scratch)? {
+        TorchSave::Stream(bytes) => streamed(bytes)?,
+        TorchSave::Archive(mut archive) => {
+            let hint = "save the tensor alone: torch.save(codes, path)";
+            let pickle = archive.pickle(MOST_PICKLE, "one tensor", hint)?;
+            let tensor = described(&pickle).map_err(|e| e.field("data.pkl"))?;
+            let start = archive.storage(&tensor)?;
+            (tensor, start)
+        }
+    };
     grid(tensor, start, object)
 }
 

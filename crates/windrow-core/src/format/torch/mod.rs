@@ -2,10 +2,12 @@
 //! as every other one: nothing is called, and no claim is believed before it was compared with the file's size.
 
 mod archive;
+mod layout;
 
-pub(super) use self::archive::TorchArchive;
+use self::archive::TorchArchive;
+pub(super) use self::layout::TorchSave;
 use super::pickle::Number;
-use super::pickle::{STREAM_MAGIC, Tensor, Tree, described_tree, number, streamed_tree};
+use super::pickle::{Tensor, Tree, described_tree, number, streamed_tree};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::store::Object;
@@ -141,39 +143,29 @@ impl SavedTensor {
 
 fn read(object: &dyn Object) -> Result<Saved> {
     let mut scratch = Vec::new();
-    let head = object.read(0, object.size().min(STREAM_MAGIC.len() as u64) as usize, &mut scratch)?;
-    if head.starts_with(STREAM_MAGIC) {
-        let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
-        let size = usize::try_from(object.size()).map_err(too_large)?;
-        let (tree, storages) = streamed_tree(object.read(0, size, &mut scratch)?)?;
-        return located(tree, object, &mut |tensor| match storages.iter().find(|s| s.key == tensor.key) {
-            Some(found) if found.held == tensor.held => Ok(found.start),
-            Some(found) => Err(Error::corrupt(format!(
-                "a storage of {} numbers, where {} are described",
-                found.held, tensor.held
-            ))
-            .field(tensor.key.clone())),
-            None => {
-                Err(Error::corrupt("expected the tensor's storage, found none").field(tensor.key.clone()))
-            }
-        });
-    }
-    if !head.starts_with(b"PK\x03\x04") {
-        let found: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        return Err(Error::corrupt(format!(
-            "expected a file of torch.save, found {} bytes that begin {}",
-            object.size(),
-            if found.is_empty() { "with nothing".to_string() } else { found.join(" ") }
-        ))
-        .hint("the copy looks unfinished, or torch.save did not write it"));
-    }
-    let mut archive = TorchArchive::open(object)?;
+    let mut archive = match TorchSave::open(object, &mut scratch)? {
+        TorchSave::Archive(archive) => archive,
+        TorchSave::Stream(bytes) => return read_stream(bytes, object),
+    };
     // What stands stored in the archive is no larger than the file; what expands beyond it is no model.
     let most = object.size().min(MOST_PICKLE);
     let hint = "save the weights alone: torch.save(model.state_dict(), path)";
     let pickle = archive.pickle(most, "a model's description", hint)?;
     let tree = described_tree(&pickle).map_err(|e| e.field("data.pkl"))?;
     located(tree, object, &mut |tensor| archive.storage(tensor))
+}
+
+fn read_stream(bytes: &[u8], object: &dyn Object) -> Result<Saved> {
+    let (tree, storages) = streamed_tree(bytes)?;
+    located(tree, object, &mut |tensor| match storages.iter().find(|s| s.key == tensor.key) {
+        Some(found) if found.held == tensor.held => Ok(found.start),
+        Some(found) => Err(Error::corrupt(format!(
+            "a storage of {} numbers, where {} are described",
+            found.held, tensor.held
+        ))
+        .field(tensor.key.clone())),
+        None => Err(Error::corrupt("expected the tensor's storage, found none").field(tensor.key.clone())),
+    })
 }
 
 fn located(tree: Tree, object: &dyn Object, find: &mut dyn FnMut(&Tensor) -> Result<u64>) -> Result<Saved> {
