@@ -170,6 +170,10 @@ def test_what_cannot_become_a_data_set_is_refused(tmp_path: Path, sound: Path, c
     (empty / "a.wav").write_bytes((DATA / "audio" / "cards_001.wav").read_bytes()[:1000])
     with pytest.raises(wr.CorruptError, match="none of 1 files"):
         wr.encode(empty, tmp_path / "out", codec)
+    (sound / "cards_002.wav").unlink()
+    for threads in (0, 1025):
+        with pytest.raises(wr.ConfigError, match=f"threads is {threads}; expected 1 to 1024"):
+            wr.encode(sound, tmp_path / "out", codec, threads=threads)
     assert not (tmp_path / "out").exists()
 
 

@@ -29,7 +29,7 @@ use crate::view::{Mix, View};
 ///     drop_last: leave out the last batch of an epoch when it is not full.
 ///     rank, world_size: this rank among all; None takes torchrun's or Slurm's, else 0 of 1.
 ///     epochs: end after so many; None never ends.
-///     num_threads: threads that lay batches ahead; 0 lays each when asked; None takes the cores, at most 8.
+///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
 ///     prefetch: batches kept ready.
 ///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
 ///     dtype: dtype of the numbers; None gives int64 for whole numbers, float32 for floats. (jax takes 64-bit numbers without

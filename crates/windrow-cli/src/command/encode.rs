@@ -105,8 +105,8 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     };
     let files = sound::sound_files(&args.audio_dir, &folder)?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or_else(cores).max(1);
-    let at_a_time = threads.min(files.len());
+    let threads = args.threads.unwrap_or_else(cores);
+    let at_a_time = threads.clamp(1, files.len());
     let codec = Codec::open(weights, &Options::default().threads(threads / at_a_time))?;
     let options = EncodeOptions {
         layout: match args.to {
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
             },
             skip_corrupt: args.skip_corrupt,
         },
-        threads: Some(at_a_time),
+        threads: Some(threads),
         overwrite: args.overwrite,
         durable: !args.no_durable,
     };

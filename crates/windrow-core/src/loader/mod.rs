@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::plan::{Cursor, Identity, Plan, State, Step, Steps, Workspace};
 use crate::sampler::Shard;
 
+const MOST_THREADS: usize = 1024;
+
 /// What the batches do not depend on, and what says how many rows each has.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -22,7 +24,8 @@ pub struct Options {
     pub drop_last: bool,
     /// Ends after so many epochs; `None` never ends.
     pub epochs: Option<u64>,
-    /// Threads that lay batches ahead of time; `None` takes the cores there are, at most 8; 0 lays each when asked.
+    /// Threads that lay batches ahead of time, at most 1024; `None` takes the cores there are, at most 8; 0 lays each when
+    /// asked.
     pub threads: Option<usize>,
     /// Batches kept ready at most.
     pub prefetch: usize,
@@ -86,7 +89,7 @@ impl Loader {
     /// A loader at the first batch of epoch 0. Reads nothing yet.
     ///
     /// # Errors
-    /// `Config` when the options would never give a batch.
+    /// `Config` when the options would never give a batch, or ask for more than 1024 threads.
     pub fn new(plan: Arc<Plan>, options: &Options) -> Result<Loader> {
         let global_batch_size = match options.batch {
             BatchSize::Global(rows) => rows,
@@ -106,7 +109,11 @@ impl Loader {
                 .hint("prefetch is at least 1; threads = 0 lays each batch when it is asked for"));
         }
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
-        let threads = options.threads.unwrap_or_else(cores).min(1024);
+        let threads = options.threads.unwrap_or_else(cores);
+        if threads > MOST_THREADS {
+            return Err(Error::config(format!("threads is {threads}; expected 0 to {MOST_THREADS}"))
+                .hint("0 lays each batch when it is asked for; left out, it is as many as there are cores, at most 8"));
+        }
         Ok(Loader {
             identity: plan.identity()?,
             steps,

@@ -232,7 +232,7 @@ fn a_state_of_another_plan_is_refused_with_the_difference() {
 }
 
 #[test]
-fn options_that_would_never_give_a_batch_are_refused() {
+fn impossible_options_are_refused() {
     let new = |f: &dyn Fn(&mut Options)| {
         let mut o = options(8, 0, 1, 0);
         f(&mut o);
@@ -241,6 +241,8 @@ fn options_that_would_never_give_a_batch_are_refused() {
     assert_eq!(new(&|_| ()), Ok(()));
     assert_eq!(new(&|o| o.batch = BatchSize::Global(0)), Err(Kind::Config));
     assert_eq!(new(&|o| o.prefetch = 0), Err(Kind::Config));
+    assert_eq!(new(&|o| o.threads = Some(1024)), Ok(()));
+    assert_eq!(new(&|o| o.threads = Some(1025)), Err(Kind::Config));
     assert_eq!(new(&|o| (o.batch, o.drop_last) = (BatchSize::Global(54), true)), Err(Kind::Config));
     assert_eq!(new(&|o| (o.batch, o.drop_last) = (BatchSize::Global(54), false)), Ok(()));
     let empty = Plan::new(vec![feed(Arc::new(Toy::tokens(&[1])))], Arc::new(Sequential::new(0)), 0).unwrap();

@@ -15,6 +15,8 @@ use windrow_dac::Codec;
 
 use super::{Reading, SoundFile, Track, codes_of};
 
+const MOST_THREADS: usize = 1024;
+
 /// How sound is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodeOptions {
@@ -24,7 +26,7 @@ pub struct EncodeOptions {
     pub dtype: DType,
     /// How sound files are read.
     pub reading: Reading,
-    /// Files that are encoded at a time; `None`: as many as there are cores.
+    /// Files that are encoded at a time, 1 to 1024; `None`: as many as there are cores.
     pub threads: Option<usize>,
     /// Replace what is there.
     pub overwrite: bool,
@@ -73,7 +75,8 @@ pub struct Encoded {
 /// told of; with the same files, options and weights, nothing is done again.
 ///
 /// # Errors
-/// `Exists` where something else is at `out`; `Config` when none of the files can be encoded; `Interrupted`, `Io`.
+/// `Exists` where something else is at `out`; `Config` when none of the files can be encoded, or for an impossible number of
+/// threads; `Interrupted`, `Io`.
 pub fn encode(
     files: &[SoundFile],
     codec: &Codec,
@@ -81,6 +84,10 @@ pub fn encode(
     options: &EncodeOptions,
     watch: &dyn Watch,
 ) -> Result<Encoded> {
+    if let Some(threads) = options.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        return Err(Error::config(format!("threads is {threads}; expected 1 to {MOST_THREADS}"))
+            .hint("left out, it is as many as there are cores"));
+    }
     if codec.codebook_size() > 1 << 15 {
         return Err(Error::unsupported(format!(
             "codebooks of {} codes; int16 holds those below 32,768",
@@ -197,7 +204,7 @@ fn all_tracks(
     watch: &dyn Watch,
 ) -> Result<Vec<Result<Track>>> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let n_threads = options.threads.unwrap_or(cores).clamp(1, files.len().max(1));
+    let n_threads = options.threads.unwrap_or(cores).min(files.len());
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let mut tracks: Vec<Option<Result<Track>>> = files.iter().map(|_| None).collect();
