@@ -159,6 +159,7 @@ def test_length_is_the_steps_of_an_epoch(view: wr.View) -> None:
         {"batch_size": 2, "rank": 2, "world_size": 2},
         {"batch_size": 100_000},
         {"batch_size": 2, "prefetch": 0},
+        {"batch_size": 2, "num_threads": 1025},
         {"batch_size": 2, "framework": "mxnet"},
         {"batch_size": 2, "dtype": "no such"},
     ],
