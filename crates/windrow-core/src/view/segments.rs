@@ -98,19 +98,25 @@ impl Segments {
 
     // Rows that begin within a record, not with it: each reads one value again.
     fn splits(&self) -> Result<u64> {
-        if let (Sums::Even { each, .. }, Rows::Even) = (&self.pairs, &self.rows) {
-            let starts = self.len().saturating_sub(1);
-            // Of the starts length, 2·length, …, those that are multiples of `each` split nothing.
-            let step = (*each / gcd(*each, self.length)).max(1);
-            return Ok(starts - starts / step);
-        }
-        (0..self.pairs.records()).try_fold(0, |n, record| {
-            let share = self.pairs.range(record)?;
-            match share.is_empty() {
-                true => Ok(n),
-                false => Ok(n + self.row_of(share.end - 1) - self.row_of(share.start)),
+        match (&self.pairs, &self.rows) {
+            (Sums::Even { each, .. }, Rows::Even) => {
+                let starts = self.len().saturating_sub(1);
+                // Of the starts length, 2·length, …, those that are multiples of `each` split nothing.
+                let step = (*each / gcd(*each, self.length)).max(1);
+                Ok(starts - starts / step)
             }
-        })
+            // There may be many more records than rows. The last row ends with a record.
+            (Sums::Even { each, .. }, Rows::Listed(ends)) => {
+                Ok(ends.iter().filter(|end| *end % each != 0).count() as u64)
+            }
+            (Sums::Listed(_), _) => (0..self.pairs.records()).try_fold(0, |n, record| {
+                let share = self.pairs.range(record)?;
+                match share.is_empty() {
+                    true => Ok(n),
+                    false => Ok(n + self.row_of(share.end - 1) - self.row_of(share.start)),
+                }
+            }),
+        }
     }
 }
 
@@ -154,11 +160,13 @@ impl View for Segments {
         let Range { start: mut at, end } = self.row(sample);
         let mut record = self.pairs.find(at);
         while at < end {
+            if self.pairs.range(record)?.end <= at {
+                // Any number of records without a pair: searched over, not walked through.
+                record = self.pairs.find(at);
+            }
             let share = self.pairs.range(record)?;
             let pairs = share.end.min(end) - at;
-            if pairs > 0 {
-                out.push(Piece::Read(Span { record, start: at - share.start, len: pairs + 1 }));
-            }
+            out.push(Piece::Read(Span { record, start: at - share.start, len: pairs + 1 }));
             at += pairs;
             record += 1;
         }
@@ -257,10 +265,14 @@ mod tests {
         assert_eq!(view.len(), 666_666_667);
         assert_eq!(counts(&view), [1_025_000_000_000, 333_333_333, 512, 0, 0]);
         for (n, each, length) in [(7, 4, 2), (7, 4, 3), (5, 2, 4), (6, 3, 7), (4, 1, 2), (9, 7, 9)] {
-            let even = Segments::new(Arc::new(Same(n, each)), length, &[]).unwrap();
-            let listed = Segments::new(Arc::new(vec![each; n as usize]), length, &[]).unwrap();
-            assert_eq!((show(&even), counts(&even)), (show(&listed), counts(&listed)));
+            for buckets in [&[][..], &[1], &[2], &[1, 2]] {
+                let even = Segments::new(Arc::new(Same(n, each)), length, buckets).unwrap();
+                let listed = Segments::new(Arc::new(vec![each; n as usize]), length, buckets).unwrap();
+                assert_eq!((show(&even), counts(&even)), (show(&listed), counts(&listed)));
+            }
         }
+        let none = Segments::new(Arc::new(Same(1 << 62, 1)), 8, &[4]).unwrap();
+        assert_eq!(counts(&none), [0, 0, 0, 1 << 62, 1 << 62]);
     }
 
     #[test]
