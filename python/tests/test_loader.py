@@ -314,6 +314,17 @@ def test_log_records_reach_logging(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert [r.name.split(".")[0] for r in caplog.records] == ["windrow"]
 
 
+def test_links_to_folders_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"text": "a"}\n')
+    for name in "xyz":
+        (folder / name).symlink_to(tmp_path)
+    with caplog.at_level("WARNING", logger="windrow"):
+        assert len(wr.open(folder)) == 1
+    assert [r.getMessage() for r in caplog.records] == [f"{folder / 'x'} and 2 more: links to folders are not followed"]
+
+
 def test_numpy_is_enough(tokens: Path, run_script: Callable[..., str]) -> None:
     code = """
         import sys

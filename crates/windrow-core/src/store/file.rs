@@ -115,6 +115,7 @@ impl Store for Local {
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
         let mut found = Vec::new();
+        let mut links = Vec::new();
         let mut folders = vec![(self.path(prefix)?, prefix.to_string())];
         while let Some((path, key)) = folders.pop() {
             let listing = fs::read_dir(&path).map_err(|e| Error::io("list the folder", &path, e))?;
@@ -138,15 +139,21 @@ impl Store for Local {
                     Ok(meta) if meta.is_file() => {
                         found.push(Entry { key, size: meta.len(), is_folder: false });
                     }
-                    Ok(meta) if meta.is_dir() => {
-                        log::warn!("{}: a link to a folder is not followed", item.path().display());
-                    }
+                    Ok(meta) if meta.is_dir() => links.push(item.path()),
                     Ok(_) => {}
                     // A link that leads nowhere is listed, so that opening it says so: a shard must not vanish.
                     Err(_) if kind.is_symlink() => found.push(Entry { key, size: 0, is_folder: false }),
                     Err(e) => return Err(Error::io("ask for the file's size", item.path(), e)),
                 }
             }
+        }
+        // One message, however many there are.
+        if let Some(first) = links.iter().min() {
+            let more = match links.len() - 1 {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            log::warn!("{}{more}: links to folders are not followed", first.display());
         }
         found.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(found)
