@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::convert::Origin;
 use super::options::SeriesOptions;
+use super::origin::Origin;
 use crate::array::{Buffer, DType, Element};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};

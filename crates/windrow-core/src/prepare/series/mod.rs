@@ -10,12 +10,14 @@ mod megatron;
 mod npy;
 mod npz;
 mod options;
+mod origin;
 mod shards;
 mod tokens;
 mod writer;
 
-pub use convert::{convert, side_file_of};
+pub use convert::convert;
 pub(super) use megatron::MegatronDocuments;
 pub use options::{SeriesLayout, SeriesOptions};
+pub use origin::side_file_of;
 pub(super) use shards::ShardDocuments;
 pub use writer::SeriesWriter;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::body::{Begin, Body, Stored, Written, element};
-use super::convert::Origin;
 use super::options::{SeriesLayout, SeriesOptions};
+use super::origin::Origin;
 use super::{codes, forager, jsonl, megatron, npy, npz, shards, tokens};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;

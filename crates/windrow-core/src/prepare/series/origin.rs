@@ -1,0 +1,57 @@
+//! What the records of a conversion come from, as the side file tells it.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::format::{FileRow, SideFile};
+use crate::prepare::atomic;
+use crate::source::Source;
+
+/// A side file of what a source is converted into: `format`, and what it came from.
+///
+/// # Errors
+/// What the source says of its fingerprint.
+pub fn side_file_of(source: &dyn Source, format: &str) -> Result<SideFile> {
+    Ok(Origin::of(source)?.side_file(format))
+}
+
+/// What the records of a conversion come from.
+pub(super) struct Origin {
+    format: &'static str,
+    fingerprint: u64,
+    /// The first of them, where there are very many.
+    files: Vec<FileRow>,
+}
+
+impl Origin {
+    const MOST_FILES: usize = 10_000;
+
+    pub(super) fn of(source: &dyn Source) -> Result<Origin> {
+        let files = source.files().into_iter().take(Self::MOST_FILES);
+        Ok(Origin {
+            format: source.format(),
+            fingerprint: source.fingerprint()?,
+            files: files.map(|f| FileRow { name: f.file, size: f.size, ..FileRow::default() }).collect(),
+        })
+    }
+
+    pub(super) fn side_file(&self, format: &str) -> SideFile {
+        SideFile { inputs: self.files.clone(), options: self.told(), ..SideFile::new(format) }
+    }
+
+    /// So, with the files.
+    pub(super) fn told_with_files(&self) -> Map<String, Value> {
+        let mut told = self.told();
+        told.insert("inputs".to_string(), json!(self.files));
+        told
+    }
+
+    /// Its format and fingerprint, in words of a side file.
+    fn told(&self) -> Map<String, Value> {
+        Map::from_iter([
+            ("task".to_string(), json!("convert")),
+            ("from_format".to_string(), json!(self.format)),
+            ("from_fingerprint".to_string(), json!(atomic::hex(self.fingerprint))),
+        ])
+    }
+}
