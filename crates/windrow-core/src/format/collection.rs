@@ -31,7 +31,7 @@ impl Format for Collection {
         if !look.is_folder {
             return Certainty::No;
         }
-        let units = units(look.names.iter().map(String::as_str));
+        let units = units(look.names());
         // Lines may be series too: the first file of them tells.
         match units.iter().find(|name| is_lines(name)).map(|name| opener(look, name)) {
             Some(Ok(Some(_))) => Certainty::Yes,
@@ -42,9 +42,7 @@ impl Format for Collection {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let skip = if look.key.is_empty() { 0 } else { look.key.len() + 1 };
-        let found = look.store.walk(&look.key)?;
-        let names = units(found.iter().map(|entry| &entry.key[skip..]));
+        let names = units(look.names());
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
         for name in &names {
@@ -59,7 +57,7 @@ impl Format for Collection {
         if parts.is_empty() {
             return Err(Error::not_found(format!(
                 "expected series below the folder, found none among {} files",
-                found.len()
+                look.entries.len()
             ))
             .at(look.display())
             .hint(format!("series are shard folders, and files ending in {}", suffixes().join(", "))));

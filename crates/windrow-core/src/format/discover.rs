@@ -11,16 +11,20 @@ use crate::store::{Entry, Store};
 /// # Errors
 /// What [`Store::walk`] says.
 pub(crate) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
-    let all = store.walk(prefix)?;
+    Ok(among(&store.walk(prefix)?, suffixes))
+}
+
+/// The same of what a walk found.
+pub(super) fn among(entries: &[Entry], suffixes: &[&str]) -> Vec<Entry> {
     let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
-    let mut found: Vec<(Vec<Part>, usize, Entry)> = all
-        .into_iter()
+    let mut found: Vec<(Vec<Part>, usize, &Entry)> = entries
+        .iter()
         .filter(|e| !e.is_folder)
         .filter_map(|e| Some((parts(&e.key), rank(&e.key)?, e)))
         .collect();
     // A stable sort of what the walk sorted by key: what compares equal keeps that order.
     found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
-    Ok(found.into_iter().map(|f| f.2).collect())
+    found.into_iter().map(|f| f.2.clone()).collect()
 }
 
 /// Compares names as people do: without case, and runs of digits by the number they write.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::data_files::DataFiles;
-use super::discover::discover;
+use super::discover::among;
 use super::json_lines::{JsonLines, Row, Rows};
 use super::lines::{Part, line_ends};
 use super::{About, Certainty, Format, Look, Options};
@@ -48,7 +48,7 @@ impl Format for Jsonl {
     fn recognise(&self, look: &Look) -> Certainty {
         let fits = |name: &str| SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
         let found = match look.is_folder {
-            true => look.names.iter().any(|name| fits(name)),
+            true => look.names().any(fits),
             false => fits(&look.file_name()),
         };
         if found { Certainty::Maybe } else { Certainty::No }
@@ -85,8 +85,7 @@ pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
 }
 
 fn keys_below(look: &Look) -> Result<Vec<String>> {
-    let mut keys: Vec<String> =
-        discover(look.store.as_ref(), &look.key, &SUFFIXES)?.into_iter().map(|e| e.key).collect();
+    let mut keys: Vec<String> = among(&look.entries, &SUFFIXES).into_iter().map(|e| e.key).collect();
     if keys.is_empty() {
         return Err(Error::not_found(format!(
             "expected files ending in {}, found none",
@@ -95,8 +94,7 @@ fn keys_below(look: &Look) -> Result<Vec<String>> {
         .at(look.display()));
     }
     // What an index expanded stands twice below the folder: compressed, and expanded in the index folder.
-    let indexes = discover(look.store.as_ref(), &look.key, &["/sample_locations.bin"])?;
-    for index in indexes {
+    for index in among(&look.entries, &["/sample_locations.bin"]) {
         if let Some((folder, _)) = index.key.rsplit_once('/') {
             let copies = format!("{folder}/expanded/");
             keys.retain(|key| !key.starts_with(&copies));

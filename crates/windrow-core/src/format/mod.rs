@@ -55,7 +55,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::Store;
+use crate::store::{Entry, Store};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -136,8 +136,8 @@ pub struct Look {
     pub key: String,
     /// A folder or an object.
     pub is_folder: bool,
-    /// Keys below it, relative to it, sorted, at most [`Look::MOST_NAMES`]; empty for an object.
-    pub names: Vec<String>,
+    /// All objects below it, by key, as [`Store::walk`] found them once; empty for an object.
+    pub entries: Vec<Entry>,
     /// The first bytes, at most 4096; empty for a folder.
     pub head: Vec<u8>,
     /// The side file beside it, where there is one.
@@ -145,9 +145,6 @@ pub struct Look {
 }
 
 impl Look {
-    /// Recognising never needs more names than this.
-    pub const MOST_NAMES: usize = 100_000;
-
     /// Looks at `key`.
     ///
     /// # Errors
@@ -158,15 +155,12 @@ impl Look {
             store,
             key: key.to_string(),
             is_folder: entry.is_folder,
-            names: Vec::new(),
+            entries: Vec::new(),
             head: Vec::new(),
             side: None,
         };
         if entry.is_folder {
-            let skip = if key.is_empty() { 0 } else { key.len() + 1 };
-            let found = look.store.walk(key)?;
-            look.names =
-                found.into_iter().take(Self::MOST_NAMES).map(|e| e.key[skip..].to_string()).collect();
+            look.entries = look.store.walk(key)?;
         } else {
             let object = look.store.open(key)?;
             let mut scratch = Vec::new();
@@ -174,6 +168,12 @@ impl Look {
         }
         look.side = SideFile::find(&look)?;
         Ok(look)
+    }
+
+    /// The keys below it, relative to it; sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let skip = if self.key.is_empty() { 0 } else { self.key.len() + 1 };
+        self.entries.iter().map(move |entry| &entry.key[skip..])
     }
 
     /// The key of something below this folder.
@@ -305,8 +305,10 @@ pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) ->
     }
     best.map(|b| b.1).ok_or_else(|| {
         let found = match look.is_folder {
-            true if look.names.is_empty() => "an empty folder".to_string(),
-            true => format!("a folder of {} files, first {:?}", look.names.len(), look.names[0]),
+            true => match look.names().next() {
+                None => "an empty folder".to_string(),
+                Some(first) => format!("a folder of {} files, first {first:?}", look.entries.len()),
+            },
             false => format!(
                 "a file starting {:?}",
                 String::from_utf8_lossy(&look.head[..look.head.len().min(16)])

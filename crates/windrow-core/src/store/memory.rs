@@ -42,7 +42,8 @@ impl Store for Memory {
             return Ok(Entry { key: key.to_string(), size: bytes.len() as u64, is_folder: false });
         }
         let folder = if key.is_empty() { String::new() } else { format!("{key}/") };
-        match self.objects.keys().any(|k| k.starts_with(&folder)) {
+        let first = self.objects.range(folder.clone()..).next();
+        match first.is_some_and(|(k, _)| k.starts_with(&folder)) {
             true => Ok(Entry { key: key.to_string(), size: 0, is_folder: true }),
             false => Err(Error::not_found("no such object").at(key)),
         }

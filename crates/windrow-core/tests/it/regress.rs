@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windrow_core::collate::NextToken;
 use windrow_core::format::{FORMATS, Look, Options, SideFile, open, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::prepare::{VerifyOptions, verify};
-use windrow_core::store::{Memory, Store};
+use windrow_core::store::{Entry, Memory, Object, Store};
 use windrow_core::view::Pack;
-use windrow_core::{DType, Kind, Place};
+use windrow_core::{DType, Kind, Place, Result};
 
 /// A number was off by its last bit when it was read, so that a side file changed each time it was written.
 #[test]
@@ -56,4 +57,55 @@ fn r0003_an_end_id_that_does_not_fit_the_batch_is_an_error() {
         assert_eq!(laid.is_ok(), fits, "{eos} as {dtype}");
         assert!(laid.is_ok() || laid.unwrap_err().kind() == Kind::Config);
     }
+}
+
+/// Of a folder of more than 100,000 token files, those beyond were left out without a word.
+#[test]
+fn r0004_every_file_of_a_large_folder_is_read() {
+    let many = 100_001;
+    let store = (0..many).fold(Memory::new(), |store, i| store.with(&format!("{i}.bin"), [1u8, 0]));
+    let look = Look::at(Arc::new(store), "").unwrap();
+    let options = Options { dtype: Some(DType::U16), ..Options::default() };
+    assert_eq!(open(FORMATS, &look, &options).unwrap().len(), many);
+}
+
+/// What a large tree holds was asked for anew by everybody who wanted to know.
+#[test]
+fn r0005_a_folder_is_walked_through_once() {
+    for (name, bytes) in [("a.jsonl", &b"1\n"[..]), ("a.npy", &npy(3)), ("a.bin", &[1, 0, 2, 0])] {
+        let store = Arc::new(Counting { inner: Memory::new().with(name, bytes), walks: AtomicUsize::new(0) });
+        let look = Look::at(store.clone(), "").unwrap();
+        let options = Options { dtype: name.ends_with(".bin").then_some(DType::U16), ..Options::default() };
+        open(FORMATS, &look, &options).unwrap();
+        assert_eq!(store.walks.load(Ordering::Relaxed), 1, "{name}");
+    }
+}
+
+struct Counting {
+    inner: Memory,
+    walks: AtomicUsize,
+}
+
+impl Store for Counting {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        self.inner.open(key)
+    }
+    fn entry(&self, key: &str) -> Result<Entry> {
+        self.inner.entry(key)
+    }
+    fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.walks.fetch_add(1, Ordering::Relaxed);
+        self.inner.walk(prefix)
+    }
+    fn display(&self, key: &str) -> String {
+        self.inner.display(key)
+    }
+}
+
+/// An array of so many bytes.
+fn npy(n: usize) -> Vec<u8> {
+    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({n},), }}").into_bytes();
+    header.resize(118 - 1, b' ');
+    header.push(b'\n');
+    [&b"\x93NUMPY\x01\x00"[..], &118u16.to_le_bytes(), &header, &vec![0; n]].concat()
 }

@@ -56,11 +56,11 @@ impl Format for Codes {
                 false => Certainty::No,
             };
         }
-        let is_track = |name: &String| {
+        let is_track = |name: &str| {
             let name = name.strip_prefix(FOLDER).and_then(|n| n.strip_prefix('/')).unwrap_or(name);
             name.ends_with(SUFFIX) && !name.contains('/')
         };
-        match look.names.iter().any(is_track) {
+        match look.names().any(is_track) {
             true => Certainty::Yes,
             false => Certainty::No,
         }
@@ -96,21 +96,17 @@ impl Codes {
 }
 
 fn tracks(look: &Look, options: &Options) -> Result<Tracks> {
-    let (keys, found) = match look.is_folder {
-        true => list(look)?,
+    match look.is_folder {
+        true => build(look, &look.key, list(look)?, &look.entries, options),
         false => {
             let folder = look.key.rsplit_once('/').map_or("", |(folder, _)| folder);
             // A prompt may lie beside it; its folder is nothing else of the data set.
             let prompt = look.key.strip_suffix(SUFFIX).unwrap_or(&look.key).to_string() + ".txt";
             let beside = look.store.entry(&prompt).ok().filter(|e| !e.is_folder);
-            return one(look, folder, beside.into_iter().collect(), options);
+            let beside: Vec<Entry> = beside.into_iter().collect();
+            build(look, folder, vec![look.key.clone()], &beside, options)
         }
-    };
-    build(look, &look.key, keys, &found, options)
-}
-
-fn one(look: &Look, folder: &str, beside: Vec<Entry>, options: &Options) -> Result<Tracks> {
-    build(look, folder, vec![look.key.clone()], &beside, options)
+    }
 }
 
 fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options: &Options) -> Result<Tracks> {
@@ -134,9 +130,9 @@ fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options:
     Tracks::new(files, stems, grids, prompts, options.vocab_size)
 }
 
-// The keys of the tensors in natural order, and all that lies below the folder.
-fn list(look: &Look) -> Result<(Vec<String>, Vec<Entry>)> {
-    let found = look.store.walk(&look.key)?;
+// The keys of the tensors in natural order.
+fn list(look: &Look) -> Result<Vec<String>> {
+    let found = &look.entries;
     let nested = look.below(FOLDER);
     // Where that folder is, even an empty one, tensors beside it are none of the data set.
     let is_nested = match look.store.entry(&nested) {
@@ -167,7 +163,7 @@ fn list(look: &Look) -> Result<(Vec<String>, Vec<Entry>)> {
         }));
     }
     keys.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
-    Ok((keys, found))
+    Ok(keys)
 }
 
 type Opened = (Vec<Grid>, Vec<Arc<dyn Object>>);

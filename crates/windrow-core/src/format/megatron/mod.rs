@@ -90,7 +90,7 @@ fn prefixes(look: &Look) -> Vec<String> {
         let stem = look.key.strip_suffix(INDEX).or_else(|| look.key.strip_suffix(DATA));
         return stem.map(str::to_string).into_iter().collect();
     }
-    let top = look.names.iter().filter(|name| !name.contains('/'));
+    let top = look.names().filter(|name| !name.contains('/'));
     let mut found: Vec<String> =
         top.filter_map(|name| name.strip_suffix(INDEX)).map(|stem| look.below(stem)).collect();
     found.sort_by(|a, b| natural_order(a, b));

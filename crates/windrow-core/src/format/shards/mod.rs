@@ -47,7 +47,7 @@ impl Format for Shards {
     }
 
     fn recognise(&self, look: &Look) -> Certainty {
-        let has = |fits: &dyn Fn(&str) -> bool| look.names.iter().any(|name| fits(name));
+        let has = |fits: &dyn Fn(&str) -> bool| look.names().any(fits);
         // Asked by name: among very many shards it may not be one of the names that are looked at.
         let described = || look.store.entry(&look.below(META)).is_ok_and(|entry| !entry.is_folder);
         match look.is_folder && described() {

@@ -43,8 +43,8 @@ impl Format for Tokens {
         let is_bin = |name: &str| name.ends_with(".bin");
         let named = match look.is_folder {
             true => {
-                look.names.iter().any(|name| is_bin(name) && !name.contains('/'))
-                    && !look.names.iter().any(|name| name == "meta.json")
+                look.names().any(|name| is_bin(name) && !name.contains('/'))
+                    && !look.names().any(|name| name == "meta.json")
             }
             false => is_bin(&look.file_name()),
         };
@@ -58,7 +58,7 @@ impl Format for Tokens {
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let mut keys: Vec<String> = match look.is_folder {
             true => {
-                let top = look.names.iter().filter(|name| name.ends_with(".bin") && !name.contains('/'));
+                let top = look.names().filter(|name| name.ends_with(".bin") && !name.contains('/'));
                 top.map(|name| look.below(name)).collect()
             }
             false => vec![look.key.clone()],
