@@ -11,11 +11,11 @@ use crate::store::{Entry, Store};
 /// # Errors
 /// What [`Store::walk`] says.
 pub(crate) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
-    Ok(among(&store.walk(prefix)?, suffixes))
+    Ok(among(&store.walk(prefix)?, suffixes).into_iter().cloned().collect())
 }
 
 /// The same of what a walk found.
-pub(super) fn among(entries: &[Entry], suffixes: &[&str]) -> Vec<Entry> {
+pub(super) fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
     let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
     let mut found: Vec<(Vec<Part>, usize, &Entry)> = entries
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn among(entries: &[Entry], suffixes: &[&str]) -> Vec<Entry> {
         .collect();
     // A stable sort of what the walk sorted by key: what compares equal keeps that order.
     found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
-    found.into_iter().map(|f| f.2.clone()).collect()
+    found.into_iter().map(|f| f.2).collect()
 }
 
 /// Compares names as people do: without case, and runs of digits by the number they write.

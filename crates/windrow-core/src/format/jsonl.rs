@@ -85,7 +85,7 @@ pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
 }
 
 fn keys_below(look: &Look) -> Result<Vec<String>> {
-    let mut keys: Vec<String> = among(&look.entries, &SUFFIXES).into_iter().map(|e| e.key).collect();
+    let mut keys: Vec<String> = among(&look.entries, &SUFFIXES).into_iter().map(|e| e.key.clone()).collect();
     if keys.is_empty() {
         return Err(Error::not_found(format!(
             "expected files ending in {}, found none",

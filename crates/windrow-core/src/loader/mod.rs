@@ -10,8 +10,7 @@ use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Identity, Plan, State, Step, Steps, Workspace};
 use crate::sampler::Shard;
-
-const MOST_THREADS: usize = 1024;
+use crate::threads::check_threads;
 
 /// What the batches do not depend on, and what says how many rows each has.
 #[derive(Clone, Debug)]
@@ -104,16 +103,13 @@ impl Loader {
             epochs: options.epochs,
         };
         steps.check(plan.sampler())?;
+        check_threads(options.threads, 0)?;
         if options.prefetch == 0 {
             return Err(Error::config("a prefetch of 0 batches")
                 .hint("prefetch is at least 1; threads = 0 lays each batch when it is asked for"));
         }
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
         let threads = options.threads.unwrap_or_else(cores);
-        if threads > MOST_THREADS {
-            return Err(Error::config(format!("threads is {threads}; expected 0 to {MOST_THREADS}"))
-                .hint("0 lays each batch when it is asked for; left out, it is as many as there are cores, at most 8"));
-        }
         Ok(Loader {
             identity: plan.identity()?,
             steps,

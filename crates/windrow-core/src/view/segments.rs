@@ -160,11 +160,12 @@ impl View for Segments {
         let Range { start: mut at, end } = self.row(sample);
         let mut record = self.pairs.find(at);
         while at < end {
-            if self.pairs.range(record)?.end <= at {
+            let mut share = self.pairs.range(record)?;
+            if share.end <= at {
                 // Any number of records without a pair: searched over, not walked through.
                 record = self.pairs.find(at);
+                share = self.pairs.range(record)?;
             }
-            let share = self.pairs.range(record)?;
             let pairs = share.end.min(end) - at;
             out.push(Piece::Read(Span { record, start: at - share.start, len: pairs + 1 }));
             at += pairs;

@@ -8,6 +8,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
     ("record.rs", &[]),
+    ("threads.rs", &[]),
     ("store", &[]),
     ("source", &["store"]),
     ("format", &["source", "store"]),

@@ -10,12 +10,10 @@ use windrow_core::format::{FileRow, Look, SideFile};
 use windrow_core::prepare::{Progress, Report, SeriesLayout, SeriesOptions, SeriesWriter, Watch};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};
-use windrow_core::{DType, Decode, Element, Error, Kind, Result, Values};
+use windrow_core::{DType, Decode, Element, Error, Kind, Result, Values, check_threads};
 use windrow_dac::Codec;
 
 use super::{Reading, SoundFile, Track, codes_of};
-
-const MOST_THREADS: usize = 1024;
 
 /// How sound is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,10 +82,7 @@ pub fn encode(
     options: &EncodeOptions,
     watch: &dyn Watch,
 ) -> Result<Encoded> {
-    if let Some(threads) = options.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
-        return Err(Error::config(format!("threads is {threads}; expected 1 to {MOST_THREADS}"))
-            .hint("left out, it is as many as there are cores"));
-    }
+    check_threads(options.threads, 1)?;
     if codec.codebook_size() > 1 << 15 {
         return Err(Error::unsupported(format!(
             "codebooks of {} codes; int16 holds those below 32,768",

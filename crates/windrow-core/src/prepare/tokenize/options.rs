@@ -8,6 +8,7 @@ use crate::format;
 use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, Rules};
 use crate::prepare::index::check_folder_name;
+use crate::threads::check_threads;
 
 /// What [`super::tokenize`] writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +115,6 @@ pub(super) const RUN_ONLY: [&str; 6] =
 
 /// A sample of more tokens would not fit into memory anywhere.
 const MOST_SAMPLE: u64 = 1 << 40;
-const MOST_THREADS: usize = 1024;
 
 /// Checks the options; what they, the layout of documents and the encoder say of every id.
 pub(super) fn rules(
@@ -131,10 +131,7 @@ pub(super) fn rules(
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
-    if let Some(threads) = options.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
-        return Err(Error::config(format!("threads is {threads}; expected 1 to {MOST_THREADS}"))
-            .hint("left out, it is as many as there are cores"));
-    }
+    check_threads(options.threads, 1)?;
     let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;
     if (is_stream || layout.is_some()) && (options.sample_size.is_some() || !options.tracks.is_empty()) {
         return Err(Error::config(match layout {
