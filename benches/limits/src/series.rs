@@ -1,0 +1,81 @@
+//! Windows of time series, scaled.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{Fallible, map, mix};
+
+// Random windows of float32 series of one length, scaled by the series' mean and deviation as they are copied into
+// inputs, labels and a mask of ones: the same bytes in and out as a batch, without order, queue or hand-over.
+pub(crate) fn windows(
+    file: &str,
+    n_series: usize,
+    context: usize,
+    stride: usize,
+    batch: usize,
+    threads: usize,
+    secs: f64,
+) -> Fallible<Value> {
+    let map = map(file)?;
+    let length = map.len() / 4 / n_series;
+    let per_series = 1 + (length - context - 1) / stride;
+    let scales: Vec<(f32, f32)> = map
+        .chunks_exact(4 * length)
+        .map(|series| {
+            let numbers = || series.as_chunks().0.iter().map(|x| f64::from(f32::from_le_bytes(*x)));
+            let mean = numbers().sum::<f64>() / length as f64;
+            let variance = numbers().map(|x| (x - mean) * (x - mean)).sum::<f64>() / length as f64;
+            (mean as f32, variance.sqrt() as f32)
+        })
+        .collect();
+    let rows = AtomicU64::new(0);
+    let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (map, rows, scales) = (&map, &rows, &scales);
+            scope.spawn(move || {
+                let mut inputs = vec![0f32; batch * context];
+                let mut labels = vec![0f32; batch * context];
+                let mut masks = vec![0i32; batch * context];
+                let mut counter = (thread as u64) << 40;
+                while start.elapsed() < until {
+                    for row in 0..batch {
+                        counter += 1;
+                        let window = (mix(counter) % (n_series * per_series) as u64) as usize;
+                        let (series, k) = (window / per_series, window % per_series);
+                        let bytes = &map[4 * (series * length + k * stride)..][..4 * (context + 1)];
+                        let at = row * context..(row + 1) * context;
+                        scale(&bytes[..4 * context], &mut inputs[at.clone()], scales[series]);
+                        scale(&bytes[4..], &mut labels[at.clone()], scales[series]);
+                        masks[at].fill(1);
+                    }
+                    black_box((&mut inputs, &mut labels, &mut masks));
+                    rows.fetch_add(batch as u64, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    Ok(json!({ "samples": rows.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() }))
+}
+
+fn scale(bytes: &[u8], out: &mut [f32], (mean, deviation): (f32, f32)) {
+    #[inline(always)]
+    fn here(bytes: &[u8], out: &mut [f32], mean: f32, deviation: f32) {
+        for (place, x) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *place = (f32::from_le_bytes(*x) - mean) / deviation;
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn wide(bytes: &[u8], out: &mut [f32], mean: f32, deviation: f32) {
+            here(bytes, out, mean, deviation);
+        }
+        // SAFETY: the processor has AVX2, as was asked the line before.
+        return unsafe { wide(bytes, out, mean, deviation) };
+    }
+    here(bytes, out, mean, deviation);
+}
