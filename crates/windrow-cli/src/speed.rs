@@ -1,9 +1,9 @@
 //! How fast a loader feeds here, beside the plain copy of as many bytes.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use windrow::threads::beside;
 use windrow::{Loader, Next, Result};
 
 use crate::interrupt::Interrupt;
@@ -53,11 +53,8 @@ pub(crate) fn feed(loader: &mut Loader, seconds: f64, interrupt: &Interrupt) -> 
 pub(crate) fn copying(data: u64, batch: u64, threads: usize, seconds: f64) -> f64 {
     let batch = usize::try_from(batch).unwrap_or(MOST_COPIED).clamp(1, MOST_COPIED);
     let data = usize::try_from(data).unwrap_or(MOST_COPIED).clamp(batch, MOST_COPIED);
-    let copied: u64 = thread::scope(|scope| {
-        let copiers: Vec<_> =
-            (0..threads.max(1)).map(|_| scope.spawn(move || copy_for(data, batch, seconds))).collect();
-        copiers.into_iter().map(|c| c.join().unwrap_or(0)).sum()
-    });
+    let copy = || copy_for(data, batch, seconds);
+    let copied: u64 = beside(threads, copy, copy).into_iter().sum();
     copied as f64 / seconds
 }
 

@@ -26,10 +26,9 @@ mod record;
 pub mod sampler;
 pub mod source;
 pub mod store;
-mod threads;
+pub mod threads;
 pub mod view;
 
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};
 pub use record::{Decode, Draw, Lengths, Piece, Span, Values};
-pub use threads::check_threads;

@@ -1,6 +1,14 @@
-//! How many threads may be asked for.
+//! Threads: how many may be asked for, how many the machine runs at once, and several at one piece of work.
+//!
+//! A machine may refuse a thread: a limit on processes counts them. Where the work can be done without it, it is;
+//! elsewhere [`refused`] is the error.
 
-use crate::error::{Error, Result};
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
+
+use crate::error::{Error, Kind, Result};
 
 const MOST: usize = 1024;
 
@@ -8,10 +16,83 @@ const MOST: usize = 1024;
 ///
 /// # Errors
 /// `Config`.
-pub fn check_threads(asked: Option<usize>, least: usize) -> Result<()> {
+pub fn check(asked: Option<usize>, least: usize) -> Result<()> {
     match asked.filter(|threads| !(least..=MOST).contains(threads)) {
         None => Ok(()),
         Some(threads) => Err(Error::config(format!("threads is {threads}; expected {least} to {MOST}"))
             .hint("left out, it follows the number of cores")),
+    }
+}
+
+/// Cores that this process may use, by its affinity and its container's quota; 1 where nobody can say.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The error for a thread that cannot be had, which has `Io`.
+pub fn refused(error: io::Error) -> Error {
+    Error::new(Kind::Io, "cannot start a thread")
+        .caused_by(error)
+        .hint("a limit on processes counts threads: `ulimit -u`, or the pids limit of a container")
+}
+
+/// Runs `own` here and `other` on up to `threads - 1` threads beside it, until all of them have ended; what they gave,
+/// one's own first.
+///
+/// They share out a piece of work between them: where a thread is refused, those that are there do it all. A panic in one
+/// of them goes on here.
+pub fn beside<T: Send>(threads: usize, own: impl FnOnce() -> T, other: impl Fn() -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let start = |_| Builder::new().name("windrow-beside".to_string()).spawn_scoped(scope, &other).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        let mut gave = vec![own()];
+        gave.extend(
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))),
+        );
+        gave
+    })
+}
+
+/// Does the parts `0..count` of a piece of work on all cores; what each gave, in the order of the parts.
+pub fn in_parts<T: Send>(count: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        numbers.take_while(|number| *number < count).map(|number| (number, part(number))).collect::<Vec<_>>()
+    };
+    let mut done: Vec<(usize, T)> = beside(cores().min(count), work, work).into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, gave)| gave).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn parts_come_in_their_order() {
+        for count in [0, 1, 2, 1000] {
+            let squares: Vec<usize> = (0..count).map(|i| i * i).collect();
+            assert_eq!(in_parts(count, |i| i * i), squares);
+        }
+    }
+
+    #[test]
+    fn as_many_run_as_are_asked_for_and_ones_own_is_the_first() {
+        for threads in [0, 1, 2, 7] {
+            let found = beside(threads, || 1, || 2);
+            assert_eq!(found, [vec![1], vec![2; threads.saturating_sub(1)]].concat());
+        }
+    }
+
+    #[test]
+    fn a_panic_beside_goes_on_here() {
+        let silent = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let found = catch_unwind(|| beside(2, || (), || panic!("beside")));
+        std::panic::set_hook(silent);
+        assert_eq!(found.unwrap_err().downcast_ref(), Some(&"beside"));
     }
 }

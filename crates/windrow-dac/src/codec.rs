@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
+use windrow_core::threads::cores;
 use windrow_core::{Error, Result};
 
 use crate::codes::Codes;
@@ -331,7 +331,7 @@ fn read(weights: &mut Weights, options: &Options, hash: u64) -> Result<Codec> {
     let best = kernels::available().into_iter().next();
     let Some(kernels) = best else { return Err(Error::unsupported("no kernels for this processor")) };
     let threads = match options.threads {
-        0 => thread::available_parallelism().map_or(1, |n| n.get()),
+        0 => cores(),
         n => n,
     };
     let (encoder, decoder) = match options.device {

@@ -1,7 +1,8 @@
 //! A signal of many channels, in blocks of time: what one thread writes lies together, and apart from the others'.
 
 use std::sync::Mutex;
-use std::thread;
+
+use windrow_core::threads::beside;
 
 /// `[block][channel][width]`; columns past `len` are 0 or left over.
 #[derive(Debug, Default)]
@@ -84,14 +85,6 @@ impl Signal {
                 make(&mut memory, number, first, width.min(len - first), block);
             }
         };
-        match threads.min(blocks) {
-            0 | 1 => work(),
-            threads => thread::scope(|scope| {
-                for _ in 1..threads {
-                    scope.spawn(work);
-                }
-                work();
-            }),
-        }
+        beside(threads.min(blocks), work, work);
     }
 }

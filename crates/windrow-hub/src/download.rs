@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
 use windrow_core::prepare::{Progress, Watch};
+use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Result};
 
 use crate::fetch::{Came, Fetcher};
@@ -142,7 +143,9 @@ fn listed(http: &Http, request: &Request, watch: &dyn Watch) -> Result<Listing> 
     let stop = &AtomicBool::new(false);
     let stopped = || stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
-        let work = scope.spawn(move || listing::list(http, &request.repo, &request.revision, &stopped));
+        let list = move || listing::list(http, &request.repo, &request.revision, &stopped);
+        let work =
+            Builder::new().name("windrow-list".to_string()).spawn_scoped(scope, list).map_err(refused)?;
         while !work.is_finished() {
             thread::sleep(Duration::from_millis(5));
             if watch.cancelled() && !stop.swap(true, Ordering::Relaxed) {
@@ -165,9 +168,9 @@ fn all(
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..n_connections.clamp(1, files.len().max(1)) {
+        for started in 0..n_connections.clamp(1, files.len().max(1)) {
             let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
+            let bring = move || {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let came = fetcher.bring(file).map_err(Trouble::into_error);
                     // What keeps one file from coming or from being written keeps the others, too.
@@ -178,7 +181,13 @@ fn all(
                         return;
                     }
                 }
-            });
+            };
+            match Builder::new().name("windrow-bring".to_string()).spawn_scoped(scope, bring) {
+                Err(e) if started == 0 => return Err(refused(e)),
+                // Fewer at a time.
+                Err(_) => break,
+                Ok(_) => {}
+            }
         }
         drop(sender);
         let done = gathered(fetcher, &receiver, &mut report, record, watch);

@@ -55,7 +55,7 @@ pub use windrow_core::source::{Custom, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
     Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,
-    sampler, source, store, view,
+    sampler, source, store, threads, view,
 };
 #[cfg(feature = "dac")]
 pub use windrow_dac as dac;

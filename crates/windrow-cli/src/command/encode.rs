@@ -10,6 +10,7 @@ use windrow::audio::Quality;
 use windrow::dac::{Codec, Options, WHERE_WEIGHTS};
 use windrow::prepare::SeriesLayout;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
+use windrow::threads::cores;
 
 use crate::args::no_stdin;
 use crate::failure::{DONE, Failure, PARTLY};
@@ -104,7 +105,6 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
         prompt_from_name: args.prompt_from_name,
     };
     let files = sound::sound_files(&args.audio_dir, &folder)?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.unwrap_or_else(cores);
     let at_a_time = threads.clamp(1, files.len());
     let codec = Codec::open(weights, &Options::default().threads(threads / at_a_time))?;

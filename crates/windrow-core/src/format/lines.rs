@@ -1,12 +1,10 @@
 //! Where lines end: one scan for `\n`, on all cores, shared by what reads JSONL and what indexes it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use memchr::memchr_iter;
 
 use crate::error::Result;
 use crate::store::Object;
+use crate::threads;
 
 /// Bytes looked at in one go: few enough to stay in the processor's cache where an object is read by position.
 const CHUNK: usize = 256 << 10;
@@ -27,23 +25,7 @@ pub(crate) struct Part<'a> {
 /// # Errors
 /// `Io`; `Stale` when an object shrinks while it is read.
 pub(crate) fn line_ends(parts: &[Part<'_>]) -> Result<Vec<Vec<u64>>> {
-    let results: Vec<Mutex<Result<Vec<u64>>>> = parts.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(part) = parts.get(i) else { return };
-            *results[i].lock().unwrap_or_else(PoisonError::into_inner) = ends_in(part);
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts.len());
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    results.into_iter().map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    threads::in_parts(parts.len(), |i| ends_in(&parts[i])).into_iter().collect()
 }
 
 fn ends_in(part: &Part<'_>) -> Result<Vec<u64>> {

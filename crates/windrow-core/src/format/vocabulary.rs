@@ -7,6 +7,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Span, Values};
 use crate::source::Source;
+use crate::threads::{beside, cores};
 
 /// Values that a thread looks at before it takes the next part.
 const PART: u64 = 1 << 20;
@@ -51,7 +52,7 @@ pub(super) fn check_ids(source: &dyn Source, vocab_size: u64) -> Result<()> {
 fn first_error(count: u64, check: &(impl Fn(u64, &mut Vec<u8>) -> Result<()> + Sync)) -> Result<()> {
     let next = AtomicU64::new(0);
     let worst = AtomicU64::new(u64::MAX);
-    let work = || {
+    let work = || -> std::result::Result<(), (u64, Error)> {
         let mut scratch = Vec::new();
         loop {
             let part = next.fetch_add(1, Ordering::Relaxed);
@@ -65,19 +66,9 @@ fn first_error(count: u64, check: &(impl Fn(u64, &mut Vec<u8>) -> Result<()> + S
             })?;
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64).min(count);
-    let found = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut found: Vec<(u64, Error)> = work().err().into_iter().collect();
-        for other in others {
-            match other.join() {
-                Ok(theirs) => found.extend(theirs.err()),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        found
-    });
-    found.into_iter().min_by_key(|f| f.0).map_or(Ok(()), |f| Err(f.1))
+    let threads = count.min(cores() as u64) as usize;
+    let found = beside(threads, work, work).into_iter().filter_map(|found| found.err());
+    found.min_by_key(|f| f.0).map_or(Ok(()), |f| Err(f.1))
 }
 
 fn check_record(source: &dyn Source, record: u64, vocab_size: u64, scratch: &mut Vec<u8>) -> Result<()> {

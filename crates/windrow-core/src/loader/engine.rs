@@ -7,8 +7,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::collate::{Batch, Pool};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
+use crate::threads::{cores, refused};
 
 /// The threads and their queue. Dropping it ends the threads.
 pub(super) struct Engine {
@@ -90,7 +91,7 @@ impl Engine {
             plan: plan.clone(),
             steps,
             depth: prefetch.max(n_threads),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cores: cores(),
         });
         let mut engine = Engine { shared, threads: Vec::new() };
         for i in 0..n_threads {
@@ -98,9 +99,7 @@ impl Engine {
             let spawned =
                 std::thread::Builder::new().name(format!("windrow-{i}")).spawn(move || shared.work());
             // On an error the engine is dropped here, which ends the threads that did start.
-            engine.threads.push(
-                spawned.map_err(|e| Error::new(Kind::Io, "cannot start a loader thread").caused_by(e))?,
-            );
+            engine.threads.push(spawned.map_err(refused)?);
         }
         Ok(engine)
     }

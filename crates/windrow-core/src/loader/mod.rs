@@ -10,7 +10,7 @@ use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Identity, Plan, State, Step, Steps, Workspace};
 use crate::sampler::Shard;
-use crate::threads::check_threads;
+use crate::threads::{self, cores};
 
 /// What the batches do not depend on, and what says how many rows each has.
 #[derive(Clone, Debug)]
@@ -103,13 +103,12 @@ impl Loader {
             epochs: options.epochs,
         };
         steps.check(plan.sampler())?;
-        check_threads(options.threads, 0)?;
+        threads::check(options.threads, 0)?;
         if options.prefetch == 0 {
             return Err(Error::config("a prefetch of 0 batches")
                 .hint("prefetch is at least 1; threads = 0 lays each batch when it is asked for"));
         }
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(8);
-        let threads = options.threads.unwrap_or_else(cores);
+        let threads = options.threads.unwrap_or_else(|| cores().min(8));
         Ok(Loader {
             identity: plan.identity()?,
             steps,

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 use std::sync::mpsc::sync_channel;
+use std::thread::Builder;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -15,6 +16,7 @@ use super::{Progress, Report, Watch, check};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
 use crate::store::{Local, Object, Store};
+use crate::threads::refused;
 
 /// How to index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -321,7 +323,7 @@ fn scan_plain(
     let mut start = 0;
     std::thread::scope(|scope| {
         let (scanned, windows) = sync_channel(1);
-        scope.spawn(move || {
+        let scan = move || {
             for window in (0..size).step_by(WINDOW as usize) {
                 let end = (window + WINDOW).min(size);
                 let parts: Vec<format::Part<'_>> = (window..end)
@@ -335,7 +337,8 @@ fn scan_plain(
                     return;
                 }
             }
-        });
+        };
+        Builder::new().name("windrow-scan".to_string()).spawn_scoped(scope, scan).map_err(refused)?;
         for (end, line_ends) in windows {
             for line_end in line_ends?.into_iter().flatten() {
                 rows.add(number, start, line_end - start);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::chunks::{Chunk, Chunks, MOST_KEPT};
 use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
 use crate::error::{Error, Kind, Result};
+use crate::threads::refused;
 
 /// How often the watcher is asked while a chunk is being encoded.
 const ASK: Duration = Duration::from_millis(20);
@@ -83,9 +84,7 @@ pub(super) fn in_parallel(
             let serve = move || shared.serve(work, thread > 0);
             Builder::new().name("windrow-encode".to_string()).spawn_scoped(scope, serve).map(drop)
         });
-        let done = started
-            .map_err(|e| Error::new(Kind::Io, "cannot start a thread").caused_by(e))
-            .and_then(|()| shared.take_in_order(&ordered, ask, take));
+        let done = started.map_err(refused).and_then(|()| shared.take_in_order(&ordered, ask, take));
         // Whatever the others wait for ends now.
         shared.stop.store(true, Ordering::Relaxed);
         drop(ordered);

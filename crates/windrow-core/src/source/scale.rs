@@ -12,6 +12,7 @@ use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, floa
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::store::{self, Object};
+use crate::threads::{beside, cores};
 
 /// What a record is scaled by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -181,7 +182,7 @@ fn measure_block(
     start: u64,
     rows: &mut [[f32; 2]],
 ) -> Result<()> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(rows.len().div_ceil(TAKE));
+    let threads = cores().min(rows.len().div_ceil(TAKE));
     let parts = Mutex::new((start..).step_by(TAKE).zip(rows.chunks_mut(TAKE)));
     let ended = AtomicBool::new(false);
     let work = |stop: &dyn Fn() -> bool| -> Result<()> {
@@ -202,16 +203,10 @@ fn measure_block(
             }
         }
     };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(&|| false))).collect();
-        let mut done = vec![work(stop)];
-        for other in others {
-            done.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        // Those that were told to end because of another's error come after it.
-        done.sort_by_key(|done| done.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::Interrupted));
-        done.into_iter().find(Result::is_err).unwrap_or(Ok(()))
-    })
+    let mut done = beside(threads, || work(stop), || work(&|| false));
+    // Those that were told to end because of another's error come after it.
+    done.sort_by_key(|done| done.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::Interrupted));
+    done.into_iter().find(Result::is_err).unwrap_or(Ok(()))
 }
 
 struct Measure<'a> {

@@ -1,9 +1,9 @@
 //! Pieces of many numbers decoded side by side, before the numbers are read one row after the other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, available_parallelism};
 
 use windrow_core::Result;
+use windrow_core::threads::{beside, cores};
 
 use super::Array;
 use crate::cache::Key;
@@ -18,7 +18,7 @@ impl Array {
     /// it is worth them. Of a chunk that nobody has read from yet the first row finds out how it is cut.
     pub(crate) fn decode_ahead(&self, spans: impl Iterator<Item = (u64, u64)>) {
         let (keys, bytes) = self.missing_pieces(spans);
-        let cores = available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+        let cores = cores() as u64;
         let threads = (bytes / LEAST_OF_A_THREAD).min(MOST_THREADS).min(cores);
         // What would be dropped again before it is read is not worth it.
         if threads < 2 || bytes > self.cache.most() as u64 / 2 {
@@ -35,13 +35,7 @@ impl Array {
             // What fails here fails again, with its place, for the one who reads it.
             while keys.get(next.fetch_add(1, Ordering::Relaxed)).is_some_and(|key| decode(key).is_ok()) {}
         };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // Where there is no thread to be had this one does it all.
-                let _ = Builder::new().name("windrow-decode".to_string()).spawn_scoped(scope, work);
-            }
-            work();
-        });
+        beside(threads as usize, work, work);
     }
 
     // Keys, and how many bytes they decode to at most.

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
 use windrow_core::format::{FileRow, Look, SideFile};
 use windrow_core::prepare::{Progress, Report, SeriesLayout, SeriesOptions, SeriesWriter, Watch};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};
-use windrow_core::{DType, Decode, Element, Error, Kind, Result, Values, check_threads};
+use windrow_core::threads::{self, cores, refused};
+use windrow_core::{DType, Decode, Element, Error, Kind, Result, Values};
 use windrow_dac::Codec;
 
 use super::{Reading, SoundFile, Track, codes_of};
@@ -82,7 +83,7 @@ pub fn encode(
     options: &EncodeOptions,
     watch: &dyn Watch,
 ) -> Result<Encoded> {
-    check_threads(options.threads, 1)?;
+    threads::check(options.threads, 1)?;
     if codec.codebook_size() > 1 << 15 {
         return Err(Error::unsupported(format!(
             "codebooks of {} codes; int16 holds those below 32,768",
@@ -198,18 +199,17 @@ fn all_tracks(
     options: &EncodeOptions,
     watch: &dyn Watch,
 ) -> Result<Vec<Result<Track>>> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let n_threads = options.threads.unwrap_or(cores).min(files.len());
+    let n_threads = options.threads.unwrap_or_else(cores).min(files.len());
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let mut tracks: Vec<Option<Result<Track>>> = files.iter().map(|_| None).collect();
     let mut now = Progress { total_bytes: files.iter().map(|file| file.size).sum(), ..Progress::default() };
     let (send, told) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..n_threads {
+        for started in 0..n_threads {
             let send = send.clone();
             let (next, stop) = (&next, &stop);
-            scope.spawn(move || {
+            let work = move || {
                 while !stop.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(file) = files.get(number) else { break };
@@ -227,7 +227,13 @@ fn all_tracks(
                     let _ = send.send(Told::Bytes(file.size - behind));
                     let _ = send.send(Told::Done(number, track));
                 }
-            });
+            };
+            match Builder::new().name("windrow-encode".to_string()).spawn_scoped(scope, work) {
+                Err(e) if started == 0 => return Err(refused(e)),
+                // Those that run do it all.
+                Err(_) => break,
+                Ok(_) => {}
+            }
         }
         drop(send);
         for message in told {
@@ -243,7 +249,8 @@ fn all_tracks(
                 stop.store(true, Ordering::Relaxed);
             }
         }
-    });
+        Ok(())
+    })?;
     let interrupted = || {
         Error::new(Kind::Interrupted, "stopped before the end; what was encoded is kept in the cache")
             .hint("run the same command again to finish it")

@@ -21,6 +21,7 @@ use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
 use crate::store::{Entry, Object, Store};
+use crate::threads::{cores, in_parts};
 
 /// The folder of the tensors, in the usual layout.
 pub(crate) const FOLDER: &str = "encoded_audio";
@@ -184,18 +185,12 @@ fn grids(store: &dyn Store, keys: &[String]) -> Result<Opened> {
         }
         Ok(opened)
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
+    let threads = cores().min(16);
     if keys.len() <= ALONE || threads == 1 {
         return read(keys);
     }
-    let parts = keys.chunks(keys.len().div_ceil(threads));
-    let found: Vec<Result<Opened>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = parts.map(|part| scope.spawn(|| read(part))).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Opened>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect()
-    });
+    let parts: Vec<&[String]> = keys.chunks(keys.len().div_ceil(threads)).collect();
+    let found = in_parts(parts.len(), |i| read(parts[i]));
     let mut all = (Vec::with_capacity(keys.len()), Vec::new());
     for part in found {
         // The first error in the order of the files: the same one on any number of threads.

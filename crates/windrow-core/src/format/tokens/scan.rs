@@ -2,10 +2,12 @@
 
 use std::ops::{BitOr, Not};
 use std::sync::mpsc::sync_channel;
+use std::thread::Builder;
 
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::store::Object;
+use crate::threads::cores;
 
 /// Ids that a thread looks at before it hands on what it found. Where all of them are the one that is looked for, that
 /// is 2 MiB of places.
@@ -98,25 +100,30 @@ pub(super) fn scan(
     if parts <= 1 {
         return (0..parts).try_for_each(|part| each(part * PART, &places(part, &mut Vec::new())?));
     }
-    let threads = (std::thread::available_parallelism().map_or(1, usize::from) as u64).min(parts);
+    let threads = (cores() as u64).min(parts);
     std::thread::scope(|scope| {
         // Each thread takes every `threads`-th part and tells them in order, so all of them are in order in turns.
         let told: Vec<_> = (0..threads)
             .map(|thread| {
                 let (tell, told) = sync_channel(WAITING);
-                scope.spawn(move || {
+                let tell_all = move || {
                     let mut scratch = Vec::new();
                     let mut parts = (thread..parts).step_by(threads as usize);
                     // Nobody listens after an error.
                     while parts.next().is_some_and(|part| tell.send(places(part, &mut scratch)).is_ok()) {}
-                });
-                told
+                };
+                Builder::new().name("windrow-scan".to_string()).spawn_scoped(scope, tell_all).map(|_| told)
             })
             .collect();
+        let mut scratch = Vec::new();
         for (part, told) in (0..parts).zip(told.iter().cycle()) {
-            let found: Result<Vec<u32>> = told
-                .recv()
-                .unwrap_or_else(|gone| Err(Error::new(Kind::Io, "a thread ended early").caused_by(gone)));
+            let found = match told {
+                Ok(told) => told
+                    .recv()
+                    .unwrap_or_else(|gone| Err(Error::new(Kind::Io, "a thread ended early").caused_by(gone))),
+                // A thread that was refused: its parts are looked at here.
+                Err(_) => places(part, &mut scratch),
+            };
             each(part * PART, &found?)?;
         }
         Ok(())

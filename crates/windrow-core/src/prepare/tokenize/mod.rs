@@ -26,6 +26,7 @@ use crate::prepare::series::{MegatronDocuments, ShardDocuments};
 use crate::prepare::site::Site;
 use crate::prepare::{Progress, Report, Watch, check, pipeline};
 use crate::store::{Local, Store};
+use crate::threads::cores;
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
 const CHUNK: u64 = 1 << 20;
@@ -293,10 +294,7 @@ impl Task<'_> {
             });
             Ok(())
         };
-        let threads = self
-            .options
-            .threads
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+        let threads = self.options.threads.unwrap_or_else(cores);
         let mut ask = || check(self.watch);
         // One thread reads and encodes while this one writes beside it.
         let done = match self.encode.parallel() {

@@ -8,7 +8,7 @@ use crate::format;
 use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, Rules};
 use crate::prepare::index::check_folder_name;
-use crate::threads::check_threads;
+use crate::threads;
 
 /// What [`super::tokenize`] writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ pub(super) fn rules(
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
-    check_threads(options.threads, 1)?;
+    threads::check(options.threads, 1)?;
     let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;
     if (is_stream || layout.is_some()) && (options.sample_size.is_some() || !options.tracks.is_empty()) {
         return Err(Error::config(match layout {
