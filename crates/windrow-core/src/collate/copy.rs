@@ -19,6 +19,7 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
     let bytes = &values.bytes[skip * values.channels * width..][..count * width];
     let from = Stored { bytes, big_endian: values.element.big_endian, decode: values.decode };
     let fits = match values.element.dtype {
+        DType::Bool if dtype == DType::Bool => lay_whole::<u8, u8>(from, out),
         DType::Bool | DType::U8 => lay_from::<u8>(from, out, dtype),
         DType::U16 => lay_from::<u16>(from, out, dtype),
         DType::U32 => lay_from::<u32>(from, out, dtype),
