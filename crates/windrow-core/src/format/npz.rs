@@ -20,7 +20,7 @@ use crate::store::{Object, Section, Stream, cached};
 const SUFFIXES: &[&str] = &[".npz"];
 
 /// numpy writes one per array; a zip of more needs another layout, and more memory than its members justify.
-const MOST_MEMBERS: u64 = 65_536;
+pub(crate) const MOST_MEMBERS: u64 = 65_536;
 /// Expanding more than [`FREE_BYTES`] at a higher ratio than this is refused. Deflate itself ends at 1,032.
 const MOST_RATIO: u64 = 1_000;
 const FREE_BYTES: u64 = 64 << 20;

@@ -5,6 +5,7 @@ mod body;
 mod codes;
 mod convert;
 mod forager;
+mod inexact;
 mod jsonl;
 mod megatron;
 mod npy;

@@ -9,6 +9,7 @@ use zip::{CompressionMethod, DateTime};
 use super::body::{Begin, Body, Stored, Written};
 use super::npy::{descr, header};
 use crate::error::{Error, Result};
+use crate::format::MOST_MEMBERS;
 use crate::prepare::atomic::{self, Handle};
 
 pub(super) struct Npz {
@@ -66,6 +67,13 @@ impl Body for Npz {
         if !record.extras.is_empty() && !self.warned {
             log::warn!("an .npz archive holds numbers only: what stands beside them is left out");
             self.warned = true;
+        }
+        if record.number >= MOST_MEMBERS {
+            return Err(Error::config(format!(
+                "more than {MOST_MEMBERS} records: no reader takes an archive of so many"
+            ))
+            .record(record.number)
+            .hint("write shards"));
         }
         self.write(record).map_err(|e| Error::io("write the file", &self.path, e))
     }

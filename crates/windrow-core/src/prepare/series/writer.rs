@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::body::{Begin, Body, Stored, Written, element};
 use super::options::{SeriesLayout, SeriesOptions};
 use super::origin::Origin;
-use super::{codes, forager, jsonl, megatron, npy, npz, shards, tokens};
+use super::{codes, forager, inexact, jsonl, megatron, npy, npz, shards, tokens};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
@@ -215,6 +215,9 @@ impl SeriesWriter {
             after.copy_from_slice(&eos.to_le_bytes()[..width]);
         }
         copied.map_err(|e| self.misfit(values, start, e))?;
+        if let Some(at) = inexact::first(values, &self.numbers.bytes()[..count * width], self.dtype)? {
+            return Err(self.does_not_fit(values, start, at));
+        }
         let stored = self.numbers.bytes();
         if let Some(size) = self.vocab_size {
             let numbers =
@@ -251,16 +254,20 @@ impl SeriesWriter {
             copy_values(&one, 0, &mut [0; 8][..self.dtype.size()], self.dtype).is_ok()
         };
         match values.bytes.chunks(width).position(|number| !fits(number)) {
-            Some(at) if error.kind() == crate::Kind::Corrupt => Error::config(format!(
-                "the {} number at value {} does not fit {}",
-                values.element.dtype,
-                start + (at / values.channels.max(1)) as u64,
-                self.dtype
-            ))
-            .record(self.records)
-            .hint("choose a wider dtype"),
+            Some(at) if error.kind() == crate::Kind::Corrupt => self.does_not_fit(values, start, at),
             _ => error.record(self.records),
         }
+    }
+
+    fn does_not_fit(&self, values: &Values<'_>, start: u64, at: usize) -> Error {
+        Error::config(format!(
+            "the {} number at value {} does not fit {}",
+            values.element.dtype,
+            start + (at / values.channels.max(1)) as u64,
+            self.dtype
+        ))
+        .record(self.records)
+        .hint("choose a wider dtype")
     }
 
     /// Completes the files and makes them visible in one rename.

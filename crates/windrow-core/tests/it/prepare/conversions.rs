@@ -8,9 +8,10 @@ use windrow_core::format::{Options, SideFile};
 use windrow_core::prepare::{SeriesLayout, SeriesOptions, VerifyOptions, convert, verify};
 use windrow_core::source::Source;
 use windrow_core::store::{Local, Store};
-use windrow_core::{DType, Kind, Result};
+use windrow_core::{DType, Decode, Element, Kind, Result};
 
 use super::super::disk::{open, open_with, put, whole};
+use super::super::toy::Toy;
 
 const EOS: i64 = 0;
 
@@ -202,4 +203,41 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
     let options = SeriesOptions { overwrite: true, dtype: Some(DType::U8), ..to(SeriesLayout::Forager) };
     let error = convert(some.as_ref(), &at("kept"), &options, &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
+}
+
+#[test]
+fn a_float_that_does_not_hold_a_number_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let numbers = |numbers: Vec<Vec<u8>>, dtype| {
+        Toy::stored(Element::little(dtype), vec![(numbers.concat(), Decode::Plain)])
+    };
+    let ids = |all: &[u32]| numbers(all.iter().map(|n| n.to_le_bytes().to_vec()).collect(), DType::U32);
+    let floats = |all: &[f64]| numbers(all.iter().map(|n| n.to_le_bytes().to_vec()).collect(), DType::F64);
+    let signed = |all: &[i64]| numbers(all.iter().map(|n| n.to_le_bytes().to_vec()).collect(), DType::I64);
+    for (source, dtype, refused) in [
+        (ids(&[1, 2048, 2050, 65_504, 65_520]), DType::F16, Some("value 4")),
+        (ids(&[1, 2049]), DType::F16, Some("value 1")),
+        (ids(&[0, 16_777_216, 16_777_217]), DType::F32, Some("value 2")),
+        (ids(&[0, 16_777_217, u32::MAX]), DType::F64, None),
+        (signed(&[i64::MIN, -(1 << 53) - 1]), DType::F64, Some("value 1")),
+        // Rounded as any float is, but not to infinity.
+        (floats(&[0.1, f64::INFINITY, f64::NAN, 1e39]), DType::F32, Some("value 3")),
+        (floats(&[0.1, f64::INFINITY, f64::NAN, 1e38]), DType::F32, None),
+        (floats(&[65_505.0, 1e6]), DType::F16, Some("value 1")),
+    ] {
+        let options = SeriesOptions { dtype: Some(dtype), overwrite: true, ..to(SeriesLayout::Npy) };
+        let done = convert(&source, &at("out.npy"), &options, &());
+        match refused {
+            None => drop(done.unwrap()),
+            Some(place) => {
+                let error = done.unwrap_err();
+                assert!(error.message().contains(place) && error.kind() == Kind::Config, "{error}");
+            }
+        }
+    }
+    let many = Toy::tokens(&vec![1; 65_537]);
+    let error = convert(&many, &at("many.npz"), &to(SeriesLayout::Npz), &()).unwrap_err();
+    assert_eq!(error.place().record, Some(65_536));
+    assert!(!at("many.npz").exists());
 }
