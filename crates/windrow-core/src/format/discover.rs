@@ -2,19 +2,31 @@
 
 use std::cmp::Ordering;
 
+use super::forager::{EXPANDED, LOCATIONS};
 use crate::error::Result;
 use crate::store::{Entry, Store};
 
-/// The objects below `prefix` whose key ends in one of `suffixes`, in natural order; among equals the earlier suffix
-/// comes first. Names that start with a dot are left out.
+/// The files of lines below `prefix`, as [`lines_among`].
 ///
 /// # Errors
 /// What [`Store::walk`] says.
 pub(crate) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
-    Ok(among(&store.walk(prefix)?, suffixes).into_iter().cloned().collect())
+    Ok(lines_among(&store.walk(prefix)?, suffixes).into_iter().cloned().collect())
 }
 
-/// The same of what a walk found.
+/// The same as [`among`] without what an index expanded: it stands twice below the folder, compressed and in the index
+/// folder, whatever that is called.
+pub(super) fn lines_among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
+    let index =
+        |e: &Entry| Some(format!("{}/{EXPANDED}/", e.key.strip_suffix(LOCATIONS)?.strip_suffix('/')?));
+    let copies: Vec<String> = entries.iter().filter_map(index).collect();
+    let mut found = among(entries, suffixes);
+    found.retain(|e| !copies.iter().any(|folder| e.key.starts_with(folder)));
+    found
+}
+
+/// The objects whose key ends in one of `suffixes`, in natural order; among equals the earlier suffix comes first. A walk
+/// leaves out names that start with a dot.
 pub(super) fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
     let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
     let mut found: Vec<(Vec<Part>, usize, &Entry)> = entries

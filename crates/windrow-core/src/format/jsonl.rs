@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::data_files::DataFiles;
-use super::discover::among;
+use super::discover::lines_among;
 use super::json_lines::{JsonLines, Row, Rows};
 use super::lines::{Part, line_ends};
 use super::{About, Certainty, Format, Look, Options};
@@ -85,20 +85,14 @@ pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
 }
 
 fn keys_below(look: &Look) -> Result<Vec<String>> {
-    let mut keys: Vec<String> = among(&look.entries, &SUFFIXES).into_iter().map(|e| e.key.clone()).collect();
+    let keys: Vec<String> =
+        lines_among(&look.entries, &SUFFIXES).into_iter().map(|e| e.key.clone()).collect();
     if keys.is_empty() {
         return Err(Error::not_found(format!(
             "expected files ending in {}, found none",
             SUFFIXES.join(", ")
         ))
         .at(look.display()));
-    }
-    // What an index expanded stands twice below the folder: compressed, and expanded in the index folder.
-    for index in among(&look.entries, &["/sample_locations.bin"]) {
-        if let Some((folder, _)) = index.key.rsplit_once('/') {
-            let copies = format!("{folder}/expanded/");
-            keys.retain(|key| !key.starts_with(&copies));
-        }
     }
     Ok(keys)
 }

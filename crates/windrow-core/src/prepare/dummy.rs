@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::Report;
 use super::atomic::{self, Growing};
 use super::site::{self, Site};
+use super::{Report, replaced};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
@@ -54,6 +54,7 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
         ..Report::default()
     };
     let site = Site::enter(folder, name, true)?;
+    replaced::file(&path)?;
     if atomic::exists(&path) && !overwrite {
         let found = Local::new(folder).open(&side_name).and_then(|o| SideFile::read(o.as_ref()));
         let is_same = found.is_ok_and(|f| f.options == side.options)

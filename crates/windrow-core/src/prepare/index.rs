@@ -12,7 +12,7 @@ use super::atomic::{self, Growing};
 use super::input::{INPUT_SUFFIXES, Input, PART, plain_name};
 use super::lines::LineScan;
 use super::site::{self, Site};
-use super::{Progress, Report, Watch, check};
+use super::{Progress, Report, Watch, check, replaced};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
 use crate::store::{Local, Object, Store};
@@ -60,7 +60,7 @@ impl Default for IndexOptions {
 /// is damaged; `Interrupted`; `Io`. After an error nothing visible has changed.
 pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<Report> {
     check_folder_name("index_folder", &options.index_folder)?;
-    let inputs = inputs_below(base, &options.index_folder)?;
+    let inputs = inputs_below(base)?;
     if inputs.is_empty() && !options.allow_empty {
         return Err(Error::not_found("no JSONL file lies in the folder or below it").at(base).hint(
             "looked for *.jsonl and *.JSONL, plain, .gz or .zst; hidden files and folders are left out",
@@ -101,25 +101,23 @@ pub(super) fn check_folder_name(option: &str, name: &str) -> Result<()> {
     }
 }
 
-/// The JSONL files below a folder, those in its index folder left out.
-pub(super) fn inputs_below(base: &Path, index_folder: &str) -> Result<Vec<Input>> {
+/// The JSONL files below a folder.
+pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
     let store = Local::new(base);
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")
             .at(base)
             .hint("name the folder it lies in"));
     }
-    let own = format!("{index_folder}/");
     format::discover(&store, "", INPUT_SUFFIXES)?
         .iter()
-        .filter(|e| !e.key.starts_with(&own))
         .map(|e| Input::look(&base.join(&e.key), &e.key))
         .collect()
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {
     match input.is_compressed() {
-        true => format!("{index_folder}/expanded/{}", plain_name(&input.row.name)),
+        true => format!("{index_folder}/{}/{}", format::EXPANDED, plain_name(&input.row.name)),
         false => input.row.name.clone(),
     }
 }
@@ -157,10 +155,9 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
     if !atomic::exists(&folder) {
         return Ok(None);
     }
-    let names = atomic::names(&folder)?;
-    let is_index = names.is_empty() || names.iter().any(|n| n == format::FILE_LIST || n == format::SIDE_FILE);
-    if options.overwrite && is_index {
-        return Ok(None);
+    let may_go = replaced::folder(&folder, replaced::is_of_index);
+    if options.overwrite {
+        return may_go.map(|()| None);
     }
     let side = store
         .open(&format!("{}/{}", options.index_folder, format::SIDE_FILE))
@@ -174,11 +171,7 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
             input_bytes: side.inputs.iter().map(|f| f.size).sum(),
             ..Report::default()
         })),
-        _ if !is_index => {
-            Err(site::exists(&folder)
-                .hint("it does not look like an index, so --overwrite does not replace it"))
-        }
-        _ => Err(site::exists(&folder)),
+        _ => Err(may_go.err().unwrap_or_else(|| site::exists(&folder))),
     }
 }
 

@@ -17,6 +17,7 @@ mod names;
 mod ordinary;
 mod pack;
 mod pipeline;
+mod replaced;
 mod series;
 mod site;
 mod text;
@@ -74,6 +75,11 @@ fn check(watch: &dyn Watch) -> Result<()> {
             .hint("run the same command again to finish it"));
     }
     Ok(())
+}
+
+/// The error of a layout that nobody could open without an id.
+fn no_ids() -> Error {
+    Error::config("no id to write: an empty file is no data")
 }
 
 /// What a task did.

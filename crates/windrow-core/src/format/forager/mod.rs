@@ -30,6 +30,8 @@ pub(crate) const FILE_LIST: &str = "file_location.txt";
 pub(crate) const LOCATIONS: &str = "sample_locations.bin";
 /// Which arrays a sample is made of, when there is more than its tokens.
 pub(crate) const SAMPLE_SCHEMA: &str = "sample_schema.json";
+/// Folder of what was compressed, below an index folder.
+pub(crate) const EXPANDED: &str = "expanded";
 
 /// The array of a layout that holds the ids.
 const TOKENS: &str = "tokens";

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::{DOCUMENT, FileRow, MAGIC, MODE, SIDE_FILE, SideFile, VERSION, code};
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
+use crate::prepare::no_ids;
 use crate::source::Extras;
 use crate::store::{Local, Store};
 
@@ -206,7 +207,7 @@ impl Megatron {
     // Writes the index. The side file with both files in it.
     fn complete(mut self, mut side: SideFile) -> Result<SideFile> {
         if self.data.size() == 0 {
-            return Err(Error::config("no id to write: an empty file is no data"));
+            return Err(no_ids());
         }
         self.put_border()?;
         let Megatron {

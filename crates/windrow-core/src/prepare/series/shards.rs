@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::{FileRow, SHARDS_TOLD, SideFile};
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
+use crate::prepare::no_ids;
 use crate::source::Extras;
 
 /// The file that lists shards and records.
@@ -295,6 +296,9 @@ impl DocumentWriter for Shards {
     }
 
     fn finish(mut self: Box<Self>, mut side: SideFile) -> Result<SideFile> {
+        if self.offset == 0 {
+            return Err(no_ids());
+        }
         let files = self.name_shards()?;
         side.files = files.iter().map(|(_, row)| row.clone()).collect();
         let told = serde_json::to_value(&side).map_err(|e| Error::io("write it", &self.folder, e.into()))?;

@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::{FileRow, SIDE_FILE, SideFile};
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::no_ids;
 
 pub(super) struct Tokens {
     work: PathBuf,
@@ -48,7 +49,7 @@ impl Body for Tokens {
     fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
         if size == 0 {
-            return Err(Error::config("no id to write: an empty file is no data"));
+            return Err(no_ids());
         }
         let row = self.file.finish(self.durable)?;
         let mut side = self.side;

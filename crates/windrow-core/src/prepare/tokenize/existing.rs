@@ -9,7 +9,7 @@ use super::options::{TokenLayout, TokenizeOptions};
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, Look, SideFile};
 use crate::prepare::documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout};
-use crate::prepare::{Report, atomic, site};
+use crate::prepare::{Report, atomic, replaced, site};
 use crate::store::{Local, Store};
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
@@ -19,18 +19,26 @@ pub(super) fn existing(
     options: &TokenizeOptions,
     wanted: &SideFile,
 ) -> Result<Option<Report>> {
+    let other = match options.layout {
+        TokenLayout::Forager => format::SIDE_FILE.to_string(),
+        _ => format!("{}/{}", options.index_folder, format::LOCATIONS),
+    };
+    if atomic::exists(&out.join(&other)) {
+        // Both in one folder would be read as one of them.
+        return Err(Error::new(Kind::Exists, "the folder holds another data set")
+            .at(out.join(other))
+            .hint("write into a folder of its own"));
+    }
     let Some(found) = targets.iter().rev().find(|t| atomic::exists(&out.join(t))) else { return Ok(None) };
-    let foreign = atomic::names(&out.join(&options.samples_folder))
-        .unwrap_or_default()
-        .into_iter()
-        .find(|name| options.layout == TokenLayout::Forager && !name.ends_with(".bin"));
     if options.overwrite {
-        return match foreign {
-            None => Ok(None),
-            Some(name) => Err(Error::new(Kind::Exists, "the folder of samples holds something else")
-                .at(out.join(&options.samples_folder).join(name))
-                .hint("--overwrite replaces folders of .bin files only")),
-        };
+        match options.layout {
+            TokenLayout::Forager => {
+                replaced::folder(&out.join(&options.samples_folder), |name| name.ends_with(".bin"))?;
+                replaced::folder(&out.join(&options.index_folder), replaced::is_of_index)?;
+            }
+            _ => targets.iter().try_for_each(|target| replaced::file(&out.join(target)))?,
+        }
+        return Ok(None);
     }
     let key = match options.layout {
         TokenLayout::Forager => format!("{}/{}", options.index_folder, format::SIDE_FILE),

@@ -24,7 +24,7 @@ use crate::prepare::pack::{Packer, Packing, State};
 use crate::prepare::pipeline::Work;
 use crate::prepare::series::{MegatronDocuments, ShardDocuments};
 use crate::prepare::site::Site;
-use crate::prepare::{Progress, Report, Watch, check, pipeline};
+use crate::prepare::{Progress, Report, Watch, check, no_ids, pipeline};
 use crate::store::{Local, Store};
 use crate::threads::cores;
 
@@ -177,11 +177,9 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
             found.push(Named { file: path, relative: String::new() });
             continue;
         }
-        let own = format!("{}/", options.index_folder);
         let entries = format::discover(&store, "", INPUT_SUFFIXES)?;
         let before = found.len();
-        let below = entries.into_iter().filter(|e| !e.key.starts_with(&own));
-        found.extend(below.map(|e| Named { file: path.join(&e.key), relative: e.key }));
+        found.extend(entries.into_iter().map(|e| Named { file: path.join(&e.key), relative: e.key }));
         if found.len() == before && !options.allow_empty {
             return Err(Error::not_found("no JSONL file lies in the folder or below it").at(input).hint(
                 "looked for *.jsonl and *.JSONL, plain, .gz or .zst; hidden files and folders are left out",
@@ -323,6 +321,9 @@ impl Task<'_> {
         mut side: SideFile,
     ) -> Result<Report> {
         let durable = self.options.durable;
+        if state.tokens == 0 && self.layout.is_none() && self.options.layout == TokenLayout::Tokens {
+            return Err(no_ids());
+        }
         side.files = state.finished.clone();
         let has_records = self.packing.rows.is_some() || self.layout.is_some();
         side.records = Some(if has_records { state.records } else { 1 });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use windrow_core::prepare::{
-    Encode, Encoded, IndexOptions, LinePlace, Remainder, TokenLayout, TokenizeOptions, index, tokenize,
+    Encode, Encoded, IndexOptions, LinePlace, Remainder, TokenLayout, TokenizeOptions, dummy, index, tokenize,
 };
 use windrow_core::{DType, Kind, Result};
 
@@ -226,13 +226,47 @@ fn an_index_of_other_inputs_is_replaced_only_when_asked() {
 }
 
 #[test]
-fn samples_folders_with_something_else_are_not_replaced() {
+fn what_windrow_did_not_write_is_not_replaced() {
     let input = folder_of(&[("a.jsonl", ABC)]);
-    let out = folder_of(&[("tokenized-samples/notes.txt", b"x")]);
-    let options = TokenizeOptions { overwrite: true, ..packed(2) };
-    let error = tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+    let overwrite = |layout| TokenizeOptions {
+        overwrite: true,
+        layout,
+        sample_size: (layout == TokenLayout::Forager).then_some(2),
+        ..packed(2)
+    };
+    for (name, layout) in [
+        ("tokenized-samples/notes.txt", TokenLayout::Forager),
+        ("index/thesis.html", TokenLayout::Forager),
+        ("tokens.bin/thesis.txt", TokenLayout::Tokens),
+        ("windrow.json/thesis.txt", TokenLayout::Tokens),
+        // Another data set, which would be read instead.
+        ("windrow.json", TokenLayout::Forager),
+        ("index/sample_locations.bin", TokenLayout::Tokens),
+    ] {
+        let out = folder_of(&[(name, b"years of work")]);
+        let options = overwrite(layout);
+        let error = tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Exists, "{name}");
+        assert_eq!(tree(out.path()).into_keys().collect::<Vec<_>>(), [name]);
+    }
+    let out = folder_of(&[("d.bin/thesis.txt", b"years of work")]);
+    let error = dummy(&out.path().join("d.bin"), 9, 9, 0, true).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
     assert_eq!(tree(out.path()).len(), 1);
+}
+
+#[test]
+fn what_an_index_expanded_is_not_read_beside_what_is_compressed() {
+    let base = folder_of(&[("code/c.jsonl", ABC), ("web/w.jsonl.gz", &gzip(ABC)), ("index/d.jsonl", ABC)]);
+    let named = |index_folder: &str| IndexOptions { index_folder: index_folder.into(), ..Default::default() };
+    assert_eq!(index(&base.path().join("web"), &named("index"), &()).unwrap().records, 2);
+    // Whatever the index is called and wherever it lies; a folder called index that is none is read.
+    for name in ["lines", "again"] {
+        assert_eq!(index(base.path(), &named(name), &()).unwrap().records, 6);
+    }
+    let out = tempfile::tempdir().unwrap();
+    let report = tokenize(&[base.path().into()], out.path(), &Ord, &packed(2), &()).unwrap();
+    assert_eq!((report.documents, report.files), (6, 3));
 }
 
 #[test]
@@ -270,4 +304,17 @@ fn nothing_to_read_is_an_error() {
     }
     let options = TokenizeOptions { allow_empty: true, ..packed(2) };
     assert_eq!(tokenize(&[empty.path().into()], &out, &Ord, &options, &()).unwrap().records, 0);
+}
+
+#[test]
+fn a_layout_that_cannot_be_opened_without_ids_is_refused() {
+    let input = folder_of(&[("a.jsonl", b"")]);
+    for layout in [TokenLayout::Tokens, TokenLayout::Shards, TokenLayout::Megatron] {
+        let out = tempfile::tempdir().unwrap();
+        let options = TokenizeOptions { layout, sample_size: None, ..packed(2) };
+        let error =
+            tokenize(&[input.path().into()], &out.path().join("out"), &Ord, &options, &()).unwrap_err();
+        assert!(error.message().contains("no id to write"), "{error}");
+        assert_eq!(tree(out.path()).len(), 0);
+    }
 }
