@@ -157,6 +157,13 @@ def test_dropping_a_prefetcher_with_a_full_queue_does_not_hang():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_what_waits_is_called_n():
+    with PrefetchDataLoader(LitDataLoader(range(100), 2, 4), n=3) as ahead:
+        assert ahead.next_batch()[0].shape == (2, 4)
+    with pytest.raises(windrow.ConfigError, match="n is -1"):
+        PrefetchDataLoader(loader=LitDataLoader(range(100), 2, 4), n=-1)
+
+
 def test_prefetch_hands_an_error_on_every_time():
     ahead = PrefetchDataLoader(LitDataLoader([1, 2, 3], 2, 4), 2)
     for _ in range(3):

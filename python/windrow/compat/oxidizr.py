@@ -135,7 +135,7 @@ class LitDataLoader:
 
 
 class PrefetchDataLoader:
-    """The same batches, made ahead by one thread: at most `num_prefetch` wait.
+    """The same batches, made ahead by one thread: at most `n` wait.
 
     Takes the loader over: use only one of the two. Dropping it, leaving the `with` block or `shutdown()` ends the
     thread at once. Works in a forked child, which goes on behind the last batch that was handed out.
@@ -145,11 +145,11 @@ class PrefetchDataLoader:
     [[0, 1, 2, 3], [5, 6, 7, 8]]
     """
 
-    def __init__(self, loader: LitDataLoader, num_prefetch: int) -> None:
-        if num_prefetch < 0:
-            raise failure(windrow.ConfigError, f"num_prefetch is {num_prefetch}, expected 0 or more")
+    def __init__(self, loader: LitDataLoader, n: int) -> None:
+        if n < 0:
+            raise failure(windrow.ConfigError, f"n is {n}, expected 0 or more")
         self._loader = loader
-        self._capacity = max(1, num_prefetch)
+        self._capacity = max(1, n)
         self._cursor = loader._cursor
         self._closed = False
         self._start_worker()
