@@ -46,6 +46,20 @@ def test_golden(case):
     assert seen or "upstream_bug" in case["name"]
 
 
+def test_a_missing_chunk_is_zeros_only_where_that_is_asked_for(tmp_path):
+    wr.write_flat_tokens(tmp_path / "train", [[5] * 8] * 4, tokens_chunk_size=8)
+    (tmp_path / "train" / "encoded_tokens" / "1").unlink()
+
+    def rows(**options):
+        params = FlatTokensParams(tmp_path, 1, 1, 1, seed=0, sequence_packing=True)
+        loader = ShufflingLoader("train", params, TokenBatchParams(len=8, batch=1), **options)
+        return sorted(loader.load(step).targets[0].tolist() for step in range(loader.step_count))
+
+    with pytest.raises(wr.WindrowError, match="encoded_tokens/1"):
+        rows()
+    assert rows(fill_missing=True) == [[0] * 8] + [[5] * 8] * 3
+
+
 def test_permutations_are_the_recorded_ones():
     for case in json.loads((GOLDEN / "permutations.json").read_text()):
         assert permutation(case["seed"], case["n"]) == case["permutation"]

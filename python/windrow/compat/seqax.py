@@ -67,7 +67,8 @@ class ShufflingLoader:
     """The batches of one split, by step.
 
     `overlong` says what an unpacked sequence longer than a row becomes: its first tokens (`"cut"`), an error (`"error"`),
-    or a row for each part (`"split"`; needs one look at all lengths).
+    or a row for each part (`"split"`; needs one look at all lengths). `fill_missing` reads zeros where a chunk is missing,
+    which is an error else; an unpacked sequence that begins in one stays an error, because its mark is gone.
 
     Attributes: `max_token_id`, `step_count`, `seq_count` (rows there are), `read_block_count`, `minipoch_count`.
 
@@ -89,6 +90,7 @@ class ShufflingLoader:
         token_batch_params: TokenBatchParams,
         *,
         overlong: Literal["cut", "error", "split"] = "cut",
+        fill_missing: bool = False,
     ) -> None:
         if split not in SPLITS:
             raise failure(windrow.ConfigError, f"split is {split!r}, expected 'train' or 'validation'")
@@ -112,6 +114,7 @@ class ShufflingLoader:
             params.filespec,
             format="flat-tokens",
             split=split,
+            fill_missing=fill_missing,
             # The rows of a shuffle buffer come in random order: what they are made of is decoded once.
             memory_limit=(256 << 20) + 4 * params.streams * self._rows_per_buffer * length,
         )
