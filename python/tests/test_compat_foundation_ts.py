@@ -122,6 +122,8 @@ def test_windows_are_the_recorded_ones(name: str) -> None:
     if "window_counts" in expected:
         # Empty data sets are left out, their sequences too.
         assert windows.window_counts == expected["window_counts"]
+    if "pack_plan" in expected:
+        assert windows.pack_plan == expected["pack_plan"]
     if "pack_bucket_indices" in expected:
         assert {str(k): v for k, v in windows.pack_bucket_indices.items()} == expected["pack_bucket_indices"]
     method = str(case["args"].get("normalization_method")).lower()

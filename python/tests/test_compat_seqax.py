@@ -30,6 +30,7 @@ def test_golden(case):
     loader = loader_of(case)
     for name in ("step_count", "seq_count", "read_block_count", "minipoch_count", "max_token_id"):
         assert getattr(loader, name) == expected[name], name
+    assert loader.read_block_ordering == expected["read_block_ordering"]
     seen = 0
     for step in expected["steps"]:
         if "targets" not in step:

@@ -70,7 +70,8 @@ class ShufflingLoader:
     or a row for each part (`"split"`; needs one look at all lengths). `fill_missing` reads zeros where a chunk is missing,
     which is an error else; an unpacked sequence that begins in one stays an error, because its mark is gone.
 
-    Attributes: `max_token_id`, `step_count`, `seq_count` (rows there are), `read_block_count`, `minipoch_count`.
+    Attributes: `max_token_id`, `step_count`, `seq_count` (rows there are), `read_block_count`, `minipoch_count`,
+    `read_block_ordering` (the blocks' numbers in the order in which they are dealt to the streams).
 
     Raises `windrow.ConfigError` for parameters that do not fit each other or the data, what `windrow.open` raises.
 
@@ -139,6 +140,12 @@ class ShufflingLoader:
         self._order = _order(params.seed, self.read_block_count)
         self._buffers: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
         self._ahead: Ahead[TokenBatch] = Ahead(self.step_count)
+
+    @property
+    def read_block_ordering(self) -> list[int]:
+        """The number of each block, in the order in which blocks are dealt to the streams."""
+        ordering: list[int] = self._order.tolist()
+        return ordering
 
     def load(self, step: int, rows: slice = slice(None)) -> TokenBatch:
         """The batch of a step, or those of its rows that a host needs; no others are read.

@@ -113,6 +113,13 @@ class WindowedDataset:
         return [windows_of(length, self.width, self.stride) for length in self._lengths()]
 
     @property
+    def pack_plan(self) -> list[list[Any]]:
+        """For each row `[length, [[sequence, first value, pairs], …]]`; empty without packing."""
+        if not self.pack_sequences:
+            return []
+        return [[target, [list(segment) for segment in segments]] for target, segments in self._packs()]
+
+    @property
     def pack_bucket_indices(self) -> dict[int, list[int]]:
         """The rows of each bucket; empty without buckets."""
         found: dict[int, list[int]] = {}
