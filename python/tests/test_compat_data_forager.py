@@ -574,6 +574,34 @@ def test_aux_arrays_of_another_dtype(tmp_path):
     assert batch["tokens"].shape == batch["weights"].shape == (1, 4)
 
 
+def test_ids_are_written_in_the_byte_order_of_their_dtype(tmp_path):
+    write_lines(tmp_path / "in" / "a.jsonl", ["ab", "cde"])
+    dtype = np.dtype(">u2")
+    for size, expected in ((2, [[97, 98], [7, 99], [100, 101]]), (None, [[97, 98], [99, 100, 101]])):
+        out = tmp_path / f"out-{size}"
+        create_tokenize_and_index_jsonl_text_func(
+            TOKENIZERS["ord"], 7, tmp_path / "in", output_base_path=out, sample_size=size, token_dtype=dtype
+        )()
+        (samples,) = (out / "tokenized-samples").iterdir()
+        assert samples.read_bytes() == b"".join(np.array(ids, dtype).tobytes() for ids in expected)
+        dataset = TokensDataset.create_from_index_on_filesystem(out, token_dtype=dtype)
+        assert [sample.tolist() for sample in dataset] == expected
+        assert [batch[0].tolist() for batch in DataLoader(dataset)] == expected
+
+    class Where(LossMaskGenerator):
+        dtype = np.dtype(">i4")
+
+    create_tokenize_and_index_with_aux_func(
+        lambda line: [Part("prompt", json.loads(line)["text"])], TOKENIZERS["ord"], 7, {"mask": Where()},
+        tmp_path / "in", output_base_path=tmp_path / "aux", sample_size=3, token_dtype=dtype,
+    )()
+    dataset = TokensWithAuxDataset.create_from_index_on_filesystem(tmp_path / "aux")
+    assert [(s["tokens"].tolist(), s["mask"].tolist()) for s in dataset] == [
+        ([97, 98, 7], [1, 1, 0]), ([99, 100, 101], [1, 1, 1])
+    ]
+    assert next(iter(DataLoader(dataset)))["mask"].tolist() == [[1, 1, 0]]
+
+
 def test_the_examples_in_the_docstrings_run():
     package = importlib.import_module("windrow.compat")
     names = [module.name for module in pkgutil.walk_packages(package.__path__, "windrow.compat.")]

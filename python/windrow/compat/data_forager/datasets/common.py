@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import windrow
 
@@ -176,6 +177,11 @@ def _as_index(value: Any) -> int:
     except TypeError as error:
         found = type(value).__name__
         raise failure(windrow.ConfigError, f"found an index of type {found}, expected int or slice") from error
+
+
+def in_native_order(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A copy that torch takes: writable, in the machine's byte order."""
+    return values.astype(values.dtype.newbyteorder("="))
 
 
 def _open_file(path: str) -> int:

@@ -11,7 +11,7 @@ import windrow
 
 from ...failure import failure
 from ..sample_index import SampleIndex, SampleLocation
-from .common import Dataset
+from .common import Dataset, in_native_order
 
 
 class TokensDataset(Dataset):
@@ -37,8 +37,8 @@ class TokensDataset(Dataset):
             )
 
     def __getitems__(self, indices: list[int]) -> list[npt.NDArray[Any]]:
-        """What torch's DataLoader fetches a batch with: writable arrays, as tensors need them."""
-        return [self[i].copy() for i in indices]
+        """What torch's DataLoader fetches a batch with: arrays as tensors need them."""
+        return [in_native_order(self[i]) for i in indices]
 
     def _get_sample(self, location: SampleLocation) -> npt.NDArray[Any]:
         found = self._get_sample_bytes(location)

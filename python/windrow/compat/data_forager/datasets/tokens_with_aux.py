@@ -12,7 +12,7 @@ import windrow
 
 from ...failure import failure
 from ..sample_index import SampleIndex, SampleLocation
-from .common import Dataset
+from .common import Dataset, in_native_order
 
 
 class TokensWithAuxDataset(Dataset):
@@ -43,8 +43,8 @@ class TokensWithAuxDataset(Dataset):
         self._schema = sample_index.sample_schema
 
     def __getitems__(self, indices: list[int]) -> list[dict[str, npt.NDArray[Any]]]:
-        """What torch's DataLoader fetches a batch with: writable arrays, as tensors need them."""
-        return [{name: values.copy() for name, values in self[i].items()} for i in indices]
+        """What torch's DataLoader fetches a batch with: arrays as tensors need them."""
+        return [{name: in_native_order(values) for name, values in self[i].items()} for i in indices]
 
     def _get_sample(self, location: SampleLocation) -> dict[str, npt.NDArray[Any]]:
         if location.num_bytes != self._schema.total_bytes_per_sample:

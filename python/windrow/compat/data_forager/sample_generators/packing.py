@@ -32,7 +32,8 @@ class Packer:
         Raises `windrow.ConfigError` (a ValueError) for a value that its dtype cannot hold.
         """
         joined = {
-            name: np.concatenate([self._rest[name], exact(name, document[name], dtype)])
+            # numpy joins in the machine's byte order.
+            name: np.concatenate([self._rest[name], exact(name, document[name], dtype)]).astype(dtype, copy=False)
             for name, dtype in self._dtypes.items()
         }
         sizes = {name: len(values) for name, values in joined.items()}
