@@ -245,6 +245,49 @@ def test_python_and_core_cut_the_same(tmp_path: Path) -> None:
             assert all(torch.equal(one[k], other[k]) and one[k].dtype == other[k].dtype for k in one)
 
 
+def differences(seq: torch.Tensor) -> torch.Tensor:
+    """One value less."""
+    return seq[1:] - seq[:-1]
+
+
+def test_a_files_sequences_are_as_long_as_the_transform_makes_them(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text("[[0, 1, 2, 3, 4, 5]]")
+    sequences = GeneralSequenceDataset(path, transform=differences)
+    assert (len(sequences[0]), sequences.get_sequence_length_by_idx(0), sequences.get_num_tokens()) == (5, 5, 5)
+    windows = WindowedDataset(sequences, context_length=4, stride=1)
+    assert len(windows) == 1 and windows.window_counts == [1]
+    assert windows[0]["labels"].tolist() == [1, 1, 1, 1] and windows[0]["loss_masks"].tolist() == [1, 1, 1, 1]
+    longer = WindowedDataset(GeneralSequenceDataset(path, transform=lambda seq: seq.repeat(2)), 4, stride=4)
+    assert [w["input_ids"].tolist() for w in longer] == [[0, 1, 2, 3], [4, 5, 0, 1]]
+    packed = WindowedDataset(sequences, 4, pack_sequences=True)
+    assert packed.pack_plan == [[4, [[0, 0, 4]]]]
+
+    class Short(GeneralSequenceDataset):
+        """Other values than are stored."""
+
+        def __getitem__(self, index: Any) -> Any:
+            return super().__getitem__(index)[:3]
+
+    assert WindowedDataset(Short(path), 2, stride=1).window_counts == [1]
+    for scaler in (None, "zero"):
+        assert len(build_ts_dataset(path, 2, 2, scaler).views) == 1
+
+
+def test_windows_of_shards_are_counted_before_the_transform(tmp_path: Path) -> None:
+    sequences = BinarySequenceDataset(shards(tmp_path / "s", [list(range(20))]), lambda seq: seq[::2])
+    assert len(sequences[0]) == 10 and sequences.get_sequence_length_by_idx(0) == 20
+    windows = WindowedDataset(sequences, 4)
+    assert [w["loss_masks"].tolist() for w in windows] == [[1] * 4, [1] * 4, [1, 0, 0, 0], [0] * 4]
+    assert windows[2]["input_ids"].tolist() == [16, 18, 0, 0]
+    assert windows[3]["input_ids"].tolist() == windows[3]["labels"].tolist() == [0] * 4
+    # What is not there is masked in packed rows too, and what follows stands where it was planned.
+    both = ConcatSequenceDataset([sequences, BinarySequenceDataset(shards(tmp_path / "t", [[5, 6]]))])
+    packed = WindowedDataset(both, 20, pack_sequences=True)[0]
+    assert packed["loss_masks"].tolist() == [1] * 9 + [0] * 10 + [1]
+    assert packed["segment_ids"].tolist() == [0] * 19 + [1] and packed["labels"][19] == 6
+
+
 def test_indices_count_from_either_end(tmp_path: Path) -> None:
     windows = WindowedDataset(BinarySequenceDataset(shards(tmp_path / "s", [list(range(20))])), 4, stride=4)
     assert len(windows) == 4

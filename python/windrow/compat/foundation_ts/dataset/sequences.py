@@ -75,7 +75,7 @@ class StoredDataset:
 
     def get_num_tokens(self) -> int:
         """Values in all sequences."""
-        return sum(self.native.length(i) for i in range(len(self)))
+        return sum(self.get_sequence_length_by_idx(i) for i in range(len(self)))
 
     @property
     def scaler(self) -> str | None:
@@ -84,6 +84,16 @@ class StoredDataset:
             return NATIVE[self.transform]
         except TypeError:  # no hash
             raise KeyError(self.transform) from None
+
+    @property
+    def is_native(self) -> bool:
+        """Whether windrow gives the same without Python."""
+        try:
+            _ = self.scaler
+        except KeyError:
+            return False
+        # A class of the user's may hand out other values than are stored.
+        return type(self).__module__.startswith(__package__ or "-")
 
     def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
         tensor = as_tensor(array)
@@ -109,6 +119,10 @@ class GeneralSequenceDataset(StoredDataset):
             )
         super().__init__(open_series(self.data_path), transform)
         self._from_text = self.data_path.lower().endswith(TEXT_SUFFIXES)
+
+    def get_sequence_length_by_idx(self, index: int) -> int:
+        """Values in sequence number `index`, as a transform in Python leaves them; without one it reads none of them."""
+        return super().get_sequence_length_by_idx(index) if self.is_native else len(self[index])
 
     def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
         if self._from_text and array.dtype == np.float64:

@@ -188,7 +188,7 @@ class _Windows:
         start = (number - (int(self.ends[sequence - 1]) if sequence else 0)) * self.stride
         values = self.sequences[sequence][start : start + self.width + 1]
         row = _Row(self.width, values)
-        row.add(values)
+        row.add(values, self.width)
         # The last value of a short window is an input too: its label is padding.
         if 0 < len(values) <= self.width:
             row.sample["input_ids"][len(values) - 1] = values[-1]
@@ -211,7 +211,7 @@ class _Packs:
         ids = torch.full((target,), -1, dtype=torch.int32)
         for segment, (sequence, start, pairs) in enumerate(segments):
             ids[row.at : row.at + pairs] = segment
-            row.add(self.sequences[sequence][start : start + pairs + 1])
+            row.add(self.sequences[sequence][start : start + pairs + 1], pairs)
         return {**row.sample, "segment_ids": ids, "pack_bucket": torch.tensor(target, dtype=torch.int32)}
 
 
@@ -227,13 +227,17 @@ class _Row:
         }
         self.at = 0
 
-    def add(self, values: torch.Tensor) -> None:
-        """Inputs and their labels, one value later."""
-        end = self.at + len(values) - 1
-        self.sample["input_ids"][self.at : end] = values[:-1]
+    def add(self, values: torch.Tensor, places: int) -> None:
+        """Inputs and their labels, one value later, in the next `places`.
+
+        A transform may have left fewer values than were counted: the places of the others stay zero.
+        """
+        pairs = max(0, len(values) - 1)
+        end = self.at + pairs
+        self.sample["input_ids"][self.at : end] = values[:pairs]
         self.sample["labels"][self.at : end] = values[1:]
         self.sample["loss_masks"][self.at : end] = 1
-        self.at = end
+        self.at += places
 
 
 class _Sequences:
@@ -271,13 +275,9 @@ def leaves_of(dataset: SequenceDataset) -> Iterator[SequenceDataset]:
 
 def native_of(dataset: SequenceDataset) -> tuple[windrow.Dataset, Any] | None:
     """The data set and its scaler as windrow knows them; None where Python must be asked."""
-    # A class of the user's may hand out other values than are stored.
-    if not isinstance(dataset, StoredDataset) or not type(dataset).__module__.startswith(__package__ or "-"):
+    if not isinstance(dataset, StoredDataset) or not dataset.is_native:
         return None
-    try:
-        return dataset.native, dataset.scaler
-    except KeyError:
-        return None
+    return dataset.native, dataset.scaler
 
 
 def windows_of(length: int, width: int, stride: int) -> int:
