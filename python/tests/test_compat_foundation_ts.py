@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gzip
 import importlib
 import json
 import math
@@ -118,6 +119,9 @@ def test_windows_are_the_recorded_ones(name: str) -> None:
             )
         expected = expected["windowed"]["ok"]
         expected["windows"] = expected["windows"]["ok"]
+    elif "num_tokens" in expected:
+        assert len(sequences) == expected["num_sequences"]
+        assert sequences.get_num_tokens() == expected["num_tokens"]
     assert len(windows) == expected["num_windows"]
     if "window_counts" in expected:
         # Empty data sets are left out, their sequences too.
@@ -324,6 +328,26 @@ def test_what_is_found_is_sorted_and_chosen(tmp_path: Path) -> None:
     assert len(chosen.dataset) == 2
     with pytest.raises(wr.UnrecognisedError):
         build_ts_dataset(tmp_path, 4, 4, include_patterns=["z*"])
+
+
+def test_a_file_without_lines_has_no_sequences(tmp_path: Path) -> None:
+    shards(tmp_path / "d/full", [list(range(9))])
+    (tmp_path / "d/empty.jsonl").touch()
+    (tmp_path / "d/empty.jsonl.gz").write_bytes(gzip.compress(b""))
+    for name in ("empty.jsonl", "empty.jsonl.gz"):
+        for method in (None, "max", scale_to_01):
+            assert len(build_ts_dataset(tmp_path / "d" / name, 4, 4, method)) == 0
+        sequences = pickle.loads(pickle.dumps(GeneralSequenceDataset(tmp_path / "d" / name)))
+        assert (len(sequences), sequences.get_num_tokens(), sequences[:]) == (0, 0, [])
+        with pytest.raises(IndexError):
+            sequences[0]
+    both = build_ts_dataset(tmp_path / "d", 4, 4)
+    assert len(both.dataset) == 1 and len(both) == 2 and len(both.views) == 1
+    # A line that is blank is none of a sequence, and a stream that was cut off is no stream.
+    for name, content in {"blank.jsonl": b"\n", "cut.jsonl.gz": b""}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(wr.CorruptError, match=name):
+            GeneralSequenceDataset(tmp_path / name)
 
 
 def test_wrong_options_are_errors(tmp_path: Path) -> None:

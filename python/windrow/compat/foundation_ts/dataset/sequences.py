@@ -7,7 +7,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from operator import index as as_index
 from pathlib import Path
 from typing import Any, Protocol, overload, runtime_checkable
 
@@ -18,6 +17,7 @@ import torch
 import windrow
 
 from ...failure import failure
+from .arrays import Arrays, has_no_lines, in_range
 from .normalizers import NATIVE, Transform
 
 # Numbers in text have no dtype: they become what torch makes of them.
@@ -46,13 +46,13 @@ class SequenceDataset(Protocol):
 
 
 class StoredDataset:
-    """Sequences of one data set on disk; `native` is that data set as windrow reads it.
+    """Sequences of one data set on disk; `native` is that data set as windrow reads it, or `Arrays`.
 
     `dataset[i]` is a tensor `[T]` or `[T, C]` in the stored dtype (de-normalised where the data says how), passed through
     `transform`. `i` counts from either end; a slice or a list of numbers gives a list.
     """
 
-    def __init__(self, native: windrow.Dataset, transform: Transform | None) -> None:
+    def __init__(self, native: windrow.Dataset | Arrays, transform: Transform | None) -> None:
         self.native = native
         self.transform = transform
 
@@ -88,6 +88,8 @@ class StoredDataset:
     @property
     def is_native(self) -> bool:
         """Whether windrow gives the same without Python."""
+        if isinstance(self.native, Arrays):
+            return False
         try:
             _ = self.scaler
         except KeyError:
@@ -193,14 +195,6 @@ class ConcatSequenceDataset:
         return self.datasets[part], index - (self._ends[part - 1] if part else 0)
 
 
-def in_range(index: Any, length: int, what: str) -> int:
-    """A number from either end as one from the front; raises `windrow.OutOfRangeError` (an IndexError)."""
-    number = as_index(index)
-    if not -length <= number < length:
-        raise failure(windrow.OutOfRangeError, f"{what} {number} is out of range: there are {length}")
-    return number % length
-
-
 def as_tensor(array: npt.NDArray[Any]) -> torch.Tensor:
     """An array's numbers as a tensor of its own memory."""
     if array.dtype.name == "bfloat16":
@@ -208,8 +202,10 @@ def as_tensor(array: npt.NDArray[Any]) -> torch.Tensor:
     return torch.from_numpy(np.array(array, order="C"))
 
 
-def open_series(path: str) -> windrow.Dataset:
+def open_series(path: str) -> windrow.Dataset | Arrays:
     """A file of sequences: JSON lines that hold lists are sequences here, not text."""
+    if has_no_lines(path):
+        return Arrays([])
     opened = windrow.open(path)
     if opened.info()["dtype"] is not None:
         return opened

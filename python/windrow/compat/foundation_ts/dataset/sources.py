@@ -26,7 +26,7 @@ def discover_sequence_datasets(
 ) -> list[StoredDataset]:
     """A folder of shards, a file, or every data set below a folder, by the natural order of their relative paths.
 
-    Below a folder of shards nothing else is looked at. Data sets without sequences are left out.
+    Below a folder of shards nothing else is looked at. Those without sequences are left out.
 
     Raises `windrow.NotFoundError` where nothing is, `windrow.UnrecognisedError` where no data set is.
     """
@@ -56,7 +56,8 @@ def discover_sequence_datasets(
             dataset = BinarySequenceDataset(at, transform, use_mmap, mmap_cache_size)
         else:
             dataset = GeneralSequenceDataset(at, transform)
-        if len(dataset):
+        # Of a folder's data sets those without sequences are left out; one that was named is that one.
+        if len(dataset) or not name:
             datasets.append(dataset)
     return datasets
 

@@ -14,7 +14,8 @@ import torch
 import windrow
 
 from ...failure import failure
-from .sequences import ConcatSequenceDataset, SequenceDataset, StoredDataset, in_range
+from .arrays import Arrays, in_range
+from .sequences import ConcatSequenceDataset, SequenceDataset, StoredDataset
 
 Sample = dict[str, torch.Tensor]
 # (row length, [(sequence, first value, pairs)])
@@ -275,7 +276,7 @@ def leaves_of(dataset: SequenceDataset) -> Iterator[SequenceDataset]:
 
 def native_of(dataset: SequenceDataset) -> tuple[windrow.Dataset, Any] | None:
     """The data set and its scaler as windrow knows them; None where Python must be asked."""
-    if not isinstance(dataset, StoredDataset) or not dataset.is_native:
+    if not isinstance(dataset, StoredDataset) or not dataset.is_native or isinstance(dataset.native, Arrays):
         return None
     return dataset.native, dataset.scaler
 
