@@ -330,6 +330,45 @@ def test_what_is_found_is_sorted_and_chosen(tmp_path: Path) -> None:
         build_ts_dataset(tmp_path, 4, 4, include_patterns=["z*"])
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_members_of_an_archive_may_differ_in_kind(tmp_path: Path, save: Any) -> None:
+    path = tmp_path / "m.npz"
+    save(path, b=np.arange(5.0), a=np.arange(6), c=np.arange(8, dtype=">i2").reshape(2, 4), d=np.zeros(0, np.uint8))
+    sequences = GeneralSequenceDataset(path)
+    expected = [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3], [4, 5, 6, 7], []]
+    assert [seq.tolist() for seq in sequences[:]] == expected == [s.tolist() for s in sequences[[0, 1, 2, 3, -1]]]
+    assert [seq.dtype for seq in sequences[:2]] == [torch.float64, torch.int64]
+    assert [sequences.get_sequence_length_by_idx(i) for i in range(-5, 0)] == [5, 6, 4, 4, 0]
+    assert sequences.get_num_tokens() == 19
+    windows = pickle.loads(pickle.dumps(build_ts_dataset(path, 3, 1)))
+    assert windows.window_counts == [2, 3, 1, 1, 0]
+    assert [w["labels"].tolist() for w in windows][-2:] == [[1, 2, 3], [5, 6, 7]]
+    for method in ("max", "zero"):
+        # The same as each member in a file of its own.
+        np.save(tmp_path / "b.npy", np.arange(5.0))
+        alone, together = (build_ts_dataset(tmp_path / name, 3, 1, method) for name in ("b.npy", "m.npz"))
+        assert all(torch.allclose(x[k], y[k]) for x, y in zip(alone, together, strict=False) for k in x)
+    np.savez(path, b=np.arange(5.0), a=np.arange(6.0))
+    assert len(build_ts_dataset(path, 3, 1).views) == 1
+
+
+def test_members_that_are_no_numbers_are_errors(tmp_path: Path) -> None:
+    bad: dict[str, Any] = {"text": np.array(["x", "y"]), "point": np.float32(1), "object": np.array([[1], [2, 3]], object)}
+    for name, member in bad.items():
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, b=np.arange(5.0), a=np.arange(6), **{name: member})
+        with pytest.raises(wr.WindrowError, match=name):
+            GeneralSequenceDataset(path)
+    whole = tmp_path / "whole.npz"
+    np.savez_compressed(whole, b=np.arange(500.0), a=np.arange(600))
+    content = bytearray(whole.read_bytes())
+    for at in range(60, 600, 20):
+        content[at] ^= 0xFF
+    whole.write_bytes(content)
+    with pytest.raises(wr.WindrowError, match=r"whole\.npz"):
+        GeneralSequenceDataset(whole)
+
+
 def test_a_file_without_lines_has_no_sequences(tmp_path: Path) -> None:
     shards(tmp_path / "d/full", [list(range(9))])
     (tmp_path / "d/empty.jsonl").touch()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 import zlib
 from collections.abc import Sequence
 from operator import index as as_index
@@ -56,6 +57,45 @@ def has_no_lines(path: str) -> bool:
         except (OSError, EOFError, zlib.error):
             return False
     return False
+
+
+def members_of(path: str) -> Arrays:
+    """The sequences of an `.npz` whose members are of different kinds: each `[T]`, or one per row, in archive order.
+
+    All of them are read into memory. Raises `windrow.CorruptError` and `windrow.UnsupportedError` with the member.
+    """
+    sequences: list[Array] = []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.endswith(".npy"):
+                    sequences += rows_of(read_member(archive, name), f"{path}#{name}")
+    except (zipfile.BadZipFile, OSError) as error:
+        raise failure(windrow.CorruptError, f"the archive cannot be read: {error}", path=path) from error
+    return Arrays(sequences)
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> Array:
+    """An array of an archive; nothing in it is executed."""
+    try:
+        with archive.open(name) as file:
+            array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zlib.error) as error:
+        path = f"{archive.filename}#{name}"
+        raise failure(windrow.CorruptError, f"the array cannot be read: {error}", path=path) from error
+    return array
+
+
+def rows_of(array: Array, path: str) -> list[Array]:
+    """`[T]` as one sequence, `[N, T]` or `[N, T, C]` as N of them."""
+    if array.dtype.kind not in "biuf" or not 1 <= array.ndim <= 3:
+        raise failure(
+            windrow.UnsupportedError,
+            f"found an array of shape {list(array.shape)} and dtype {array.dtype}, expected numbers in 1 to 3 dimensions",
+            path=path,
+            hint="a series is [T], one per row of [N, T], or [N, T, C]",
+        )
+    return [array] if array.ndim == 1 else list(array)
 
 
 def in_range(index: Any, length: int, what: str) -> int:

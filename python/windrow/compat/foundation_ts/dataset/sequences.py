@@ -17,7 +17,7 @@ import torch
 import windrow
 
 from ...failure import failure
-from .arrays import Arrays, has_no_lines, in_range
+from .arrays import Arrays, has_no_lines, in_range, members_of
 from .normalizers import NATIVE, Transform
 
 # Numbers in text have no dtype: they become what torch makes of them.
@@ -199,14 +199,20 @@ def as_tensor(array: npt.NDArray[Any]) -> torch.Tensor:
     """An array's numbers as a tensor of its own memory."""
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
-    return torch.from_numpy(np.array(array, order="C"))
+    return torch.from_numpy(np.array(array, array.dtype.newbyteorder("="), order="C"))
 
 
 def open_series(path: str) -> windrow.Dataset | Arrays:
     """A file of sequences: JSON lines that hold lists are sequences here, not text."""
     if has_no_lines(path):
         return Arrays([])
-    opened = windrow.open(path)
+    try:
+        opened = windrow.open(path)
+    except windrow.MismatchError:
+        # windrow's own data sets are of one kind.
+        if not path.endswith(".npz"):
+            raise
+        return members_of(path)
     if opened.info()["dtype"] is not None:
         return opened
     for name in [f["name"] for f in windrow.formats() if "series" in f["name"]]:
