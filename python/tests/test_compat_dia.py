@@ -15,6 +15,7 @@ from windrow.compat.dia import (
     DataConfig,
     DiaConfig,
     PreEncodedDACDataset,
+    TestingDataset,
     collate_fn,
     is_unconditional,
     make_unconditional,
@@ -213,3 +214,77 @@ def test_tags_are_those_of_the_sample_and_all_there(long_tracks):
     train.tag_limit = 2
     limited = collate_fn([item], config, train, None)["src_tokens"][0]
     assert bytes(t for t in limited.tolist() if t).decode() == ", ".join(texts[0].split(", ")[:2])
+
+
+class Model:
+    """What stands for the Python package's model: frames of 512 values, two codebooks of zeros."""
+
+    sample_rate, hop_length = 44100, 512
+
+    def parameters(self):
+        yield torch.zeros(1)
+
+    def preprocess(self, signal, rate):
+        return signal
+
+    def encode(self, signal):
+        return None, torch.zeros(1, 2, -(-signal.shape[-1] // 512))
+
+
+@pytest.fixture
+def sound(tmp_path):
+    folder = tmp_path / "sound"
+    for name in ("b10.wav", "b9.wav", "b9.flac", "LOUD.WAV", "notes.txt", "deeper/c.wav"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        wr.write_audio(folder / "made.wav", [[0.1] * 1024], 44100)
+        (folder / "made.wav").rename(folder / name)
+    (tmp_path / "audio_prompts").mkdir()
+    (tmp_path / "audio_prompts" / "b9_prompt.txt").write_text(" Rock, slow \n")
+    # Prompts of the native folder, which the original does not look at.
+    (folder / "b10.txt").write_text("beside")
+    (tmp_path / "audio_prompts" / "b10.txt").write_text("without the ending")
+    return folder
+
+
+def names(tracks):
+    return [pathlib.Path(path).name for path, _ in tracks._files]
+
+
+def test_sound_files_and_prompts_are_those_of_the_original(sound):
+    tracks = TestingDataset(sound, STEREO, Model())
+    assert names(tracks) == ["b9.flac", "b9.wav", "b10.wav"]
+    texts = [tracks[i][0] for i in (1, 2)]
+    assert texts == ["Rock, slow", ""]
+    assert tracks[1][1].shape == (2, 4) and tracks[1][2].shape == (1, 1, 1024)
+    # A part of a prompt, in any case; what has no prompt stays.
+    assert names(TestingDataset(sound, STEREO, Model(), skip_tags=["OCK,"])) == ["b10.wav"]
+    other = sound.parent / "other"
+    other.mkdir()
+    (other / "b10_prompt.txt").write_text("elsewhere")
+    assert TestingDataset(sound, STEREO, Model(), prompts=other)[2][0] == "elsewhere"
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        TestingDataset(sound, STEREO, Model(), prompts=sound.parent / "nowhere")
+
+
+def test_a_missing_prompt_is_an_error_where_its_sample_is_asked_for(sound):
+    tracks = TestingDataset(sound, STEREO, Model(), allow_empty_prompts=False)
+    assert len(tracks) == 3 and tracks[1][0] == "Rock, slow"
+    with pytest.raises(FileNotFoundError, match="b10_prompt.txt"):
+        tracks[2]
+    # An empty one is there.
+    (sound.parent / "audio_prompts" / "b10_prompt.txt").write_text("\n")
+    assert TestingDataset(sound, STEREO, Model(), allow_empty_prompts=False)[2][0] == ""
+    (sound.parent / "audio_prompts" / "b10_prompt.txt").write_bytes(b"ab\xff")
+    with pytest.raises(wr.CorruptError, match="b10_prompt.txt .byte 2"):
+        TestingDataset(sound, STEREO, Model())
+
+
+def test_no_sound_is_a_value_error_as_in_the_original(tmp_path, sound):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "nowhere"):
+        with pytest.raises(ValueError, match=folder.name) as caught:
+            TestingDataset(folder, STEREO, Model())
+        assert isinstance(caught.value, wr.NotFoundError)
+    (sound / "b10.wav").unlink()
+    with pytest.raises(ValueError, match="left out"):
+        TestingDataset(sound, STEREO, Model(), skip_tags=["rock"])

@@ -12,6 +12,7 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +21,12 @@ import torch
 import windrow
 from windrow import _native
 
+from .data_forager.files import natural_order
 from .failure import failure
 
 __all__ = ["DataConfig", "DiaConfig", "PreEncodedDACDataset", "TestingDataset", "collate_fn", "is_unconditional", "make_unconditional"]
+
+SOUND_ENDINGS = (".mp3", ".wav", ".flac", ".m4a", ".ogg")
 
 _WORD = 2**64 - 1
 _Key = tuple[int, int, int, int]
@@ -195,12 +199,16 @@ class PreEncodedDACDataset(_Keyed):
         return _prompt(extras["text"], draw), grid, None
 
 
+class NoSoundError(windrow.NotFoundError, ValueError):
+    """No sound file is there: a `windrow.NotFoundError` and, as in the original, a ValueError."""
+
+
 class TestingDataset(_Keyed):
     """Sound files, encoded on the way: `(prompt, codes, waveform)`, codes `[T, 2 * codebooks]` int64 with T at most
     `audio_length`, waveform float32 `[1, channels, samples]` of the same crop.
 
-    `audio_folder` holds `.wav`, `.flac`, `.mp3`, `.m4a` and `.ogg`, in natural order; prompts are `NAME.txt` beside them and
-    `NAME.txt` or `NAME_prompt.txt` in `prompts`, by default `audio_prompts` beside the folder. Files whose prompt contains one
+    `audio_folder` holds `.mp3`, `.wav`, `.flac`, `.m4a` and `.ogg`, named so in small letters, in natural order; the prompt of
+    `NAME.wav` is `NAME_prompt.txt` in `prompts`, by default `audio_prompts` beside the folder. Files whose prompt contains one
     of `skip_tags`, whatever its case, are left out. One channel is encoded once and stands for both sides.
 
     `dac_model` is a `windrow.Codec` or the Python package's model. With a `windrow.Codec`, a file is encoded as a whole the
@@ -210,8 +218,9 @@ class TestingDataset(_Keyed):
 
     Crops are drawn as `PreEncodedDACDataset` draws them.
 
-    Raises `windrow.NotFoundError`, a FileNotFoundError, without a sound file, and without `allow_empty_prompts` where a prompt
-    is missing; `windrow.ConfigError`, a ValueError, where every file is left out; for a file what `windrow.read_audio` raises.
+    Raises, without a sound file, an error that is both `windrow.NotFoundError` and ValueError; `windrow.ConfigError`, a
+    ValueError, where every file is left out; for a file what `windrow.read_audio` raises. Without `allow_empty_prompts` a
+    sample whose prompt file is missing is a `windrow.NotFoundError`, a FileNotFoundError, when it is asked for.
     """
 
     __test__ = False
@@ -232,14 +241,13 @@ class TestingDataset(_Keyed):
         super().__init__(seed)
         self.audio_folder, self.config, self.dac_model = audio_folder, config, dac_model
         self.use_sliding_window, self.waveforms = use_sliding_window, waveforms
-        self._files = _native._sound_files(audio_folder, prompts, list(skip_tags or ()))
-        empty = [path for path, prompt in self._files if not prompt]
-        if empty and not allow_empty_prompts:
+        self.allow_empty_prompts = allow_empty_prompts
+        self._prompts = _prompt_folder(audio_folder, prompts)
+        files = [(path, _prompt_of(path, self._prompts)) for path in _sound_files(os.fspath(audio_folder))]
+        self._files = [(path, prompt) for path, prompt in files if not _is_skipped(prompt, skip_tags or ())]
+        if not self._files:
             raise failure(
-                windrow.NotFoundError,
-                f"{len(empty)} of {len(self._files)} files have no prompt",
-                path=os.fspath(empty[0]),
-                hint="write NAME_prompt.txt into audio_prompts beside the folder, or allow empty prompts",
+                windrow.ConfigError, "every file is left out because of its prompt", path=os.fspath(audio_folder)
             )
 
     def __len__(self) -> int:
@@ -248,10 +256,18 @@ class TestingDataset(_Keyed):
     def __getitem__(self, idx: int) -> _Item:
         number = range(len(self))[idx]
         path, prompt = self._files[number]
+        if prompt is None and not self.allow_empty_prompts:
+            raise failure(
+                windrow.NotFoundError,
+                f"there is no prompt of {os.path.basename(path)}",
+                path=_prompt_file(path, self._prompts),
+                record=number,
+                hint="write it, or allow empty prompts",
+            )
         draw = self._draw(number)
         is_native = isinstance(self.dac_model, windrow.Codec)
         codes, waveform = (self._frames if is_native else self._encoded)(path, draw)
-        return _prompt(prompt, draw), codes, waveform
+        return _prompt(prompt or "", draw), codes, waveform
 
     def _frames(self, path: Any, draw: _Key) -> tuple[torch.Tensor, torch.Tensor | None]:
         codec, length = self.dac_model, self.config.data.audio_length
@@ -277,6 +293,48 @@ class TestingDataset(_Keyed):
                 signal = model.preprocess(channel[None, None].to(device), rate)
                 sides.append(model.encode(signal)[1][0].T.cpu().to(torch.int64))
         return torch.cat([sides[0], sides[-1]], dim=1), samples[None] if self.waveforms else None
+
+
+def _sound_files(folder: str) -> list[str]:
+    """The sound files directly in a folder, hidden ones left out; one that is named itself."""
+    if os.path.isfile(folder):
+        return [folder]
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    sound = sorted(name for name in names if name.endswith(SOUND_ENDINGS) and not name.startswith("."))
+    paths = [os.path.join(folder, name) for name in natural_order(sound)]
+    # A link that leads nowhere stays: reading it says so.
+    found = [path for path in paths if not os.path.isdir(path)]
+    if not found:
+        message = "no sound file lies in the folder" if os.path.isdir(folder) else "there is no such folder"
+        raise failure(NoSoundError, message, path=folder, hint=f"looked for {', '.join(SOUND_ENDINGS)} directly in it")
+    return found
+
+
+def _prompt_folder(audio_folder: str | os.PathLike[str], prompts: str | os.PathLike[str] | None) -> str:
+    if prompts is None:
+        return os.path.join(os.path.dirname(os.path.abspath(audio_folder)), "audio_prompts")
+    if not os.path.isdir(prompts):
+        raise failure(windrow.NotFoundError, "there is no such folder of prompts", path=prompts)
+    return os.fspath(prompts)
+
+
+def _prompt_file(sound: str, folder: str) -> str:
+    return os.path.join(folder, f"{Path(sound).stem}_prompt.txt")
+
+
+def _prompt_of(sound: str, folder: str) -> str | None:
+    """The prompt of a sound file; None where there is no file of it."""
+    path = _prompt_file(sound, folder)
+    if not os.path.isfile(path):
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise failure(windrow.CorruptError, f"the prompt is not UTF-8: {error.reason}", path=path, byte=error.start) from error
+
+
+def _is_skipped(prompt: str | None, tags: Sequence[str]) -> bool:
+    return bool(prompt) and any(tag.lower() in str(prompt).lower() for tag in tags)
 
 
 def collate_fn(
