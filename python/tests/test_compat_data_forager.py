@@ -283,6 +283,49 @@ def test_the_document_other_names(tmp_path):
     assert not store.exists() and not (tmp_path / "index").exists()
 
 
+def indexed(base):
+    """The files of an index just made, in their order."""
+    create_default_jsonl_indexer(base)()
+    # The second time there is nothing to do.
+    create_default_jsonl_indexer(base)()
+    texts = [sample["text"] for sample in JsonlDataset.create_from_index_on_filesystem(base)]
+    files = (base / "index" / "file_location.txt").read_text().splitlines()
+    assert texts == [f"in {pathlib.Path(name).name}" for name in files]
+    return files
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        # As natsort's IGNORECASE has them: letters before their marks, any script's digits as numbers.
+        ["b1", "B2", "b10"],
+        ["e", "É", "f", "z"],
+        ["2", "\u0663", "10", "a\u00b9", "a2", "a10"],
+        ["stra\u00dfe2", "STRASSE10", "Strassf"],
+    ],
+)
+def test_files_come_in_natural_order_in_any_script(tmp_path, names):
+    for name in sorted(names, reverse=True):
+        write_lines(tmp_path / f"{name}.jsonl", [f"in {name}.jsonl"])
+    assert indexed(tmp_path) == [f"{name}.jsonl" for name in names]
+
+
+def test_links_to_folders_are_followed_but_not_in_circles(tmp_path):
+    base, elsewhere = tmp_path / "base", tmp_path / "elsewhere"
+    write_lines(base / "a" / "m.jsonl", ["in m.jsonl"])
+    write_lines(elsewhere / "deep" / "n.jsonl", ["in n.jsonl"])
+    write_lines(elsewhere / "file.txt", ["in z.jsonl"])
+    (base / "linked").symlink_to(elsewhere)
+    (base / "z.jsonl").symlink_to(elsewhere / "file.txt")
+    for name in ("up", "round"):
+        (base / "a" / name).symlink_to(base)
+        (elsewhere / name).symlink_to(elsewhere)
+    assert indexed(base) == ["a/m.jsonl", "linked/deep/n.jsonl", "z.jsonl"]
+    (base / "gone.jsonl").symlink_to(base / "nowhere")
+    with pytest.raises(FileNotFoundError, match="gone.jsonl"):
+        create_default_jsonl_indexer(base)()
+
+
 def test_slices_lists_and_numpy_integers(tmp_path):
     write_lines(tmp_path / "a.jsonl", [str(i) for i in range(10)])
     create_default_jsonl_indexer(tmp_path)()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 
 import windrow
 
@@ -21,10 +21,13 @@ def find_jsonl_files(base_path: str | os.PathLike[str]) -> list[str]:
 
 
 def find_files(base_path: str | os.PathLike[str], patterns: Iterable[str]) -> list[str]:
-    """The regular files below `base_path` whose names fit a pattern, each once; by pattern, then by path."""
-    base = glob.escape(os.fspath(base_path))
-    found = [path for p in patterns for path in sorted(glob.glob(os.path.join(base, "**", p), recursive=True))]
-    return [path for path in dict.fromkeys(found) if os.path.isfile(path)]
+    """The files below `base_path` whose names fit a pattern, hidden ones left out, each once; by pattern, then by path.
+
+    Links to folders are followed, but not back into a folder on the way there. A link that leads nowhere is a file.
+    """
+    found = sorted(_below(os.fspath(base_path)))
+    fitting = [path for p in patterns for path in found if fnmatchcase(os.path.basename(path), p)]
+    return [path for path in dict.fromkeys(fitting) if os.path.isfile(path) or not os.path.exists(path)]
 
 
 def natural_order(paths: Iterable[str]) -> list[str]:
@@ -37,6 +40,30 @@ def natural_order(paths: Iterable[str]) -> list[str]:
 
 
 def _natural_key(path: str) -> list[str | int]:
-    parts = re.split(r"([0-9]+)", unicodedata.normalize("NFD", path.casefold()))
+    text = unicodedata.normalize("NFD", path).casefold()
+    # Digits that write no decimal numbers, such as superscripts, are numbers one by one.
+    single = "".join({c for c in text if c.isdigit() and not c.isdecimal()})
+    parts = re.split(rf"(\d+|[{single}])" if single else r"(\d+)", text)
     # Text and number alternate, text first (perhaps empty): two keys never compare a text with a number.
-    return [int(part) if number % 2 else part for number, part in enumerate(parts)]
+    return [_number(part) if number % 2 else part for number, part in enumerate(parts)]
+
+
+def _number(digits: str) -> int:
+    return int(digits) if digits.isdecimal() else unicodedata.digit(digits)
+
+
+def _below(folder: str, above: frozenset[str] = frozenset()) -> Iterator[str]:
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise failure(windrow.IoError, f"cannot look into the folder: {error.strerror}", path=folder) from error
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _below(entry.path, above | {real})
+        else:
+            yield entry.path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import windrow
 
@@ -35,8 +36,18 @@ class _JsonlIndexer(FileTextLinesIndexer):
     def __call__(self) -> None:
         store = self._index_store
         assert isinstance(store, IndexStore)
-        if find_files(store.base_path, COMPRESSED):
-            # The core would expand and index these, too; data-forager passes them over.
+        # The core would expand and index compressed files, too; data-forager passes them over.
+        if find_files(store.base_path, COMPRESSED) or not _core_finds_the_same(store.base_path, self._input_file_paths):
             super().__call__()
         else:
             windrow.index(store.base_path, index_folder=store.index_data_folder, allow_empty=True)
+
+
+def _core_finds_the_same(base: str, paths: Sequence[str]) -> bool:
+    """The core sorts letters beyond ASCII otherwise, and does not follow links to folders."""
+    names = [os.path.relpath(path, base) for path in paths]
+    folders = {os.path.dirname(name) for name in names} - {""}
+    real = os.path.realpath(base)
+    return all(map(str.isascii, names)) and all(
+        os.path.realpath(os.path.join(base, folder)) == os.path.join(real, folder) for folder in folders
+    )
