@@ -9,7 +9,11 @@ use crate::program::{Desk, Ran};
 
 // Runs `windrow` so that every file ends after `blocks` × 512 bytes: the system then refuses to write, as on a full disk.
 fn with_little_room(desk: &Desk, blocks: u32, line: &str) -> Ran {
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {} {line}", env!("CARGO_BIN_EXE_windrow"));
+    limited(desk, &format!("trap '' XFSZ; ulimit -f {blocks}"), line)
+}
+
+fn limited(desk: &Desk, limit: &str, line: &str) -> Ran {
+    let script = format!("{limit}; exec {} {line}", env!("CARGO_BIN_EXE_windrow"));
     let mut command = Command::new("bash");
     command.arg("-c").arg(script).current_dir(desk.path("")).stdin(Stdio::null());
     command.output().unwrap().into()
@@ -85,4 +89,23 @@ fn an_output_below_a_file_is_an_error_that_names_it() {
     assert_ne!(ran.code, Some(0));
     assert!(ran.err.contains("file"), "{ran:?}");
     assert_eq!(fs::read_to_string(desk.path("file")).unwrap(), "in the way");
+}
+
+#[test]
+fn an_index_of_more_files_than_may_be_open_at_a_time_is_verified() {
+    const FILES: usize = 100;
+    let desk = Desk::new();
+    (0..FILES).for_each(|i| desk.texts(&format!("c/{i}.jsonl"), &["a", "b", "c"]));
+    desk.windrow("index c -q").done();
+    assert!(limited(&desk, "ulimit -n 48", "verify c").done().contains("good; 100 files"));
+    // The first line of every file, then the second one of each.
+    let path = desk.path("c/index/sample_locations.bin");
+    let rows = fs::read(&path).unwrap();
+    let rows: Vec<&[u8]> = rows.chunks(24).collect();
+    let by_line: Vec<&[u8]> = (0..3).flat_map(|line| rows.iter().skip(line).step_by(3)).copied().collect();
+    fs::write(&path, by_line.concat()).unwrap();
+    assert!(limited(&desk, "ulimit -n 48", "verify c").done().contains("good; 100 files"));
+    // Bad rows of the last file are found all the same.
+    desk.write("c/99.jsonl", "{\"text\": \"a\"}\n");
+    assert_eq!(limited(&desk, "ulimit -n 48", "verify c").code, Some(3));
 }

@@ -77,17 +77,22 @@ impl Findings {
         self.n_problems += 1;
     }
 
-    // An error about the data is a finding; one about stopping is not.
+    // An error about the data is a finding; one about the run is not.
     fn take<T>(&mut self, file: &str, what: &str, expected: &str, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(e) if e.kind() == Kind::Interrupted => Err(e),
+            Err(e) if is_of_the_run(&e) => Err(e),
             Err(e) => {
                 self.problem(file, None, what, expected.to_string(), e.message().to_string());
                 Ok(None)
             }
         }
     }
+}
+
+// Stopped, or refused by the system, as when too many files are open: nothing is known of the data then.
+fn is_of_the_run(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Interrupted | Kind::Io)
 }
 
 /// Checks the data set or file at `path`: sizes, hashes and counts against the side file, every row of an index against
@@ -266,5 +271,23 @@ impl Work<'_> {
         self.now.records = self.findings.checked_records;
         self.watch.progress(self.now);
         check(self.watch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_is_an_error_of_the_run_and_what_is_missing_a_finding() {
+        let mut findings = Findings::default();
+        let mut take = |code| {
+            let error = Error::io("open the file", "a.bin", std::io::Error::from_raw_os_error(code));
+            findings.take::<()>("a.bin", "file", "to be there", Err(error))
+        };
+        assert_eq!(take(libc::EMFILE).unwrap_err().kind(), Kind::Io);
+        assert_eq!(take(libc::EIO).unwrap_err().kind(), Kind::Io);
+        assert_eq!(take(libc::ENOENT).unwrap(), None);
+        assert_eq!(findings.n_problems, 1);
     }
 }

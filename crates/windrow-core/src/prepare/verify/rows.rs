@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Work;
+use super::{Findings, Work};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{self, Layout, SideFile};
@@ -15,7 +15,10 @@ const MOST_LIST: u64 = 1 << 30;
 /// What the rows are held against.
 struct Index {
     locations_name: String,
+    store: Local,
     files: Vec<DataFile>,
+    /// The data files that were used last, the latest first: their numbers, and what they were opened as.
+    opened: Vec<(usize, Arc<dyn Object>)>,
     /// Bytes of every record, where all are equal.
     record_size: Option<u64>,
     /// Tokens: their dtype, the bytes of a record that are ids, and the vocabulary.
@@ -24,10 +27,33 @@ struct Index {
 
 struct DataFile {
     name: String,
-    /// `None` where it could not be opened.
-    object: Option<Arc<dyn Object>>,
+    /// `false` where it is not, or cannot be opened: that was said once.
+    is_there: bool,
     /// Where its last row ended.
     last_end: u64,
+}
+
+/// Files that are kept open at a time. Rows of one file usually follow each other, and there may be more files than the
+/// system lets a program open.
+const MOST_OPEN: usize = 16;
+
+impl Index {
+    /// A data file, opened; `None` where that cannot be.
+    fn data(&mut self, number: usize, findings: &mut Findings) -> Result<Option<Arc<dyn Object>>> {
+        if let Some(at) = self.opened.iter().position(|(of, _)| *of == number) {
+            self.opened[..=at].rotate_right(1);
+            return Ok(Some(self.opened[0].1.clone()));
+        }
+        let file = &mut self.files[number];
+        if !file.is_there {
+            return Ok(None);
+        }
+        self.opened.truncate(MOST_OPEN - 1);
+        let object = findings.take(&file.name, "file", "to be readable", self.store.open(&file.name))?;
+        file.is_there = object.is_some();
+        self.opened.splice(..0, object.iter().map(|object| (number, object.clone())));
+        Ok(object)
+    }
 }
 
 impl Work<'_> {
@@ -67,10 +93,10 @@ impl Work<'_> {
         let list = String::from_utf8(list).map_err(|_| Error::corrupt("the file list is not UTF-8"))?;
         let mut files = Vec::new();
         for name in list.lines() {
-            let object = self.findings.take(name, "file", "to be there", store.open(name))?;
-            self.findings.checked_files += u64::from(side.is_none() && object.is_some());
-            self.expect(object.as_ref().map_or(0, |o| o.size()));
-            files.push(DataFile { name: name.to_string(), object, last_end: 0 });
+            let entry = self.findings.take(name, "file", "to be there", store.entry(name))?;
+            self.findings.checked_files += u64::from(side.is_none() && entry.is_some());
+            self.expect(entry.as_ref().map_or(0, |entry| entry.size));
+            files.push(DataFile { name: name.to_string(), is_there: entry.is_some(), last_end: 0 });
         }
         let schema_name = format!("{folder}/{}", format::SAMPLE_SCHEMA);
         let layout: Option<Layout> = match store.entry(&schema_name) {
@@ -93,7 +119,9 @@ impl Work<'_> {
             locations_name: locations_name.to_string(),
             record_size: layout.as_ref().map(|l| l.total_bytes_per_sample).or(id_size),
             tokens: dtype.map(|dtype| (dtype, id_size, side.and_then(|s| s.vocab_size))),
+            store: store.clone(),
             files,
+            opened: Vec::new(),
         };
         Ok((index, locations))
     }
@@ -131,8 +159,7 @@ impl Work<'_> {
         scratch: &mut Vec<u8>,
     ) -> Result<()> {
         let n_files = index.files.len();
-        let place = usize::try_from(file).ok().and_then(|file| index.files.get_mut(file));
-        let Some(DataFile { name, object, last_end }) = place else {
+        let Some(number) = usize::try_from(file).ok().filter(|number| *number < n_files) else {
             let expected = format!("file below {n_files}");
             self.findings.problem(
                 &index.locations_name,
@@ -143,7 +170,8 @@ impl Work<'_> {
             );
             return Ok(());
         };
-        let Some(object) = object else { return Ok(()) };
+        let Some(object) = index.data(number, &mut self.findings)? else { return Ok(()) };
+        let DataFile { name, last_end, .. } = &mut index.files[number];
         let Some(end) = byte.checked_add(size).filter(|end| *end <= object.size()) else {
             let found = format!("bytes {byte} + {size}");
             let expected = format!("within the {} bytes of {name}", object.size());
@@ -185,14 +213,20 @@ impl Work<'_> {
             }
             Some((dtype, id_size, Some(vocab))) => {
                 let ids = id_size.and_then(|s| usize::try_from(s).ok()).unwrap_or(wanted).min(wanted);
-                let bytes = object.read(byte, ids, scratch)?;
+                let read = object.read(byte, ids, scratch);
+                let Some(bytes) = self.findings.take(name, "content", "to be readable", read)? else {
+                    return Ok(());
+                };
                 self.ids(name, record, byte, bytes, dtype, vocab);
                 self.findings.checked_records += 1;
             }
             Some(_) => self.findings.checked_records += 1,
             None if name.ends_with(".bin") => {}
             None => {
-                let bytes = object.read(byte, wanted, scratch)?;
+                let read = object.read(byte, wanted, scratch);
+                let Some(bytes) = self.findings.take(name, "content", "to be readable", read)? else {
+                    return Ok(());
+                };
                 self.json(name, record, byte == 0, bytes);
             }
         }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Findings, Work};
-use crate::error::{Error, Kind, Result};
+use super::{Findings, Work, is_of_the_run};
+use crate::error::{Error, Result};
 use crate::format::{Codes, Forager, Format, Jsonl, Look, Npz, Options, Shards, Tokens, choose};
 use crate::record::Span;
 use crate::source::Source;
@@ -109,7 +109,7 @@ impl Work<'_> {
 
     // An error about the data is a finding, at the place that it names.
     fn found(&mut self, error: Error, at: &str, what: &str) -> Result<()> {
-        if error.kind() == Kind::Interrupted {
+        if is_of_the_run(&error) {
             return Err(error);
         }
         let place = error.place().clone();
