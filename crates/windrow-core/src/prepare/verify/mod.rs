@@ -6,7 +6,7 @@ mod lines;
 mod rows;
 mod series;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -147,14 +147,15 @@ impl Work<'_> {
         self.leftovers(base, None, options.gc)?;
         let index = base.join(&options.index_folder);
         let is_forager = atomic::exists(&index.join(format::LOCATIONS));
-        let side_path = [base.join(format::SIDE_FILE), index.join(format::SIDE_FILE)]
-            .into_iter()
-            .find(|path| atomic::exists(path));
-        let side = match side_path.as_deref() {
-            None => Look::at(Arc::new(Local::new(base)), "").ok().and_then(|look| look.side),
-            path => self.side_file(path)?,
+        let [own, of_index] = [base, &index].map(|folder| folder.join(format::SIDE_FILE));
+        let is_described = atomic::exists(&own) || atomic::exists(&of_index);
+        let own = match is_described {
+            true => self.side_file(&own)?,
+            false => Look::at(Arc::new(Local::new(base)), "").ok().and_then(|look| look.side),
         };
-        if let Some(side) = &side {
+        // An index and another data set may lie in one folder: each has a side file.
+        let of_index = self.side_file(&of_index)?;
+        for side in own.iter().chain(&of_index) {
             self.claims(base, side)?;
             if let Some(failed) = side.statistics.get("failed").and_then(serde_json::Value::as_array) {
                 let n = failed.len();
@@ -162,7 +163,7 @@ impl Work<'_> {
             }
         }
         if is_forager {
-            return self.rows(base, &options.index_folder, side.as_ref());
+            return self.rows(base, &options.index_folder, of_index.as_ref());
         }
         if self.by_format(base, "")? {
             return Ok(());
@@ -174,7 +175,7 @@ impl Work<'_> {
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;
         }
-        if side_path.is_none() && lines.is_empty() {
+        if !is_described && lines.is_empty() {
             self.note(format!(
                 "nothing here says what it should be: no {}, no index, no JSONL",
                 format::SIDE_FILE
@@ -190,7 +191,7 @@ impl Work<'_> {
         self.leftovers(folder, Some(name), options.gc)?;
         let own = folder.join(format!("{name}.{}", format::SIDE_FILE));
         if atomic::exists(&own) {
-            let side = self.side_file(Some(&own))?;
+            let side = self.side_file(&own)?;
             return side.map_or(Ok(()), |side| self.claims(folder, &side));
         }
         if self.by_format(folder, name)? {
@@ -201,8 +202,7 @@ impl Work<'_> {
             return self.json_lines(path);
         }
         let beside = folder.join(format::SIDE_FILE);
-        let side = self.side_file(Some(&beside).filter(|p| atomic::exists(p)).map(PathBuf::as_path))?;
-        match side {
+        match self.side_file(&beside)? {
             Some(mut side) if side.files.iter().any(|f| f.name == name) => {
                 side.files.retain(|f| f.name == name);
                 self.claims(folder, &side)
@@ -216,8 +216,11 @@ impl Work<'_> {
         }
     }
 
-    fn side_file(&mut self, path: Option<&Path>) -> Result<Option<SideFile>> {
-        let Some(path) = path else { return Ok(None) };
+    // The side file at this path, where there is one that can be understood.
+    fn side_file(&mut self, path: &Path) -> Result<Option<SideFile>> {
+        if !atomic::exists(path) {
+            return Ok(None);
+        }
         let name = path.display().to_string();
         let side = Local::new(path).open("").and_then(|object| SideFile::read(object.as_ref()));
         self.findings.take(&name, "side file", "one that can be understood", side)

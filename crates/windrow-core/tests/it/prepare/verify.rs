@@ -188,3 +188,31 @@ fn series_are_opened_and_read_to_their_end() {
     assert_eq!(check(&array.path().join("a.npy")).n_problems, 1);
     assert_eq!(check(array.path()).n_problems, 1);
 }
+
+#[test]
+fn an_index_is_held_against_its_own_side_file_and_what_lies_beside_it_against_another() {
+    let base = folder_of(&[("a.jsonl", THREE)]);
+    let layout = TokenLayout::Tokens;
+    let options =
+        TokenizeOptions { layout, eos: Some(0), dtype: Some(DType::U32), ..TokenizeOptions::default() };
+    tokenize(&[base.path().join("a.jsonl")], base.path(), &Ord, &options, &()).unwrap();
+    index(base.path(), &IndexOptions { checksum: true, ..IndexOptions::default() }, &()).unwrap();
+    let findings = check(base.path());
+    assert_eq!(
+        (findings.n_problems, findings.checked_files, findings.checked_records, findings.notes.len()),
+        (0, 2, 3, 0),
+        "{findings:?}"
+    );
+    assert_eq!(check(&base.path().join("index")), findings);
+    for (name, byte) in [("tokens.bin", 0), ("a.jsonl", 9)] {
+        let path = base.path().join(name);
+        let whole = fs::read(&path).unwrap();
+        let mut bad = whole.clone();
+        bad[byte] ^= 1;
+        fs::write(&path, bad).unwrap();
+        let findings = check(base.path());
+        assert_eq!((findings.n_problems, &*findings.problems[0].what), (1, "xxh3"), "{findings:?}");
+        assert_eq!(findings.problems[0].file, name);
+        fs::write(&path, whole).unwrap();
+    }
+}
