@@ -29,10 +29,12 @@ impl Work<'_> {
             self.claim(object.as_ref(), row, side)?;
         }
         if side.files.iter().any(|f| f.xxh3.is_none()) {
-            self.note(
-                "no hashes were kept: a change that keeps size and time is not seen (index with --checksum)"
-                    .into(),
-            );
+            const NOTE: &str =
+                "no hashes were kept: a change that keeps size and time is not seen (index with --checksum)";
+            // Once, however many side files a folder has.
+            if !self.findings.notes.iter().any(|note| note == NOTE) {
+                self.note(NOTE.into());
+            }
         }
         Ok(())
     }

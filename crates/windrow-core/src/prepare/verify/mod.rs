@@ -162,6 +162,7 @@ impl Work<'_> {
                 self.note(format!("{n} of the files it was made from could not be read and are not in it"));
             }
         }
+        let is_described = self.own_side_files(base)? || is_described;
         if is_forager {
             return self.rows(base, &options.index_folder, of_index.as_ref());
         }
@@ -182,6 +183,28 @@ impl Work<'_> {
             ));
         }
         Ok(())
+    }
+
+    // What side files of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.
+    fn own_side_files(&mut self, base: &Path) -> Result<bool> {
+        let suffix = format!(".{}", format::SIDE_FILE);
+        let mut is_described = false;
+        for entry in format::discover(&Local::new(base), "", &[&suffix])? {
+            let path = base.join(&entry.key);
+            let file = entry.key.strip_suffix(&suffix).unwrap_or_default();
+            let side = match atomic::exists(&base.join(file)) {
+                true => self.side_file(&path)?,
+                // Its file is lost, or it is something else of that name.
+                false => Local::new(&path).open("").and_then(|object| SideFile::read(object.as_ref())).ok(),
+            };
+            let Some(mut side) = side else { continue };
+            if let Some((folder, _)) = file.rsplit_once('/') {
+                side.files.iter_mut().for_each(|row| row.name = format!("{folder}/{}", row.name));
+            }
+            self.claims(base, &side)?;
+            is_described = true;
+        }
+        Ok(is_described)
     }
 
     fn file(&mut self, path: &Path, options: &VerifyOptions) -> Result<()> {

@@ -216,3 +216,35 @@ fn an_index_is_held_against_its_own_side_file_and_what_lies_beside_it_against_an
         fs::write(&path, whole).unwrap();
     }
 }
+
+#[test]
+fn side_files_of_single_files_are_found_in_their_folder() {
+    let folder = folder_of(&[("free.bin", &[0; 8])]);
+    for name in ["a.bin", "b/a.bin"] {
+        dummy(&folder.path().join(name), 3, 4, 1, false).unwrap();
+    }
+    let findings = check(folder.path());
+    assert_eq!(
+        (findings.n_problems, findings.checked_files, findings.notes.len()),
+        (0, 2, 0),
+        "{findings:?}"
+    );
+    for name in ["a.bin", "b/a.bin"] {
+        let path = folder.path().join(name);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [b'A'; 16]).unwrap();
+        let findings = check(folder.path());
+        assert!(findings.problems.iter().all(|p| p.file == name), "{findings:?}");
+        let found: Vec<&str> = findings.problems.iter().map(|p| &*p.what).collect();
+        assert_eq!(found, ["id", "id", "id", "id", "xxh3"]);
+        assert_eq!(check(&path).n_problems, 5);
+        fs::remove_file(&path).unwrap();
+        only(folder.path(), "file", "to be there", "cannot open");
+        fs::write(&path, whole).unwrap();
+    }
+    // Beside no file, and no side file: somebody else's.
+    fs::write(folder.path().join("mine.windrow.json"), b"{}").unwrap();
+    assert_eq!(check(folder.path()).n_problems, 0);
+    fs::write(folder.path().join("free.bin.windrow.json"), b"{}").unwrap();
+    only(folder.path(), "side file", "understood", "");
+}
