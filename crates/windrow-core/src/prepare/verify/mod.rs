@@ -217,6 +217,7 @@ impl Work<'_> {
             let side = self.side_file(&own)?;
             return side.map_or(Ok(()), |side| self.claims(folder, &side));
         }
+        let is_told = self.told_of(folder, name)?;
         if self.by_format(folder, name)? {
             return Ok(());
         }
@@ -224,19 +225,28 @@ impl Work<'_> {
             self.expect(atomic::size(path).unwrap_or(0));
             return self.json_lines(path);
         }
-        let beside = folder.join(format::SIDE_FILE);
-        match self.side_file(&beside)? {
-            Some(mut side) if side.files.iter().any(|f| f.name == name) => {
-                side.files.retain(|f| f.name == name);
-                self.claims(folder, &side)
-            }
-            _ => {
-                self.note(format!(
-                    "{name} has no side file: nothing says which size, values or hash it should have"
-                ));
-                Ok(())
+        if !is_told {
+            self.note(format!(
+                "{name} has no side file: nothing says which size, values or hash it should have"
+            ));
+        }
+        Ok(())
+    }
+
+    // What the side file of the pair that the file is half of, or that of its folder, says of it and of its other half.
+    // Whether one does.
+    fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
+        let other = other_half(name);
+        let of_pair = other.as_ref().map(|other| format!("{other}.{}", format::SIDE_FILE));
+        for side_name in of_pair.iter().map(String::as_str).chain([format::SIDE_FILE]) {
+            let side = self.side_file(&folder.join(side_name))?;
+            if let Some(mut side) = side.filter(|side| side.files.iter().any(|f| f.name == name)) {
+                side.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
+                self.claims(folder, &side)?;
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     // The side file at this path, where there is one that can be understood.
@@ -298,6 +308,12 @@ impl Work<'_> {
         self.watch.progress(self.now);
         check(self.watch)
     }
+}
+
+// Two files that are one data set, as Megatron names them.
+fn other_half(name: &str) -> Option<String> {
+    let other = |this: &str, other: &str| name.strip_suffix(this).map(|stem| format!("{stem}{other}"));
+    other(".bin", ".idx").or_else(|| other(".idx", ".bin"))
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use windrow_core::prepare::{
-    Findings, IndexOptions, TokenLayout, TokenizeOptions, Track, VerifyOptions, dummy, index, tokenize,
-    verify,
+    Findings, IndexOptions, SeriesLayout, SeriesOptions, TokenLayout, TokenizeOptions, Track, VerifyOptions,
+    convert, dummy, index, tokenize, verify,
 };
 use windrow_core::{DType, Kind};
 
+use super::super::disk::open;
 use super::encoders::{FailsAt, Ord, Parts};
 use super::{folder_of, tree};
 
@@ -247,4 +248,33 @@ fn side_files_of_single_files_are_found_in_their_folder() {
     assert_eq!(check(folder.path()).n_problems, 0);
     fs::write(folder.path().join("free.bin.windrow.json"), b"{}").unwrap();
     only(folder.path(), "side file", "understood", "");
+}
+
+#[test]
+fn both_halves_of_a_pair_are_held_against_its_side_file_by_any_name() {
+    let (input, out) = packed();
+    let made = tempfile::tempdir().unwrap();
+    let layout = TokenLayout::Megatron;
+    let options = TokenizeOptions { layout, dtype: Some(DType::U16), ..TokenizeOptions::default() };
+    tokenize(&[input.path().into()], made.path(), &Ord, &options, &()).unwrap();
+    let source = open(&out.path().join("tokenized-samples/a-tokenized-samples.bin")).unwrap();
+    let converted = tempfile::tempdir().unwrap();
+    let options = SeriesOptions::new(SeriesLayout::Megatron);
+    convert(source.as_ref(), &converted.path().join("tokens"), &options, &()).unwrap();
+    // The side file is that of the folder, or that of the pair.
+    for folder in [made.path(), converted.path()] {
+        let names = ["", "tokens.bin", "tokens.idx"].map(|name| folder.join(name));
+        for name in &names {
+            assert_eq!((check(name).n_problems, check(name).notes.len()), (0, 0), "{name:?}");
+        }
+        let path = folder.join("tokens.bin");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[0] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        for name in &names {
+            let findings = check(name);
+            assert_eq!((findings.n_problems, &*findings.problems[0].what), (1, "xxh3"), "{findings:?}");
+            assert_eq!(findings.problems[0].file, "tokens.bin");
+        }
+    }
 }
