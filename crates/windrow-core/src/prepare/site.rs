@@ -99,9 +99,25 @@ impl Site {
 
     /// Work folders of this task that stopped runs left behind.
     pub(super) fn leftovers(&self) -> Result<Vec<PathBuf>> {
-        let prefix = format!(".{}.tmp-", self.task);
-        let names = atomic::names(&self.out)?;
-        Ok(names.iter().filter(|n| n.starts_with(&prefix)).map(|n| self.out.join(n)).collect())
+        let mut found = Self::left_in(&self.out)?;
+        found.retain(|(task, _)| *task == self.task);
+        Ok(found.into_iter().map(|(_, folder)| folder).collect())
+    }
+
+    /// Work folders that stopped runs left in this folder, with their tasks. What only has such a name is not one: it may
+    /// be somebody's own.
+    pub(super) fn left_in(out: &Path) -> Result<Vec<(String, PathBuf)>> {
+        let mut found = Vec::new();
+        for name in atomic::names(out)? {
+            let path = out.join(&name);
+            if let Some(task) = task_of(&name)
+                && path.is_dir()
+                && !path.is_symlink()
+            {
+                found.push((task.to_string(), path));
+            }
+        }
+        Ok(found)
     }
 
     /// Makes `targets` of a work folder visible, the last one last. A crash in between is mended by the next run.
@@ -175,6 +191,13 @@ impl Drop for Site {
             atomic::remove_if_empty(&self.out);
         }
     }
+}
+
+// The task of the work folder of this name, which ends in a hash as `atomic::hash_of` writes it.
+fn task_of(name: &str) -> Option<&str> {
+    let (task, hash) = name.strip_prefix('.')?.rsplit_once(".tmp-")?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    is_hash.then_some(task)
 }
 
 // Where an old output waits until the new one is there.

@@ -261,14 +261,11 @@ impl Work<'_> {
 
     // Work folders that stopped runs left in this folder; of one task, or of all.
     fn leftovers(&mut self, folder: &Path, of: Option<&str>, gc: bool) -> Result<()> {
-        let names = atomic::names(folder)?;
-        let mut tasks: Vec<&str> = names
-            .iter()
-            .filter_map(|n| Some(n.strip_prefix('.')?.rsplit_once(".tmp-")?.0))
-            .filter(|task| of.is_none_or(|of| of == *task))
-            .collect();
+        let mut tasks: Vec<String> = Site::left_in(folder)?.into_iter().map(|(task, _)| task).collect();
+        tasks.retain(|task| of.is_none_or(|of| of == task));
+        tasks.sort();
         tasks.dedup();
-        for task in tasks {
+        for task in &tasks {
             if !gc {
                 self.note(format!(
                     "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or verify with --gc",

@@ -284,13 +284,20 @@ fn two_runs_at_once_end_in_one_output_and_one_error() {
 
 #[test]
 fn an_index_begun_by_a_killed_run_is_swept() {
-    let base = folder_of(&[("a.jsonl", b"1\n2\n"), (".index.tmp-0000/index/sample_locations.bin", b"half")]);
+    let half = ".index.tmp-0123456789abcdef/index/sample_locations.bin";
+    let base = folder_of(&[("a.jsonl", b"1\n2\n"), (half, b"half"), (".index.tmp-backup/a", b"mine")]);
     let whole = IndexOptions { durable: false, ..IndexOptions::default() };
     assert_eq!(index(base.path(), &whole, &()).unwrap().records, 2);
     let names: Vec<_> = tree(base.path()).into_keys().collect();
     assert_eq!(
         names,
-        ["a.jsonl", "index/file_location.txt", "index/sample_locations.bin", "index/windrow.json"]
+        [
+            ".index.tmp-backup/a",
+            "a.jsonl",
+            "index/file_location.txt",
+            "index/sample_locations.bin",
+            "index/windrow.json"
+        ]
     );
 }
 

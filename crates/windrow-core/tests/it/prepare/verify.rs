@@ -169,6 +169,34 @@ fn leftovers_are_noted_and_tidied_up_when_asked() {
 }
 
 #[test]
+fn what_only_has_a_name_like_a_leftover_stays() {
+    let (left, mine) = (
+        [".tokenize.tmp-0123456789abcdef/tokens.bin", ".a.tmp-b.tmp-0123456789abcdef/x"],
+        [
+            ".mine.tmp-backup/a",
+            ".notes.tmp-1",
+            ".notes.tmp-0123456789abcdef",
+            ".a.tmp-0123456789ABCDEF/x",
+            ".a.tmp-0123456789abcdef0/x",
+            ".a.tmp-0123456789abcde/x",
+            "a.tmp-0123456789abcdef/x",
+        ],
+    );
+    let files: Vec<(&str, &[u8])> = left.iter().chain(&mine).map(|name| (*name, &b"x"[..])).collect();
+    let folder = folder_of(&files);
+    std::os::unix::fs::symlink("a.tmp-0123456789abcdef", folder.path().join(".b.tmp-0123456789abcdef"))
+        .unwrap();
+    let notes = check(folder.path()).notes;
+    assert_eq!(notes.iter().filter(|note| note.contains("a stopped run left")).count(), 2, "{notes:?}");
+    let gc = VerifyOptions { gc: true, ..VerifyOptions::default() };
+    let notes = verify(folder.path(), &gc, &()).unwrap().notes;
+    assert_eq!(notes.iter().filter(|note| note.contains("tidied up")).count(), 2, "{notes:?}");
+    let mut stays: Vec<&str> = [&mine[..], &[".b.tmp-0123456789abcdef/x"]].concat();
+    stays.sort_unstable();
+    assert_eq!(tree(folder.path()).into_keys().collect::<Vec<_>>(), stays);
+}
+
+#[test]
 fn series_are_opened_and_read_to_their_end() {
     let meta = r#"{"num_sequences": 2, "dtype": "int16", "files": {"d-1-of-1.bin": 3},
         "scales": [{"offset": 0, "length": 2}, {"offset": 2, "length": 1, "id": "x"}]}"#;
