@@ -39,13 +39,6 @@ impl Origin {
         SideFile { inputs: self.files.clone(), options: self.told(), ..SideFile::new(format) }
     }
 
-    /// So, with the files.
-    pub(super) fn told_with_files(&self) -> Map<String, Value> {
-        let mut told = self.told();
-        told.insert("inputs".to_string(), json!(self.files));
-        told
-    }
-
     /// Its format and fingerprint, in words of a side file.
     fn told(&self) -> Map<String, Value> {
         Map::from_iter([

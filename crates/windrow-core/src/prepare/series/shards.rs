@@ -18,6 +18,9 @@ use crate::source::Extras;
 /// The file that lists shards and records.
 pub(super) const META: &str = "meta.json";
 
+/// Name of the format.
+const FORMAT: &str = "shards";
+
 /// What windrow writes into an entry of `scales`.
 const OWN: [&str; 4] = ["offset", "length", "mean", "std"];
 
@@ -37,8 +40,8 @@ pub(super) struct Shards {
     meta: Growing,
     records: u64,
     offset: u64,
-    /// What the records come from, in words of a side file.
-    origin: Option<Map<String, Value>>,
+    /// What is told of them, without what is known at the end.
+    side: SideFile,
 }
 
 impl Shards {
@@ -61,10 +64,7 @@ impl Shards {
         let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
         (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
         new.channels = begin.channels;
-        new.origin = match begin.told.map(serde_json::to_value) {
-            Some(Ok(Value::Object(told))) => Some(told),
-            _ => begin.origin.map(|origin| origin.told_with_files()),
-        };
+        new.side = begin.told.cloned().unwrap_or_else(|| begin.side_file(FORMAT));
         Ok(new)
     }
 
@@ -94,7 +94,7 @@ impl Shards {
             meta,
             records: from.records,
             offset: from.offset,
-            origin: None,
+            side: SideFile::new(FORMAT),
         })
     }
 
@@ -173,8 +173,9 @@ impl Body for Shards {
     fn finish(mut self: Box<Self>) -> Result<Written> {
         let (name, bytes) = (self.name.clone(), self.offset * self.dtype.size() as u64);
         let files = self.name_shards()?;
-        let origin = self.origin.take().map(Value::Object);
-        self.complete(&files, origin)?;
+        let mut side = std::mem::take(&mut self.side);
+        side.records = Some(self.records);
+        self.complete(&files, side)?;
         Ok(Written { targets: vec![name], files: files.len() as u64, bytes })
     }
 }
@@ -198,21 +199,23 @@ impl Shards {
 
     // Writes the end of the description, with what is told of where it comes from: in it and not in a file of its own,
     // because other readers take every `.json` there for data.
-    fn complete(mut self, files: &[(u64, FileRow)], told: Option<Value>) -> Result<()> {
-        let told = told.map_or(String::new(), |told| format!(",{SHARDS_TOLD}{told}"));
+    fn complete(mut self, files: &[(u64, FileRow)], side: SideFile) -> Result<SideFile> {
+        let side = SideFile { files: files.iter().map(|(_, row)| row.clone()).collect(), ..side };
+        let told = serde_json::to_value(&side).map_err(|e| Error::io("write it", &self.folder, e.into()))?;
         let files: Map<String, Value> =
             files.iter().map(|(held, row)| (row.name.clone(), json!(held))).collect();
         // Records [T] are described as the original describes them.
         let channels = self.channels.map_or(String::new(), |channels| format!("\n\"channels\": {channels},"));
         let end = format!(
-            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {}{told}}}\n",
+            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {},{SHARDS_TOLD}{told}}}\n",
             self.records,
             self.dtype.name(),
             Value::Object(files)
         );
         self.meta.write(end.as_bytes())?;
         self.meta.finish(self.durable)?;
-        atomic::sync_folder(&self.folder, self.durable)
+        atomic::sync_folder(&self.folder, self.durable)?;
+        Ok(side)
     }
 }
 
@@ -234,7 +237,7 @@ struct Kept {
 
 impl DocumentLayout for ShardDocuments {
     fn format(&self) -> &'static str {
-        "shards"
+        FORMAT
     }
 
     fn dtypes(&self) -> &[DType] {
@@ -295,15 +298,12 @@ impl DocumentWriter for Shards {
         serde_json::to_value(kept).map_err(|e| Error::io("write it", &self.folder, e.into()))
     }
 
-    fn finish(mut self: Box<Self>, mut side: SideFile) -> Result<SideFile> {
+    fn finish(mut self: Box<Self>, side: SideFile) -> Result<SideFile> {
         if self.offset == 0 {
             return Err(no_ids());
         }
         let files = self.name_shards()?;
-        side.files = files.iter().map(|(_, row)| row.clone()).collect();
-        let told = serde_json::to_value(&side).map_err(|e| Error::io("write it", &self.folder, e.into()))?;
-        self.complete(&files, Some(told))?;
-        Ok(side)
+        self.complete(&files, side)
     }
 }
 

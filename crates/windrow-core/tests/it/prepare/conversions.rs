@@ -99,7 +99,7 @@ fn what_is_written_says_where_it_comes_from() {
     }
     convert(source.as_ref(), &at("s"), &to(SeriesLayout::Shards), &()).unwrap();
     let meta: Value = serde_json::from_slice(&fs::read(at("s/meta.json")).unwrap()).unwrap();
-    assert_eq!(meta["windrow"]["from_fingerprint"], fingerprint.as_str());
+    assert_eq!(meta["windrow"]["options"]["from_fingerprint"], fingerprint.as_str());
     assert_eq!(meta["windrow"]["inputs"][0]["size"], 6022);
 }
 

@@ -48,7 +48,9 @@ fn shards_are_one_row_of_numbers_cut_at_the_cap() {
     assert_eq!(names(&out), ["data-1-of-3.bin", "data-2-of-3.bin", "data-3-of-3.bin", "meta.json"]);
     let all: Vec<f32> = (1..=3).flat_map(|i| f32s(&out.join(format!("data-{i}-of-3.bin")))).collect();
     assert_eq!(all, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
-    let meta: Value = serde_json::from_slice(&fs::read(out.join("meta.json")).unwrap()).unwrap();
+    let mut meta: Value = serde_json::from_slice(&fs::read(out.join("meta.json")).unwrap()).unwrap();
+    let told = meta.as_object_mut().unwrap().remove("windrow").unwrap();
+    assert_eq!((told["files"].as_array().unwrap().len(), &told["files"][2]["size"]), (3, &json!(4)));
     assert_eq!(
         meta,
         json!({

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use windrow_core::prepare::{
-    Findings, IndexOptions, SeriesLayout, SeriesOptions, TokenLayout, TokenizeOptions, Track, VerifyOptions,
-    convert, dummy, index, tokenize, verify,
+    Findings, IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions, Track,
+    VerifyOptions, convert, dummy, index, tokenize, verify,
 };
-use windrow_core::{DType, Kind};
+use windrow_core::source::Extras;
+use windrow_core::{DType, Kind, Span};
 
 use super::super::disk::open;
 use super::encoders::{FailsAt, Ord, Parts};
@@ -303,6 +304,37 @@ fn both_halves_of_a_pair_are_held_against_its_side_file_by_any_name() {
             let findings = check(name);
             assert_eq!((findings.n_problems, &*findings.problems[0].what), (1, "xxh3"), "{findings:?}");
             assert_eq!(findings.problems[0].file, "tokens.bin");
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_of_shards_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    dummy(&path("a.bin"), 1 << 32, 7, 1, false).unwrap();
+    let source = open(&path("a.bin")).unwrap();
+    let options = SeriesOptions { max_shard_bytes: 16, ..SeriesOptions::new(SeriesLayout::Shards) };
+    convert(source.as_ref(), &path("converted"), &options, &()).unwrap();
+    let mut writer = SeriesWriter::create(&path("written"), source.schema(), &options).unwrap();
+    let (span, mut scratch) = (Span { record: 0, start: 0, len: 7 }, Vec::new());
+    writer.add(&source.read(span, &mut scratch).unwrap(), &Extras::new()).unwrap();
+    writer.finish().unwrap();
+    for name in ["converted", "written"] {
+        let shards = path(name);
+        let findings = check(&shards);
+        assert_eq!((findings.n_problems, findings.notes.len()), (0, 0), "{findings:?}");
+        for shard in ["data-1-of-2.bin", "data-2-of-2.bin"] {
+            let whole = fs::read(shards.join(shard)).unwrap();
+            for byte in 0..whole.len() {
+                let mut bad = whole.clone();
+                bad[byte] ^= 1;
+                fs::write(shards.join(shard), bad).unwrap();
+                let findings = check(&shards);
+                assert_eq!((findings.n_problems, &*findings.problems[0].file), (1, shard), "{findings:?}");
+                assert_eq!(findings.problems[0].what, "xxh3");
+            }
+            fs::write(shards.join(shard), whole).unwrap();
         }
     }
 }
