@@ -144,6 +144,12 @@ impl Buffer {
         Buffer { lines: bytemuck::allocation::zeroed_vec(size.div_ceil(64)), size }
     }
 
+    /// Zeroed memory; `None` where there is not so much.
+    pub fn try_zeroed(size: usize) -> Option<Self> {
+        let lines = bytemuck::allocation::try_zeroed_vec(size.div_ceil(64)).ok()?;
+        Some(Buffer { lines, size })
+    }
+
     /// Size in bytes.
     pub fn size(&self) -> usize {
         self.size

@@ -40,6 +40,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codec::Codec>()?;
     module.add_function(wrap_pyfunction!(data_set::open, module)?)?;
     module.add_function(wrap_pyfunction!(data_set::_reopen, module)?)?;
+    let stop_all = wrap_pyfunction!(running::_stop_all, module)?;
+    module.py().import("atexit")?.call_method1("register", (stop_all,))?;
     module.add_function(wrap_pyfunction!(view::mix, module)?)?;
     module.add_function(wrap_pyfunction!(view::_recut, module)?)?;
     module.add_function(wrap_pyfunction!(view::_remix, module)?)?;

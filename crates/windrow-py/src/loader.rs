@@ -125,11 +125,22 @@ impl Loader {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let before = self.running.state();
         let Some(batch) = self.running.next(py)? else { return Ok(None) };
-        let dict = self.framework.batch(&Memory::new(py, batch)?)?;
-        match &self.collate {
-            None => Ok(Some(dict.into_any())),
-            Some(collate) => collate.bind(py).call1((dict,)).map(Some),
+        let handed = || -> PyResult<Bound<'py, PyAny>> {
+            let dict = self.framework.batch(&Memory::new(py, batch)?)?;
+            match &self.collate {
+                None => Ok(dict.into_any()),
+                Some(collate) => collate.bind(py).call1((dict,)),
+            }
+        };
+        match handed() {
+            Ok(batch) => Ok(Some(batch)),
+            Err(error) => {
+                // Nobody got it: the next call gives the same batch, and a state does not count it.
+                self.running.resume(py, &before)?;
+                Err(error)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! A loader that many Python threads and forked children may hold: one at a time runs it, and a child gets its own.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -52,7 +52,7 @@ impl Running {
         Ok(Running {
             builder,
             first,
-            slot: Mutex::new(Arc::new(Slot { pid: std::process::id(), inner })),
+            slot: Mutex::new(Slot::live(inner)),
             delivered: Mutex::new(Delivered { turn: 0, cursor }),
         })
     }
@@ -155,13 +155,37 @@ impl Running {
         let last = *held(&self.delivered);
         loader.resume(&self.state()).or_raise(py)?;
         let inner = Mutex::new(Inner { loader, turn: last.turn });
-        let slot = Arc::new(Slot { pid: std::process::id(), inner });
+        let slot = Slot::live(inner);
         std::mem::forget(std::mem::replace(&mut *held(&self.slot), slot.clone()));
         Ok(slot)
     }
 }
 
+/// Of this process, and of those it was forked from.
+static LIVE: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
+
+/// Ends the threads of all loaders. Called before Python ends: a thread that calls a function of Python's after that is
+/// ended in the middle of it, and the program with it.
+#[pyfunction]
+pub(crate) fn _stop_all(py: Python<'_>) {
+    let all: Vec<Arc<Slot>> = held(&LIVE).iter().filter_map(Weak::upgrade).collect();
+    for slot in all {
+        match slot.pid == std::process::id() {
+            true => py.detach(|| slot.lock().loader.stop()),
+            false => std::mem::forget(slot),
+        }
+    }
+}
+
 impl Slot {
+    fn live(inner: Mutex<Inner>) -> Arc<Slot> {
+        let slot = Arc::new(Slot { pid: std::process::id(), inner });
+        let mut live = held(&LIVE);
+        live.retain(|slot| slot.strong_count() > 0);
+        live.push(Arc::downgrade(&slot));
+        slot
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A loader is whole between calls, so a poisoned lock is still a good one.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
-use windrow::plan::{Cursor, Step, Steps};
+use windrow::plan::Steps;
 use windrow::sampler::Shard;
 use windrow::{Error, Plan, Recipe, Result};
 
@@ -43,7 +43,7 @@ pub(crate) fn trace<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (plan, steps) = plan_of(plan)?;
     let traced = py.detach(|| -> Result<Vec<Value>> {
-        let step = find_step(&plan, &steps, epoch.map(|e| e.0), step.0)?;
+        let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;
         let own = match (rank, world_size) {
             (Some(rank), Some(world_size)) => Shard::new(rank.0, world_size.0)?.rows(n_rows),
@@ -120,26 +120,6 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
         Ok((loader.plan().clone(), *loader.steps()))
     });
     made.or_raise(py)
-}
-
-// The step with this number in an epoch, or in the run.
-fn find_step(plan: &Plan, steps: &Steps, epoch: Option<u64>, number: u64) -> Result<Step> {
-    let sampler = plan.sampler();
-    let mut cursor = Cursor { epoch: epoch.unwrap_or(0), samples: 0 };
-    let mut inside = number;
-    let no_such = || Error::new(windrow::Kind::OutOfRange, format!("no run comes to step {number}"));
-    while let Some(most) = steps.in_epoch(sampler, cursor.epoch).filter(|most| inside >= *most) {
-        if epoch.is_some() {
-            let error = Error::out_of_range("step", number, most);
-            return Err(error.hint("without epoch=, steps count through all epochs"));
-        }
-        // Epochs of one view are equally long; those of a mixture may differ.
-        let epochs = if plan.feeds().len() == 1 { inside / most.max(1) } else { 1 };
-        cursor.epoch = cursor.epoch.checked_add(epochs).ok_or_else(no_such)?;
-        inside -= epochs * most;
-    }
-    cursor.samples = inside.checked_mul(steps.global_batch_size).ok_or_else(no_such)?;
-    steps.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(no_such)
 }
 
 fn traced_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Value> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 use windrow::{Mixture, RecipePart, Samples, Stop, mix as mix_samples};
 use windrow_core::Result;
 use windrow_core::collate::Batch;
@@ -126,19 +126,20 @@ pub(crate) struct Mix {
     mixture: Mixture,
     // First sample number of each part, and the number of all.
     starts: Arc<[u64]>,
-    seed: u64,
+    // Of each part.
+    seeds: Vec<u64>,
     // Of each part, where it has one.
     scalers: Vec<Option<Py<PyAny>>>,
 }
 
 impl Mix {
-    fn new(mixture: Mixture, seed: u64, scalers: Vec<Option<Py<PyAny>>>) -> Mix {
+    fn new(mixture: Mixture, seeds: Vec<u64>, scalers: Vec<Option<Py<PyAny>>>) -> Mix {
         let ends = mixture.parts().scan(0u64, |end, (_, samples, _)| {
             *end = end.saturating_add(samples.len());
             Some(*end)
         });
         let starts = std::iter::once(0).chain(ends).collect();
-        Mix { mixture, starts, seed, scalers }
+        Mix { mixture, starts, seeds, scalers }
     }
 
     /// The mixture.
@@ -157,9 +158,9 @@ impl Mix {
 
     // The samples of one part, as one batch.
     fn batch(&self, part: usize, numbers: &[u64]) -> Result<Batch> {
-        match self.mixture.parts().nth(part) {
-            Some((_, samples, _)) => samples.batch(numbers, self.seed),
-            None => Err(windrow::Error::out_of_range("view", part, self.starts.len() as u64 - 1)),
+        match (self.mixture.parts().nth(part), self.seeds.get(part)) {
+            (Some((_, samples, _)), Some(seed)) => samples.batch(numbers, *seed),
+            _ => Err(windrow::Error::out_of_range("view", part, self.starts.len() as u64 - 1)),
         }
     }
 }
@@ -216,7 +217,7 @@ impl Mix {
         let parts: Vec<_> = self.mixture.parts().map(|(name, s, w)| (name, s.recipe(), w)).collect();
         let recipe = serde_json::to_string(&(parts, self.mixture.stop())).unwrap_or_default();
         let scalers = self.scalers.iter().map(|s| s.as_ref().map(|s| s.clone_ref(py))).collect();
-        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seed, scalers)))
+        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seeds.clone(), scalers)))
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.
@@ -241,7 +242,7 @@ impl Mix {
 }
 
 // What a pickled mixture is opened from.
-type Remix = (String, u64, Vec<Option<Py<PyAny>>>);
+type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
 
 /// Mixes views: of every batch each gives its share, to within one sample.
 ///
@@ -255,20 +256,20 @@ type Remix = (String, u64, Vec<Option<Py<PyAny>>>);
 ///     MismatchError: the views give different tensors.
 #[pyfunction]
 #[pyo3(signature = (parts, *, stop="first"))]
-pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyDict>, stop: &str) -> PyResult<Mix> {
+pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyMapping>, stop: &str) -> PyResult<Mix> {
     let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
-    let (mut given, mut scalers) = (Vec::new(), Vec::new());
-    let mut seed = 0;
-    for (name, part) in parts {
+    let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
+    for item in parts.items()? {
+        let (name, part) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
         let name = name.cast::<PyString>()?.to_string();
         let Ok((view, weight)) = part.extract::<(Bound<'_, View>, f64)>() else {
             return Err(PyTypeError::new_err(format!("{name:?}: expected (view, weight)")));
         };
-        seed = view.get().seed;
+        seeds.push(view.get().seed);
         given.push((name, view.get().samples.clone(), weight));
         scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
     }
-    Ok(Mix::new(py.detach(|| mix_samples(given, stop)).or_raise(py)?, seed, scalers))
+    Ok(Mix::new(py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers))
 }
 
 /// Opens and cuts a pickled view again.
@@ -281,11 +282,11 @@ pub(crate) fn _recut(py: Python<'_>, recipe: &str, seed: u64, scaler: Option<Py<
 
 /// Opens a pickled mixture again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seed, scalers=Vec::new()), text_signature = "(recipe, seed, scalers=...)")]
+#[pyo3(signature = (recipe, seeds, scalers=Vec::new()), text_signature = "(recipe, seeds, scalers=...)")]
 pub(crate) fn _remix(
     py: Python<'_>,
     recipe: &str,
-    seed: u64,
+    seeds: Vec<u64>,
     scalers: Vec<Option<Py<PyAny>>>,
 ) -> PyResult<Mix> {
     let (parts, stop): (Vec<(String, RecipePart, f64)>, Stop) = unpickled(py, recipe)?;
@@ -295,7 +296,7 @@ pub(crate) fn _remix(
         .zip(functions)
         .map(|((name, part, weight), function)| Ok((name, reopen(py, &part, function)?, weight)))
         .collect::<PyResult<_>>()?;
-    Ok(Mix::new(py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seed, scalers))
+    Ok(Mix::new(py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seeds, scalers))
 }
 
 fn reopen(py: Python<'_>, part: &RecipePart, function: Option<&Py<PyAny>>) -> PyResult<Samples> {

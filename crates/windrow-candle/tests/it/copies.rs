@@ -69,7 +69,7 @@ fn fields() -> Arc<[Field]> {
 fn a_tensor_takes_one_block_of_its_own_size() {
     let (_, seen) = taken(|| Buffer::zeroed(LARGE));
     assert_eq!(seen, [LARGE], "the counter does not count");
-    let batch = Batch::new(fields(), 8, None);
+    let batch = Batch::new(fields(), 8, None).unwrap();
     let (ids, seen) = taken(|| batch.tensor("input_ids", &Device::Cpu).unwrap());
     assert_eq!(seen, [8 * 512 * 8]);
     let (masks, seen) = taken(|| batch.tensor("loss_masks", &Device::Cpu).unwrap());
@@ -80,13 +80,13 @@ fn a_tensor_takes_one_block_of_its_own_size() {
 #[test]
 fn a_tensor_outlives_its_batch_whose_memory_is_used_again() {
     let pool = Pool::new(1);
-    let mut batch = Batch::new(fields(), 8, Some(&pool));
+    let mut batch = Batch::new(fields(), 8, Some(&pool)).unwrap();
     batch.bytes_mut(0).fill(1);
     let memory = batch.bytes(0).as_ptr();
     let ids = batch.tensor("input_ids", &Device::Cpu).unwrap();
     drop(batch);
 
-    let (mut later, seen) = taken(|| Batch::new(fields(), 8, Some(&pool)));
+    let (mut later, seen) = taken(|| Batch::new(fields(), 8, Some(&pool)).unwrap());
     assert!(seen.is_empty(), "{seen:?}");
     assert_eq!(later.bytes(0).as_ptr(), memory);
     later.bytes_mut(0).fill(2);

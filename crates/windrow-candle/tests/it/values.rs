@@ -10,7 +10,7 @@ use windrow_candle::ToCandle;
 
 /// Two rows of three numbers.
 fn batch(dtype: DType, bytes: &[u8]) -> Batch {
-    let mut batch = Batch::new(Arc::new([Field::new("values", dtype, [3])]), 2, None);
+    let mut batch = Batch::new(Arc::new([Field::new("values", dtype, [3])]), 2, None).unwrap();
     batch.bytes_mut(0).copy_from_slice(bytes);
     batch
 }
@@ -69,7 +69,7 @@ fn numbers_for_each_row_and_batches_without_rows_have_their_shapes() {
     let fields: Arc<[Field]> =
         Arc::new([Field::new("lengths", DType::I64, []), Field::new("codes", DType::U8, [4, 2])]);
     for rows in [0, 1, 5] {
-        let tensors = Batch::new(fields.clone(), rows, None).tensors(&Device::Cpu).unwrap();
+        let tensors = Batch::new(fields.clone(), rows, None).unwrap().tensors(&Device::Cpu).unwrap();
         assert_eq!(tensors.len(), 2);
         assert_eq!(tensors["lengths"].dims(), [rows]);
         assert_eq!(tensors["codes"].dims(), [rows, 4, 2]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::format::Options;
-use windrow::plan::{Cursor, Step, Steps};
+use windrow::plan::Steps;
 use windrow::sampler::Shard;
 use windrow::text::Tokenizer;
 use windrow::{Error, Plan, Recipe};
@@ -119,34 +119,6 @@ fn read_plan(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The step with this number in an epoch, or in the run.
-pub(crate) fn find_step(
-    plan: &Plan,
-    steps: &Steps,
-    epoch: Option<u64>,
-    number: u64,
-) -> windrow::Result<Step> {
-    let sampler = plan.sampler();
-    let mut cursor = Cursor { epoch: epoch.unwrap_or(0), samples: 0 };
-    let mut inside = number;
-    while let Some(most) = steps.in_epoch(sampler, cursor.epoch).filter(|most| inside >= *most) {
-        if epoch.is_some() {
-            return Err(Error::out_of_range("step", number, most)
-                .hint("without --epoch, steps count through all of them"));
-        }
-        // Epochs of one view are equally long; those of a mixture may differ.
-        let epochs = if plan.feeds().len() == 1 { inside / most.max(1) } else { 1 };
-        cursor.epoch = cursor.epoch.checked_add(epochs).ok_or_else(|| no_such(number))?;
-        inside -= epochs * most;
-    }
-    cursor.samples = inside.checked_mul(steps.global_batch_size).ok_or_else(|| no_such(number))?;
-    steps.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(|| no_such(number))
-}
-
-fn no_such(step: u64) -> Error {
-    Error::out_of_range("step", step, u64::MAX)
-}
-
 /// The tokenizer that shows what a plan reads.
 fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
     let side = match recipe.parts.first() {
@@ -164,7 +136,7 @@ fn forwards(
     number: u64,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let step = find_step(plan, steps, args.epoch, number)?;
+    let step = steps.find(plan.sampler(), args.epoch, number)?;
     let n_rows = step.all.end - step.all.start;
     let rows = rows(args, n_rows)?;
     let tokenizer = tokenizer(args, recipe)?;

@@ -44,16 +44,23 @@ pub struct Batch {
 
 impl Batch {
     /// Memory for `rows` rows, from the pool where it has some. The content is undefined until every row is filled.
-    pub fn new(fields: Arc<[Field]>, rows: usize, pool: Option<&Pool>) -> Self {
+    ///
+    /// # Errors
+    /// `Config` when there is not so much memory.
+    pub fn new(fields: Arc<[Field]>, rows: usize, pool: Option<&Pool>) -> Result<Self> {
         let mut buffers = pool.map(Pool::take).unwrap_or_default();
         buffers.resize_with(fields.len(), || Buffer::zeroed(0));
         for (buffer, field) in buffers.iter_mut().zip(fields.iter()) {
-            let size = field.row_size() * rows;
-            if !buffer.resize_within(size) {
-                *buffer = Buffer::zeroed(size);
+            let size = field.row_size().checked_mul(rows);
+            if !size.is_some_and(|size| buffer.resize_within(size)) {
+                *buffer = size.and_then(Buffer::try_zeroed).ok_or_else(|| {
+                    let (name, row) = (field.name, field.row_size());
+                    Error::config(format!("no memory for {rows} rows of {row} bytes of {name}"))
+                        .hint("choose a smaller batch size or length")
+                })?;
             }
         }
-        Batch { fields, buffers, rows, pool: pool.cloned() }
+        Ok(Batch { fields, buffers, rows, pool: pool.cloned() })
     }
 
     /// Names, dtypes and row shapes.

@@ -168,7 +168,7 @@ impl Shared {
     fn work(&self) {
         let mut workspace = Workspace::default();
         // A pool of its own: memory that another core wrote last is slow to write.
-        let pool = Pool::new(self.depth + 1);
+        let pool = Pool::new(self.depth.saturating_add(1));
         let mut queue = self.lock();
         loop {
             while !queue.stopping && !queue.over && !self.may_begin(&queue) {

@@ -12,6 +12,9 @@ use crate::plan::{Cursor, Identity, Plan, State, Step, Steps, Workspace};
 use crate::sampler::Shard;
 use crate::threads::{self, cores};
 
+/// More batches than this would be laid into memory that nobody has.
+const MOST_AHEAD: usize = 1 << 16;
+
 /// What the batches do not depend on, and what says how many rows each has.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -104,9 +107,9 @@ impl Loader {
         };
         steps.check(plan.sampler())?;
         threads::check(options.threads, 0)?;
-        if options.prefetch == 0 {
-            return Err(Error::config("a prefetch of 0 batches")
-                .hint("prefetch is at least 1; threads = 0 lays each batch when it is asked for"));
+        if options.prefetch == 0 || options.prefetch > MOST_AHEAD {
+            return Err(Error::config(format!("a prefetch of {} batches", options.prefetch))
+                .hint("prefetch is 1 to 65,536; threads = 0 lays each batch when it is asked for"));
         }
         let threads = options.threads.unwrap_or_else(|| cores().min(8));
         Ok(Loader {

@@ -119,7 +119,7 @@ impl Workspace {
             })
         };
         let collate = feeds[rows.first().map_or(0, |r| r.feed)].collate.as_ref();
-        let mut batch = Batch::new(collate.fields(&mut samples())?, rows.len(), pool);
+        let mut batch = Batch::new(collate.fields(&mut samples())?, rows.len(), pool)?;
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::sampler::{Sampler, Shard};
 
 /// How many samples were delivered to all ranks together.
@@ -54,6 +54,15 @@ impl Steps {
         if self.global_batch_size == 0 {
             return Err(Error::config("a batch size of 0"));
         }
+        let ranks = self.shard.world_size();
+        if self.global_batch_size < ranks {
+            // A mean over no rows is no number, and one rank's spreads to all.
+            return Err(Error::config(format!(
+                "a batch of {} rows over {ranks} ranks: some of them would never get one",
+                self.global_batch_size
+            ))
+            .hint("global_batch_size counts the rows of all ranks together: at least one for each"));
+        }
         match sampler.len(0) {
             Some(0) => Err(Error::config("the view has no samples")
                 .hint("view.coverage() says which records were skipped, and why")),
@@ -87,6 +96,27 @@ impl Steps {
             let own = self.shard.rows(rows);
             return Some(Step { epoch: cursor.epoch, all, own: start + own.start..start + own.end });
         }
+    }
+
+    /// The step with this number in an epoch, or in the run.
+    ///
+    /// # Errors
+    /// `OutOfRange` when no run comes there.
+    pub fn find(&self, sampler: &dyn Sampler, epoch: Option<u64>, number: u64) -> Result<Step> {
+        let mut cursor = Cursor { epoch: epoch.unwrap_or(0), samples: 0 };
+        let mut inside = number;
+        let no_such = || Error::new(Kind::OutOfRange, format!("no run comes to step {number}"));
+        if let Some(most) = self.in_epoch(sampler, cursor.epoch).filter(|most| inside >= *most) {
+            if epoch.is_some() {
+                return Err(Error::out_of_range("step", number, most)
+                    .hint("without an epoch, steps count through all of them"));
+            }
+            // Epochs are equally long.
+            cursor.epoch = inside.checked_div(most).ok_or_else(no_such)?;
+            inside %= most;
+        }
+        cursor.samples = inside.checked_mul(self.global_batch_size).ok_or_else(no_such)?;
+        self.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(no_such)
     }
 
     /// Steps in one epoch; `None` when it never ends.

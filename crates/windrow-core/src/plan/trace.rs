@@ -86,12 +86,12 @@ impl Plan {
             // A mixture may go through its smaller part several times in one epoch.
             for pass in 0.. {
                 let turn = Turn { sample: self.starts[feed] + sample, pass };
+                if found.len() >= most {
+                    break 'samples;
+                }
                 match self.sampler().position(epoch, turn) {
                     Some(position) => found.push(Found { sample, position }),
                     None => break,
-                }
-                if found.len() >= most {
-                    break 'samples;
                 }
             }
         }

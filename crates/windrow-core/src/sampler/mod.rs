@@ -25,7 +25,7 @@ pub struct Turn {
 
 /// An order of samples, another one each epoch.
 pub trait Sampler: Send + Sync {
-    /// Positions in this epoch; `None` when it never ends.
+    /// Positions in this epoch, the same number in each; `None` when it never ends.
     fn len(&self, epoch: u64) -> Option<u64>;
 
     /// Whose turn it is at `position < len(epoch)`. O(1) or O(log n).

@@ -132,7 +132,7 @@ impl Codes {
             bytes.len() / element.size().max(1) / channels.max(1)
         });
         let longest = self.checked(frames.max().unwrap_or(0) as u64)?;
-        let mut batch = Batch::new(self.fields_of(longest), examples.len(), None);
+        let mut batch = Batch::new(self.fields_of(longest), examples.len(), None)?;
         let mut more = Vec::new();
         for (i, example) in examples.iter().enumerate() {
             let mut row = batch.row(i)?;

@@ -169,9 +169,7 @@ impl Work<'_> {
         if self.by_format(base, "")? {
             return Ok(());
         }
-        let own = format!("{}/", options.index_folder);
-        let mut lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
-        lines.retain(|e| !e.key.starts_with(&own));
+        let lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
         lines.iter().for_each(|e| self.expect(e.size));
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;
