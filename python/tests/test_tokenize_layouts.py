@@ -54,7 +54,7 @@ def test_records_are_documents_and_together_the_stream(
     assert np.array_equal(ended, wr.open(tmp_path / "stream")[0])
     assert wr.verify(tmp_path / "out")["problems"] == []
     info = ds.info()
-    assert (info["tokenizer"], info["eos"], info["vocab_size"] is not None) == ("bytes", 256, True)
+    assert (info["tokenizer"], info["eos"], info["vocab_size"]) == ("bytes", 256, 257)
     assert len(wr.open(tmp_path / "out", tokenizer="bytes")) == 100
     with pytest.raises(wr.MismatchError, match="bytes"):
         wr.open(tmp_path / "out", tokenizer="gpt2")

@@ -58,7 +58,8 @@ impl Format for FlatTokens {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        Ok(Arc::new(Sequences::new(self.group(look, options)?)))
+        let vocab_size = look.side.as_ref().and_then(|side| side.vocab_size);
+        Ok(Arc::new(Sequences::new(self.group(look, options)?, vocab_size)))
     }
 }
 

@@ -38,9 +38,11 @@ pub(crate) struct Sequences(Shared);
 struct Joined(Shared);
 
 impl Sequences {
-    /// Of a group whose starts were checked.
-    pub(crate) fn new(group: Group) -> Sequences {
-        let schema = Schema { vocab_size: Some(group.max_id + 1), ..Schema::numbers(group.tokens.element()) };
+    /// Of a group whose starts were checked; `vocab_size` is its tokenizer's, where that is known.
+    pub(crate) fn new(group: Group, vocab_size: Option<u64>) -> Sequences {
+        let least = group.max_id.saturating_add(1);
+        let vocab_size = Some(vocab_size.map_or(least, |size| size.max(least)));
+        let schema = Schema { vocab_size, ..Schema::numbers(group.tokens.element()) };
         Sequences(Shared { group: Arc::new(group), schema })
     }
 }
