@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
-use crate::store::{Compression, Io, Local, Object, Store};
+use crate::store::{Compression, Io, Local, Object, Store, long_window, needs_window};
 
 /// An input as it was found when the task began.
 #[derive(Clone, Debug)]
@@ -106,6 +106,7 @@ impl Input {
     fn damaged(&self, cause: io::Error, at: u64) -> Error {
         match cause.downcast::<Error>() {
             Ok(error) => error,
+            Err(cause) if needs_window(&cause) => long_window(self.file.display()),
             Err(cause) => Error::corrupt(format!(
                 "the compressed stream is damaged or cut short after {at} expanded bytes"
             ))

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,6 +46,14 @@ pub fn made_once(
     cached(object, what, |draft| make(draft))
 }
 
+/// A hidden file that is to become `name`: others may read it, as the umask has it, for a cache may be shared.
+pub(super) fn draft_in(folder: &Path, name: &str) -> io::Result<tempfile::NamedTempFile> {
+    let prefix = format!(".{name}.tmp-");
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(PermissionsExt::from_mode(0o666));
+    builder.prefix(&prefix).tempfile_in(folder)
+}
+
 /// [`cached`], in a folder that is known.
 pub(super) fn cached_in(
     folder: &Path,
@@ -62,10 +70,7 @@ pub(super) fn cached_in(
     let failed = |doing: &str, e| Error::io(doing, folder, e).hint(HINT);
     fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
     // Removed when it is dropped before the rename.
-    let temporary = tempfile::Builder::new()
-        .prefix(&format!(".{name}.tmp-"))
-        .tempfile_in(folder)
-        .map_err(|e| failed("create a file in the cache", e))?;
+    let temporary = draft_in(folder, &name).map_err(|e| failed("create a file in the cache", e))?;
     let (file, path) = temporary.into_parts();
     let mut draft = Draft::new(file, folder);
     make(&mut draft).map_err(|e| match e.kind() {

@@ -125,12 +125,27 @@ pub fn expand_to(object: &dyn Object, compression: Compression, writer: &mut dyn
     }
 }
 
+/// Whether a frame asks for more memory than the decoder gives: sound, but packed with a long window.
+pub(crate) fn needs_window(cause: &io::Error) -> bool {
+    cause.to_string().contains("too much memory")
+}
+
+/// The error for such a frame. A few bytes may ask for 2 GiB, so what they ask for is not given.
+pub(crate) fn long_window(file: impl std::fmt::Display) -> Error {
+    Error::unsupported("a .zst stream with a window of more than 128 MiB")
+        .at(file.to_string())
+        .hint("pack it again: zstd -d --long=31 -c OLD | zstd > NEW; where zstd cannot read it either, it is damaged")
+}
+
 fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error, done: u64) -> Error {
     // An error of the store keeps its own kind and place.
     let cause = match cause.downcast::<Error>() {
         Ok(own) => return own,
         Err(cause) => cause,
     };
+    if needs_window(&cause) {
+        return long_window(object.name());
+    }
     let what = match cause.kind() {
         io::ErrorKind::UnexpectedEof => "the compressed stream is cut off",
         _ => "the compressed stream is damaged",

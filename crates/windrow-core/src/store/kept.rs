@@ -74,10 +74,7 @@ fn write_into(
     let failed = |doing: &str, e| Stop::Cache(Error::io(doing, folder, e));
     fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
     // Removed when it is dropped before the rename.
-    let mut temporary = tempfile::Builder::new()
-        .prefix(&format!(".{name}.tmp-"))
-        .tempfile_in(folder)
-        .map_err(|e| failed("create a file in the cache", e))?;
+    let mut temporary = cache::draft_in(folder, name).map_err(|e| failed("create a file in the cache", e))?;
     let mut noting = Noting { file: temporary.as_file_mut(), failed: false };
     let made = noting.write_all(head).map_err(|e| failed("write the cache", e));
     let made = made.and_then(|()| make(&mut noting).map_err(Stop::Make));

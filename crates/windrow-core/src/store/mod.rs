@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 pub use cache::made_once;
 pub(crate) use cache::{Draft, cache_folder, cached};
-pub(crate) use expand::expanded_head;
 pub use expand::{Compression, expand_to, expanded};
+pub(crate) use expand::{expanded_head, long_window, needs_window};
 pub use file::{Io, Local, fetch};
 pub use kept::{kept, modified_ns};
 pub use memory::Memory;
