@@ -28,7 +28,6 @@ __all__ = [
     "write_audio",
     "encode",
     "rebuild_metadata",
-    "_sound_files",
     "_track",
     "_reopen",
     "mix",
@@ -388,9 +387,6 @@ def encode(
 def rebuild_metadata(
     path: _Path, prompts: _Path | Sequence[_Path] | None = None, *, dry_run: bool = False
 ) -> dict[str, Any]: ...
-def _sound_files(
-    audio_dir: _Path, prompts: _Path | Sequence[_Path] | None, skip_tags: Sequence[str]
-) -> list[tuple[Any, str]]: ...
 def _track(path: _Path, codec: Codec) -> npt.NDArray[np.int16]: ...
 def write_audio(
     path: _Path, samples: Any, sample_rate: SupportsIndex, *, overwrite: bool = False

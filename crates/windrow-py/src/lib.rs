@@ -56,7 +56,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(audio::write_audio, module)?)?;
     module.add_function(wrap_pyfunction!(sound::encode, module)?)?;
     module.add_function(wrap_pyfunction!(sound::rebuild_metadata, module)?)?;
-    module.add_function(wrap_pyfunction!(sound::_sound_files, module)?)?;
     module.add_function(wrap_pyfunction!(sound::_track, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::verify, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;

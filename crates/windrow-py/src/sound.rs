@@ -122,24 +122,6 @@ pub(crate) fn rebuild_metadata(
     json::plain(py, &rebuilt)
 }
 
-/// Path and prompt of each sound file of a folder, but for those that are left out.
-#[pyfunction]
-#[pyo3(signature = (audio_dir, prompts, skip_tags))]
-pub(crate) fn _sound_files(
-    py: Python<'_>,
-    audio_dir: PathBuf,
-    prompts: Option<Prompts>,
-    skip_tags: Vec<String>,
-) -> PyResult<Vec<(PathBuf, String)>> {
-    let options = FolderOptions {
-        prompts: prompts.map_or(Vec::new(), Prompts::paths),
-        skip: Skip { texts: skip_tags, words: Vec::new() },
-        prompt_from_name: false,
-    };
-    let files = py.detach(|| sound::sound_files(&audio_dir, &options)).or_raise(py)?;
-    Ok(files.into_iter().map(|file| (file.path, file.prompt)).collect())
-}
-
 /// The codes ``[T, 2 * codebooks]`` of a sound file, int16: from the cache, or made now and kept there.
 #[pyfunction]
 pub(crate) fn _track<'py>(

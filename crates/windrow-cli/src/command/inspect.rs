@@ -57,7 +57,8 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     if let Some(bars) = &bars {
         show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
     }
-    let mut object = json!({ "path": args.path, "info": info, "side_file": side.map(side_facts) });
+    let mut object =
+        json!({ "path": args.path.display().to_string(), "info": info, "side_file": side.map(side_facts) });
     if let Some((used, _)) = used {
         object["codes_used"] = json!(used);
     }

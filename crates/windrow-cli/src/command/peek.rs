@@ -86,7 +86,9 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
             objects.push(object);
         }
     }
-    out.object(json!({ "path": args.path, "records_in_all": data.len(), "records": objects }))?;
+    out.object(
+        json!({ "path": args.path.display().to_string(), "records_in_all": data.len(), "records": objects }),
+    )?;
     Ok(DONE)
 }
 

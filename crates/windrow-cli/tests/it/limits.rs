@@ -1,6 +1,8 @@
 //! Where the machine's limits end: a disk without room, a line of a gigabyte, a folder that cannot be written.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -108,4 +110,19 @@ fn an_index_of_more_files_than_may_be_open_at_a_time_is_verified() {
     // Bad rows of the last file are found all the same.
     desk.write("c/99.jsonl", "{\"text\": \"a\"}\n");
     assert_eq!(limited(&desk, "ulimit -n 48", "verify c").code, Some(3));
+}
+
+#[test]
+fn a_folder_whose_name_is_no_text_is_read() {
+    let desk = Desk::new();
+    let folder = desk.path("").join(OsStr::from_bytes(b"d\xff"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("a.jsonl"), "{\"a\":1}\n").unwrap();
+    for act in ["inspect", "index", "peek"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+        let ran: Ran =
+            command.arg(act).arg(&folder).arg("--json").stdin(Stdio::null()).output().unwrap().into();
+        assert_eq!(ran.code, Some(0), "{act}: {}", ran.err);
+        assert!(ran.out.contains("d\u{fffd}"), "{act}: {}", ran.out);
+    }
 }

@@ -25,7 +25,7 @@ mod tokenize;
 mod verify;
 mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
 pub use dummy::{dummy, dummy_tokens};
@@ -82,12 +82,18 @@ fn no_ids() -> Error {
     Error::config("no id to write: an empty file is no data")
 }
 
+// A path that is no text is told as far as it is: serde refuses it.
+fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 /// What a task did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// The output was there already, from the same inputs and options; nothing was written.
     pub unchanged: bool,
     /// What to open: the base folder, or the file.
+    #[serde(serialize_with = "shown")]
     pub output: PathBuf,
     /// Data files written or indexed.
     pub files: u64,

@@ -78,7 +78,10 @@ fn every_sample_comes_once_an_epoch_in_another_order() {
 fn ranks_share_out_the_batches_of_one() {
     let plan = plan();
     let alone = all(&plan, &options(8, 0, 1, 1));
-    for world in [2, 3, 5, 8, 11] {
+    // Some of 11 would get nothing, at every step.
+    let many = Loader::new(plan.clone(), &options(8, 0, 11, 1)).err();
+    assert_eq!(many.unwrap().kind(), Kind::Config);
+    for world in [2, 3, 5, 8] {
         let ranks: Vec<_> = (0..world).map(|rank| all(&plan, &options(8, rank, world, 1))).collect();
         for (step, expected) in alone.iter().enumerate() {
             let together: Vec<i64> = ranks.iter().flat_map(|rank| rank[step].clone()).collect();
