@@ -105,3 +105,17 @@ def test_every_layout_reads_back(tmp_path: Path) -> None:
         wr.convert(tmp_path / "in3.npy", tmp_path / name, to=to)
         found = np.stack(list(wr.open(tmp_path / name)))
         assert np.allclose(found, channels, rtol=1e-6), to
+
+
+@pytest.mark.parametrize("to", ["tokens", "forager", "megatron", "shards", "flat-tokens"])
+def test_what_locks_the_tokenizer_comes_along(tmp_path: Path, to: str) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "hello"}\n{"text": "world!!"}\n')
+    wr.tokenize(tmp_path / "a.jsonl", tmp_path / "tokens", tokenizer="bytes", append_eos=True)
+    out = tmp_path / ("out.bin" if to == "tokens" else "out")
+    wr.convert(tmp_path / "tokens", out, to=to)
+    found = out.with_suffix(".idx") if to == "megatron" else out
+    info = wr.open(found, tokenizer="bytes").info()
+    assert (info["tokenizer"], info["eos"], info["vocab_size"]) == ("bytes", 256, 257)
+    with pytest.raises(wr.errors.MismatchError, match="made by bytes"):
+        wr.open(found, tokenizer="gpt2")
+    assert wr.verify(found)["problems"] == []

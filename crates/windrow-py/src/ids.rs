@@ -128,6 +128,7 @@ pub(crate) fn write_flat_tokens<'py>(
     durable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = WriteOptions {
+        of: None,
         zarr_format,
         tokens_chunk_size: tokens_chunk_size.0,
         seq_starts_chunk_size: seq_starts_chunk_size.0,

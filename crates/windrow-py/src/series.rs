@@ -174,15 +174,16 @@ pub(crate) fn convert<'py>(
     let watcher = Watcher::new(progress);
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
-        let source = data.source().as_ref();
+        let (source, of) = (data.source().as_ref(), data.side_file().cloned());
         let Some(layout) = layout else {
-            let options = WriteOptions { overwrite, durable, ..WriteOptions::default() };
+            let options = WriteOptions { of, overwrite, durable, ..WriteOptions::default() };
             return zarr::convert(source, &out, &options, &watcher);
         };
         let options = SeriesOptions {
             dtype: dtype.map(|d| d.0),
             max_shard_bytes: max_shard_bytes.0,
             normalize,
+            of,
             overwrite,
             durable,
             ..SeriesOptions::new(layout)

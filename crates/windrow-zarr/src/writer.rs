@@ -32,6 +32,8 @@ pub struct WriteOptions {
     pub chunks_per_shard: Option<u64>,
     /// Go on behind the sequences that are there, stored as they are; the other options are theirs then.
     pub append: bool,
+    /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
+    pub of: Option<SideFile>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
@@ -46,6 +48,7 @@ impl Default for WriteOptions {
             seq_starts_chunk_size: 1 << 20,
             chunks_per_shard: None,
             append: false,
+            of: None,
             overwrite: false,
             durable: true,
         }
@@ -184,7 +187,11 @@ pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &
     }
     let mut writer = FlatTokensWriter::create(out, options)?;
     if !options.append {
-        writer.side = Some(side_file_of(source, FlatTokens.name())?);
+        let mut side = side_file_of(source, FlatTokens.name())?;
+        if let Some(of) = &options.of {
+            side.take_ids_of(of);
+        }
+        writer.side = Some(side);
     }
     let (mut scratch, mut ids) = (Vec::new(), Vec::new());
     for record in 0..source.len() {

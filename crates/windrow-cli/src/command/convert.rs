@@ -91,13 +91,14 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
     let source = data.source().as_ref();
-    let (overwrite, durable) = (args.overwrite, !args.no_durable);
+    let (overwrite, durable, of) = (args.overwrite, !args.no_durable, data.side_file().cloned());
     let report = match layout {
         Some(layout) => {
             let options = SeriesOptions {
                 dtype: args.as_dtype,
                 max_shard_bytes: args.max_shard_bytes,
                 normalize: args.normalize,
+                of,
                 overwrite,
                 durable,
                 ..SeriesOptions::new(layout)
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
             prepare::convert(source, &args.output, &options, &progress)?
         }
         None => {
-            let options = WriteOptions { overwrite, durable, ..chunking };
+            let options = WriteOptions { of, overwrite, durable, ..chunking };
             zarr::convert(source, &args.output, &options, &progress)?
         }
     };

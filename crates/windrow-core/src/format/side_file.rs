@@ -104,6 +104,13 @@ struct Written {
 }
 
 impl SideFile {
+    /// Takes over what another one says of its ids, where this one says nothing: their tokenizer, vocabulary and end.
+    pub fn take_ids_of(&mut self, other: &SideFile) {
+        self.tokenizer = self.tokenizer.take().or_else(|| other.tokenizer.clone());
+        self.vocab_size = self.vocab_size.or(other.vocab_size);
+        self.eos = self.eos.or(other.eos);
+    }
+
     /// An empty one for this format, by this windrow.
     pub fn new(format: &str) -> Self {
         SideFile {

@@ -79,6 +79,10 @@ impl Begin<'_> {
         let mut side = self.origin.map_or_else(|| SideFile::new(format), |origin| origin.side_file(format));
         (side.dtype, side.eos, side.vocab_size) =
             (Some(self.dtype), self.options.eos, self.options.vocab_size);
+        // Numbers that are no ids any more have none of that.
+        if let Some(of) = self.options.of.as_ref().filter(|_| self.dtype.is_integer()) {
+            side.take_ids_of(of);
+        }
         side
     }
 }

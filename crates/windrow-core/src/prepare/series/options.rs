@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::array::DType;
+use crate::format::SideFile;
 
 /// A layout that records of numbers can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,8 @@ pub struct SeriesOptions {
     pub eos: Option<i64>,
     /// Ids must be below this; the side file says so then, and they are not checked again.
     pub vocab_size: Option<u64>,
+    /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
+    pub of: Option<SideFile>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
@@ -61,6 +64,7 @@ impl SeriesOptions {
             normalize: false,
             eos: None,
             vocab_size: None,
+            of: None,
             overwrite: false,
             durable: true,
         }
