@@ -1,6 +1,7 @@
 //! Records of numbers from Python into shards, and from one layout into another.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -174,7 +175,7 @@ pub(crate) fn convert<'py>(
     let watcher = Watcher::new(progress);
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
-        let (source, of) = (data.source().as_ref(), data.side_file().cloned());
+        let (source, of) = (data.source().as_ref(), data.side_file().cloned().map(Arc::new));
         let Some(layout) = layout else {
             let options = WriteOptions { of, overwrite, durable, ..WriteOptions::default() };
             return zarr::convert(source, &out, &options, &watcher);

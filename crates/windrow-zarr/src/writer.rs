@@ -33,7 +33,7 @@ pub struct WriteOptions {
     /// Go on behind the sequences that are there, stored as they are; the other options are theirs then.
     pub append: bool,
     /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
-    pub of: Option<SideFile>,
+    pub of: Option<Arc<SideFile>>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.

@@ -1,6 +1,7 @@
 //! `windrow convert`: records of numbers from any layout into another.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -91,7 +92,8 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
     let source = data.source().as_ref();
-    let (overwrite, durable, of) = (args.overwrite, !args.no_durable, data.side_file().cloned());
+    let (overwrite, durable, of) =
+        (args.overwrite, !args.no_durable, data.side_file().cloned().map(Arc::new));
     let report = match layout {
         Some(layout) => {
             let options = SeriesOptions {

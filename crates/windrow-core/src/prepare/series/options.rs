@@ -1,5 +1,7 @@
 //! What records of numbers are written as.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::array::DType;
@@ -47,7 +49,7 @@ pub struct SeriesOptions {
     /// Ids must be below this; the side file says so then, and they are not checked again.
     pub vocab_size: Option<u64>,
     /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
-    pub of: Option<SideFile>,
+    pub of: Option<Arc<SideFile>>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
