@@ -109,3 +109,14 @@ fn npy(n: usize) -> Vec<u8> {
     header.push(b'\n');
     [&b"\x93NUMPY\x01\x00"[..], &118u16.to_le_bytes(), &header, &vec![0; n]].concat()
 }
+
+/// Such a file was taken as text, and all other series of its folder were left out.
+#[test]
+fn r0006_a_series_is_known_behind_long_keys_and_empty_series() {
+    let long = format!("{{\"about\": \"{}\", \"sequence\": [1, 2]}}\n", "x".repeat(5000));
+    let empty = "{\"sequence\": []}\n{\"sequence\": [1.5, 2.5]}\n";
+    let folder =
+        crate::disk::folder_of(&[("a.jsonl", long.as_str()), ("b.jsonl", empty), ("c.json", "[[1.5, 2.0]]")]);
+    let found = crate::disk::open(folder.path()).unwrap();
+    assert_eq!((found.format(), found.len()), ("collection", 4));
+}

@@ -14,7 +14,7 @@ use crate::store::{Compression, expanded_head};
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes looked at to tell series from other JSON.
-const LOOK: usize = 4096;
+const LOOK: usize = 64 << 10;
 
 /// A list of series in one JSON file.
 #[derive(Clone, Copy, Debug)]
@@ -96,18 +96,28 @@ fn text_head(look: &Look) -> Vec<u8> {
     let Ok(object) = look.store.open(&look.key) else { return Vec::new() };
     match Compression::of(object.as_ref()) {
         Ok(Some(_)) => expanded_head(object.as_ref(), LOOK).unwrap_or_default(),
-        _ => look.head.clone(),
+        _ => {
+            let mut scratch = Vec::new();
+            let size = object.size().min(LOOK as u64) as usize;
+            object.read(0, size, &mut scratch).map_or_else(|_| look.head.clone(), <[u8]>::to_vec)
+        }
     }
 }
 
 /// Whether the first value is a list of numbers or of lists of numbers, or an object with such a `sequence`; seen from
-/// its beginning alone.
+/// its beginning alone. A series without values leaves it to the next line.
 fn begins_with_a_series(head: &[u8]) -> bool {
-    let mut look = Beginning::default();
-    let text = head.strip_prefix(BOM).unwrap_or(head);
-    // Ends with an error as soon as it is decided, or where the head ends.
-    let _ = Scan::new(text, 0, "").value(&mut look);
-    look.is_series
+    let mut text = head.strip_prefix(BOM).unwrap_or(head);
+    loop {
+        let mut look = Beginning::default();
+        // Ends with an error as soon as it is decided, or where the head ends.
+        let is_whole = Scan::new(text, 0, "").value(&mut look).is_ok();
+        let next = memchr(b'\n', text).map(|end| &text[end + 1..]);
+        match next.filter(|_| is_whole && look.is_list && !look.is_series) {
+            Some(rest) => text = rest,
+            None => return look.is_series,
+        }
+    }
 }
 
 /// Finds numbers that would be values of a series, and ends where it is clear that they are none.
@@ -117,6 +127,8 @@ struct Beginning {
     lists: usize,
     dicts: usize,
     is_sequence: bool,
+    /// There is a list where a series would be.
+    is_list: bool,
     is_series: bool,
 }
 
@@ -133,7 +145,10 @@ impl Sink for Beginning {
             Event::Dict => self.dicts += 1,
             Event::DictEnd => self.dicts = self.dicts.saturating_sub(1),
             Event::Key(key) if self.dicts == 1 && self.lists == 0 => self.is_sequence = key == "sequence",
-            Event::List if self.dicts <= 1 => self.lists += 1,
+            Event::List if self.dicts <= 1 => {
+                self.lists += 1;
+                self.is_list |= self.dicts == 0 || self.is_sequence;
+            }
             Event::ListEnd if self.dicts <= 1 => self.lists = self.lists.saturating_sub(1),
             Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_) => {
                 self.is_series |= is_among && self.lists <= 2;
@@ -201,6 +216,8 @@ mod tests {
             "{\"id\": \"a\", \"x\": {\"sequence\": []}, \"sequence\": [0",
             "{\"tags\": [1, 2], \"sequence\": [[1, 2]]}",
             "\u{feff}[-Infinity]",
+            "[]\n\n[1.5]",
+            "{\"sequence\": []}\n{\"sequence\": [[]]}\r\n{\"sequence\": [1]}",
         ] {
             assert!(begins_with_a_series(yes.as_bytes()), "{yes}");
         }
@@ -221,6 +238,9 @@ mod tests {
             "{\"ids\": [1, 2, 3]}",
             "[{\"sequence\": [1]}]",
             "[]",
+            "[]\n[]\n",
+            "[]\n{\"text\": \"a\"}\n[1]",
+            "{\"ids\": [1]}\n[1]",
             "x",
         ] {
             assert!(!begins_with_a_series(no.as_bytes()), "{no}");
