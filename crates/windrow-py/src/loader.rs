@@ -125,7 +125,7 @@ impl Loader {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let before = self.running.state();
+        let before = self.running.cursor();
         let Some(batch) = self.running.next(py)? else { return Ok(None) };
         let handed = || -> PyResult<Bound<'py, PyAny>> {
             let dict = self.framework.batch(&Memory::new(py, batch)?)?;
@@ -138,7 +138,8 @@ impl Loader {
             Ok(batch) => Ok(Some(batch)),
             Err(error) => {
                 // Nobody got it: the next call gives the same batch, and a state does not count it.
-                self.running.resume(py, &before)?;
+                let state = self.running.state();
+                self.running.resume(py, &State { epoch: before.epoch, samples: before.samples, ..state })?;
                 Err(error)
             }
         }
