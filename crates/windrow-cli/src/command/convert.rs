@@ -108,6 +108,17 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
             prepare::convert(source, &args.output, &options, &progress)?
         }
         None => {
+            let unused = [
+                ("--as-dtype", args.as_dtype.is_some()),
+                ("--normalize", args.normalize),
+                (
+                    "--max-shard-bytes",
+                    args.max_shard_bytes != SeriesOptions::new(SeriesLayout::Shards).max_shard_bytes,
+                ),
+            ];
+            if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
+                return Err(Failure::usage(format!("{option} is no option of --to flat-tokens")));
+            }
             let options = WriteOptions { of, overwrite, durable, ..chunking };
             zarr::convert(source, &args.output, &options, &progress)?
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::array::DType;
+use crate::error::{Error, Result};
 use crate::format::SideFile;
 
 /// A layout that records of numbers can be written in.
@@ -56,19 +57,37 @@ pub struct SeriesOptions {
     pub durable: bool,
 }
 
+/// What a shard holds unless something else is said.
+const USUAL_SHARD: u64 = 5 << 30;
+
 impl SeriesOptions {
     /// The usual ones: shards of at most 5 GiB.
     pub fn new(layout: SeriesLayout) -> Self {
         SeriesOptions {
             layout,
             dtype: None,
-            max_shard_bytes: 5 << 30,
+            max_shard_bytes: USUAL_SHARD,
             normalize: false,
             eos: None,
             vocab_size: None,
             of: None,
             overwrite: false,
             durable: true,
+        }
+    }
+
+    /// Whether everything that is set is of use.
+    ///
+    /// # Errors
+    /// `Config` naming an option of shards where something else is written.
+    pub(super) fn check(&self) -> Result<()> {
+        let of_shards =
+            [("normalize", self.normalize), ("max_shard_bytes", self.max_shard_bytes != USUAL_SHARD)];
+        match of_shards.into_iter().find(|(_, is_set)| *is_set) {
+            Some((option, _)) if self.layout != SeriesLayout::Shards => {
+                Err(Error::config(format!("{option} is set, which is an option of shards")).field(option))
+            }
+            _ => Ok(()),
         }
     }
 }

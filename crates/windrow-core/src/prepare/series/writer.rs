@@ -87,6 +87,7 @@ impl SeriesWriter {
             return Err(Error::config("the records are JSON texts, not numbers")
                 .hint("`windrow tokenize` makes token ids of them"));
         }
+        options.check()?;
         let dtype = match (options.normalize, options.dtype.unwrap_or(schema.element.dtype)) {
             (false, dtype) => dtype,
             (true, DType::F32) => DType::F32,

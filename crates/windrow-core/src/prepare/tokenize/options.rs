@@ -116,6 +116,23 @@ pub(super) const RUN_ONLY: [&str; 6] =
 /// A sample of more tokens would not fit into memory anywhere.
 const MOST_SAMPLE: u64 = 1 << 40;
 
+/// An option that is set although nothing of what is written depends on it, and what it is an option of.
+fn idle(options: &TokenizeOptions, is_by_document: bool) -> Option<(&'static str, &'static str)> {
+    const SAMPLES: &str = "samples with an index, the forager layout";
+    let usual = TokenizeOptions::default();
+    let is_samples = options.layout == TokenLayout::Forager && !is_by_document;
+    let is_shards = options.layout == TokenLayout::Shards;
+    [
+        ("samples_folder", SAMPLES, is_samples || options.samples_folder == usual.samples_folder),
+        ("postfix", SAMPLES, is_samples || options.postfix == usual.postfix),
+        ("index_folder", SAMPLES, is_samples || options.index_folder == usual.index_folder),
+        ("max_shard_bytes", "shards", is_shards || options.max_shard_bytes == usual.max_shard_bytes),
+        ("remainder", "sample_size", options.sample_size.is_some() || options.remainder == usual.remainder),
+    ]
+    .into_iter()
+    .find_map(|(option, of, is_used)| (!is_used).then_some((option, of)))
+}
+
 /// Checks the options; what they, the layout of documents and the encoder say of every id.
 pub(super) fn rules(
     encode: &dyn Encode,
@@ -132,6 +149,12 @@ pub(super) fn rules(
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
     threads::check(options.threads, 1)?;
+    if let Some((option, of)) = idle(options, layout.is_some()) {
+        return Err(Error::config(format!(
+            "{option} is set, which is an option of {of}: here it would change nothing"
+        ))
+        .field(option));
+    }
     let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;
     if (is_stream || layout.is_some()) && (options.sample_size.is_some() || !options.tracks.is_empty()) {
         return Err(Error::config(match layout {
@@ -152,9 +175,9 @@ pub(super) fn rules(
     if options.append_eos && options.eos.is_none() {
         return Err(Error::config("append_eos is set, but no end-of-sequence id is given"));
     }
-    let pad = match (options.remainder, options.sample_size) {
-        (Remainder::Pad(id), Some(_)) => Some(id),
-        _ => None,
+    let pad = match options.remainder {
+        Remainder::Pad(id) => Some(id),
+        Remainder::Drop => None,
     };
     // Ids that the user names belong to the vocabulary, also where the tokenizer does not know them.
     let named = options.eos.max(pad).and_then(|id| u64::try_from(id).ok()).map(|id| id.saturating_add(1));

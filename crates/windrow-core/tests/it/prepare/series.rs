@@ -85,6 +85,21 @@ fn normalised_shards_keep_mean_and_deviation() {
 }
 
 #[test]
+fn an_option_of_shards_is_refused_where_there_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = || SeriesOptions::new(SeriesLayout::Jsonl);
+    for (option, options) in [
+        ("normalize", SeriesOptions { normalize: true, ..lines() }),
+        ("max_shard_bytes", SeriesOptions { max_shard_bytes: 1 << 20, ..lines() }),
+    ] {
+        let error =
+            SeriesWriter::create(&folder.path().join("s.jsonl"), &schema(None), &options).err().unwrap();
+        assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some(option)));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn lines_hold_the_shortest_digits_and_pythons_words() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("s.jsonl");

@@ -116,6 +116,25 @@ fn a_stream_is_one_file_of_all_documents() {
 }
 
 #[test]
+fn an_option_that_would_change_nothing_is_refused() {
+    let input = folder_of(&[("a.jsonl", ABC)]);
+    let out = tempfile::tempdir().unwrap();
+    let stream = || TokenizeOptions { layout: TokenLayout::Tokens, sample_size: None, ..packed(1) };
+    let name = || "other".to_string();
+    for (option, options) in [
+        ("samples_folder", TokenizeOptions { samples_folder: name(), ..stream() }),
+        ("postfix", TokenizeOptions { postfix: name(), ..stream() }),
+        ("index_folder", TokenizeOptions { index_folder: name(), layout: TokenLayout::Shards, ..stream() }),
+        ("max_shard_bytes", TokenizeOptions { max_shard_bytes: 1 << 20, ..packed(4) }),
+        ("remainder", TokenizeOptions { remainder: Remainder::Pad(0), ..stream() }),
+    ] {
+        let error = tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+        assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some(option)));
+    }
+    assert!(tree(out.path()).is_empty());
+}
+
+#[test]
 fn the_dtype_follows_the_vocabulary() {
     let input = folder_of(&[("a.jsonl", b"{\"text\":\"1 2\"}")]);
     let out = tempfile::tempdir().unwrap();
