@@ -119,3 +119,30 @@ def test_what_locks_the_tokenizer_comes_along(tmp_path: Path, to: str) -> None:
     with pytest.raises(wr.errors.MismatchError, match="made by bytes"):
         wr.open(found, tokenizer="gpt2")
     assert wr.verify(found)["problems"] == []
+
+
+def test_flat_tokens_are_chunked_as_asked(tmp_path: Path) -> None:
+    wr.write_tokens(tmp_path / "tokens.bin", [range(10), range(20)], dtype="uint16")
+    chunks: dict[str, Any] = {"zarr_format": 3, "tokens_chunk_size": 8, "seq_starts_chunk_size": 4, "chunks_per_shard": 2}
+    wr.convert(tmp_path / "tokens.bin", tmp_path / "out" / "train", to="flat-tokens", **chunks)
+    about = json.loads((tmp_path / "out/train/encoded_tokens/zarr.json").read_text())
+    assert about["chunk_grid"]["configuration"]["chunk_shape"] == [16]
+    assert wr.open(tmp_path / "out", split="train")[0].tolist() == [*range(10), *range(20)]
+
+
+@pytest.mark.parametrize(
+    ("option", "options"),
+    [
+        ("normalize", {"to": "jsonl", "normalize": True}),
+        ("max_shard_bytes", {"to": "npy", "max_shard_bytes": 1 << 20}),
+        ("zarr_format", {"to": "npz", "zarr_format": 3}),
+        ("dtype", {"to": "flat-tokens", "dtype": "uint16"}),
+        ("normalize", {"to": "flat-tokens", "normalize": True}),
+    ],
+)
+def test_an_option_of_another_layout_is_refused(tmp_path: Path, option: str, options: dict[str, Any]) -> None:
+    wr.write_tokens(tmp_path / "tokens.bin", [range(10)], dtype="uint16")
+    with pytest.raises(wr.ConfigError, match=f"{option} is set") as raised:
+        wr.convert(tmp_path / "tokens.bin", tmp_path / "out", **options)
+    assert raised.value.field == option
+    assert not (tmp_path / "out").exists()

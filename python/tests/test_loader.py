@@ -179,6 +179,11 @@ def test_collate_has_the_last_word(view: wr.View) -> None:
     assert next(loader) == np.arange(64).sum()
 
 
+def test_a_collate_that_is_no_function_is_refused_when_the_loader_is_made(view: wr.View) -> None:
+    with pytest.raises(TypeError, match="collate is a function, not int"):
+        wr.Loader(view, 4, collate=3)  # type: ignore[arg-type]
+
+
 def test_dtype_recuts(view: wr.View) -> None:
     batch = next(wr.Loader(view, 4, shuffle=False, dtype="float32"))
     assert batch["labels"].dtype == np.float32

@@ -129,3 +129,29 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, text: Path, to: str) -
         with pytest.raises(wr.ExistsError):
             tokenize(text, tmp_path / "mine", to, overwrite=overwrite)
     assert (tmp_path / "mine" / "a.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("option", "options"),
+    [
+        ("postfix", {"to": "tokens", "postfix": "x"}),
+        ("samples_folder", {"to": "flat-tokens", "samples_folder": "x"}),
+        ("max_shard_bytes", {"to": "forager", "max_shard_bytes": 1 << 20}),
+        ("zarr_format", {"to": "tokens", "zarr_format": 3}),
+        ("chunks_per_shard", {"to": "shards", "chunks_per_shard": 4}),
+        ("remainder", {"to": "tokens", "remainder": "pad"}),
+        ("vocab_size", {"to": "tokens", "vocab_size": 10}),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(
+    tmp_path: Path, text: Path, option: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(wr.ConfigError, match=f"{option} is set") as raised:
+        wr.tokenize(text, tmp_path / "out", tokenizer="bytes", **options)
+    assert raised.value.field == option
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_function_says_itself_what_is_special(tmp_path: Path, text: Path) -> None:
+    with pytest.raises(wr.ConfigError, match="special_tokens is set"):
+        wr.tokenize(text, tmp_path / "out", tokenizer=lambda text: [1], eos=None, dtype="uint16", special_tokens=True)

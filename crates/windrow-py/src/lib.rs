@@ -3,6 +3,7 @@
 mod array;
 mod audio;
 mod callback;
+mod chunking;
 mod codec;
 mod codes;
 mod data_set;

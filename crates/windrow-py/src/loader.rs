@@ -117,6 +117,12 @@ impl Loader {
             .threads(num_threads.map(Count::size))
             .prefetch(prefetch.size());
         let framework = Framework::named(py, framework)?;
+        if let Some(collate) = collate.as_ref().map(|c| c.bind(py)).filter(|c| !c.is_callable()) {
+            return Err(PyTypeError::new_err(format!(
+                "collate is a function, not {}",
+                collate.get_type().name()?
+            )));
+        }
         Ok(Loader { running: Running::new(py, builder)?, framework, collate })
     }
 

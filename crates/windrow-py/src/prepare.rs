@@ -9,10 +9,11 @@ use pyo3::types::PyString;
 use windrow::TextEncoder;
 use windrow::prepare::{self, IndexOptions, Remainder, TokenLayout, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::zarr::{FlatTokensDocuments, WriteOptions};
+use windrow::zarr::FlatTokensDocuments;
 use windrow::{Error, formats as all_formats};
 
 use crate::callback::{Ids, LineEncoder, Watcher};
+use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::json;
@@ -146,22 +147,25 @@ pub(crate) fn tokenize<'py>(
     durable: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    const FLAT_TOKENS: &str = "flat-tokens";
-    let flat_tokens = (to == FLAT_TOKENS).then(|| {
-        FlatTokensDocuments(WriteOptions {
-            zarr_format,
-            tokens_chunk_size: tokens_chunk_size.0,
-            seq_starts_chunk_size: seq_starts_chunk_size.0,
-            chunks_per_shard: chunks_per_shard.map(|n| n.0),
-            ..WriteOptions::default()
-        })
-    });
+    let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
+    let flat_tokens = chunking.options(py, to)?.map(FlatTokensDocuments);
     let layout: TokenLayout = match flat_tokens {
         // It says itself how it is laid.
         Some(_) => TokenLayout::default(),
         None => choice(py, "to", to, &["forager", "tokens", "megatron", "shards", FLAT_TOKENS])?,
     };
     let ids = ids_of(py, tokenizer, text_field, special_tokens)?;
+    let unused = match ids {
+        Ids::Tokenizer(_) => {
+            vocab_size.map(|_| ("vocab_size", "the tokenizer says its own: it is for a function"))
+        }
+        Ids::Function(_) => {
+            special_tokens.then_some(("special_tokens", "a function says itself what is special"))
+        }
+    };
+    if let Some((option, why)) = unused {
+        return Err(raise(py, &Error::config(format!("{option} is set, but {why}")).field(option)));
+    }
     let eos = eos.resolve(py, &ids)?;
     let remainder = match remainder {
         "pad" => Remainder::Pad(eos.unwrap_or(0)),

@@ -12,6 +12,7 @@ use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 
 use crate::callback::Watcher;
+use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::{AnyDType, descr};
 use crate::error::{OrRaise, raise};
 use crate::json;
@@ -19,7 +20,6 @@ use crate::options::{Count, choice};
 
 const LAYOUTS: [&str; 9] =
     ["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", FLAT_TOKENS];
-const FLAT_TOKENS: &str = "flat-tokens";
 
 /// Writes sequences as shards: ``data-<i>-of-<n>.bin`` and ``meta.json``, as Time-MoE's converter does.
 ///
@@ -120,9 +120,10 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 ///     out: the folder (shards) or file to write.
 ///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of ids),
 ///         ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``), ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts) or
-///         ``"flat-tokens"`` (zarr; ``write_flat_tokens`` has its options).
+///         ``"flat-tokens"`` (zarr).
 ///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 ids in Megatron's layout).
 ///     max_shard_bytes, normalize: as ``write_shards``.
+///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
 ///     overwrite: replace an existing output.
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: called now and then with a dict of done_bytes, total_bytes, records.
@@ -133,7 +134,8 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 ///
 /// Raises:
 ///     ExistsError: something is there, and no ``overwrite``.
-///     ConfigError: the layout cannot hold these records, or a number does not fit; the message says why.
+///     ConfigError: the layout cannot hold these records, a number does not fit, or an option of another layout is set; the
+///         message says why.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -143,9 +145,10 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 /// >>> (folder / "t.jsonl").read_text()
 /// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
 #[pyfunction]
-#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, overwrite=false,
-                    durable=true, progress=None, format=None, open_dtype=None, open_eos=None),
-       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
+#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, zarr_format=2,
+                    tokens_chunk_size=Count(1 << 22), seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None,
+                    overwrite=false, durable=true, progress=None, format=None, open_dtype=None, open_eos=None),
+       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -155,6 +158,10 @@ pub(crate) fn convert<'py>(
     dtype: Option<AnyDType>,
     max_shard_bytes: Count,
     normalize: bool,
+    zarr_format: u8,
+    tokens_chunk_size: Count,
+    seq_starts_chunk_size: Count,
+    chunks_per_shard: Option<Count>,
     overwrite: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
@@ -162,9 +169,21 @@ pub(crate) fn convert<'py>(
     open_dtype: Option<AnyDType>,
     open_eos: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let layout = match to {
-        FLAT_TOKENS => None,
-        _ => Some(choice(py, "to", to, &LAYOUTS)?),
+    let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
+    let series = SeriesOptions {
+        dtype: dtype.map(|d| d.0),
+        max_shard_bytes: max_shard_bytes.0,
+        normalize,
+        overwrite,
+        durable,
+        ..SeriesOptions::new(SeriesLayout::Shards)
+    };
+    let target = match chunking.options(py, to)? {
+        Some(options) => {
+            no_series_options(&series).or_raise(py)?;
+            Target::FlatTokens(WriteOptions { overwrite, durable, ..options })
+        }
+        None => Target::Series(SeriesOptions { layout: choice(py, "to", to, &LAYOUTS)?, ..series }),
     };
     let opening = windrow::format::Options {
         format,
@@ -176,20 +195,37 @@ pub(crate) fn convert<'py>(
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
         let (source, of) = (data.source().as_ref(), data.side_file().cloned().map(Arc::new));
-        let Some(layout) = layout else {
-            let options = WriteOptions { of, overwrite, durable, ..WriteOptions::default() };
-            return zarr::convert(source, &out, &options, &watcher);
-        };
-        let options = SeriesOptions {
-            dtype: dtype.map(|d| d.0),
-            max_shard_bytes: max_shard_bytes.0,
-            normalize,
-            of,
-            overwrite,
-            durable,
-            ..SeriesOptions::new(layout)
-        };
-        prepare::convert(source, &out, &options, &watcher)
+        match target {
+            Target::Series(options) => {
+                prepare::convert(source, &out, &SeriesOptions { of, ..options }, &watcher)
+            }
+            Target::FlatTokens(options) => {
+                zarr::convert(source, &out, &WriteOptions { of, ..options }, &watcher)
+            }
+        }
     });
     json::plain(py, &watcher.finish(py, report)?)
+}
+
+/// What `convert` writes, and how.
+enum Target {
+    Series(SeriesOptions),
+    FlatTokens(WriteOptions),
+}
+
+// Flat-tokens are ids of one dtype in chunks.
+fn no_series_options(given: &SeriesOptions) -> windrow::Result<()> {
+    let usual = SeriesOptions::new(given.layout);
+    let set = [
+        ("dtype", given.dtype.is_some()),
+        ("normalize", given.normalize),
+        ("max_shard_bytes", given.max_shard_bytes != usual.max_shard_bytes),
+    ];
+    match set.into_iter().find(|(_, is_set)| *is_set) {
+        Some((option, _)) => {
+            Err(Error::config(format!("{option} is set, which is no option of to={FLAT_TOKENS:?}"))
+                .field(option))
+        }
+        None => Ok(()),
+    }
 }
