@@ -65,6 +65,11 @@ impl DType {
         })
     }
 
+    /// The one of this number, where there is one: back from `dtype as u64`.
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        NAMES.get(usize::try_from(number).ok()?).map(|name| name.0)
+    }
+
     /// Whether the numbers are whole.
     pub fn is_integer(self) -> bool {
         !matches!(self, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)

@@ -96,6 +96,8 @@ pub struct Values<'a> {
 pub enum Decode {
     /// It is the value.
     Plain,
+    /// The value is the float32 next to it: records of other types among those of float32.
+    Single,
     /// An unsigned integer whose low bits are flags: `value = stored >> bits`.
     Shift {
         /// How many flag bits.

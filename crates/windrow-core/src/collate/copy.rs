@@ -14,6 +14,10 @@ use crate::record::{Decode, Values};
 /// # Errors
 /// `Config` for a float that would become a whole number; `Corrupt` for a number that does not fit.
 pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DType) -> Result<()> {
+    if out.is_empty() {
+        // Nothing is of any type.
+        return Ok(());
+    }
     let width = values.element.size();
     let count = out.len() / dtype.size();
     let bytes = &values.bytes[skip * values.channels * width..][..count * width];
@@ -223,7 +227,7 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
                 true => each(from.bytes, out, S::big, convert),
             }
         }
-        (Decode::Affine { .. }, _) => return Laid::Fraction,
+        (Decode::Single | Decode::Affine { .. }, _) => return Laid::Fraction,
     };
     if fits { Laid::Yes } else { Laid::TooLarge }
 }
@@ -280,6 +284,10 @@ fn to_float_here<S: Number, T: Copy>(
             each(from.bytes, out, S::little, |s: S| (plain(s.shift(bits)), true))
         }
         Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| (plain(s.shift(bits)), true)),
+        Decode::Single if !from.big_endian => {
+            each(from.bytes, out, S::little, |s: S| (narrow(s.to_f32()), true))
+        }
+        Decode::Single => each(from.bytes, out, S::big, |s: S| (narrow(s.to_f32()), true)),
         // float32 throughout: the scalers' published definition.
         Decode::Affine { mul, add, sub, div } => {
             let affine = |s: S| (narrow(((s.to_f32() * mul + add) - sub) / div), true);
@@ -363,6 +371,9 @@ mod tests {
         let affine = Decode::Affine { mul: 2.0, add: 1.0, sub: 3.0, div: 4.0 };
         let scaled = lay(&[5u8, 9], Element::little(DType::U8), affine, DType::F32).unwrap();
         assert_eq!(f32s(&scaled), [2.0, 4.0]);
+        let single =
+            lay(&16_777_217i64.to_le_bytes(), Element::little(DType::I64), Decode::Single, DType::F64);
+        assert_eq!(single.unwrap(), 16_777_216f64.to_le_bytes());
         let half = f16::from_f32(1.5).to_le_bytes();
         assert_eq!(f32s(&lay(&half, Element::little(DType::F16), Decode::Plain, DType::F32).unwrap()), [1.5]);
     }

@@ -16,6 +16,7 @@ mod lines;
 mod megatron;
 mod npy;
 mod npz;
+mod number;
 mod numbers;
 mod pickle;
 mod series_json;

@@ -142,10 +142,15 @@ fn check_record(source: &dyn Source, record: u64) -> Result<()> {
     refuses("a track that is not there", source.read_track(no_track, nothing, &mut Vec::new()), record)
 }
 
-// As many bytes as the span has values, of the type that the schema says; where that is float32, other types may stand
-// for it.
+// As many bytes as the span has values, of the type that the schema says; other types may stand for float32, other whole
+// ones for int64, and any one where nothing is.
 fn check_values(values: &Values<'_>, span: Span, element: Element, channels: usize) -> Result<()> {
-    if element != Element::little(DType::F32) {
+    let stands_for = match (element.big_endian, element.dtype) {
+        (false, DType::F32) => true,
+        (false, DType::I64) => values.element.dtype.is_integer() || span.len == 0,
+        _ => false,
+    };
+    if !stands_for {
         same("the element of the values", values.element, element, span.record)?;
     }
     same("the channels of the values", values.channels, channels, span.record)?;

@@ -35,7 +35,7 @@ pub(super) fn append(values: &Values<'_>, out: &mut Vec<f32>) {
             });
             match values.decode {
                 // Flag bits are refused before: see `check`.
-                Decode::Plain | Decode::Shift { .. } => out.extend(numbers.map(to_f32)),
+                Decode::Plain | Decode::Single | Decode::Shift { .. } => out.extend(numbers.map(to_f32)),
                 // As the copy into the batch does it, float32 throughout.
                 Decode::Affine { mul, add, sub, div } => {
                     out.extend(numbers.map(|x| ((to_f32(x) * mul + add) - sub) / div));

@@ -40,8 +40,8 @@ pub struct Schema {
     /// Numbers or text.
     pub kind: Kind,
     /// Type and byte order of a stored number. Where the records of a source are not stored alike, or whole numbers
-    /// become fractions by [`Decode::Affine`](crate::Decode), it is little-endian float32, and [`Values::element`] of
-    /// each record says how it is stored.
+    /// become fractions by [`Decode::Affine`](crate::Decode), it is little-endian float32, or int64 where all numbers are
+    /// whole, and [`Values::element`] of each record says how it is stored.
     pub element: Element,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,

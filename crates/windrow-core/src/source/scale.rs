@@ -127,7 +127,7 @@ impl Scaled {
 // What the inner source does to a stored number before it is scaled.
 fn denormalising(stored: Decode, record: u64) -> Result<(f32, f32)> {
     match stored {
-        Decode::Plain => Ok((1.0, 0.0)),
+        Decode::Plain | Decode::Single => Ok((1.0, 0.0)),
         Decode::Affine { mul, add, sub: 0.0, div: 1.0 } => Ok((mul, add)),
         _ => Err(Error::unsupported("the records are scaled already").record(record)),
     }

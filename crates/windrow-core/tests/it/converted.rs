@@ -4,31 +4,68 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use windrow_core::collate::copy_values;
 use windrow_core::format::Options;
 use windrow_core::source::{Source, conformance};
-use windrow_core::{DType, Kind, Result};
+use windrow_core::{Buffer, DType, Decode, Kind, Result, Span, Values};
 
 use super::alone::{alone, most_memory};
-use super::disk::{both_ways, folder_of, names, open, open_with, put, whole};
+use super::disk::{both_ways, folder_of, names, open, open_with, put};
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
 }
 
-/// A record as numbers; those that JSON does not write are their names.
+/// A record as numbers of the source's dtype; those that JSON does not write are their names.
 pub(crate) fn numbers(source: &dyn Source, record: u64) -> Result<Value> {
-    let bytes = whole(source, record)?;
-    let values: Vec<Value> = match source.schema().element.dtype {
+    read_as(source, record, source.schema().element.dtype)
+}
+
+fn read_as(source: &dyn Source, record: u64, dtype: DType) -> Result<Value> {
+    let span = Span { record, start: 0, len: source.length(record)? };
+    let mut scratch = Vec::new();
+    let values = source.read(span, &mut scratch)?;
+    let mut read = Buffer::zeroed(values.bytes.len() / values.element.size() * dtype.size());
+    copy_values(&values, 0, read.bytes_mut(), dtype)?;
+    let bytes = read.bytes();
+    let values: Vec<Value> = match dtype {
         DType::I64 => bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word).into()).collect(),
         DType::F32 => {
             bytes.as_chunks().0.iter().map(|word| float(f32::from_le_bytes(*word).into())).collect()
         }
+        DType::F64 => bytes.as_chunks().0.iter().map(|word| float(f64::from_le_bytes(*word))).collect(),
         other => panic!("{other}"),
     };
     Ok(match source.schema().channels {
         None => values.into(),
         Some(width) => values.chunks(width).map(<[Value]>::to_vec).collect::<Vec<_>>().into(),
     })
+}
+
+/// The dtype that a record is stored in, and its numbers, widened from it.
+fn stored(source: &dyn Source, record: u64) -> (DType, Value) {
+    let span = Span { record, start: 0, len: source.length(record).unwrap() };
+    let mut scratch = Vec::new();
+    let values = source.read(span, &mut scratch).unwrap();
+    let element = values.element;
+    let read = values.bytes.chunks(element.size()).map(|bytes| {
+        let one = Values { bytes, channels: 1, decode: Decode::Plain, ..values };
+        let mut word = Buffer::zeroed(8);
+        let dtype = if element.dtype.is_integer() { DType::I64 } else { DType::F64 };
+        copy_values(&one, 0, word.bytes_mut(), dtype).unwrap();
+        let word = word.bytes().as_chunks().0[0];
+        if element.dtype.is_integer() {
+            i64::from_le_bytes(word).into()
+        } else {
+            float(f64::from_le_bytes(word))
+        }
+    });
+    let read: Vec<Value> = read.collect();
+    let read = match source.schema().channels {
+        None => read.into(),
+        Some(width) => read.chunks(width).map(<[Value]>::to_vec).collect::<Vec<_>>().into(),
+    };
+    (element.dtype, read)
 }
 
 fn float(number: f64) -> Value {
@@ -96,6 +133,11 @@ fn check_case(name: &str, path: &Path, options: &Options, expected: &Value) {
     assert_eq!(dtype, if whole { DType::I64 } else { DType::F32 }, "{name}");
     let wanted: Vec<Value> = sequences.iter().map(|s| as_read(&s["values"], dtype)).collect();
     assert_eq!(all(source.as_ref()), Value::from(wanted), "{name}");
+    for (record, sequence) in (0..).zip(sequences) {
+        let (dtype, found) = stored(source.as_ref(), record);
+        assert_eq!(dtype.name(), sequence["dtype"], "{name} {record}");
+        assert_eq!(found, as_read(&sequence["values"], dtype), "{name} {record}");
+    }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -131,7 +173,7 @@ fn json_is_read_from_lists_lines_and_streams_alike() {
         }
         // A record is located where it was written.
         let source = open(&folder.path().join("a.jsonl")).unwrap();
-        let span = windrow_core::Span { record: 1, start: 0, len: 1 };
+        let span = Span { record: 1, start: 0, len: 1 };
         let place = source.locate(span).unwrap().remove(0);
         assert_eq!(&lines[place.start as usize..(place.start + place.size) as usize], "[NaN]");
     });
@@ -175,6 +217,41 @@ fn whole_numbers_become_float32_with_the_first_that_is_not() {
         assert_eq!(mixed.schema().element.dtype, DType::F32);
         let wanted: Vec<f64> = (0..50_000).map(f64::from).collect();
         assert_eq!(all(mixed.as_ref()), json!([wanted, [0.5, 7.0]]));
+    });
+}
+
+#[test]
+fn every_record_keeps_the_dtype_that_holds_its_numbers() {
+    alone("converted::every_record_keeps_the_dtype_that_holds_its_numbers", |_| {
+        let flags = vec!["true"; 70_000].join(",");
+        let text = format!(
+            "[[16777217, 9007199254740993], [0.1], [], [true, false], [true, 7], [1, 2.5], [{flags}], [{flags}, -3], \
+             [{flags}, -3, 0.5], [-9223372036854775808]]"
+        );
+        let folder = folder_of(&[("a.json", text)]);
+        let source = open(&folder.path().join("a.json")).unwrap();
+        conformance::check(source.as_ref()).unwrap();
+        let ones = vec![1; 70_000];
+        let wanted = [
+            (DType::I64, json!([16_777_217, 9_007_199_254_740_993i64])),
+            (DType::F32, json!([f64::from(0.1f32)])),
+            (DType::F32, json!([])),
+            (DType::Bool, json!([1, 0])),
+            (DType::I64, json!([1, 7])),
+            (DType::F32, json!([1.0, 2.5])),
+            (DType::Bool, json!(ones)),
+            (DType::I64, json!([&ones[..], &[-3]].concat())),
+            (DType::F32, json!([vec![1.0; 70_000], vec![-3.0, 0.5]].concat())),
+            (DType::I64, json!([i64::MIN])),
+        ];
+        for (record, wanted) in (0..).zip(&wanted) {
+            assert_eq!(&stored(source.as_ref(), record), wanted, "{record}");
+        }
+        // Read as they always are, they are all of one dtype, whatever they are laid into.
+        assert_eq!(source.schema().element.dtype, DType::F32);
+        assert_eq!(numbers(source.as_ref(), 0).unwrap(), json!([16_777_216.0, 9_007_199_254_740_992.0]));
+        assert_eq!(read_as(source.as_ref(), 0, DType::F64).unwrap()[0], json!(16_777_216.0));
+        assert_eq!(read_as(source.as_ref(), 3, DType::F32).unwrap(), json!([1.0, 0.0]));
     });
 }
 
@@ -242,6 +319,9 @@ fn pickles_hold_what_python_put_in() {
                 // A flat array is one sequence.
                 let wanted = if name.starts_with("flat") { json!([values]) } else { values.clone() };
                 assert_eq!(all(source.as_ref()), as_read(&wanted, dtype), "{name}");
+                for record in 0..source.len() {
+                    check_kept(name, source.as_ref(), record, &wanted[record as usize]);
+                }
                 if name.starts_with("numbers") {
                     let extras = Value::Object(source.extras(4).unwrap());
                     let wanted = json!({"id": "série ☃", "tags": [null, {"a": [1, 2]}], "big": 2f64.powi(70), "7": "seven"});
@@ -250,6 +330,61 @@ fn pickles_hold_what_python_put_in() {
             }
         }
     });
+}
+
+// What numpy and torch gave a dtype has it, and its numbers as they are; `dtype` stands beside some, as numpy's letter.
+fn check_kept(name: &str, source: &dyn Source, record: u64, wanted: &Value) {
+    let (dtype, found) = stored(source, record);
+    let kept = match source.extras(record).unwrap().get("dtype").and_then(Value::as_str) {
+        Some("?") => DType::Bool,
+        Some("b") => DType::I8,
+        Some("B") => DType::U8,
+        Some("h") => DType::I16,
+        Some("H") => DType::U16,
+        Some("i") => DType::I32,
+        Some("I" | ">u4") => DType::U32,
+        Some("q" | ">i8") => DType::I64,
+        Some("Q") => DType::U64,
+        Some("e") => DType::F16,
+        Some("f" | ">f4") => DType::F32,
+        Some("d" | ">f8") => DType::F64,
+        Some(">i2") => DType::I16,
+        Some(other) => panic!("{other}"),
+        None => match name.split(['-', '.']).next().unwrap() {
+            // Lists of Python's numbers first; those of numpy's, and arrays, follow.
+            "numbers" if record < 6 => {
+                [DType::F32, DType::I64, DType::F32, DType::F32, DType::F32, DType::F32][record as usize]
+            }
+            "numbers" => DType::F64,
+            "cube" => DType::I32,
+            "rows" => DType::F32,
+            "flat" => DType::U16,
+            "objects" | "several" => DType::I64,
+            "torch" => [
+                DType::F32,
+                DType::F32,
+                DType::F32,
+                DType::Bf16,
+                DType::F16,
+                DType::F64,
+                DType::I64,
+                DType::Bool,
+            ][record as usize],
+            other => panic!("{other}"),
+        },
+    };
+    assert_eq!(dtype, kept, "{name} {record}");
+    let is_float = !dtype.is_integer();
+    assert_eq!(found, if is_float { as_floats(wanted, dtype) } else { wanted.clone() }, "{name} {record}");
+}
+
+fn as_floats(expected: &Value, dtype: DType) -> Value {
+    match expected {
+        Value::Array(values) => values.iter().map(|v| as_floats(v, dtype)).collect::<Vec<_>>().into(),
+        Value::Number(number) if dtype == DType::F32 => float(f64::from(number.as_f64().unwrap() as f32)),
+        Value::Number(number) => float(number.as_f64().unwrap()),
+        other => other.clone(),
+    }
 }
 
 #[test]

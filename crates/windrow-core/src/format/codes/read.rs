@@ -167,7 +167,7 @@ impl Tracks {
 
 // A code as int64: fractions lose theirs, as they do where these tensors are trained on.
 fn whole(code: &[u8], element: Element) -> std::result::Result<[u8; 8], String> {
-    use crate::format::pickle::{Number, number};
+    use crate::format::number::{Number, number};
     match number(code, element) {
         Some(Number::Int(code)) => Ok(code.to_le_bytes()),
         // Below 2^53 either way, so that the cut is exact.

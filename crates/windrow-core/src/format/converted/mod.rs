@@ -1,9 +1,11 @@
 //! Series that cannot be read in place (text, pickles): converted once into a file of the cache, and read from there.
 //!
-//! The file: a header of 64 bytes, the values one record after the other (int64 or float32, little-endian), a row of 32
-//! bytes per record (the numbers and the bytes of extras up to its end, where it begins and how long it is in the file
-//! it was made from), the extras as JSON texts. It is only ever read by the version that wrote it; a copy that was
-//! damaged is an error, never a wrong place.
+//! The file: a header of 64 bytes, the values one record after the other (little-endian, each record in the dtype that it
+//! was written with), a row of 40 bytes per record (the bytes of values and of extras up to its end, where it begins and
+//! how long it is in the file it was made from, its dtype), the extras as JSON texts. It is only ever read by the version
+//! that wrote it; a copy that was damaged is an error, never a wrong place.
+//!
+//! All records are read as one dtype: int64 where all numbers are whole, else float32.
 
 mod shapes;
 mod writer;
@@ -23,10 +25,10 @@ use crate::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Sour
 use crate::store::{Object, cache_folder, cached, expanded};
 
 /// Part of the cache file's name: another number, and everything is converted anew.
-const VERSION: &str = "series 1";
+const VERSION: &str = "series 2";
 const MAGIC: [u8; 8] = *b"wrseries";
 const HEADER: usize = 64;
-const ROW: u64 = 32;
+const ROW: u64 = 40;
 /// `channels` of `[T]`, and `uniform` where lengths differ.
 const NONE: u64 = u64::MAX;
 
@@ -65,7 +67,7 @@ pub(super) fn open(
     Ok(Arc::new(Converted::new(format, object, made)?))
 }
 
-/// A number written with one digit and a comma becomes 8 bytes, an empty list a row: 11 times the file at most. What
+/// A number written with one digit and a comma becomes 8 bytes, an empty list a row: 14 times the file at most. What
 /// names the same values many times (pickles, YAML's aliases) could write any number of them.
 fn usual_limit(size: u64) -> u64 {
     size.saturating_mul(16).saturating_add(64 << 20)
@@ -90,8 +92,8 @@ struct Header {
     dtype: DType,
     channels: u64,
     records: u64,
-    /// Numbers of all records.
-    numbers: u64,
+    /// Bytes of the values of all records.
+    values_size: u64,
     extras_size: u64,
     uniform: u64,
     /// Hash of the whole file it was made from.
@@ -101,8 +103,15 @@ struct Header {
 impl Header {
     fn bytes(self) -> [u8; HEADER] {
         let dtype = u64::from(self.dtype == DType::F32);
-        let words =
-            [dtype, self.channels, self.records, self.numbers, self.extras_size, self.uniform, self.content];
+        let words = [
+            dtype,
+            self.channels,
+            self.records,
+            self.values_size,
+            self.extras_size,
+            self.uniform,
+            self.content,
+        ];
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&MAGIC);
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
@@ -119,7 +128,7 @@ impl Header {
             dtype,
             channels: word(2)?,
             records: word(3)?,
-            numbers: word(4)?,
+            values_size: word(4)?,
             extras_size: word(5)?,
             uniform: word(6)?,
             content: word(7)?,
@@ -128,7 +137,7 @@ impl Header {
 
     /// Where the rows and the extras begin, and how large the file must be.
     fn parts(&self) -> Option<[u64; 3]> {
-        let rows = self.numbers.checked_mul(self.dtype.size() as u64)?.checked_add(HEADER as u64)?;
+        let rows = self.values_size.checked_add(HEADER as u64)?;
         let extras = self.records.checked_mul(ROW)?.checked_add(rows)?;
         Some([rows, extras, extras.checked_add(self.extras_size)?])
     }
@@ -136,7 +145,8 @@ impl Header {
 
 /// What a record's row says.
 struct Row {
-    numbers: Range<u64>,
+    values: Range<u64>,
+    dtype: DType,
     extras: Range<u64>,
     place: Range<u64>,
 }
@@ -196,25 +206,38 @@ impl Converted {
         let size = (ROW + before * ROW) as usize;
         let bytes = self.made.read(self.rows + (record - before) * ROW, size, &mut scratch)?;
         let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let (numbers, extras, words) = match *words.as_slice() {
-            [numbers, extras, _, _, ref words @ ..] if before == 1 => (numbers, extras, words),
+        let (values, extras, words) = match *words.as_slice() {
+            [values, extras, _, _, _, ref words @ ..] if before == 1 => (values, extras, words),
             ref words => (0, 0, words),
         };
-        let &[numbers_end, extras_end, start, place] = words else { return Err(self.damaged(record)) };
+        let &[values_end, extras_end, start, place, dtype] = words else { return Err(self.damaged(record)) };
+        let dtype = DType::from_number(dtype).ok_or_else(|| self.damaged(record))?;
         let row = Row {
-            numbers: numbers..numbers_end,
+            values: values..values_end,
+            dtype,
             extras: extras..extras_end,
             place: start..start.saturating_add(place),
         };
         let fits = |range: &Range<u64>, end: u64| range.start <= range.end && range.end <= end;
-        let whole = fits(&row.numbers, self.header.numbers)
+        let is_whole = fits(&row.values, self.header.values_size)
             && fits(&row.extras, self.header.extras_size)
             && fits(&row.place, self.object.size())
-            && (row.numbers.end - row.numbers.start).is_multiple_of(self.width);
-        match whole {
+            && (row.values.end - row.values.start).is_multiple_of(self.value_size(dtype))
+            && (row.values.is_empty() || dtype.is_integer() || self.header.dtype == DType::F32);
+        match is_whole {
             true => Ok(row),
             false => Err(self.damaged(record)),
         }
+    }
+
+    /// Bytes of a value; a damaged header may claim any width.
+    fn value_size(&self, dtype: DType) -> u64 {
+        self.width.saturating_mul(dtype.size() as u64)
+    }
+
+    /// How many values a record has.
+    fn values(&self, row: &Row) -> u64 {
+        (row.values.end - row.values.start) / self.value_size(row.dtype)
     }
 
     fn damaged(&self, record: u64) -> Error {
@@ -224,14 +247,13 @@ impl Converted {
             .hint("delete it: it is made anew")
     }
 
-    /// Where the bytes of a span lie in the converted file.
-    fn place(&self, span: Span) -> Result<(u64, u64)> {
+    /// Where the bytes of a span lie in the converted file, and what they are.
+    fn place(&self, span: Span) -> Result<(u64, u64, DType)> {
         let row = self.row(span.record)?;
-        check_span(span, (row.numbers.end - row.numbers.start) / self.width)?;
+        check_span(span, self.values(&row))?;
         // All of them lie within the file: the row does, and the span within the row.
-        let size = self.width * self.header.dtype.size() as u64;
-        let before = row.numbers.start * self.header.dtype.size() as u64;
-        Ok((HEADER as u64 + before + span.start * size, span.len * size))
+        let size = self.value_size(row.dtype);
+        Ok((HEADER as u64 + row.values.start + span.start * size, span.len * size, row.dtype))
     }
 }
 
@@ -241,8 +263,7 @@ impl Lengths for Converted {
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        let row = self.row(record)?;
-        Ok((row.numbers.end - row.numbers.start) / self.width)
+        Ok(self.values(&self.row(record)?))
     }
 
     fn uniform(&self) -> Option<u64> {
@@ -256,12 +277,18 @@ impl Source for Converted {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let (start, size) = self.place(span)?;
+        let (start, size, dtype) = self.place(span)?;
         let size = usize::try_from(size)
             .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
         let bytes = self.made.read(start, size, scratch)?;
         let channels = self.schema.channels.unwrap_or(1);
-        Ok(Values { bytes, element: self.schema.element, channels, decode: Decode::Plain })
+        let element = Element::little(dtype);
+        // Whole numbers among floats, and float64, are read as the float32 next to them.
+        let decode = match self.header.dtype {
+            DType::F32 if dtype != DType::F32 => Decode::Single,
+            _ => Decode::Plain,
+        };
+        Ok(Values { bytes, element, channels, decode })
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {
@@ -277,14 +304,14 @@ impl Source for Converted {
 
     fn advise(&self, spans: &[Span]) {
         for span in spans {
-            if let Ok((start, size)) = self.place(*span) {
+            if let Ok((start, size, _)) = self.place(*span) {
                 self.made.advise(start, size);
             }
         }
     }
 
     fn touch(&self, span: Span) {
-        if let Ok((start, size)) = self.place(span) {
+        if let Ok((start, size, _)) = self.place(span) {
             self.made.touch(start, size);
         }
     }
@@ -292,7 +319,7 @@ impl Source for Converted {
     /// The record as it was written: its values have no places of their own there.
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         let row = self.row(span.record)?;
-        check_span(span, (row.numbers.end - row.numbers.start) / self.width)?;
+        check_span(span, self.values(&row))?;
         let size = row.place.end - row.place.start;
         Ok(vec![Location { file: self.object.name().to_string(), start: row.place.start, size }])
     }

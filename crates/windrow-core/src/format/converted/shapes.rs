@@ -5,7 +5,9 @@
 //! is one of those; its other keys are extras.
 
 use super::writer::Writer;
+use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::format::number::Number;
 
 /// How deep values may nest.
 pub(crate) const MOST_DEPTH: usize = 120;
@@ -32,21 +34,25 @@ pub(crate) enum Event<'a> {
     /// A whole number that int64 does not hold.
     Big(&'a str),
     Bool(bool),
+    /// One that had a dtype already.
+    Stored(Number, DType),
+    /// The dtype of a list without numbers.
+    Empty(DType),
     Text(&'a str),
     Null,
 }
 
 impl Event<'_> {
     fn is_number(&self) -> bool {
-        matches!(self, Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_))
+        matches!(self, Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_) | Event::Stored(..))
     }
 
     fn name(&self) -> &'static str {
         match self {
-            Event::List | Event::ListEnd => "a list",
+            Event::List | Event::ListEnd | Event::Empty(_) => "a list",
             Event::Dict | Event::DictEnd | Event::Key(_) => "an object",
-            Event::Int(_) | Event::Float(_) | Event::Big(_) => "a number",
-            Event::Bool(_) => "a boolean",
+            Event::Bool(_) | Event::Stored(Number::Bool(_), _) => "a boolean",
+            Event::Int(_) | Event::Float(_) | Event::Big(_) | Event::Stored(..) => "a number",
             Event::Text(_) => "a string",
             Event::Null => "null",
         }
@@ -204,17 +210,20 @@ impl<'d> Shapes<'d> {
 
     fn number(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
         match event {
-            Event::Int(number) => self.writer.int(number),
-            Event::Bool(flag) => self.writer.int(i64::from(flag)),
-            Event::Float(number) => self.writer.float(number),
-            Event::Big(text) => {
-                let shown: String = text.chars().take(40).collect();
-                Err(self
-                    .error(format!("the whole number {shown} does not fit int64"), byte)
-                    .hint("write it with a decimal point: then it is read as float32"))
-            }
+            Event::Int(number) => self.writer.put(Number::Int(number), DType::I64),
+            Event::Bool(flag) => self.writer.put(Number::Bool(flag), DType::Bool),
+            Event::Float(number) => self.writer.put(Number::Float(number), DType::F32),
+            Event::Stored(Number::Big(number), _) => Err(self.too_big(&number.to_string(), byte)),
+            Event::Stored(number, dtype) => self.writer.put(number, dtype),
+            Event::Big(text) => Err(self.too_big(text, byte)),
             _ => Err(self.unexpected(&event, byte)),
         }
+    }
+
+    fn too_big(&self, number: &str, byte: Option<u64>) -> Error {
+        let shown: String = number.chars().take(40).collect();
+        self.error(format!("the whole number {shown} does not fit int64"), byte)
+            .hint("write it with a decimal point: then it is read as float32")
     }
 
     /// The numbers of the open record are all there.
@@ -276,15 +285,23 @@ impl<'d> Shapes<'d> {
                 self.extras.push_str(if event == Event::ListEnd { "]," } else { "}," });
             }
             Event::Key(key) => self.extras.push_str(&format!("{}:", serde_json::Value::from(key))),
-            Event::Int(number) => self.extras.push_str(&format!("{number},")),
+            Event::Int(number) | Event::Stored(Number::Int(number), _) => {
+                self.extras.push_str(&format!("{number},"));
+            }
+            Event::Stored(Number::Big(number), _) => self.extras.push_str(&format!("{number},")),
             // What JSON cannot write is null there.
-            Event::Float(number) => self.extras.push_str(&format!("{},", serde_json::Value::from(number))),
+            Event::Float(number) | Event::Stored(Number::Float(number), _) => {
+                self.extras.push_str(&format!("{},", serde_json::Value::from(number)))
+            }
             // Beyond what a float64 holds it stays text.
             Event::Big(digits) if digits.len() > 300 => self.extras.push_str(&format!("\"{digits}\",")),
             Event::Big(digits) => self.extras.push_str(&format!("{digits},")),
-            Event::Bool(flag) => self.extras.push_str(&format!("{flag},")),
+            Event::Bool(flag) | Event::Stored(Number::Bool(flag), _) => {
+                self.extras.push_str(&format!("{flag},"))
+            }
             Event::Text(text) => self.extras.push_str(&format!("{},", serde_json::Value::from(text))),
             Event::Null => self.extras.push_str("null,"),
+            Event::Empty(_) => return Ok(()),
         }
         match event {
             Event::List | Event::Dict => self.open += 1,
@@ -400,6 +417,12 @@ impl Sink for Shapes<'_> {
                 Ok(())
             }
             (At::Extra, _) => self.extra(event, byte),
+            (At::Record, Event::Empty(dtype)) => {
+                self.writer.is_of(dtype);
+                Ok(())
+            }
+            // What holds no record, or rows of no width: what follows says so.
+            (_, Event::Empty(_)) => Ok(()),
             _ => Err(self.unexpected(&event, byte)),
         }
     }

@@ -1,14 +1,16 @@
-//! Writes a converted file as its records come: int64 until the first number that is not whole, then float32.
+//! Writes a converted file as its records come, each in the dtype that holds all its numbers: one after the other, and of
+//! a long record one part after the other.
 
 use std::ops::Range;
 
 use super::{HEADER, Header, NONE, ROW};
-use crate::array::DType;
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
+use crate::format::number::{Number, common, number};
 use crate::store::Draft;
 
-/// Numbers rewritten at a time.
-const PART: u64 = 8192;
+/// Bytes of a record that are held, or rewritten, at a time; as many numbers of any dtype fill it.
+const PART: usize = 1 << 16;
 
 /// A converted file that grows.
 pub(super) struct Writer<'d> {
@@ -18,8 +20,12 @@ pub(super) struct Writer<'d> {
     extras: Draft,
     pub(super) file: String,
     limit: u64,
-    dtype: DType,
-    numbers: u64,
+    /// Of the open record: where it begins, what its numbers are, and those that are not appended yet.
+    start: u64,
+    dtype: Option<DType>,
+    part: Vec<u8>,
+    /// All numbers so far are whole.
+    is_whole: bool,
     records: u64,
     /// The length that all records so far have.
     uniform: Option<u64>,
@@ -38,8 +44,10 @@ impl<'d> Writer<'d> {
             extras,
             file: file.to_string(),
             limit,
-            dtype: DType::I64,
-            numbers: 0,
+            start: HEADER as u64,
+            dtype: None,
+            part: Vec::new(),
+            is_whole: true,
             records: 0,
             uniform: None,
             overflowed: 0,
@@ -51,36 +59,46 @@ impl<'d> Writer<'d> {
         self.records
     }
 
-    /// Appends a whole number.
-    pub(super) fn int(&mut self, number: i64) -> Result<()> {
-        match self.dtype {
-            DType::I64 => self.put(&number.to_le_bytes()),
-            _ => self.put(&(number as f32).to_le_bytes()),
+    /// Appends a number, which had this dtype; the others of its record are kept in one that holds them all.
+    pub(super) fn put(&mut self, number: Number, dtype: DType) -> Result<()> {
+        let dtype = match self.dtype {
+            Some(found) if found == dtype => dtype,
+            Some(found) => self.become_dtype(found, common(found, dtype))?,
+            None => *self.dtype.insert(dtype),
+        };
+        if let Number::Float(number) = number {
+            self.is_whole = false;
+            self.overflowed += u64::from((number as f32).is_infinite() && number.is_finite());
+        }
+        number.write(dtype, &mut self.part);
+        match self.part.len() < PART {
+            true => Ok(()),
+            // A record may never end.
+            false => self.append_part(),
         }
     }
 
-    /// Appends a number that is not whole, or not finite, or was written as if it were not whole.
-    pub(super) fn float(&mut self, number: f64) -> Result<()> {
-        if self.dtype == DType::I64 {
-            self.become_float()?;
-        }
-        let narrow = number as f32;
-        self.overflowed += u64::from(narrow.is_infinite() && number.is_finite());
-        self.put(&narrow.to_le_bytes())
+    /// What the open record is of, as long as it has no numbers.
+    pub(super) fn is_of(&mut self, dtype: DType) {
+        self.dtype = Some(dtype);
     }
 
     /// Ends a record: what stands beside it, its number of values, its place in the file.
     pub(super) fn end_record(&mut self, extras: &str, length: u64, place: Range<u64>) -> Result<()> {
+        self.append_part()?;
         self.extras.append(extras.as_bytes())?;
-        for word in [self.numbers, self.extras.size(), place.start, place.end - place.start] {
+        let end = self.values.size() - HEADER as u64;
+        let dtype = self.dtype.take().unwrap_or(DType::F32) as u64;
+        for word in [end, self.extras.size(), place.start, place.end - place.start, dtype] {
             self.rows.append(&word.to_le_bytes())?;
         }
+        self.start = self.values.size();
         self.uniform = match self.records {
             0 => Some(length),
             _ => self.uniform.filter(|uniform| *uniform == length),
         };
         self.records += 1;
-        self.check_limit()
+        self.check_limit(0)
     }
 
     /// Writes what follows the values, and the header.
@@ -88,11 +106,12 @@ impl<'d> Writer<'d> {
         if self.overflowed > 0 {
             log::warn!("{}: {} numbers are beyond float32 and became infinite", self.file, self.overflowed);
         }
+        let dtype = if self.is_whole { DType::I64 } else { DType::F32 };
         let header = Header {
-            dtype: self.dtype,
+            dtype,
             channels: channels.unwrap_or(NONE),
             records: self.records,
-            numbers: self.numbers,
+            values_size: self.values.size() - HEADER as u64,
             extras_size: self.extras.size(),
             uniform: self.uniform.unwrap_or(NONE),
             content,
@@ -100,21 +119,19 @@ impl<'d> Writer<'d> {
         self.values.append_all(&mut self.rows)?;
         self.values.append_all(&mut self.extras)?;
         self.values.write_at(0, &header.bytes())?;
-        log::info!("converted {}: {} records of {}", self.file, self.records, self.dtype);
+        log::info!("converted {}: {} records of {dtype}", self.file, self.records);
         Ok(())
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.numbers += 1;
-        // Asked now and then: a record may never end.
-        if self.numbers.is_multiple_of(PART) {
-            self.check_limit()?;
-        }
-        self.values.append(bytes)
+    fn append_part(&mut self) -> Result<()> {
+        self.values.append(&self.part)?;
+        self.part.clear();
+        self.check_limit(0)
     }
 
-    fn check_limit(&self) -> Result<()> {
-        let size = self.values.size() + self.records * ROW + self.extras.size();
+    /// Whether what is written, and `more` bytes, may be.
+    fn check_limit(&self, more: u64) -> Result<()> {
+        let size = self.values.size() + self.records * ROW + self.extras.size() + more;
         match size <= self.limit {
             true => Ok(()),
             false => Err(Error::config(format!(
@@ -127,23 +144,40 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// What stands there as int64 becomes float32 in its place, from the front: the narrow never overtakes the wide.
-    fn become_float(&mut self) -> Result<()> {
-        self.dtype = DType::F32;
-        let mut wide = vec![0; PART as usize * 8];
-        let mut narrow = Vec::with_capacity(PART as usize * 4);
-        let mut at = 0;
-        while at < self.numbers {
-            let count = (self.numbers - at).min(PART);
-            let part = &mut wide[..count as usize * 8];
-            self.values.read_at(HEADER as u64 + at * 8, part)?;
-            narrow.clear();
-            for word in part.as_chunks::<8>().0 {
-                narrow.extend_from_slice(&(i64::from_le_bytes(*word) as f32).to_le_bytes());
-            }
-            self.values.write_at(HEADER as u64 + at * 4, &narrow)?;
-            at += count;
+    /// The open record's numbers as the dtype `to`, which is given back. What was appended of it goes through a file of its
+    /// own, as it may become longer.
+    fn become_dtype(&mut self, from: DType, to: DType) -> Result<DType> {
+        if from == to {
+            return Ok(to);
         }
-        self.values.cut(HEADER as u64 + self.numbers * 4)
+        self.dtype = Some(to);
+        self.part = rewritten(&self.part, from, to);
+        let end = self.values.size();
+        if self.start == end {
+            return Ok(to);
+        }
+        let mut other = self.values.spill()?;
+        let mut part = vec![0; PART];
+        let mut at = self.start;
+        while at < end {
+            let size = (end - at).min(PART as u64);
+            let part = &mut part[..size as usize];
+            self.values.read_at(at, part)?;
+            other.append(&rewritten(part, from, to))?;
+            self.check_limit(other.size())?;
+            at += size;
+        }
+        self.values.cut(self.start)?;
+        self.values.append_all(&mut other)?;
+        Ok(to)
     }
+}
+
+/// Numbers of one dtype as another one.
+fn rewritten(bytes: &[u8], from: DType, to: DType) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() / from.size() * to.size());
+    for number in bytes.chunks_exact(from.size()).filter_map(|bytes| number(bytes, Element::little(from))) {
+        number.write(to, &mut out);
+    }
+    out
 }

@@ -1,6 +1,4 @@
-//! Arrays as numpy and torch pickle them: their dtype, shape and strides, and the numbers that are read through them.
-
-use half::{bf16, f16};
+//! Arrays as numpy and torch pickle them: their dtype, shape and strides.
 
 use super::machine::Value;
 use crate::array::{DType, Element};
@@ -32,16 +30,6 @@ pub(super) struct Array {
     pub(super) shape: Vec<u64>,
     /// Values from one to the next, along each dimension.
     pub(super) strides: Vec<u64>,
-}
-
-/// A number of an array.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::format) enum Number {
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    /// One that int64 does not hold.
-    Big(u64),
 }
 
 /// The dtype that numpy calls so.
@@ -76,34 +64,4 @@ pub(super) fn contiguous(shape: &[u64], fortran: bool) -> Vec<u64> {
         step = step.saturating_mul(shape[i]);
     }
     strides
-}
-
-/// The number in these bytes; `None` when they are not as many as one takes.
-pub(in crate::format) fn number(bytes: &[u8], element: Element) -> Option<Number> {
-    let size = element.size();
-    let mut word = [0; 8];
-    let place = word.get_mut(..size)?;
-    if bytes.len() != size {
-        return None;
-    }
-    place.copy_from_slice(bytes);
-    if element.big_endian {
-        place.reverse();
-    }
-    let wide = u64::from_le_bytes(word);
-    Some(match element.dtype {
-        DType::Bool => Number::Bool(wide != 0),
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
-            i64::try_from(wide).map_or(Number::Big(wide), Number::Int)
-        }
-        // Cut to their own width, then widened with their sign.
-        DType::I8 => Number::Int(i64::from(wide as i8)),
-        DType::I16 => Number::Int(i64::from(wide as i16)),
-        DType::I32 => Number::Int(i64::from(wide as i32)),
-        DType::I64 => Number::Int(wide as i64),
-        DType::F16 => Number::Float(f16::from_bits(wide as u16).into()),
-        DType::Bf16 => Number::Float(bf16::from_bits(wide as u16).into()),
-        DType::F32 => Number::Float(f32::from_bits(wide as u32).into()),
-        DType::F64 => Number::Float(f64::from_bits(wide)),
-    })
 }

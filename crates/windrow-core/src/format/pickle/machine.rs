@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use super::array::{Array, DTypeNode};
 use super::names::{self, Name};
 use super::torch;
-use crate::array::Element;
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
+use crate::format::number::Number;
 
 /// A value: small ones as they are, others by their place in the arena. Sharing and cycles are copies of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub(super) enum Node<'a> {
     Dict(Vec<(Value, Value)>),
     Name(Name),
     DType(DTypeNode),
+    /// A number of numpy's.
+    Scalar(Number, DType),
     /// `None` until its state was set.
     Array(Option<Box<Array>>),
     /// Bytes of a torch storage, and what they are.
@@ -177,6 +180,14 @@ impl<'a, 'b> Machine<'a, 'b> {
         Error::unsupported(format!("the pickle holds {what}: that is more than data, and is not run"))
             .byte(self.opcode_at as u64)
             .hint("lists, dicts, numbers, text, numpy arrays and torch tensors are read: save those alone, or use np.save")
+    }
+
+    /// A whole number, Python's or numpy's.
+    pub(super) fn int(&self, value: Value) -> Option<i64> {
+        match (value, self.node(value)) {
+            (Value::Int(number), _) | (_, Some(&Node::Scalar(Number::Int(number), _))) => Some(number),
+            _ => None,
+        }
     }
 
     /// Text of a value: of strings that Python 2 wrote too.

@@ -11,7 +11,6 @@ mod names;
 mod tell;
 mod torch;
 
-pub(super) use self::array::{Number, number};
 use self::machine::{Budget, Machine};
 pub(super) use self::torch::{
     STREAM_MAGIC, Tensor, Tree, described, described_tree, streamed, streamed_tree,

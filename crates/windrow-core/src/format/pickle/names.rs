@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::array::{Array, DTypeNode, Data, Number, contiguous, dtype_of, number};
+use super::array::{Array, DTypeNode, Data, contiguous, dtype_of};
 use super::machine::{Machine, Node, Value};
 use super::torch;
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
+use crate::format::number::number;
 
 /// A name that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +111,8 @@ pub(super) fn reduce(machine: &mut Machine<'_, '_>, callee: Value, given: Value)
             let Some(number) = number(bytes, *element) else {
                 return Err(machine.wrong(format!("a {} of {} bytes", element.dtype, bytes.len())));
             };
-            match number {
-                Number::Big(big) => machine.make(Node::Big(big.to_string())),
-                Number::Bool(flag) => Ok(Value::Bool(flag)),
-                Number::Int(number) => Ok(Value::Int(number)),
-                Number::Float(number) => Ok(Value::Float(number)),
-            }
+            let dtype = element.dtype;
+            machine.make(Node::Scalar(number, dtype))
         }
         (Name::TorchBytes, [data]) => torch::storage(machine, *data),
         (Name::TorchTensor, [storage, offset, shape, strides, ..]) => {

@@ -1,10 +1,11 @@
 //! Tells the values of a pickle one by one. Values may be shared or hold themselves: how deep is bounded here, how much by
 //! what is told to.
 
-use super::array::{Array, Data, Number, number};
+use super::array::{Array, Data};
 use super::machine::{Machine, Node, Value};
 use crate::error::{Error, Result};
 use crate::format::converted::{Event, MOST_DEPTH, Shapes, Sink};
+use crate::format::number::number;
 
 /// Tells a value, with all it holds.
 ///
@@ -41,6 +42,7 @@ impl Teller<'_, '_, '_, '_> {
         match node {
             Some(Node::Text(text)) => self.tell(Event::Text(text)),
             Some(Node::Big(digits)) => self.tell(Event::Big(digits)),
+            Some(Node::Scalar(number, dtype)) => self.tell(Event::Stored(*number, *dtype)),
             Some(Node::List(values) | Node::Tuple(values)) => {
                 self.tell(Event::List)?;
                 for value in values {
@@ -51,9 +53,9 @@ impl Teller<'_, '_, '_, '_> {
             Some(Node::Dict(pairs)) => {
                 self.tell(Event::Dict)?;
                 for (key, value) in pairs {
-                    match (machine.text(*key), key) {
+                    match (machine.text(*key), machine.int(*key)) {
                         (Some(key), _) => self.tell(Event::Key(key))?,
-                        (None, Value::Int(key)) => self.tell(Event::Key(&key.to_string()))?,
+                        (None, Some(key)) => self.tell(Event::Key(&key.to_string()))?,
                         _ => return Err(self.shapes.error("expected a text as the key of a dict", None)),
                     }
                     self.value(*value, depth + 1)?;
@@ -86,6 +88,9 @@ impl Teller<'_, '_, '_, '_> {
             return self.element(array, start, depth);
         };
         self.tell(Event::List)?;
+        if let (0, Data::Numbers(_, element)) = (size, array.data) {
+            self.tell(Event::Empty(element.dtype))?;
+        }
         for i in 0..size {
             // Within the array's reach, which was checked against its bytes.
             self.array(array, dim + 1, start.saturating_add(i.saturating_mul(stride)), depth)?;
@@ -114,10 +119,7 @@ impl Teller<'_, '_, '_, '_> {
         let start = usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(size);
         let found = bytes.get(start..start.saturating_add(size)).and_then(|bytes| number(bytes, element));
         match found {
-            Some(Number::Bool(flag)) => self.tell(Event::Bool(flag)),
-            Some(Number::Int(number)) => self.tell(Event::Int(number)),
-            Some(Number::Float(number)) => self.tell(Event::Float(number)),
-            Some(Number::Big(number)) => self.tell(Event::Big(&number.to_string())),
+            Some(number) => self.tell(Event::Stored(number, element.dtype)),
             None => Err(self.no_data("an array without its values")),
         }
     }

@@ -7,6 +7,7 @@ use super::machine::{Budget, Machine, Node, Value};
 use super::names::{Name, sizes};
 use crate::array::Element;
 use crate::error::{Error, Result};
+use crate::format::number::Number;
 
 /// A tensor of a file of `torch.save`: which numbers of which storage it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,6 +161,10 @@ fn tree(machine: &mut Machine<'_, '_>, value: Value, depth: usize) -> Result<Tre
         (Value::Bool(flag), _) => Tree::Bool(flag),
         (Value::Int(number), _) => Tree::Int(number),
         (Value::Float(number), _) => Tree::Float(number),
+        (_, Some(Node::Scalar(Number::Bool(flag), _))) => Tree::Bool(*flag),
+        (_, Some(Node::Scalar(Number::Int(number), _))) => Tree::Int(*number),
+        (_, Some(Node::Scalar(Number::Float(number), _))) => Tree::Float(*number),
+        (_, Some(Node::Scalar(Number::Big(number), _))) => Tree::Text(number.to_string()),
         (_, Some(Node::Text(text))) => Tree::Text(text.to_string()),
         (_, Some(Node::Big(digits))) => Tree::Text(digits.clone()),
         (_, Some(Node::Array(Some(array)))) => Tree::Tensor(promise(machine, array)?),

@@ -6,8 +6,8 @@ mod layout;
 
 use self::archive::TorchArchive;
 pub(super) use self::layout::TorchSave;
-use super::pickle::Number;
-use super::pickle::{Tensor, Tree, described_tree, number, streamed_tree};
+use super::number::{Number, number};
+use super::pickle::{Tensor, Tree, described_tree, streamed_tree};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::store::Object;

@@ -425,7 +425,7 @@ fn a_cache_that_is_too_small_damaged_or_unwritable_is_an_error() {
             assert_eq!(error.kind(), Kind::Corrupt, "{error}");
             assert!(error.to_string().contains("delete it"), "{error}");
         }
-        for at in (0..64).chain(whole.len() - 32..whole.len()) {
+        for at in (0..64).chain(whole.len() - 40..whole.len()) {
             let mut changed = whole.clone();
             changed[at] ^= 0x40;
             std::fs::write(&made, &changed).unwrap();
