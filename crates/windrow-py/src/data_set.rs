@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use windrow::format::Options;
 use windrow::{DataSet, Error, ViewRecipe};
-use windrow_core::Span;
+use windrow_core::{Decode, Span, Values};
 
 use crate::array::value_array;
 use crate::codes::{CodesOptions, Given};
@@ -155,6 +155,22 @@ impl Dataset {
         Ok(dict.into_any())
     }
 
+    // The numbers of a record in the dtype that it is stored in; de-normalised ones are numbers of the data set's dtype.
+    fn stored<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
+        let source = self.data.source();
+        let schema = source.schema();
+        let span = Span { record, start: 0, len: self.data.length(record).or_raise(py)? };
+        let mut scratch = Vec::new();
+        let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
+        let (values, dtype) = match values.decode {
+            Decode::Plain | Decode::Single => {
+                (Values { decode: Decode::Plain, ..values }, values.element.dtype)
+            }
+            _ => (values, schema.element.dtype),
+        };
+        value_array(py, &values, dtype, schema.channels.is_some())
+    }
+
     fn json<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let source = self.data.source();
         let mut scratch = Vec::new();
@@ -176,6 +192,25 @@ impl Dataset {
                 raise(py, &error)
             }
         })
+    }
+
+    // What `one` gives for the record that a key names, or a list of it for several.
+    fn each<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        one: impl Fn(&Dataset, Python<'py>, u64) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match Index::read(key, "record", self.data.len())? {
+            Index::One(record) => one(self, py, record),
+            Index::Many(records) => {
+                let list = PyList::empty(py);
+                for record in records {
+                    list.append(one(self, py, record)?)?;
+                }
+                Ok(list.into_any())
+            }
+        }
     }
 
     fn view(&self, py: Python<'_>, recipe: ViewRecipe, dtype: Option<AnyDType>, seed: u64) -> PyResult<View> {
@@ -202,16 +237,12 @@ impl Dataset {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        match Index::read(key, "record", self.data.len())? {
-            Index::One(record) => self.record(py, record),
-            Index::Many(records) => {
-                let list = PyList::empty(py);
-                for record in records {
-                    list.append(self.record(py, record)?)?;
-                }
-                Ok(list.into_any())
-            }
-        }
+        self.each(py, key, Dataset::record)
+    }
+
+    /// As ``ds[key]``, for records of numbers: each in the dtype that it has by itself where it is stored.
+    fn _stored<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.each(py, key, Dataset::stored)
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> Each {

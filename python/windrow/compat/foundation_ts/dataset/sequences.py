@@ -20,9 +20,6 @@ from ...failure import failure
 from .arrays import Arrays, has_no_lines, in_range, members_of
 from .normalizers import NATIVE, Transform
 
-# Numbers in text have no dtype: they become what torch makes of them.
-TEXT_SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
-
 
 @runtime_checkable
 class SequenceDataset(Protocol):
@@ -48,8 +45,8 @@ class SequenceDataset(Protocol):
 class StoredDataset:
     """Sequences of one data set on disk; `native` is that data set as windrow reads it, or `Arrays`.
 
-    `dataset[i]` is a tensor `[T]` or `[T, C]` in the stored dtype (de-normalised where the data says how), passed through
-    `transform`. `i` counts from either end; a slice or a list of numbers gives a list.
+    `dataset[i]` is a tensor `[T]` or `[T, C]` in the dtype of that sequence (de-normalised where the data says how), passed
+    through `transform`. `i` counts from either end; a slice or a list of numbers gives a list.
     """
 
     def __init__(self, native: windrow.Dataset | Arrays, transform: Transform | None) -> None:
@@ -64,7 +61,8 @@ class StoredDataset:
     @overload
     def __getitem__(self, index: slice | Sequence[int]) -> list[torch.Tensor]: ...
     def __getitem__(self, index: Any) -> torch.Tensor | list[torch.Tensor]:
-        found = self.native[index]
+        # windrow reads all records of a file as one dtype; here each sequence has its own.
+        found = self.native[index] if isinstance(self.native, Arrays) else self.native._stored(index)
         if isinstance(found, list):
             return [self._tensor(array) for array in found]
         return self._tensor(found)
@@ -105,7 +103,8 @@ class StoredDataset:
 class GeneralSequenceDataset(StoredDataset):
     """The sequences of one file: .json, .jsonl, .yaml, .yml, .npy, .npz, .pkl, .pickle, compressed or not.
 
-    Nothing in the file is executed. Arrays keep their dtype, numbers in text become int64 or float32.
+    Nothing in the file is executed. Arrays keep their dtype; a list of numbers is int64 where all are whole, bool where all
+    are true or false, else float32.
 
     Raises `windrow.NotFoundError`, `windrow.UnrecognisedError`, and `windrow.CorruptError` with the place in the file.
     """
@@ -120,16 +119,10 @@ class GeneralSequenceDataset(StoredDataset):
                 hint="BinarySequenceDataset reads a folder of shards, build_ts_dataset any folder",
             )
         super().__init__(open_series(self.data_path), transform)
-        self._from_text = self.data_path.lower().endswith(TEXT_SUFFIXES)
 
     def get_sequence_length_by_idx(self, index: int) -> int:
         """Values in sequence number `index`, as a transform in Python leaves them; without one it reads none of them."""
         return super().get_sequence_length_by_idx(index) if self.is_native else len(self[index])
-
-    def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
-        if self._from_text and array.dtype == np.float64:
-            array = array.astype(np.float32)
-        return super()._tensor(array)
 
 
 class BinarySequenceDataset(StoredDataset):
