@@ -126,7 +126,13 @@ impl Error {
             std::io::ErrorKind::AlreadyExists => Kind::Exists,
             _ => Kind::Io,
         };
-        Self::new(kind, format!("cannot {doing}")).at(file).caused_by(cause)
+        let error = Self::new(kind, format!("cannot {doing}")).at(file);
+        match cause.raw_os_error() {
+            Some(libc::EMFILE) => error.hint("raise the limit of open files: `ulimit -n`"),
+            Some(libc::ENFILE) => error.hint("too many files are open on this machine: close other programs"),
+            _ => error,
+        }
+        .caused_by(cause)
     }
 
     /// Names the file.

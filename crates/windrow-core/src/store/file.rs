@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use super::allowance::{MAPS, OPEN_FILES, Taken};
 use super::{Entry, Object, Store};
 use crate::error::{Error, Kind, Result};
 
@@ -14,7 +15,8 @@ use crate::error::{Error, Kind, Result};
 #[serde(rename_all = "lowercase")]
 pub enum Io {
     /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
-    /// truncates while it is mapped ends the process (SIGBUS).
+    /// truncates while it is mapped ends the process (SIGBUS). Where a program may not have as many maps as there are
+    /// files, the others are read by position.
     #[default]
     Map,
     /// Positional reads: for network mounts and for files that others may truncate.
@@ -73,34 +75,29 @@ impl Local {
 impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
-        // O_NONBLOCK: a pipe put in a data set's place must not hang the reader.
-        const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x4 };
-        let file = File::options()
-            .read(true)
-            .custom_flags(O_NONBLOCK)
-            .open(&path)
-            .map_err(|e| Error::io("open the file", &path, e))?;
-        let meta = file.metadata().map_err(|e| Error::io("ask for the file's size", &path, e))?;
-        if !meta.is_file() {
-            let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
-            return Err(Error::unsupported(format!("expected a file, found {what}")).at(&path));
-        }
+        let (file, meta) = open_file(&path)?;
         let name = path.display().to_string();
         let modified_ns = modified_ns(&meta);
-        match self.io {
-            // An empty file cannot be mapped.
-            Io::Map if meta.len() > 0 => {
-                // SAFETY: the file is opened read-only and the map is private to this process. Another process that
-                // truncates the file can still end this one (documented at `Io::Map`); it cannot make memory unsafe
-                // beyond that, because every access is bounds-checked against the size at opening.
-                match unsafe { memmap2::Mmap::map(&file) } {
-                    Ok(map) => Ok(Arc::new(Mapped { name, modified_ns, map })),
-                    // Some network and user-space file systems cannot map; they can be read.
-                    Err(_) => Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), file })),
-                }
+        // An empty file cannot be mapped.
+        if self.io == Io::Map
+            && meta.len() > 0
+            && let Some(taken) = MAPS.take()
+        {
+            // SAFETY: the file is opened read-only and the map is private to this process. Another process that
+            // truncates the file can still end this one (documented at `Io::Map`); it cannot make memory unsafe
+            // beyond that, because every access is bounds-checked against the size at opening.
+            let map = unsafe { memmap2::Mmap::map(&file) };
+            // Some network and user-space file systems cannot map; they can be read.
+            if let Ok(map) = map {
+                return Ok(Arc::new(Mapped { name, modified_ns, map, _taken: taken }));
             }
-            _ => Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), file })),
         }
+        let handle = match OPEN_FILES.take() {
+            Some(taken) => Handle::Open { file, _taken: taken },
+            // From wherever the program may be by then.
+            None => Handle::ByPath(std::path::absolute(&path).unwrap_or(path)),
+        };
+        Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), handle }))
     }
 
     fn entry(&self, key: &str) -> Result<Entry> {
@@ -168,6 +165,22 @@ impl Store for Local {
     }
 }
 
+fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
+    // O_NONBLOCK: a pipe put in a data set's place must not hang the reader.
+    const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x4 };
+    let file = File::options()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open(path)
+        .map_err(|e| Error::io("open the file", path, e))?;
+    let meta = file.metadata().map_err(|e| Error::io("ask for the file's size", path, e))?;
+    if !meta.is_file() {
+        let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
+        return Err(Error::unsupported(format!("expected a file, found {what}")).at(path));
+    }
+    Ok((file, meta))
+}
+
 pub(super) fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
     let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(since.as_nanos()).ok()
@@ -191,6 +204,7 @@ struct Mapped {
     name: String,
     modified_ns: Option<u64>,
     map: memmap2::Mmap,
+    _taken: Taken,
 }
 
 impl Object for Mapped {
@@ -253,10 +267,34 @@ struct Opened {
     name: String,
     modified_ns: Option<u64>,
     size: u64,
-    file: File,
+    handle: Handle,
+}
+
+/// How an object that is not mapped comes to its file.
+enum Handle {
+    Open {
+        file: File,
+        _taken: Taken,
+    },
+    /// Opened for each read: as many files are open as may be.
+    ByPath(PathBuf),
 }
 
 impl Opened {
+    /// The file that is found at the path now, if it is still the one that was opened first.
+    fn again(&self, path: &Path) -> Result<File> {
+        let (file, meta) = open_file(path)?;
+        match meta.len() == self.size && modified_ns(&meta) == self.modified_ns {
+            true => Ok(file),
+            false => Err(Error::new(
+                Kind::Stale,
+                "the file changed after it was opened: its size or time is another",
+            )
+            .at(&self.name)
+            .hint("open the data again")),
+        }
+    }
+
     fn check(&self, start: u64, size: usize) -> Result<()> {
         match start.checked_add(size as u64).is_some_and(|end| end <= self.size) {
             true => Ok(()),
@@ -288,7 +326,11 @@ impl Object for Opened {
 
     fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
         self.check(start, out.len())?;
-        self.file.read_exact_at(out, start).map_err(|e| match e.kind() {
+        let read = match &self.handle {
+            Handle::Open { file, .. } => file.read_exact_at(out, start),
+            Handle::ByPath(path) => self.again(path)?.read_exact_at(out, start),
+        };
+        read.map_err(|e| match e.kind() {
             std::io::ErrorKind::UnexpectedEof => {
                 Error::new(Kind::Stale, "the file became shorter while it was read")
                     .at(&self.name)

@@ -3,6 +3,7 @@
 //! A store names its objects by key: a relative path with `/` between its parts. A format never builds a path and
 //! never touches the file system; it asks a store.
 
+mod allowance;
 mod cache;
 mod expand;
 mod file;
