@@ -24,6 +24,7 @@ def test_every_class_is_a_windrow_error_and_what_callers_already_catch() -> None
         wr.UnsupportedError: ValueError,
         wr.ExistsError: FileExistsError,
         wr.IoError: OSError,
+        wr.OutOfMemoryError: MemoryError,
     }
     for cls, base in expected.items():
         assert issubclass(cls, wr.WindrowError)
@@ -119,3 +120,39 @@ def test_a_workers_error_reaches_the_parent(tmp_path: Path, run_script: Callable
                 print("record 1, byte 15" in str(e))
     """
     assert run_script(code, tmp_path / "a.jsonl", limit=120) == "True\n"
+
+
+def test_memory_that_is_not_there(dataset: wr.Dataset) -> None:
+    with pytest.raises(MemoryError, match="no memory for 400 rows") as found:
+        dataset.records(1 << 36).batch([0] * 400)
+    assert isinstance(found.value, wr.OutOfMemoryError)
+    assert (found.value.kind, found.value.hint) == ("memory", "choose a smaller batch size or length")
+    with pytest.raises(wr.OutOfMemoryError, match="no memory for 68719476737 tokens"):
+        wr.create_dummy_data(10, (1 << 36) + 1)
+    assert isinstance(pickle.loads(pickle.dumps(found.value)), wr.OutOfMemoryError)
+
+
+LITTLE_MEMORY = """
+import os, resource, sys
+import numpy as np
+import windrow as wr
+
+os.truncate(os.open(sys.argv[1] + "/ids.bin", os.O_CREAT | os.O_RDWR), 8 << 30)
+data = wr.open(sys.argv[1] + "/ids.bin", dtype="uint32", io="pread")
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+for act in (lambda: data[0], lambda: wr.create_dummy_data(10, 2 << 30), lambda: data.crop(2 << 30)[0]):
+    try:
+        act()
+    except wr.OutOfMemoryError as e:
+        print(str(e).splitlines()[0])
+"""
+
+
+def test_memory_that_is_refused_does_not_end_the_process(
+    run_script: Callable[..., str], tmp_path: Path
+) -> None:
+    assert run_script(LITTLE_MEMORY, tmp_path).splitlines() == [
+        "no memory for 8589934592 values of 1 bytes",
+        "no memory for 2147483648 values of 4 bytes",
+        "no memory for 1 rows of 8589934592 bytes of values",
+    ]

@@ -72,3 +72,7 @@ class ExistsError(WindrowError, FileExistsError):
 
 class IoError(WindrowError, OSError):
     """The operating system said no."""
+
+
+class OutOfMemoryError(WindrowError, MemoryError):
+    """There is not so much memory."""

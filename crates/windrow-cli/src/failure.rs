@@ -121,6 +121,7 @@ mod tests {
         let exit = |kind| Failure::from(Error::new(kind, "x")).exit();
         assert_eq!(exit(Kind::NotFound), 1);
         assert_eq!(exit(Kind::Exists), 1);
+        assert_eq!(exit(Kind::Memory), 1);
         assert_eq!(exit(Kind::Config), 2);
         assert_eq!(exit(Kind::Corrupt), 3);
         assert_eq!(exit(Kind::Stale), 3);

@@ -132,6 +132,14 @@ impl Element {
     }
 }
 
+/// Makes room in `list` for `more` values.
+///
+/// # Errors
+/// `Memory` where there is none.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
+    list.try_reserve(more).map_err(|_| Error::memory(format!("{more} values of {} bytes", size_of::<T>())))
+}
+
 /// One cache line: buffers start on it so that vector stores never straddle.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C, align(64))]

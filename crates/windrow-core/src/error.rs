@@ -26,6 +26,8 @@ pub enum Kind {
     Exists,
     /// The operating system said no.
     Io,
+    /// There is not so much memory.
+    Memory,
     /// The user asked to stop.
     Interrupted,
 }
@@ -44,6 +46,7 @@ impl Kind {
             Kind::Config => "config",
             Kind::Exists => "exists",
             Kind::Io => "io",
+            Kind::Memory => "memory",
             Kind::Interrupted => "interrupted",
         }
     }
@@ -111,6 +114,11 @@ impl Error {
     /// A [`Kind::Mismatch`] error.
     pub fn mismatch(message: impl Into<String>) -> Self {
         Self::new(Kind::Mismatch, message)
+    }
+
+    /// A [`Kind::Memory`] error: there is not so much.
+    pub fn memory(what: impl fmt::Display) -> Self {
+        Self::new(Kind::Memory, format!("no memory for {what}"))
     }
 
     /// A [`Kind::OutOfRange`] error for `index` in something of `len` parts.

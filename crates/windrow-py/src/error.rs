@@ -56,6 +56,7 @@ fn class(kind: Kind) -> &'static str {
         Kind::Unsupported => "UnsupportedError",
         Kind::Exists => "ExistsError",
         Kind::Io => "IoError",
+        Kind::Memory => "OutOfMemoryError",
         _ => "WindrowError",
     }
 }

@@ -310,6 +310,7 @@ pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
 ///
 /// Raises:
 ///     ConfigError: a vocabulary of 0.
+///     OutOfMemoryError: more tokens than there is memory for.
 ///
 /// >>> import windrow as wr
 /// >>> wr.create_dummy_data(100, 5).dtype, wr.create_dummy_data(100, 5).shape
@@ -323,7 +324,7 @@ pub(crate) fn create_dummy_data(
     seed: Count,
 ) -> PyResult<Bound<'_, PyArray1<u32>>> {
     if num_tokens.0 > MOST_DUMMY {
-        let error = Error::config(format!("{} tokens in memory", num_tokens.0))
+        let error = Error::memory(format!("{} tokens", num_tokens.0))
             .hint("write them to a file with `windrow dummy`");
         return Err(raise(py, &error));
     }

@@ -60,6 +60,7 @@ _KINDS: dict[type[Exception], str] = {
     errors.IoError: "io",
     errors.MismatchError: "mismatch",
     errors.NotFoundError: "not_found",
+    errors.OutOfMemoryError: "memory",
     errors.OutOfRangeError: "out_of_range",
     errors.StaleError: "stale",
     errors.UnsupportedError: "unsupported",

@@ -46,7 +46,7 @@ impl Batch {
     /// Memory for `rows` rows, from the pool where it has some. The content is undefined until every row is filled.
     ///
     /// # Errors
-    /// `Config` when there is not so much memory.
+    /// `Memory` when there is not so much.
     pub fn new(fields: Arc<[Field]>, rows: usize, pool: Option<&Pool>) -> Result<Self> {
         let mut buffers = pool.map(Pool::take).unwrap_or_default();
         buffers.resize_with(fields.len(), || Buffer::zeroed(0));
@@ -55,7 +55,7 @@ impl Batch {
             if !size.is_some_and(|size| buffer.resize_within(size)) {
                 *buffer = size.and_then(Buffer::try_zeroed).ok_or_else(|| {
                     let (name, row) = (field.name, field.row_size());
-                    Error::config(format!("no memory for {rows} rows of {row} bytes of {name}"))
+                    Error::memory(format!("{rows} rows of {row} bytes of {name}"))
                         .hint("choose a smaller batch size or length")
                 })?;
             }

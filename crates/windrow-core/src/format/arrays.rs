@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::data_files::hash_ends;
 use super::npy::Header;
-use crate::array::Element;
+use crate::array::{Element, reserve};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, Source, check_span};
@@ -103,7 +103,7 @@ impl Array {
         }
         let size = self.header.element.size();
         scratch.clear();
-        scratch.reserve(bytes);
+        reserve(scratch, bytes)?;
         match self.object.mapped() {
             Some(map) => {
                 for place in self.places(row, span) {

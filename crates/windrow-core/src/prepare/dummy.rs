@@ -7,7 +7,7 @@ use serde_json::json;
 use super::atomic::{self, Growing};
 use super::site::{self, Site};
 use super::{Report, replaced};
-use crate::array::DType;
+use crate::array::{DType, reserve};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
 use crate::record::keyed_hash;
@@ -19,7 +19,10 @@ use crate::store::{Local, Store};
 /// `Config` when there is no id to choose from, or more than uint32 holds.
 pub fn dummy_tokens(vocab_size: u64, n: usize, seed: u64) -> Result<Vec<u32>> {
     check_vocab(vocab_size)?;
-    Ok((0..n as u64).map(|i| token(vocab_size, seed, i)).collect())
+    let mut tokens = Vec::new();
+    reserve(&mut tokens, n).map_err(|e| e.hint("write them to a file with `windrow dummy`"))?;
+    tokens.extend((0..n as u64).map(|i| token(vocab_size, seed, i)));
+    Ok(tokens)
 }
 
 /// Writes `tokens` random ids as a headerless uint32 file, and its side file `<out>.windrow.json`.

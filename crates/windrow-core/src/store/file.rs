@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
 use super::{Entry, Object, Store};
+use crate::array::reserve;
 use crate::error::{Error, Kind, Result};
 
 /// How local files are read.
@@ -319,6 +320,7 @@ impl Object for Opened {
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         // Compared before the buffer grows: a claimed size must not allocate.
         self.check(start, size)?;
+        reserve(scratch, size.saturating_sub(scratch.len())).map_err(|e| e.at(&self.name).byte(start))?;
         scratch.resize(size, 0);
         self.read_into(start, scratch)?;
         Ok(scratch)

@@ -96,7 +96,7 @@ fn in_memory(
     let mut bytes = Vec::new();
     let room = usize::try_from(size).ok().and_then(|size| bytes.try_reserve_exact(size).ok());
     room.ok_or_else(|| {
-        Error::config(format!("neither a cache folder nor memory for {size} bytes"))
+        Error::memory(format!("{size} bytes, and no cache folder"))
             .hint("set WINDROW_CACHE to a folder with more space")
     })?;
     bytes.extend_from_slice(head);

@@ -23,7 +23,7 @@ impl Ends {
     /// An empty list with room for this many.
     ///
     /// # Errors
-    /// `Config` when there is no such memory.
+    /// `Memory` when there is not so much.
     pub(super) fn with_room(n: u64) -> Result<Ends> {
         Ok(Ends::Narrow { starts: room(n.div_ceil(BLOCK as u64))?, within: room(n)? })
     }
@@ -31,7 +31,7 @@ impl Ends {
     /// More shares, each as long as the list says.
     ///
     /// # Errors
-    /// `too_many` of the share whose end passes 64 bits; `Config` when there is no such memory.
+    /// `too_many` of the share whose end passes 64 bits; `Memory` when there is not so much.
     pub(super) fn extend(&mut self, shares: &[u64], too_many: impl Fn(usize) -> Error) -> Result<()> {
         // A block of shares below this stays below 2^32.
         const SMALL: u64 = (1 << 32) / BLOCK as u64;

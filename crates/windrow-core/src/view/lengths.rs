@@ -54,11 +54,11 @@ pub(super) fn uniform(lengths: &dyn Lengths) -> Result<Option<u64>> {
 /// An empty list with room for one entry per record.
 ///
 /// # Errors
-/// `Config` when there is no such memory.
+/// `Memory` when there is not so much.
 pub(super) fn room<T>(n_records: u64) -> Result<Vec<T>> {
     let mut list = Vec::new();
     usize::try_from(n_records).ok().and_then(|n| list.try_reserve_exact(n).ok()).ok_or_else(|| {
-        Error::config(format!("no memory for {} bytes for each of {n_records} records", size_of::<T>()))
+        Error::memory(format!("{} bytes for each of {n_records} records", size_of::<T>()))
             .hint("split the source")
     })?;
     Ok(list)

@@ -138,7 +138,7 @@ fn listed(pairs: &Sums, buckets: &[u64]) -> Result<Vec<u64>> {
         at = at.saturating_add(target(buckets, 0, left)).min(pairs.total());
         if ends.len() == ends.capacity() {
             ends.try_reserve(ends.len().max(64)).map_err(|_| {
-                Error::config(format!("no memory for 8 bytes for each of {} rows and more", ends.len()))
+                Error::memory(format!("8 bytes for each of {} rows and more", ends.len()))
                     .hint("leave the buckets out, or split the source")
             })?;
         }

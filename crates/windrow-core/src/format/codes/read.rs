@@ -4,7 +4,7 @@ use super::Codes;
 use super::Contradiction;
 use super::prompts::Prompts;
 use super::pt::Grid;
-use crate::array::{DType, Element};
+use crate::array::{DType, Element, reserve};
 use crate::error::{Error, Kind, Result};
 use crate::format::Format;
 use crate::format::data_files::DataFiles;
@@ -105,7 +105,7 @@ impl Tracks {
         let widens = grid.element != self.schema.element;
         let twice = if Some(grid.channels) == self.schema.channels { 1 } else { 2 };
         let stored = if widens { self.schema.element.size() } else { width };
-        out.reserve(span.len as usize * grid.channels * twice * stored);
+        reserve(out, span.len as usize * grid.channels * twice * stored)?;
         for frame in span.start..=last {
             let begun = out.len();
             for channel in 0..grid.channels {

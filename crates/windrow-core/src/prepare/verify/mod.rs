@@ -92,7 +92,7 @@ impl Findings {
 
 // Stopped, or refused by the system, as when too many files are open: nothing is known of the data then.
 fn is_of_the_run(error: &Error) -> bool {
-    matches!(error.kind(), Kind::Interrupted | Kind::Io)
+    matches!(error.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
 }
 
 /// Checks the data set or file at `path`: sizes, hashes and counts against the side file, every row of an index against
