@@ -122,7 +122,7 @@ def test_a_loader_and_its_recipe(series: wr.Dataset) -> None:
         assert np.array_equal(batch["input_ids"], np.stack([s["input_ids"] for s in view]))
         half = next(wr.Loader(view, batch_size=5, shuffle=False, dtype="float16", num_threads=0))
         np.testing.assert_allclose(half["input_ids"], batch["input_ids"], rtol=1e-3)
-    assert ":scaler=custom:" in loader.plan and ".halved;" in loader.plan
+    assert ":scaler=custom:" in loader.plan and ".halved#" in loader.plan
     with pytest.raises(wr.ConfigError, match=r"halved.*no plan can hold"):
         loader.recipe()
     kept = wr.Loader(series.windows(3, scaler="zero", nan="mask"), batch_size=1)
@@ -131,6 +131,43 @@ def test_a_loader_and_its_recipe(series: wr.Dataset) -> None:
     assert wr.trace(kept, step=0)
     with pytest.raises(wr.MismatchError, match="source"):
         kept.load_state_dict(wr.Loader(series.windows(3, scaler="max", nan="mask"), batch_size=1).state_dict())
+
+
+def test_functions_of_one_name_are_told_apart(series: wr.Dataset) -> None:
+    def plan(scaler: Callable[[Series], Series]) -> str:
+        return wr.Loader(series.windows(3, scaler=scaler), batch_size=1).plan
+
+    def divided(by: float) -> Callable[[Series], Series]:
+        return lambda s: s / by
+
+    def added(by: float) -> Callable[[Series], Series]:
+        return lambda s, by=by: s + by
+
+    def nested(sign: Callable[[float], float]) -> Callable[[Series], Series]:
+        return lambda s: sign(1.0) * s
+
+    told = [lambda s: s / 2, lambda s: s / 3, divided(2), divided(3), added(2), added(3)]
+    told += [lambda s: np.vectorize(lambda x: x + 1)(s), lambda s: np.vectorize(lambda x: x + 2)(s)]
+    assert len({plan(scaler) for scaler in told}) == len(told)
+    assert plan(divided(2)) == plan(divided(2))
+    assert plan(nested(lambda x: x)) == plan(nested(lambda x: x))
+    first, second = (wr.Loader(series.windows(3, scaler=s), batch_size=1) for s in told[:2])
+    with pytest.raises(wr.MismatchError, match="source"):
+        second.load_state_dict(first.state_dict())
+
+
+IN_A_SET = """
+import sys
+import windrow as wr
+
+series = wr.open(sys.argv[1], dtype="uint16")
+scaler = lambda s: s if len(s) in {11, 12} or "a" in {"a", "b", "c", "d"} else -s
+print(wr.Loader(series.windows(3, scaler=scaler), batch_size=1).plan)
+"""
+
+
+def test_a_function_is_itself_in_another_process(series: wr.Dataset, run_script: Callable[..., str]) -> None:
+    assert len({run_script(IN_A_SET, series.path) for _ in range(3)}) == 1
 
 
 def test_views_pickle_with_their_function(series: wr.Dataset) -> None:

@@ -10,6 +10,7 @@ use windrow::prepare::{Encode, Encoded, LinePlace, Progress, Watch, text_of};
 use windrow::{Error, Kind, Result, TextEncoder};
 
 use crate::error::OrRaise;
+use crate::function::described;
 
 /// Where ids come from.
 pub(crate) enum Ids {
@@ -118,32 +119,6 @@ fn whole_numbers(ids: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         error.set_cause(ids.py(), Some(e));
         error
     })
-}
-
-// A function's name, and what tells it from another one of that name: the checksum of its code, where it has some.
-fn described(function: &Bound<'_, PyAny>) -> String {
-    let part = |name: &str| function.getattr(name).and_then(|v| v.extract::<String>()).unwrap_or_default();
-    let class = function.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
-    let name = part("__qualname__");
-    let name = format!("{}.{}", part("__module__"), if name.is_empty() { class } else { name });
-    match code_mark(function) {
-        Ok(mark) => format!("{name}#{mark:08x}"),
-        Err(_) => name,
-    }
-}
-
-fn code_mark(function: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let code = function.getattr("__code__")?;
-    let mut text = code.getattr("co_code")?.extract::<Vec<u8>>()?;
-    text.extend(code.getattr("co_names")?.repr()?.to_string().into_bytes());
-    for constant in code.getattr("co_consts")?.try_iter()? {
-        let constant = constant?;
-        // The repr of code within code holds an address, another one in every run.
-        if !constant.hasattr("co_code")? {
-            text.extend(constant.repr()?.to_string().into_bytes());
-        }
-    }
-    function.py().import("zlib")?.call_method1("crc32", (PyBytes::new(function.py(), &text),))?.extract()
 }
 
 // What a tokenizer of the user's own gives for a text: two of one name and code, over other vocabularies, differ here.

@@ -10,6 +10,7 @@ mod data_set;
 mod dtype;
 mod error;
 mod framework;
+mod function;
 mod ids;
 mod index;
 mod json;

@@ -11,6 +11,7 @@ use windrow_core::{Decode, Element, Result, Values};
 
 use crate::array::value_array;
 use crate::error::{OrRaise, raise};
+use crate::function::described;
 
 /// A scaler by name, and the function where it is one.
 pub(crate) struct Scaler {
@@ -45,18 +46,11 @@ impl Scaler {
                 given.get_type().name()?
             )));
         }
-        // As the function calls itself: another name is another plan.
-        let custom = Custom::new(&name_of(given)?, |_| Ok(Vec::new()));
+        // Another name or other code is another plan.
+        let custom = Custom::new(&described(given), |_| Ok(Vec::new()));
         let name = ScalerName::Custom(custom.name().to_string());
         Ok(Scaler { name, function: Some(given.clone().unbind()) })
     }
-}
-
-fn name_of(function: &Bound<'_, PyAny>) -> PyResult<String> {
-    let named =
-        if function.hasattr("__qualname__")? { function.clone() } else { function.get_type().into_any() };
-    let module: String = named.getattr("__module__").and_then(|m| m.extract()).unwrap_or_default();
-    Ok(format!("{module}.{}", named.getattr("__qualname__")?.extract::<String>()?))
 }
 
 /// The samples of a recipe; Ctrl-C ends the computing of statistics.
