@@ -180,6 +180,15 @@ def test_a_folder_of_shards_is_a_leaf(name: str) -> None:
     assert len(found) == len(expected) - 1 or len(found) == LEAF[name]
 
 
+def test_what_windrow_tells_of_a_file_beside_it_is_no_series(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(12, dtype=np.float32).reshape(2, 6))
+    (tmp_path / "out").mkdir()
+    wr.convert(tmp_path / "a.npy", tmp_path / "out" / "a.npy", to="npy")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.npy", "a.npy.windrow.json"]
+    windows = build_ts_dataset(str(tmp_path / "out"), max_length=4, stride=4, normalization_method=None)
+    assert len(windows) == len(wr.open(tmp_path / "out")) == 2
+
+
 def test_an_unknown_method_is_refused_before_the_path_is_looked_at() -> None:
     with pytest.raises(ValueError, match="Unknown normalization method: minmax"):
         build_ts_dataset("nowhere", max_length=8, stride=4, normalization_method="minmax")

@@ -48,6 +48,7 @@ pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub(crate) use shards::TOLD as SHARDS_TOLD;
+pub(crate) use side_file::MOST_BYTES as MOST_SIDE_BYTES;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 pub use torch::{Saved, SavedTensor};

@@ -11,7 +11,8 @@ use crate::store::{open_if_there, read_small};
 /// The side file's name.
 pub const SIDE_FILE: &str = "windrow.json";
 
-const MOST_BYTES: u64 = 256 << 20;
+/// A longer one is not read.
+pub(crate) const MOST_BYTES: u64 = 256 << 20;
 
 /// What stands in a side file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

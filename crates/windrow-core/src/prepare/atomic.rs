@@ -183,11 +183,16 @@ pub(super) fn create(path: &Path) -> Result<Handle> {
     File::create(path).map_err(|e| Error::io("create the file", path, e))
 }
 
-/// Writes over the bytes from `at` on in a file that is not visible yet.
-pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8], durable: bool) -> Result<()> {
+/// Brings a file to the disk that was not written from front to end; its size and hash, read again.
+pub(super) fn finish(path: &Path, durable: bool) -> Result<FileRow> {
+    let size = fs::metadata(path).map_err(|e| Error::io("ask for the file's size", path, e))?.len();
+    Growing::resume(path, size)?.finish(durable)
+}
+
+/// Writes over the bytes from `at` on in a file that is not visible yet; [`finish`] brings it to the disk.
+pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
     let file = File::options().write(true).open(path).map_err(|e| Error::io("open the file", path, e))?;
-    file.write_all_at(bytes, at).map_err(|e| Error::io("write the file", path, e))?;
-    sync(&file, path, durable)
+    file.write_all_at(bytes, at).map_err(|e| Error::io("write the file", path, e))
 }
 
 /// Writes a whole file in place of another: a reader sees the old one or the new one.
@@ -284,7 +289,7 @@ pub(super) fn sync_folder(path: &Path, durable: bool) -> Result<()> {
 }
 
 /// Brings a file to the disk, where that is asked for.
-pub(super) fn sync(file: &Handle, path: &Path, durable: bool) -> Result<()> {
+fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
     match durable {
         true => file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)),
         false => Ok(()),

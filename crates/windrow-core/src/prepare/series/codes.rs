@@ -1,4 +1,5 @@
-//! Tracks of codes as torch saves them, with their prompts in `metadata.json`: what Dia's trainers read.
+//! Tracks of codes as torch saves them, with their prompts in `metadata.json`, which Dia's trainers read, and the side
+//! file.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,7 +9,9 @@ use serde_json::{Value, json};
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file};
+use crate::format::{
+    FileRow, MOST_SIDE_BYTES, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file,
+};
 use crate::prepare::atomic::{self, Growing};
 use crate::source::Extras;
 
@@ -21,7 +24,10 @@ pub(super) struct Codes {
     metadata: Growing,
     names: HashSet<String>,
     bytes: u64,
-    told: Option<SideFile>,
+    /// What is told of them, without what is known at the end.
+    side: SideFile,
+    /// Size and hash of each track; prompts are not among them, so that one may be mended by hand.
+    tracks: Vec<FileRow>,
 }
 
 /// Longer names do not fit a file system.
@@ -49,7 +55,8 @@ impl Codes {
             metadata,
             names: HashSet::new(),
             bytes: 0,
-            told: begin.told.cloned(),
+            side: begin.told.cloned().unwrap_or_else(|| begin.side_file("codes")),
+            tracks: Vec::new(),
         })
     }
 }
@@ -71,7 +78,9 @@ impl Body for Codes {
         let file =
             tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;
         self.bytes += file.len() as u64;
-        atomic::write(&self.folder.join(TRACKS_FOLDER).join(format!("{stem}.pt")), &file, self.durable)?;
+        let name = format!("{TRACKS_FOLDER}/{stem}.pt");
+        let row = atomic::write(&self.folder.join(&name), &file, self.durable)?;
+        self.tracks.push(FileRow { name, modified_ns: None, ..row });
         let mut fields = record.extras.clone();
         // Both sides are stored, and the name is the file's.
         fields.retain(|field, _| field != "name" && field != "mono");
@@ -89,13 +98,17 @@ impl Body for Codes {
         }
         self.metadata.write(b"\n}\n")?;
         self.metadata.finish(self.durable)?;
-        if let Some(told) = self.told {
-            let told = SideFile { records: Some(self.names.len() as u64), ..told };
-            atomic::write(&self.folder.join(SIDE_FILE), told.to_text().as_bytes(), self.durable)?;
+        let files = self.tracks.len() as u64;
+        let side = SideFile { records: Some(files), files: self.tracks, ..self.side };
+        let mut text = side.to_text();
+        if text.len() as u64 > MOST_SIDE_BYTES {
+            log::warn!("{files} tracks are more than a side file lists: no hashes of them are kept");
+            text = SideFile { files: Vec::new(), ..side }.to_text();
         }
+        atomic::write(&self.folder.join(SIDE_FILE), text.as_bytes(), self.durable)?;
         atomic::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;
-        Ok(Written { targets: vec![self.name], files: self.names.len() as u64, bytes: self.bytes })
+        Ok(Written { targets: vec![self.name], files, bytes: self.bytes })
     }
 }
 

@@ -1,23 +1,28 @@
-//! A line per record: `{"sequence": […], …extras}`.
+//! A line per record, `{"sequence": […], …extras}`, and the side file of them.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::body::{Begin, Body, Stored, Written, element};
+use super::body::{Begin, Body, Stored, Written, element, tell_beside};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
+use crate::format::SideFile;
 use crate::prepare::atomic::Growing;
 use crate::record::{Decode, Values};
 
 const SEQUENCE: &str = "sequence";
 
 pub(super) struct Jsonl {
+    work: PathBuf,
     name: String,
     file: Growing,
     dtype: DType,
     channels: Option<usize>,
+    records: u64,
+    side: SideFile,
     durable: bool,
     line: String,
 }
@@ -25,10 +30,13 @@ pub(super) struct Jsonl {
 impl Jsonl {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Jsonl> {
         Ok(Jsonl {
+            work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             file: Growing::create(begin.work.join(begin.name))?,
             dtype: begin.dtype,
             channels: begin.channels,
+            records: 0,
+            side: begin.side_file("series-jsonl"),
             durable: begin.options.durable,
             line: String::new(),
         })
@@ -41,6 +49,7 @@ impl Body for Jsonl {
     }
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        self.records += 1;
         let line = &mut self.line;
         line.clear();
         line.push_str("{\"sequence\": ");
@@ -60,8 +69,10 @@ impl Body for Jsonl {
 
     fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
-        self.file.finish(self.durable)?;
-        Ok(Written { targets: vec![self.name], files: 1, bytes: size })
+        let row = self.file.finish(self.durable)?;
+        let side = SideFile { records: Some(self.records), ..self.side };
+        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        Ok(Written { targets, files: 1, bytes: size })
     }
 }
 

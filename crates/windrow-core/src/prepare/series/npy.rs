@@ -1,17 +1,18 @@
-//! One `.npy` array of all records: version 1.0 of the layout that numpy documents, in C order.
+//! One `.npy` array of all records, with its side file: version 1.0 of the layout that numpy documents, in C order.
 
 use std::path::PathBuf;
 
-use super::body::{Begin, Body, Stored, Written};
+use super::body::{Begin, Body, Stored, Written, tell_beside};
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::format::SideFile;
 use crate::prepare::atomic::{self, Growing};
 
 /// Room for magic, version, length and text; 64-byte aligned as the documentation asks.
 const HEADER: usize = 128;
 
 pub(super) struct Npy {
-    path: PathBuf,
+    work: PathBuf,
     name: String,
     file: Growing,
     descr: &'static str,
@@ -19,22 +20,23 @@ pub(super) struct Npy {
     /// Values in every record; known from the first.
     length: Option<u64>,
     records: u64,
+    side: SideFile,
     durable: bool,
 }
 
 impl Npy {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Npy> {
-        let path = begin.work.join(begin.name);
-        let mut file = Growing::create(&path)?;
+        let mut file = Growing::create(begin.work.join(begin.name))?;
         file.write(&[0; HEADER])?;
         Ok(Npy {
-            path,
+            work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             file,
             descr: descr(begin.dtype)?,
             channels: begin.channels,
             length: None,
             records: 0,
+            side: begin.side_file("npy"),
             durable: begin.options.durable,
         })
     }
@@ -60,11 +62,15 @@ impl Body for Npy {
 
     fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
-        self.file.finish(self.durable)?;
+        self.file.finish(false)?;
         let shape = [Some(self.records), Some(self.length.unwrap_or(0)), self.channels.map(|c| c as u64)];
         let header = header(self.descr, shape.into_iter().flatten());
-        atomic::write_at(&self.path, 0, &header, self.durable)?;
-        Ok(Written { targets: vec![self.name], files: 1, bytes: size })
+        let path = self.work.join(&self.name);
+        atomic::write_at(&path, 0, &header)?;
+        let row = atomic::finish(&path, self.durable)?;
+        let side = SideFile { records: Some(self.records), record_length: self.length, ..self.side };
+        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        Ok(Written { targets, files: 1, bytes: size })
     }
 }
 

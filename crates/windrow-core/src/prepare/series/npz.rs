@@ -1,4 +1,4 @@
-//! One `.npz` archive, an array per record, named as `numpy.savez` names them: `arr_0`, `arr_1`, …
+//! One `.npz` archive with its side file, an array per record, named as `numpy.savez` names them: `arr_0`, `arr_1`, …
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -6,33 +6,36 @@ use std::path::PathBuf;
 use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
-use super::body::{Begin, Body, Stored, Written};
+use super::body::{Begin, Body, Stored, Written, tell_beside};
 use super::npy::{descr, header};
 use crate::error::{Error, Result};
-use crate::format::MOST_MEMBERS;
+use crate::format::{MOST_MEMBERS, SideFile};
 use crate::prepare::atomic::{self, Handle};
 
 pub(super) struct Npz {
-    path: PathBuf,
+    work: PathBuf,
     name: String,
     archive: ZipWriter<Handle>,
     descr: &'static str,
     channels: Option<usize>,
+    records: u64,
     size: u64,
+    side: SideFile,
     durable: bool,
     warned: bool,
 }
 
 impl Npz {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Npz> {
-        let path = begin.work.join(begin.name);
         Ok(Npz {
-            archive: ZipWriter::new(atomic::create(&path)?),
-            path,
+            archive: ZipWriter::new(atomic::create(&begin.work.join(begin.name))?),
+            work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             descr: descr(begin.dtype)?,
             channels: begin.channels,
+            records: 0,
             size: 0,
+            side: begin.side_file("npz"),
             durable: begin.options.durable,
             warned: false,
         })
@@ -75,12 +78,16 @@ impl Body for Npz {
             .record(record.number)
             .hint("write shards"));
         }
-        self.write(record).map_err(|e| Error::io("write the file", &self.path, e))
+        self.records += 1;
+        self.write(record).map_err(|e| Error::io("write the file", self.work.join(&self.name), e))
     }
 
     fn finish(self: Box<Self>) -> Result<Written> {
-        let file = self.archive.finish().map_err(|e| Error::io("write the file", &self.path, e.into()))?;
-        atomic::sync(&file, &self.path, self.durable)?;
-        Ok(Written { targets: vec![self.name], files: 1, bytes: self.size })
+        let path = self.work.join(&self.name);
+        drop(self.archive.finish().map_err(|e| Error::io("write the file", &path, e.into()))?);
+        let row = atomic::finish(&path, self.durable)?;
+        let side = SideFile { records: Some(self.records), ..self.side };
+        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        Ok(Written { targets, files: 1, bytes: self.size })
     }
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::body::{Begin, Body, Stored, Written};
+use super::body::{Begin, Body, Stored, Written, tell_beside};
 use crate::array::DType;
 use crate::error::Result;
-use crate::format::{FileRow, SIDE_FILE, SideFile};
-use crate::prepare::atomic::{self, Growing};
+use crate::format::SideFile;
+use crate::prepare::atomic::Growing;
 use crate::prepare::no_ids;
 
 pub(super) struct Tokens {
@@ -55,9 +55,7 @@ impl Body for Tokens {
         let mut side = self.side;
         side.records = Some(1);
         side.statistics.insert("documents".to_string(), json!(self.documents));
-        side.files = vec![FileRow { name: self.name.clone(), modified_ns: None, ..row }];
-        let side_name = format!("{}.{SIDE_FILE}", self.name);
-        atomic::write(&self.work.join(&side_name), side.to_text().as_bytes(), self.durable)?;
-        Ok(Written { targets: vec![self.name, side_name], files: 1, bytes: size })
+        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        Ok(Written { targets, files: 1, bytes: size })
     }
 }

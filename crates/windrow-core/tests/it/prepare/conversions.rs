@@ -89,6 +89,8 @@ fn what_is_written_says_where_it_comes_from() {
         (SeriesLayout::Tokens, "t.bin", "t.bin.windrow.json"),
         (SeriesLayout::Forager, "f", "f/index/windrow.json"),
         (SeriesLayout::Megatron, "m", "m.idx.windrow.json"),
+        (SeriesLayout::Npz, "n.npz", "n.npz.windrow.json"),
+        (SeriesLayout::Jsonl, "l.jsonl", "l.jsonl.windrow.json"),
     ];
     for (layout, name, side) in sides {
         convert(source.as_ref(), &at(name), &to(layout), &()).unwrap();

@@ -338,3 +338,35 @@ fn every_changed_byte_of_shards_is_found() {
         }
     }
 }
+
+#[test]
+fn every_changed_byte_of_what_series_are_converted_to_is_found() {
+    let folder = folder_of(&[("a.json", b"[[[1, 2]], [[3, 4]]]".as_slice())]);
+    let source = open(&folder.path().join("a.json")).unwrap();
+    for (layout, out, data) in [
+        (SeriesLayout::Npy, "npy/a.npy", "a.npy"),
+        (SeriesLayout::Npz, "npz/a.npz", "a.npz"),
+        (SeriesLayout::Jsonl, "jsonl/a.jsonl", "a.jsonl"),
+        (SeriesLayout::Codes, "codes", "encoded_audio/000001.pt"),
+    ] {
+        let out = folder.path().join(out);
+        convert(source.as_ref(), &out, &SeriesOptions::new(layout), &()).unwrap();
+        let base = if layout == SeriesLayout::Codes { &out } else { out.parent().unwrap() };
+        for path in [base, &out] {
+            let findings = check(path);
+            assert_eq!((findings.n_problems, findings.notes.len()), (0, 0), "{path:?}: {findings:?}");
+        }
+        let whole = fs::read(base.join(data)).unwrap();
+        for byte in 0..whole.len() {
+            let mut bad = whole.clone();
+            bad[byte] ^= 1;
+            fs::write(base.join(data), bad).unwrap();
+            for path in [base, &out] {
+                let findings = check(path);
+                let is_it = findings.problems.iter().any(|p| p.what == "xxh3" && p.file == data);
+                assert!(is_it, "byte {byte} of {path:?}: {findings:?}");
+            }
+        }
+        fs::write(base.join(data), whole).unwrap();
+    }
+}

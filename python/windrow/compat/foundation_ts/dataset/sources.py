@@ -72,7 +72,7 @@ def below(root: str, folder: str = "") -> Iterator[str]:
                     yield name
                 else:
                     yield from below(root, name)
-            elif entry.is_file() and entry.name != "meta.json" and is_series(entry.name):
+            elif entry.is_file() and not is_told(entry.name) and is_series(entry.name):
                 yield name
 
 
@@ -82,6 +82,11 @@ def is_shards(path: str) -> bool:
         return False
     with os.scandir(path) as entries:
         return any(entry.name.endswith(".bin") and entry.is_file() for entry in entries)
+
+
+def is_told(name: str) -> bool:
+    """Whether it describes data beside it: no data of its own."""
+    return name in ("meta.json", "windrow.json") or name.endswith(".windrow.json")
 
 
 def is_series(name: str) -> bool:
