@@ -212,6 +212,8 @@ def test_trace_and_find_are_inverse(view: wr.View, tmp_path: Path) -> None:
     found = wr.find(loader, 0, epoch=2, most=100_000)
     assert {"step": 7, "row": 3, "position": row["position"], "sample": row["sample"]} in found
     assert len(found) == len(loader) * 10
+    for most in range(0, len(view), 7):
+        assert wr.find(loader, 0, epoch=2, most=most) == found[:most]
 
 
 def test_batches_are_not_copied_and_their_memory_is_used_again(view: wr.View) -> None:

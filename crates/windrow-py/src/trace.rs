@@ -86,7 +86,9 @@ pub(crate) fn find<'py>(
     most: Count,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (plan, steps) = plan_of(plan)?;
-    let found = py.detach(|| plan.find(part.size(), record.0, epoch.0, most.size())).or_raise(py)?;
+    // `drop_last` leaves out fewer than a batch: so many more are looked for.
+    let wanted = most.size().saturating_add(Count(steps.global_batch_size).size());
+    let found = py.detach(|| plan.find(part.size(), record.0, epoch.0, wanted)).or_raise(py)?;
     let n_steps = steps.in_epoch(plan.sampler(), epoch.0);
     let rows: Vec<Value> = found
         .iter()
@@ -96,6 +98,7 @@ pub(crate) fn find<'py>(
             json!({ "step": step, "row": row, "position": found.position, "sample": found.sample })
         })
         .filter(|row| n_steps.is_none_or(|n| row["step"].as_u64() < Some(n)))
+        .take(most.size())
         .collect();
     json::plain(py, &rows)
 }
