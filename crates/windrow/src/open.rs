@@ -67,7 +67,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
     let (root, key) = match path.file_name() {
         Some(name) if !path.is_dir() || is_index(name) => {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            (parent, name.to_string_lossy().into_owned())
+            (parent, key_of(path, name)?)
         }
         _ => (path.as_path(), String::new()),
     };
@@ -87,6 +87,16 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
 /// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
     prepare::verify_by(formats(), &file_of_pair(path), options, watch)
+}
+
+// A store names its objects in text.
+fn key_of(path: &Path, name: &OsStr) -> Result<String> {
+    match name.to_str() {
+        Some(name) => Ok(name.to_string()),
+        // Nothing of that name is there.
+        None if !path.exists() => Ok(name.to_string_lossy().into_owned()),
+        None => Err(Error::unsupported("a file name that is not UTF-8").at(path).hint("rename the file")),
+    }
 }
 
 // A pair of files may be named by what both names begin with, as Megatron's programs do.

@@ -168,7 +168,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecipePart {
-    /// Where the data lies.
+    /// Where the data lies: a text, or where that is no UTF-8 a list of its bytes.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// How it is opened.
     #[serde(default)]
@@ -178,6 +179,36 @@ pub struct RecipePart {
     /// dtype of the tensors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
+}
+
+/// Paths in JSON, which holds text.
+mod any_path {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(PathBuf),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => text.serialize(to),
+            None => path.as_os_str().as_bytes().serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(match Written::deserialize(from)? {
+            Written::Text(path) => path,
+            Written::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        })
+    }
 }
 
 impl RecipePart {
