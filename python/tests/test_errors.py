@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +158,67 @@ def test_memory_that_is_refused_does_not_end_the_process(
         "no memory for 2147483648 values of 4 bytes",
         "no memory for 1 rows of 8589934592 bytes of values",
     ]
+
+
+def test_numbers_beyond_64_bits_name_their_argument(dataset: wr.Dataset, tmp_path: Path) -> None:
+    path, out = dataset.path, tmp_path / "out"
+    for number in (1 << 63, -(1 << 63) - 1, 1 << 200):
+        for name, act in (
+            ("pad_value", lambda value: dataset.records(4, pad_value=value)),
+            ("pad_value", lambda value: dataset.bins(4, pad_value=value)),
+            ("eos", lambda value: dataset.pack(4, eos=value)),
+            ("eos", lambda value: wr.open(path, dtype="uint16", eos=value)),
+            ("eos", lambda value: wr.write_tokens(out, [[1]], eos=value)),
+            ("eos", lambda value: wr.tokenize(path, out, tokenizer="bytes", eos=value)),
+            ("open_eos", lambda value: wr.convert(path, out, to="megatron", open_eos=value)),
+            ("bos", lambda value: wr.delay([[1]], [0], bos=value)),
+            ("eos", lambda value: wr.delay([[1]], [0], eos=value)),
+        ):
+            with pytest.raises(wr.ConfigError, match=f"{name}={number}: expected a number") as found:
+                act(number)
+            assert found.value.field == name
+    for act in (lambda: dataset.records(1 << 200), lambda: dataset.crop(4, seed=-(1 << 200))):
+        with pytest.raises(wr.ConfigError, match=r"\d{60} where a number from 0 to 2\^64 - 1 is needed"):
+            act()
+    with pytest.raises(wr.ConfigError, match="zarr_format=300"):
+        wr.write_flat_tokens(out, [[1]], zarr_format=300)
+    with pytest.raises(wr.ConfigError, match="sample_rate=4294967296"):
+        wr.write_audio(out, [0.0], 1 << 32)
+
+
+@pytest.mark.parametrize("value", [True, False, np.bool_(True)])
+def test_a_bool_is_no_id(dataset: wr.Dataset, tmp_path: Path, value: Any) -> None:
+    path, out = dataset.path, tmp_path / "out"
+    for act in (
+        lambda: dataset.records(4, pad_value=value),
+        lambda: dataset.pack(4, eos=value),
+        lambda: wr.open(path, dtype="uint16", eos=value),
+        lambda: wr.write_tokens(out, [[1]], eos=value),
+        lambda: wr.tokenize(path, out, tokenizer="bytes", eos=value),
+        lambda: wr.convert(path, out, to="megatron", open_eos=value),
+        lambda: wr.delay([[1]], [0], bos=value),
+    ):
+        with pytest.raises(TypeError, match="expected an id, a whole number, found the bool"):
+            act()
+    assert dataset.pack(4, eos=np.int64(3))
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"d\xff")
+    folder.mkdir()
+    np.arange(100, dtype=np.uint16).tofile(folder / "a.bin")
+    data = wr.open(folder / "a.bin", dtype="uint16")
+    assert data.path == str(folder / "a.bin")
+    view = data.pack(8)
+    mixed = wr.mix({"a": (view, 1.0)})
+    for thing in (data, view, mixed):
+        assert len(pickle.loads(pickle.dumps(thing))) == len(thing)
+    loader = wr.Loader(view, 2)
+    assert wr.trace(loader.recipe(), 0) == wr.trace(loader, 0)
+    unnamed = tmp_path / os.fsdecode(b"\xff.bin")
+    with pytest.raises(wr.NotFoundError):
+        wr.open(unnamed)
+    (folder / "a.bin").rename(unnamed)
+    with pytest.raises(wr.UnsupportedError, match="not UTF-8") as found:
+        wr.open(unnamed, dtype="uint16")
+    assert found.value.hint == "rename the file"

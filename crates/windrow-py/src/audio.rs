@@ -90,9 +90,13 @@ pub(crate) fn write_audio(
     py: Python<'_>,
     path: PathBuf,
     samples: &Bound<'_, PyAny>,
-    sample_rate: u32,
+    sample_rate: Count,
     overwrite: bool,
 ) -> PyResult<()> {
+    let sample_rate = u32::try_from(sample_rate.0).map_err(|_| {
+        let found = format!("sample_rate={}: expected a number below 2^32", sample_rate.0);
+        raise(py, &Error::config(found).field("sample_rate"))
+    })?;
     let sound = Waveform { sample_rate_hz: sample_rate, channels: channels(samples)? };
     py.detach(|| {
         if path.exists() && !overwrite {

@@ -12,7 +12,7 @@ pub(crate) const FLAT_TOKENS: &str = "flat-tokens";
 
 /// Chunks of flat-tokens.
 pub(crate) struct Chunking {
-    pub(crate) zarr_format: u8,
+    pub(crate) zarr_format: Count,
     pub(crate) tokens_chunk_size: Count,
     pub(crate) seq_starts_chunk_size: Count,
     pub(crate) chunks_per_shard: Option<Count>,
@@ -26,7 +26,7 @@ impl Chunking {
     pub(crate) fn options(self, py: Python<'_>, to: &str) -> PyResult<Option<WriteOptions>> {
         let usual = WriteOptions::default();
         let options = WriteOptions {
-            zarr_format: self.zarr_format,
+            zarr_format: self.zarr_format.byte(py, "zarr_format")?,
             tokens_chunk_size: self.tokens_chunk_size.0,
             seq_starts_chunk_size: self.seq_starts_chunk_size.0,
             chunks_per_shard: self.chunks_per_shard.map(|n| n.0),

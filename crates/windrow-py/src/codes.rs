@@ -13,7 +13,7 @@ use windrow_core::{Decode, Draw, Element, Values};
 use crate::array::Memory;
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
-use crate::options::{Count, choice};
+use crate::options::{Count, Id, choice};
 
 /// A codebook's size as Python gives it: a number, `"auto"` or `None`.
 pub(crate) enum Given {
@@ -130,14 +130,17 @@ fn config_text(config: &Bound<'_, PyAny>) -> PyResult<String> {
 /// >>> wr.delay([[1, 2], [3, 4], [5, 6]], [0, 1], bos=0).tolist()
 /// [[1, 0], [3, 2], [5, 4]]
 #[pyfunction]
-#[pyo3(signature = (codes, delay_pattern=None, *, bos=1026, eos=None))]
+#[pyo3(signature = (codes, delay_pattern=None, *, bos=Id::of(1026), eos=None),
+       text_signature = "(codes, delay_pattern=None, *, bos=1026, eos=None)")]
 pub(crate) fn delay<'py>(
     py: Python<'py>,
     codes: &Bound<'py, PyAny>,
     delay_pattern: Option<Vec<Count>>,
-    bos: i64,
-    eos: Option<i64>,
+    bos: Id,
+    eos: Option<Id>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let bos = bos.named(py, "bos")?;
+    let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
     each_grid(py, codes, delay_pattern, |delays, grid| delays.apply(grid, bos, eos))
 }
 

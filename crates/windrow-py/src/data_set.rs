@@ -1,5 +1,6 @@
 //! `windrow.open` and the data set it gives: records by number, and the views that cut them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -15,7 +16,7 @@ use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
-use crate::options::{Count, choice};
+use crate::options::{Count, Id, choice};
 use crate::scaler::{Scaler, cut};
 use crate::view::View;
 
@@ -65,7 +66,7 @@ pub(crate) fn open(
     format: Option<String>,
     dtype: Option<AnyDType>,
     vocab_size: Option<Count>,
-    eos: Option<i64>,
+    eos: Option<Id>,
     split: Option<String>,
     index_folder: Option<String>,
     tokenizer: Option<Bound<'_, PyAny>>,
@@ -80,7 +81,7 @@ pub(crate) fn open(
         format,
         dtype: dtype.map(|d| d.0),
         vocab_size: vocab_size.map(|v| v.0),
-        eos,
+        eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         index_folder,
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
         allow_outside,
@@ -254,10 +255,10 @@ impl Dataset {
         format!("Dataset({:?}, format={format:?}, records={})", self.data.path(), self.data.len())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, String))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (OsString, String))> {
         let reopen = py.import("windrow._native")?.getattr("_reopen")?;
         let options = serde_json::to_string(self.data.options()).unwrap_or_default();
-        Ok((reopen, (self.data.path().to_string_lossy().into_owned(), options)))
+        Ok((reopen, (self.data.path().into(), options)))
     }
 
     /// Two data sets: ``(train, validation)``, by whole records, so that no value stands on both sides.
@@ -285,8 +286,8 @@ impl Dataset {
 
     /// Where it lies: an absolute path.
     #[getter]
-    fn path(&self) -> String {
-        self.data.path().to_string_lossy().into_owned()
+    fn path(&self) -> OsString {
+        self.data.path().into()
     }
 
     /// Name of the format.
@@ -465,11 +466,12 @@ impl Dataset {
         &self,
         py: Python<'_>,
         length: Count,
-        eos: Option<i64>,
+        eos: Option<Id>,
         shifted: bool,
         fields: Option<Vec<String>>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
+        let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
         let fields = fields.unwrap_or_default();
         self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted, fields }, dtype, 0)
     }
@@ -481,16 +483,18 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0.
-    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=0, dtype=None))]
+    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), dtype=None),
+           text_signature = "($self, length, strategy='best_fit', *, pad_value=0, dtype=None)")]
     fn bins(
         &self,
         py: Python<'_>,
         length: Count,
         strategy: &str,
-        pad_value: i64,
+        pad_value: Id,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let strategy = choice(py, "strategy", strategy, &["best_fit", "first_fit"])?;
+        let pad_value = pad_value.named(py, "pad_value")?;
         self.view(py, ViewRecipe::Bins { length: length.0, strategy, pad_value }, dtype, 0)
     }
 
@@ -500,14 +504,16 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0.
-    #[pyo3(signature = (length, pad_value=0, *, dtype=None))]
+    #[pyo3(signature = (length, pad_value=Id::of(0), *, dtype=None),
+           text_signature = "($self, length, pad_value=0, *, dtype=None)")]
     fn records(
         &self,
         py: Python<'_>,
         length: Count,
-        pad_value: i64,
+        pad_value: Id,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
+        let pad_value = pad_value.named(py, "pad_value")?;
         self.view(py, ViewRecipe::Records { length: length.0, pad_value }, dtype, 0)
     }
 

@@ -13,7 +13,7 @@ use windrow_core::{Decode, Element, Values};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::json;
-use crate::options::Count;
+use crate::options::{Count, Id};
 
 /// Writes documents of token ids as one headerless row of ids, ``out``, and its side file; both appear complete or not at all.
 ///
@@ -51,7 +51,7 @@ pub(crate) fn write_tokens<'py>(
     out: PathBuf,
     documents: &Bound<'py, PyAny>,
     dtype: Option<AnyDType>,
-    eos: Option<i64>,
+    eos: Option<Id>,
     vocab_size: Option<Count>,
     overwrite: bool,
     durable: bool,
@@ -59,7 +59,7 @@ pub(crate) fn write_tokens<'py>(
     let dtype = dtype.map_or(DType::U32, |d| d.0);
     let options = SeriesOptions {
         dtype: Some(dtype),
-        eos,
+        eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         vocab_size: vocab_size.map(|v| v.0),
         overwrite,
         durable,
@@ -110,7 +110,7 @@ pub(crate) fn write_tokens<'py>(
 /// >>> [ids.tolist() for ids in wr.open(out, split="train")]
 /// [[1, 2], [3, 4, 5], [6, 7, 8]]
 #[pyfunction]
-#[pyo3(signature = (out, sequences, *, zarr_format=2, tokens_chunk_size=Count(1 << 22),
+#[pyo3(signature = (out, sequences, *, zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
                     seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, append=false, overwrite=false,
                     durable=true),
        text_signature = "(out, sequences, *, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, append=False, overwrite=False, durable=True)")]
@@ -119,7 +119,7 @@ pub(crate) fn write_flat_tokens<'py>(
     py: Python<'py>,
     out: PathBuf,
     sequences: &Bound<'py, PyAny>,
-    zarr_format: u8,
+    zarr_format: Count,
     tokens_chunk_size: Count,
     seq_starts_chunk_size: Count,
     chunks_per_shard: Option<Count>,
@@ -129,7 +129,7 @@ pub(crate) fn write_flat_tokens<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = WriteOptions {
         of: None,
-        zarr_format,
+        zarr_format: zarr_format.byte(py, "zarr_format")?,
         tokens_chunk_size: tokens_chunk_size.0,
         seq_starts_chunk_size: seq_starts_chunk_size.0,
         chunks_per_shard: chunks_per_shard.map(|n| n.0),

@@ -1,5 +1,6 @@
 //! Options as Python gives them: counts that are never negative, and words of a short list.
 
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use windrow::Error;
@@ -14,10 +15,58 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let number = given.extract::<i128>()?;
-        u64::try_from(number).map(Count).map_err(|_| {
-            raise(given.py(), &Error::config(format!("{number} where a number from 0 to 2^64 - 1 is needed")))
+        let number = whole(given)?;
+        number.and_then(|n| u64::try_from(n).ok()).map(Count).ok_or_else(|| {
+            let found = given.to_string();
+            raise(given.py(), &Error::config(format!("{found} where a number from 0 to 2^64 - 1 is needed")))
         })
+    }
+}
+
+/// An id, or another value to put between stored ones. Read before its argument's name is known, refused with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Id(Result<i64, String>);
+
+impl Id {
+    /// An id that fits, for defaults.
+    pub(crate) const fn of(id: i64) -> Id {
+        Id(Ok(id))
+    }
+
+    /// The id that the argument `name` gives.
+    ///
+    /// # Errors
+    /// `ConfigError` for a number beyond 64 bits.
+    pub(crate) fn named(self, py: Python<'_>, name: &str) -> PyResult<i64> {
+        self.0.map_err(|found| {
+            let error = Error::config(format!("{name}={found}: expected a number from -2^63 to 2^63 - 1"));
+            raise(py, &error.field(name))
+        })
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Id {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // numpy's is named `bool` or `bool_`, by its version.
+        if given.get_type().name()?.to_string_lossy().starts_with("bool") {
+            return Err(PyTypeError::new_err(format!(
+                "expected an id, a whole number, found the bool {}",
+                &*given
+            )));
+        }
+        let number = whole(given)?.and_then(|n| i64::try_from(n).ok());
+        Ok(Id(number.ok_or_else(|| given.to_string())))
+    }
+}
+
+// `None`: a whole number that 128 bits cannot hold.
+fn whole(given: Borrowed<'_, '_, PyAny>) -> PyResult<Option<i128>> {
+    match given.extract::<i128>() {
+        Ok(number) => Ok(Some(number)),
+        Err(e) if e.is_instance_of::<PyOverflowError>(given.py()) => Ok(None),
+        Err(e) => Err(e),
     }
 }
 
@@ -25,6 +74,15 @@ impl Count {
     /// The number as this machine counts memory.
     pub(crate) fn size(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+
+    /// The number that the argument `name` gives, where it is one of few.
+    ///
+    /// # Errors
+    /// `ConfigError` for one that no byte holds.
+    pub(crate) fn byte(self, py: Python<'_>, name: &str) -> PyResult<u8> {
+        let refused = || Error::config(format!("{name}={}: expected a number below 256", self.0)).field(name);
+        u8::try_from(self.0).map_err(|_| raise(py, &refused()))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::json;
-use crate::options::{Count, choice};
+use crate::options::{Count, Id, choice};
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
 ///
@@ -113,7 +113,7 @@ pub(crate) fn index<'py>(
 #[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text",
                     text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop",
                     special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples",
-                    index_folder="index", zarr_format=2, tokens_chunk_size=Count(1 << 22),
+                    index_folder="index", zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
                     seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, max_shard_bytes=Count(5 << 30),
                     overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
        text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, max_shard_bytes=5368709120, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
@@ -136,7 +136,7 @@ pub(crate) fn tokenize<'py>(
     samples_folder: &str,
     postfix: &str,
     index_folder: &str,
-    zarr_format: u8,
+    zarr_format: Count,
     tokens_chunk_size: Count,
     seq_starts_chunk_size: Count,
     chunks_per_shard: Option<Count>,
@@ -245,7 +245,7 @@ pub(crate) enum Eos {
     /// None.
     Nothing,
     /// This id.
-    Id(i64),
+    Id(Id),
     /// The token of this name.
     Named(String),
 }
@@ -272,7 +272,7 @@ impl Eos {
     fn resolve(self, py: Python<'_>, ids: &Ids) -> PyResult<Option<i64>> {
         let spec = match self {
             Eos::Nothing => return Ok(None),
-            Eos::Id(id) => return Ok(Some(id)),
+            Eos::Id(id) => return id.named(py, "eos").map(Some),
             Eos::Auto => "auto".to_string(),
             Eos::Named(name) => name,
         };

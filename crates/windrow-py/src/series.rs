@@ -16,7 +16,7 @@ use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::{AnyDType, descr};
 use crate::error::{OrRaise, raise};
 use crate::json;
-use crate::options::{Count, choice};
+use crate::options::{Count, Id, choice};
 
 const LAYOUTS: [&str; 9] =
     ["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", FLAT_TOKENS];
@@ -145,7 +145,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 /// >>> (folder / "t.jsonl").read_text()
 /// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
 #[pyfunction]
-#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, zarr_format=2,
+#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, zarr_format=Count(2),
                     tokens_chunk_size=Count(1 << 22), seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None,
                     overwrite=false, durable=true, progress=None, format=None, open_dtype=None, open_eos=None),
        text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
@@ -158,7 +158,7 @@ pub(crate) fn convert<'py>(
     dtype: Option<AnyDType>,
     max_shard_bytes: Count,
     normalize: bool,
-    zarr_format: u8,
+    zarr_format: Count,
     tokens_chunk_size: Count,
     seq_starts_chunk_size: Count,
     chunks_per_shard: Option<Count>,
@@ -167,7 +167,7 @@ pub(crate) fn convert<'py>(
     progress: Option<Py<PyAny>>,
     format: Option<String>,
     open_dtype: Option<AnyDType>,
-    open_eos: Option<i64>,
+    open_eos: Option<Id>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
     let series = SeriesOptions {
@@ -188,7 +188,7 @@ pub(crate) fn convert<'py>(
     let opening = windrow::format::Options {
         format,
         dtype: open_dtype.map(|d| d.0),
-        eos: open_eos,
+        eos: open_eos.map(|id| id.named(py, "open_eos")).transpose()?,
         ..Default::default()
     };
     let watcher = Watcher::new(progress);
