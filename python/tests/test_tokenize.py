@@ -45,6 +45,18 @@ def test_index_refuses_what_is_not_there(tmp_path: Path) -> None:
     assert wr.index(tmp_path, allow_empty=True)["records"] == 0
 
 
+def test_an_end_is_appended_to_each_record(corpus: Path, tmp_path: Path) -> None:
+    wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", eos="append")
+    assert [record.tolist() for record in wr.open(tmp_path / "out")] == [
+        [*text.encode(), 256] for text in texts(corpus)
+    ]
+    command = [sys.executable, "-m", "windrow", "tokenize", str(corpus), "--tokenizer", "bytes", "--eos", "append"]
+    subprocess.run([*command, "--out", str(tmp_path / "again"), "-q"], check=True)
+    assert [len(record) for record in wr.open(tmp_path / "again")] == [len(r) for r in wr.open(tmp_path / "out")]
+    with pytest.raises(wr.ConfigError, match="append"):
+        wr.tokenize(corpus, tmp_path / "own", tokenizer=lambda text: [*text.encode()], eos="append", vocab_size=256)
+
+
 def test_a_named_tokenizer_and_its_end(corpus: Path, tmp_path: Path) -> None:
     report = wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", sample_size=64)
     stream = [id for text in texts(corpus) for id in [*text.encode(), 256]]

@@ -77,6 +77,7 @@ pub(crate) fn index<'py>(
 ///         (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"`` (``meta.json``).
 ///     sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
 ///     eos: the id that ends a document: ``"auto"`` the tokenizer's own, an id, a token's name, None or ``"none"``.
+///         ``"append"`` is ``"auto"`` with ``append_eos``.
 ///     text_field: key of the text in a line.
 ///     text_function: a function from a line's bytes to its text, instead.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
@@ -166,6 +167,7 @@ pub(crate) fn tokenize<'py>(
     if let Some((option, why)) = unused {
         return Err(raise(py, &Error::config(format!("{option} is set, but {why}")).field(option)));
     }
+    let append_eos = append_eos || matches!(eos, Eos::Append);
     let eos = eos.resolve(py, &ids)?;
     let remainder = match remainder {
         "pad" => Remainder::Pad(eos.unwrap_or(0)),
@@ -242,6 +244,8 @@ impl<'py> FromPyObject<'_, 'py> for Inputs {
 pub(crate) enum Eos {
     /// The tokenizer's own, where it has one.
     Auto,
+    /// The tokenizer's own, also after documents that are a record each.
+    Append,
     /// None.
     Nothing,
     /// This id.
@@ -260,6 +264,7 @@ impl<'py> FromPyObject<'_, 'py> for Eos {
         if let Ok(text) = given.cast::<PyString>() {
             return Ok(match text.to_string().as_str() {
                 "auto" => Eos::Auto,
+                "append" => Eos::Append,
                 "none" => Eos::Nothing,
                 name => Eos::Named(name.to_string()),
             });
@@ -274,18 +279,21 @@ impl Eos {
             Eos::Nothing => return Ok(None),
             Eos::Id(id) => return id.named(py, "eos").map(Some),
             Eos::Auto => "auto".to_string(),
+            Eos::Append => "append".to_string(),
             Eos::Named(name) => name,
         };
         match ids {
             Ids::Tokenizer(encoder) => {
-                Ok(encoder.tokenizer().resolve_eos(&spec).or_raise(py)?.map(i64::from))
+                // What is appended where is for the task to know.
+                let spec = if spec == "append" { "auto" } else { &spec };
+                Ok(encoder.tokenizer().resolve_eos(spec).or_raise(py)?.map(i64::from))
             }
             Ids::Function(_) => match spec.parse() {
                 Ok(id) => Ok(Some(id)),
                 Err(_) => Err(raise(
                     py,
                     &Error::config(format!("eos={spec:?} with a Python function as tokenizer"))
-                        .hint("pass the id, or None"),
+                        .hint("pass the id, or None; append_eos=True ends each record with it"),
                 )),
             },
         }

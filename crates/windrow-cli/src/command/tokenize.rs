@@ -39,8 +39,8 @@ pub(crate) struct Tokenize {
     /// Pack documents into samples of N tokens; without it, each document is a record
     #[arg(long, value_name = "N")]
     sample_size: Option<u64>,
-    /// What ends a document: the tokenizer's own token, an id, a token's name, or none
-    #[arg(long, value_name = "auto|ID|none", default_value = "auto")]
+    /// What ends a document: the tokenizer's own token, an id, a token's name, or none; append is auto with --append-eos
+    #[arg(long, value_name = "auto|append|ID|none", default_value = "auto")]
     eos: String,
     /// End documents with it where each is a record, too
     #[arg(long)]
@@ -113,13 +113,17 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         To::FlatTokens => TokenLayout::default(),
     };
     let flat_tokens = FlatTokensDocuments(args.chunking.options(args.to == To::FlatTokens)?);
-    let encoder = TextEncoder::new(Tokenizer::load(&args.tokenizer)?, &args.text_field, &args.eos)?
+    let (eos, append_eos) = match args.eos.as_str() {
+        "append" => ("auto", true),
+        eos => (eos, args.append_eos),
+    };
+    let encoder = TextEncoder::new(Tokenizer::load(&args.tokenizer)?, &args.text_field, eos)?
         .special_tokens(args.special_tokens);
     let options = TokenizeOptions {
         layout,
         sample_size: args.sample_size,
         eos: encoder.eos(),
-        append_eos: args.append_eos,
+        append_eos,
         dtype: args.dtype,
         remainder: remainder(args, encoder.eos())?,
         overwrite: args.overwrite,
