@@ -117,15 +117,21 @@ fn verify_compares_the_sums_of_arrays_that_are_read_in_place() {
     for path in ["folder/s.npz", "folder"] {
         let ran = desk.windrow(&format!("verify {path} --json"));
         assert_eq!(ran.code, Some(3), "{ran:?}");
+        // The hash of the whole in its side file, then the array.
         let problems = ran.json()["findings"]["problems"].clone();
-        assert_eq!(problems.as_array().unwrap().len(), 1, "{problems}");
-        let file = problems[0]["file"].as_str().unwrap();
+        assert_eq!(
+            (problems.as_array().unwrap().len(), &problems[0]["what"]),
+            (2, &json!("xxh3")),
+            "{problems}"
+        );
+        let problem = &problems[1];
+        let file = problem["file"].as_str().unwrap();
         let (_, member) = file.split_once("s.npz#").unwrap();
         assert!(member.ends_with("1.npy"), "{file}");
         let (start, end) =
-            problems[0]["what"].as_str().unwrap().trim_start_matches("bytes ").split_once("..").unwrap();
+            problem["what"].as_str().unwrap().trim_start_matches("bytes ").split_once("..").unwrap();
         assert!((start.parse().unwrap()..end.parse().unwrap()).contains(&at), "{problems}");
-        assert!(problems[0]["expected"].as_str().unwrap().starts_with("CRC-32 "), "{problems}");
+        assert!(problem["expected"].as_str().unwrap().starts_with("CRC-32 "), "{problems}");
     }
 }
 
