@@ -3,11 +3,11 @@
 mod acts;
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use windrow::prepare::write_whole;
 use windrow::{Error, Result};
 
 use self::acts::{BATCH, EPOCHS, LENGTH, TOKENIZER};
@@ -108,9 +108,6 @@ fn keep(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     if fs::read(&path).is_ok_and(|found| found == content) {
         return Ok(());
     }
-    let failed = |e: io::Error| Error::io("write the sample data", &path, e);
-    let unfinished = folder.join(format!(".{name}.tmp-{}", std::process::id()));
-    fs::create_dir_all(folder).map_err(failed)?;
-    fs::write(&unfinished, content).map_err(failed)?;
-    fs::rename(&unfinished, &path).map_err(failed)
+    fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    write_whole(&path, content)
 }

@@ -80,7 +80,7 @@ impl Site {
 
     fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let is_new = atomic::make_folder(out)?;
-        let lock = Lock::take(out.join(format!(".{task}.lock")))?;
+        let lock = Lock::take(lock_of(out, task))?;
         Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
@@ -97,22 +97,22 @@ impl Site {
         Ok(folder)
     }
 
-    /// Work folders of this task that stopped runs left behind.
+    /// Work folders and unfinished files of this task that stopped runs left behind.
     pub(super) fn leftovers(&self) -> Result<Vec<PathBuf>> {
         let mut found = Self::left_in(&self.out)?;
         found.retain(|(task, _)| *task == self.task);
         Ok(found.into_iter().map(|(_, folder)| folder).collect())
     }
 
-    /// Work folders that stopped runs left in this folder, with their tasks. What only has such a name is not one: it may
-    /// be somebody's own.
+    /// Work folders and unfinished files that stopped runs left in this folder, with their tasks. What only has such a name
+    /// is not one: it may be somebody's own.
     pub(super) fn left_in(out: &Path) -> Result<Vec<(String, PathBuf)>> {
         let mut found = Vec::new();
         for name in atomic::names(out)? {
             let path = out.join(&name);
-            if let Some(task) = task_of(&name)
-                && path.is_dir()
+            if let Some((task, hash)) = task_of(&name)
                 && !path.is_symlink()
+                && (path.is_dir() || (path.is_file() && hash == atomic::hash_of(task)))
             {
                 found.push((task.to_string(), path));
             }
@@ -193,11 +193,26 @@ impl Drop for Site {
     }
 }
 
-// The task of the work folder of this name, which ends in a hash as `atomic::hash_of` writes it.
-fn task_of(name: &str) -> Option<&str> {
+/// Where a file of this name is written until it is whole, and the lock on it; what a killed run left there is gone.
+///
+/// # Errors
+/// `Exists` when another run is writing it; `Io`.
+pub(super) fn unfinished(folder: &Path, name: &str) -> Result<(PathBuf, Lock)> {
+    let lock = Lock::take(lock_of(folder, name))?;
+    let path = Site::folder_of(folder, name, &atomic::hash_of(name));
+    atomic::remove(&path)?;
+    Ok((path, lock))
+}
+
+fn lock_of(folder: &Path, task: &str) -> PathBuf {
+    folder.join(format!(".{task}.lock"))
+}
+
+// The task of the work folder of this name and the hash that it ends in, as `atomic::hash_of` writes it.
+fn task_of(name: &str) -> Option<(&str, &str)> {
     let (task, hash) = name.strip_prefix('.')?.rsplit_once(".tmp-")?;
     let is_hash = hash.len() == 16 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    is_hash.then_some(task)
+    is_hash.then_some((task, hash))
 }
 
 // Where an old output waits until the new one is there.

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use windrow::prepare::write_whole;
 use windrow::{DataSet, Error, Kind, Plan, Samples, ScalerName, ViewRecipe, open_with};
 
 use self::codes::CodesArgs;
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
 // The page to disk, and what is said of it.
 fn finish(args: &Report, page: Page, from: &str, mut object: Value, out: &mut Out) -> Result<(), Failure> {
     let html = page.finish();
-    write::write(&args.out, &html)?;
+    write_whole(&args.out, html.as_bytes())?;
     let size = html.len() as u64;
     out.line(format_args!("{}: {}, from {from}", args.out.display(), text::size(size)))?;
     object["bytes"] = size.into();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use windrow_core::prepare::{
     Findings, IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions, Track,
-    VerifyOptions, convert, dummy, index, tokenize, verify,
+    VerifyOptions, convert, dummy, index, tokenize, verify, write_whole,
 };
 use windrow_core::source::Extras;
 use windrow_core::{DType, Kind, Span};
@@ -167,6 +167,43 @@ fn leftovers_are_noted_and_tidied_up_when_asked() {
     let gc = VerifyOptions { gc: true, ..VerifyOptions::default() };
     assert!(verify(out.path(), &gc, &()).unwrap().notes[0].contains("tidied up"));
     assert_eq!(tree(out.path()).len(), 0);
+}
+
+#[test]
+fn unfinished_files_are_tidied_up_unless_somebody_writes_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let unfinished = format!(".page.html.tmp-{:016x}", xxhash_rust::xxh3::xxh3_64(b"page.html"));
+    let page = folder.path().join("page.html");
+    for begun in ["half", "ha"] {
+        fs::write(folder.path().join(&unfinished), begun).unwrap();
+        assert!(check(folder.path()).notes[0].contains("a stopped run left .page.html.tmp-*"));
+        // The next run of the same tidies up, too.
+        write_whole(&page, b"whole").unwrap();
+        assert_eq!(
+            tree(folder.path()).into_iter().collect::<Vec<_>>(),
+            [("page.html".into(), b"whole".into())]
+        );
+    }
+    fs::write(folder.path().join(&unfinished), "half").unwrap();
+    let lock = fs::File::create(folder.path().join(".page.html.lock")).unwrap();
+    lock.lock().unwrap();
+    let gc = VerifyOptions { gc: true, ..VerifyOptions::default() };
+    assert!(
+        verify(&page, &gc, &()).unwrap().notes[0].contains("left alone: another windrow is writing here")
+    );
+    assert_eq!(write_whole(&page, b"new").unwrap_err().kind(), Kind::Exists);
+    drop(lock);
+    assert!(verify(&page, &gc, &()).unwrap().notes[0].contains("tidied up"));
+    assert_eq!(tree(folder.path()).into_keys().collect::<Vec<_>>(), ["page.html"]);
+}
+
+#[test]
+fn a_file_beside_it_that_ends_in_tmp_is_not_taken_for_windrows() {
+    let folder = folder_of(&[("sound.tmp", b"mine".as_slice())]);
+    write_whole(&folder.path().join("sound.wav"), b"sound").unwrap();
+    assert_eq!(tree(folder.path())["sound.tmp"], b"mine");
+    let error = write_whole(&folder.path().join("no/sound.wav"), b"sound").unwrap_err();
+    assert_eq!(error.kind(), Kind::NotFound);
 }
 
 #[test]
