@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use flate2::bufread::GzDecoder;
+
 use super::cache::{BUFFER, cache_folder, cached_in};
 use super::stream::Stream;
 use super::{Object, Store};
@@ -12,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 /// How an object is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// gzip, one member or several.
+    /// gzip, one member or several, with zeros behind any of them.
     Gzip,
     /// Zstandard, one frame or several.
     Zstd,
@@ -40,7 +42,7 @@ impl Compression {
     /// When the decoder cannot be set up.
     pub fn decoder<'a>(self, stream: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
         Ok(match self {
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),
+            Compression::Gzip => Box::new(Members(Some(GzDecoder::new(stream)))),
             Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(stream)?),
         })
     }
@@ -50,6 +52,38 @@ impl Compression {
         match self {
             Compression::Gzip => "gz",
             Compression::Zstd => "zst",
+        }
+    }
+}
+
+/// All members of a gzip stream. Zeros behind a member are left out, as gzip and Python do: tapes and block devices are
+/// filled up with them.
+struct Members<R: BufRead>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let size = member.read(out)?;
+            if size > 0 || out.is_empty() {
+                return Ok(size);
+            }
+            // Taken only when it is known that there is another one: an interrupted call is made again.
+            let is_last = is_last(member.get_mut())?;
+            self.0 = self.0.take().filter(|_| !is_last).map(|member| GzDecoder::new(member.into_inner()));
+        }
+        Ok(0)
+    }
+}
+
+// Whether nothing but zeros follows; leaves the stream at the first byte of what does.
+fn is_last(stream: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let found = stream.fill_buf()?;
+        let zeros = found.iter().take_while(|byte| **byte == 0).count();
+        let (is_end, is_more) = (found.is_empty(), zeros < found.len());
+        stream.consume(zeros);
+        if is_end || is_more {
+            return Ok(is_end);
         }
     }
 }
@@ -239,6 +273,18 @@ mod tests {
         assert_eq!(expand([gzip(b"ab"), gzip(b""), gzip(b"c")].concat()).unwrap(), b"abc");
         let frame = |b: &[u8]| zstd::encode_all(b, 1).unwrap();
         assert_eq!(expand([frame(b"ab"), frame(b"c")].concat()).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn zeros_behind_a_member_are_left_out_and_nothing_else_is() {
+        let zeros = vec![0; 3 * BUFFER + 1];
+        for end in [1, 511, zeros.len()] {
+            assert_eq!(expand([gzip(b"ab"), zeros[..end].to_vec()].concat()).unwrap(), b"ab");
+            let two = [gzip(b"ab"), zeros[..end].to_vec(), gzip(b"c"), zeros[..end].to_vec()].concat();
+            assert_eq!(expand(two).unwrap(), b"abc");
+            let more = [gzip(b"ab"), zeros[..end].to_vec(), b"x".to_vec()].concat();
+            assert_eq!(expand(more).unwrap_err().kind(), Kind::Corrupt);
+        }
     }
 
     #[test]
