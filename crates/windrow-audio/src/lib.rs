@@ -30,6 +30,7 @@ mod ogg;
 mod options;
 mod packets;
 mod resample;
+mod streamed;
 mod tags;
 mod wav;
 mod waveform;

@@ -7,18 +7,21 @@ use std::sync::Arc;
 use symphonia::core::io::MediaSource;
 use windrow_core::store::Object;
 
+use crate::streamed::Patch;
+
 /// Bytes `within` of an object, with a cursor of its own.
 pub(crate) struct Media {
     object: Arc<dyn Object>,
     within: Range<u64>,
+    patches: Vec<Patch>,
     at: u64,
     scratch: Vec<u8>,
 }
 
 impl Media {
-    /// At the first byte of the part.
-    pub(crate) fn new(object: Arc<dyn Object>, within: Range<u64>) -> Self {
-        Media { object, within, at: 0, scratch: Vec::new() }
+    /// At the first byte of the part; `patches` are read in place of what the object holds there.
+    pub(crate) fn new(object: Arc<dyn Object>, within: Range<u64>, patches: Vec<Patch>) -> Self {
+        Media { object, within, patches, at: 0, scratch: Vec::new() }
     }
 
     fn size(&self) -> u64 {
@@ -35,6 +38,13 @@ impl Read for Media {
         let start = self.within.start + self.at;
         let bytes = self.object.read(start, size, &mut self.scratch).map_err(io::Error::other)?;
         out[..size].copy_from_slice(bytes);
+        for (place, patch) in &self.patches {
+            for (at, byte) in
+                (*place..).zip(patch).filter(|(at, _)| (start..start + size as u64).contains(at))
+            {
+                out[(at - start) as usize] = *byte;
+            }
+        }
         self.at += size as u64;
         Ok(size)
     }

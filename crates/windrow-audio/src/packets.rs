@@ -16,7 +16,7 @@ use crate::container::Container;
 use crate::guard::guarded;
 use crate::media::Media;
 use crate::mp4::Edit;
-use crate::{mp4, ogg, tags};
+use crate::{mp4, ogg, streamed, tags};
 
 /// Rates that are believed: a filter between any two of them fits into some megabytes.
 pub(crate) const RATES_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
@@ -61,7 +61,11 @@ impl Packets {
         if container == Container::Mp4 {
             mp4::check_index(&*file, &sound, skip_corrupt)?;
         }
-        let media = Media::new(file.clone(), sound.clone());
+        let patches = match container {
+            Container::Wav => streamed::sizes(&*file, &sound, skip_corrupt)?,
+            _ => Vec::new(),
+        };
+        let media = Media::new(file.clone(), sound.clone(), patches);
         let reader = guarded("reading the header", || {
             let stream = MediaSourceStream::new(Box::new(media), Default::default());
             demuxer(container, stream)

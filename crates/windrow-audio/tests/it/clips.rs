@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use windrow_audio::{Decoder, Options, Waveform, decode};
 
-use crate::toy::{self, own_rate, snr_db, testdata};
+use crate::toy::{self, Stored, own_rate, read, sine, snr_db, testdata, wav, wav_header};
 
 fn expected() -> serde_json::Map<String, Value> {
     serde_json::from_slice(&fs::read(testdata().join("expected.json")).unwrap()).unwrap()
@@ -163,4 +163,53 @@ fn tags_around_an_mp3_are_no_sound() {
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest;
     sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[test]
+fn a_wav_of_unknown_length_goes_to_the_end_of_its_file() {
+    let samples = sine(16_000, 440.0, 1_000);
+    let known = wav(16_000, 2, Stored::Pcm16, &samples);
+    let wanted = read("a.wav", known.clone(), &own_rate()).unwrap();
+    let unknown = u32::MAX;
+    // (size of the whole, size of the samples), as ffmpeg, sox, and recorders that were stopped leave them.
+    for (riff, data) in [
+        (unknown, unknown),
+        (0, 0),
+        (unknown, 0),
+        (0, unknown),
+        (36, 0),
+        (2_036, unknown),
+        (0, 2_000),
+        (0x7fff_f024, 0x7fff_f000),
+    ] {
+        let mut file = known.clone();
+        file[4..8].copy_from_slice(&u32::to_le_bytes(riff));
+        file[40..44].copy_from_slice(&u32::to_le_bytes(data));
+        assert_eq!(read("a.wav", file.clone(), &own_rate()).unwrap(), wanted, "{riff:x} {data:x}");
+        if data == 2_000 {
+            continue;
+        }
+        // Cut within a frame, and with a tag of a player behind it.
+        let error = read("a.wav", file[..file.len() - 1].to_vec(), &own_rate()).unwrap_err();
+        assert!(error.message().contains("3 bytes into a frame of 4"), "{error}");
+        let allowed = Options { skip_corrupt: true, ..own_rate() };
+        let cut = read("a.wav", file[..file.len() - 1].to_vec(), &allowed).unwrap();
+        assert_eq!(cut.n_samples(), 499);
+        file.extend([&b"TAG"[..], &[0; 125]].concat());
+        assert_eq!(read("a.wav", file, &own_rate()).unwrap(), wanted);
+    }
+    // Samples of three bytes, an odd number of them, made even.
+    let mut odd = wav_header(16_000, 1, 1, 3, unknown);
+    odd.extend([1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
+    assert_eq!(read("a.wav", odd, &own_rate()).unwrap().n_samples(), 3);
+    // No samples, and something else behind them, are no unknown length.
+    for riff in [36, 36 + 8 + 12] {
+        let mut empty = wav_header(16_000, 1, 1, 2, 0);
+        empty[4..8].copy_from_slice(&u32::to_le_bytes(riff));
+        if riff > 36 {
+            empty.extend(*b"LIST\x0c\0\0\0INFOISFT\0\0\0\0");
+        }
+        let error = read("a.wav", empty, &own_rate()).unwrap_err();
+        assert!(error.message().contains("no samples"), "{error}");
+    }
 }
