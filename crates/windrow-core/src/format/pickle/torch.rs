@@ -279,10 +279,16 @@ pub(super) fn tensor(
     let fits = is_empty || end.is_some_and(|last| last < held);
     // A stride of 0 reads one number many times: a few bytes would stand for any number of values.
     let repeats = steps.clone().any(|(size, stride)| *size > 1 && *stride == 0);
-    if shape.len() != strides.len() || !fits || repeats {
-        return Err(machine.wrong(format!(
-            "a tensor of shape {shape:?}, strides {strides:?} and offset {offset} in a storage of {held} numbers"
-        )));
+    let found = format!(
+        "a tensor of shape {shape:?}, strides {strides:?} and offset {offset} in a storage of {held} numbers"
+    );
+    if shape.len() != strides.len() || !fits {
+        return Err(machine.wrong(found));
+    }
+    if repeats {
+        return Err(Error::unsupported(format!("{found}: one number stands for many"))
+            .byte(machine.place())
+            .hint("save a copy of its own: tensor.contiguous()"));
     }
     Ok(Array { data: Data::Numbers(storage, element), offset, shape, strides })
 }
