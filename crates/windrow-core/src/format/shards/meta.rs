@@ -213,16 +213,23 @@ fn scaling(told: Vec<[f64; 2]>, dtype: DType) -> Result<Scaling> {
     Ok(Scaling::Single(single))
 }
 
-// numpy's names, short or long, with a byte order or without; and bfloat16, which numpy lacks.
+// numpy's names, those of C too, short or long, with a byte order or without; and bfloat16, which numpy lacks. A C long has
+// 64 bits, as numpy has it wherever these shards are made.
 fn element(name: &str) -> Result<Element> {
     let plain = name.trim_start_matches(['<', '>', '=', '|']);
     let alias = match plain {
-        "half" => "float16",
-        "single" => "float32",
-        "double" | "float" => "float64",
-        "int" => "int64",
-        "uint" => "uint64",
-        "bool_" => "bool",
+        "half" | "e" => "float16",
+        "single" | "f" => "float32",
+        "double" | "float" | "float_" | "d" => "float64",
+        "byte" | "b" => "int8",
+        "short" | "h" => "int16",
+        "intc" | "i" => "int32",
+        "int" | "int_" | "intp" | "long" | "longlong" | "l" | "q" | "p" | "n" => "int64",
+        "ubyte" | "B" => "uint8",
+        "ushort" | "H" => "uint16",
+        "uintc" | "I" => "uint32",
+        "uint" | "uintp" | "ulong" | "ulonglong" | "L" | "Q" | "P" | "N" => "uint64",
+        "bool_" | "?" => "bool",
         other => other,
     };
     match DType::parse(alias).ok().filter(|dtype| dtype.name() == alias) {
@@ -438,5 +445,39 @@ impl<'de> Visitor<'de> for ScalesSeed<'_> {
         }
         told.places.push(end);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_numbers_are_numpys() {
+        // numpy.dtype(name).str of numpy 2.4 on 64 bits, by kind and size.
+        for (names, dtype) in [
+            (&["long", "longlong", "int", "int_", "intp", "l", "q", "=p", "<n", "i8"][..], DType::I64),
+            (&["ulong", "ulonglong", "uint", "uintp", "L", "Q", "P", "N", "u8"], DType::U64),
+            (&["intc", "i", "=i4"], DType::I32),
+            (&["uintc", "I"], DType::U32),
+            (&["short", "h"], DType::I16),
+            (&["ushort", "H"], DType::U16),
+            (&["byte", "b"], DType::I8),
+            (&["ubyte", "B", "|B"], DType::U8),
+            (&["double", "float", "d", "<d"], DType::F64),
+            (&["single", "f"], DType::F32),
+            (&["half", "e"], DType::F16),
+            (&["bool", "bool_", "?"], DType::Bool),
+        ] {
+            for name in names {
+                let found = element(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(found, Element { dtype, big_endian: false }, "{name}");
+            }
+        }
+        assert_eq!(element(">l").unwrap(), Element { dtype: DType::I64, big_endian: true });
+        // Text, complex numbers, times and what no numpy knows.
+        for name in ["S", "U", "c", "g", "F", "D", "m8", "M8", "longdouble", "Float32", ""] {
+            assert!(element(name).is_err(), "{name}");
+        }
     }
 }

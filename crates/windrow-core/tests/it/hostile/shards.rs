@@ -244,6 +244,11 @@ fn numbers_of_every_name_are_read() {
         (">i2", "int16", true),
         ("half", "float16", false),
         ("bool", "bool", false),
+        ("intc", "int32", false),
+        (">i", "int32", true),
+        ("ushort", "uint16", false),
+        ("f", "float32", false),
+        ("?", "bool", false),
     ] {
         let meta = META.replacen("float32", name, 1).replacen("\"std\": 2, ", "", 1);
         let folder = folder(&meta);
