@@ -70,6 +70,8 @@ fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
         duplicate_keys: DuplicateKeyPolicy::Error,
         merge_keys: MergeKeyPolicy::Error,
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        // As in YAML 1.1, which PyYAML reads: 010 is 8.
+        legacy_octal_numbers: true,
         reject_unsupported_tags: true,
         with_snippet: false,
     };

@@ -113,6 +113,8 @@ pub(crate) struct Shapes<'d> {
     /// Of the extras: JSON text, every value followed by a comma; how many lists and objects are open.
     extras: String,
     open: usize,
+    /// That some extra became null was said.
+    warned: bool,
 }
 
 impl<'d> Shapes<'d> {
@@ -131,6 +133,7 @@ impl<'d> Shapes<'d> {
             row: 0,
             extras: String::new(),
             open: 0,
+            warned: false,
         }
     }
 
@@ -290,11 +293,20 @@ impl<'d> Shapes<'d> {
             }
             Event::Stored(Number::Big(number), _) => self.extras.push_str(&format!("{number},")),
             // What JSON cannot write is null there.
+            Event::Float(number) | Event::Stored(Number::Float(number), _) if !number.is_finite() => {
+                if !self.warned {
+                    log::warn!("{}: {number} beside the values of a record becomes null", self.writer.file);
+                    self.warned = true;
+                }
+                self.extras.push_str("null,");
+            }
             Event::Float(number) | Event::Stored(Number::Float(number), _) => {
                 self.extras.push_str(&format!("{},", serde_json::Value::from(number)))
             }
-            // Beyond what a float64 holds it stays text.
-            Event::Big(digits) if digits.len() > 300 => self.extras.push_str(&format!("\"{digits}\",")),
+            // Beyond 64 bits JSON's readers make another number of it: it stays text, with all its digits.
+            Event::Big(digits) if digits.parse::<u64>().is_err() => {
+                self.extras.push_str(&format!("\"{digits}\","));
+            }
             Event::Big(digits) => self.extras.push_str(&format!("{digits},")),
             Event::Bool(flag) | Event::Stored(Number::Bool(flag), _) => {
                 self.extras.push_str(&format!("{flag},"))
