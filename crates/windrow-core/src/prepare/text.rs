@@ -38,11 +38,9 @@ pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result
     let not_json = |at: usize, e: serde_json::Error| {
         corrupt(at.min(text.len()), "the line is not JSON".to_string())
             .caused_by(e)
-            .hint("a record is one line; NaN and Infinity are not JSON")
+            .hint("a record is one line of JSON, which holds one object")
     };
-    let mut json = serde_json::Deserializer::from_str(text);
-    let found = Field(field).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
-    match found {
+    match field_in(text, field) {
         Ok(Some(found)) if found.get().starts_with('"') => {
             let start = found.get().as_ptr() as usize - text.as_ptr() as usize;
             serde_json::from_str(found.get()).map_err(|e| not_json(start + e.column().saturating_sub(1), e))
@@ -55,8 +53,63 @@ pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result
         Err(e) if e.is_data() => {
             Err(corrupt(0, format!("expected a JSON object with {field:?}, found {}", kind_of(text))))
         }
+        Err(e) if e.is_syntax() => match without_number_words(text) {
+            Some(plain) => {
+                let place = LinePlace { byte: place.byte + skipped, ..*place };
+                text_of(plain.as_bytes(), field, &place).map(|found| Cow::Owned(found.into_owned()))
+            }
+            None => Err(not_json(e.column().saturating_sub(1), e)),
+        },
         Err(e) => Err(not_json(e.column().saturating_sub(1), e)),
     }
+}
+
+// What stands in the field.
+fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Option<&'a RawValue>> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let found = Field(field).deserialize(&mut json)?;
+    json.end().map(|()| found)
+}
+
+// The line with numbers of the same length where Python writes NaN and Infinity, which no JSON has; `None` without any.
+fn without_number_words(text: &str) -> Option<String> {
+    const WORDS: [(&str, &str); 2] = [("NaN", "0.0"), ("Infinity", "0.000000")];
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', 'N', 'I']) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        let is_value = plain.trim_end_matches('-').trim_ascii_end().ends_with([':', ',', '[']);
+        let word = WORDS.iter().find(|(word, _)| {
+            let ends = |behind: &str| behind.trim_ascii_start().starts_with([',', ']', '}']);
+            is_value && from.strip_prefix(word).is_some_and(ends)
+        });
+        let size = match word {
+            Some((word, number)) => {
+                plain.push_str(number);
+                word.len()
+            }
+            None => {
+                let size = if from.starts_with('"') { quoted(from) } else { 1 };
+                plain.push_str(&from[..size]);
+                size
+            }
+        };
+        rest = &from[size..];
+    }
+    plain.push_str(rest);
+    (plain != text).then_some(plain)
+}
+
+// Bytes of the string that a text begins with; all of them where it has no end.
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |at| at + 2)
 }
 
 fn no_field(text: &str, field: &str, error: Error) -> Error {
@@ -152,6 +205,19 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_only_python_writes_may_stand_in_other_fields() {
+        for line in [
+            r#"{"a": NaN, "text": "x"}"#,
+            r#"{"text": "x", "a": [-Infinity, Infinity, {"b": NaN}]}"#,
+            r#"{"a\"NaN": "q\\", "b":NaN,"text":"x"}"#,
+        ] {
+            assert_eq!(text(line.as_bytes()).unwrap(), "x", "{line}");
+        }
+        assert_eq!(text(br#"{"a": NaN, "text": ", NaN, "}"#).unwrap(), ", NaN, ");
+        assert_eq!(text("{\"é\": NaN, \"text\": \"É: NaN,\"}".as_bytes()).unwrap(), "É: NaN,");
+    }
+
+    #[test]
     fn what_is_wrong_and_where() {
         let deep = [b"{\"text\":".as_slice(), &b"[".repeat(100_000)].concat();
         for (line, message, byte) in [
@@ -159,7 +225,10 @@ mod tests {
             (b"{\"text\":\"\xff\"}", "invalid UTF-8: byte 0xff", 109),
             (b"{\"text\":\"x\"", "not JSON", 110),
             (b"{\"text\":\"x\"} 1", "not JSON", 113),
-            (b"{\"text\":NaN}", "not JSON", 108),
+            (b"{\"text\":NaN}", "holds a number", 100),
+            (b"{\"a\":NaN1,\"text\":\"x\"}", "not JSON", 105),
+            (b"{\"a\":1NaN,\"text\":\"x\"}", "not JSON", 106),
+            (b"{\"a\":NaN,\"text\":\"x\" 1}", "not JSON", 121),
             (br#"{"a":1, "text": "x\ud800y"}"#, "not JSON", 100 + 24),
             (b"[1]", "found a list", 100),
             (b"3", "found a number", 100),
