@@ -10,7 +10,7 @@ use crate::store::{Entry, Store};
 ///
 /// # Errors
 /// What [`Store::walk`] says.
-pub(crate) fn discover(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
+pub(crate) fn line_files(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
     Ok(lines_among(&store.walk(prefix)?, suffixes).into_iter().cloned().collect())
 }
 
@@ -98,7 +98,7 @@ mod tests {
             .with(".hid/x.jsonl", *b"")
             .with("a.json", *b"");
         let keys = |suffixes: &[&str]| -> Vec<String> {
-            discover(&store, "", suffixes).unwrap().into_iter().map(|e| e.key).collect()
+            line_files(&store, "", suffixes).unwrap().into_iter().map(|e| e.key).collect()
         };
         assert_eq!(keys(&[".jsonl", ".JSONL"]), ["a.jsonl", "a.JSONL", "b/x.jsonl"]);
     }
@@ -112,7 +112,7 @@ mod tests {
         for name in want.iter().rev().chain(&[".a/x.jsonl", "x.json", "x.Jsonl", ".y.jsonl"]) {
             store = store.with(name, Vec::new());
         }
-        let found: Vec<_> = discover(&store, "", &[".jsonl", ".JSONL", ".jsonl.gz"])
+        let found: Vec<_> = line_files(&store, "", &[".jsonl", ".JSONL", ".jsonl.gz"])
             .unwrap()
             .into_iter()
             .map(|e| e.key)

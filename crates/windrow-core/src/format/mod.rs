@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_METADATA};
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
-pub(crate) use discover::discover;
+pub(crate) use discover::line_files;
 pub use discover::natural_order;
 pub(crate) use forager::{EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};

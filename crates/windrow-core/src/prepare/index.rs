@@ -109,7 +109,7 @@ pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
             .at(base)
             .hint("name the folder it lies in"));
     }
-    format::discover(&store, "", INPUT_SUFFIXES)?
+    format::line_files(&store, "", INPUT_SUFFIXES)?
         .iter()
         .map(|e| Input::look(&base.join(&e.key), &e.key))
         .collect()

@@ -177,7 +177,7 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
             found.push(Named { file: path, relative: String::new() });
             continue;
         }
-        let entries = format::discover(&store, "", INPUT_SUFFIXES)?;
+        let entries = format::line_files(&store, "", INPUT_SUFFIXES)?;
         let before = found.len();
         found.extend(entries.into_iter().map(|e| Named { file: path.join(&e.key), relative: e.key }));
         if found.len() == before && !options.allow_empty {

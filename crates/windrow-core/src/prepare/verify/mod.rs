@@ -169,7 +169,7 @@ impl Work<'_> {
         if self.by_format(base, "")? {
             return Ok(());
         }
-        let lines = format::discover(&Local::new(base), "", INPUT_SUFFIXES)?;
+        let lines = format::line_files(&Local::new(base), "", INPUT_SUFFIXES)?;
         lines.iter().for_each(|e| self.expect(e.size));
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;
@@ -187,9 +187,9 @@ impl Work<'_> {
     fn own_side_files(&mut self, base: &Path) -> Result<bool> {
         let suffix = format!(".{}", format::SIDE_FILE);
         let mut is_described = false;
-        for entry in format::discover(&Local::new(base), "", &[&suffix])? {
+        for entry in Local::new(base).walk("")? {
+            let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
-            let file = entry.key.strip_suffix(&suffix).unwrap_or_default();
             let side = match atomic::exists(&base.join(file)) {
                 true => self.side_file(&path)?,
                 // Its file is lost, or it is something else of that name.
