@@ -261,6 +261,23 @@ pub(super) fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
 }
 
+/// That the disk of a folder has room for what is to be written; where that cannot be known, writing tells.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn enough_room(folder: &Path, needed: u64) -> Result<()> {
+    let disk = rustix::fs::statvfs(folder).ok();
+    match disk.map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)) {
+        Some(free) if free < needed => Err(Error::new(
+            Kind::Io,
+            format!("at least {needed} bytes are to be written, the disk has room for {free}"),
+        )
+        .at(folder)
+        .hint("make room, write to another disk, or choose a narrower dtype")),
+        _ => Ok(()),
+    }
+}
+
 /// The names in a folder, sorted, with those that start with a dot; none where there is no folder.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
     let listing = match fs::read_dir(folder) {

@@ -116,6 +116,10 @@ impl SeriesWriter {
         // Before anything is refused: what a killed run began to show becomes whole, and the rest of it goes.
         let site = Site::enter_anew(parent, name, options.durable)?;
         check_free(&path, name, options)?;
+        // A number of JSON takes a digit, a comma and a space.
+        let width = if options.layout == SeriesLayout::Jsonl { 3 } else { dtype.size() as u64 };
+        let numbers = total_values.unwrap_or(0).saturating_mul(schema.channels.unwrap_or(1) as u64);
+        atomic::enough_room(parent, numbers.saturating_mul(width))?;
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
         atomic::make_folder(&work)?;

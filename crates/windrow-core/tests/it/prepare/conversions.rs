@@ -243,3 +243,20 @@ fn a_float_that_does_not_hold_a_number_is_refused() {
     assert_eq!(error.place().record, Some(65_536));
     assert!(!at("many.npz").exists());
 }
+
+#[test]
+fn what_the_disk_has_no_room_for_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // Nothing but a hole: it takes no room itself.
+    fs::File::create(at("a.bin")).unwrap().set_len(1 << 43).unwrap();
+    let options = Options { dtype: Some(DType::U8), ..Options::default() };
+    let source = open_with(&at("a.bin"), &options).unwrap();
+    let wide = SeriesOptions { dtype: Some(DType::I64), ..to(SeriesLayout::Shards) };
+    for options in [to(SeriesLayout::Tokens), to(SeriesLayout::Jsonl), wide] {
+        let error = convert(source.as_ref(), &at("out"), &options, &()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Io);
+        assert!(error.message().contains("the disk has room for"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
