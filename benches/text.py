@@ -25,15 +25,18 @@ def bench_d(passes, seconds):
             return text_bytes / (time.perf_counter() - start)
 
         def bare(*how):
-            # Loaded by its name in both.
-            found = limit("encode", path, name, 2, *how)
+            # Loaded by its name in all of them.
+            found = limit(*how)
             return found["bytes"] / (found["secs"] + found["load_secs"])
 
         text_bytes = limit("encode", path, name, 2)["bytes"]
-        # Threads share it, as the library's own batches do; or each has a copy, whose caches no other thread takes.
         measures = {
-            "limit: bare tokenizer, 2 threads": bare,
-            "limit: bare tokenizer, a copy for each thread": lambda bare=bare: bare("own"),
+            # The library's own call for many texts, with so many at a time as Datasets' map gives it; or with all.
+            "limit: the tokenizer's encode_batch, 1,000 texts": lambda: bare("encode-batch", path, name, 2, 1000),
+            "limit: the tokenizer's encode_batch, all at once": lambda: bare("encode-batch", path, name, 2, 1 << 40),
+            # A loop of our own that keeps no ids. Threads share a tokenizer, or each has a copy.
+            "limit: bare tokenizer, 2 threads": lambda: bare("encode", path, name, 2),
+            "limit: bare tokenizer, a copy for each thread": lambda: bare("encode", path, name, 2, "own"),
             "windrow tokenize, 2 threads": windrow,
         }
         found = in_turns(passes, **measures)

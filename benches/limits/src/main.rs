@@ -13,7 +13,8 @@ use std::fs::File;
 const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
 windrow-limits fill SIZE THREADS SECONDS | bytes FILE BYTE THREADS | documents FILE DTYPE EOS
-windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS [own]";
+windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS [own]
+windrow-limits encode-batch FILE TOKENIZER THREADS TEXTS";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -47,6 +48,9 @@ fn main() -> Fallible<()> {
         ["records", folder, secs] => records::records(folder, secs.parse()?)?,
         ["encode", file, tokenizer, threads] => text::encode(file, tokenizer, threads.parse()?, false)?,
         ["encode", file, tokenizer, threads, "own"] => text::encode(file, tokenizer, threads.parse()?, true)?,
+        ["encode-batch", file, tokenizer, threads, texts] => {
+            text::encode_batch(file, tokenizer, threads.parse()?, texts.parse()?)?
+        }
         _ => return Err(USAGE.into()),
     };
     let mut out = std::io::stdout().lock();

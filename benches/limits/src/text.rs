@@ -1,6 +1,6 @@
 //! Text into ids, by a tokenizer and nothing else.
 
-use std::borrow::Cow;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -8,20 +8,46 @@ use serde_json::{Value, json};
 
 use crate::{Fallible, map};
 
-// Texts held in memory, encoded by threads that take the next one: with one tokenizer between them, or one each.
-pub(crate) fn encode(file: &str, tokenizer: &str, threads: usize, own: bool) -> Fallible<Value> {
-    #[derive(Debug)]
-    struct Texts(Vec<String>);
+// The texts of a file, held in memory.
+fn texts(file: &str) -> Fallible<Vec<String>> {
     let map = map(file)?;
-    let mut texts = Texts(Vec::new());
-    for line in map.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        let value: Value = serde_json::from_slice(line)?;
-        texts.0.push(value["text"].as_str().map_or(Cow::Borrowed(""), Cow::Borrowed).into_owned());
-    }
+    map.split(|b| *b == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let value: Value = serde_json::from_slice(line)?;
+            Ok(value["text"].as_str().unwrap_or_default().to_string())
+        })
+        .collect()
+}
+
+// Encoded by the library's own call for many texts, as many at a time as are said.
+pub(crate) fn encode_batch(file: &str, tokenizer: &str, threads: usize, at_once: usize) -> Fallible<Value> {
+    let texts = texts(file)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let loading = Instant::now();
+    let tokenizer = match Path::new(tokenizer).is_file() {
+        true => splintr::from_json_path(tokenizer)?,
+        false => splintr::from_pretrained(tokenizer)?,
+    };
+    let load_secs = loading.elapsed().as_secs_f64();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let bytes: usize = texts.iter().map(|text| text.len()).sum();
+    let start = Instant::now();
+    let ids: usize = pool.install(|| {
+        let batches = texts.chunks(at_once.max(1)).map(|texts| tokenizer.encode_batch(texts));
+        batches.map(|batch| batch.iter().map(Vec::len).sum::<usize>()).sum()
+    });
+    let secs = start.elapsed().as_secs_f64();
+    Ok(json!({ "bytes": bytes, "ids": ids, "secs": secs, "load_secs": load_secs, "backend": "splintr" }))
+}
+
+// Encoded by threads that take the next text and keep nothing: with one tokenizer between them, or one each.
+pub(crate) fn encode(file: &str, tokenizer: &str, threads: usize, own: bool) -> Fallible<Value> {
+    let texts = texts(file)?;
     let loading = Instant::now();
     let tokenizer = windrow::text::Tokenizer::load(tokenizer)?;
     let load_secs = loading.elapsed().as_secs_f64();
-    let bytes: usize = texts.0.iter().map(String::len).sum();
+    let bytes: usize = texts.iter().map(String::len).sum();
     let (next, ids) = (AtomicU64::new(0), AtomicU64::new(0));
     let start = Instant::now();
     std::thread::scope(|scope| -> Fallible<()> {
@@ -31,7 +57,7 @@ pub(crate) fn encode(file: &str, tokenizer: &str, threads: usize, own: bool) -> 
                     let of_thread = own.then(|| tokenizer.clone());
                     let tokenizer = of_thread.as_ref().unwrap_or(&tokenizer);
                     let mut out = Vec::new();
-                    while let Some(text) = texts.0.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                    while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
                         out.clear();
                         tokenizer.encode(text, &mut out)?;
                         ids.fetch_add(out.len() as u64, Ordering::Relaxed);
