@@ -38,12 +38,7 @@ fn write(from: &DataSet, to: (&str, Option<SeriesLayout>), path: &Path, dtype: O
     let source = from.source().as_ref();
     let report = match to.1 {
         Some(layout) => {
-            let options = SeriesOptions {
-                dtype,
-                max_shard_bytes: 1 << 20,
-                durable: false,
-                ..SeriesOptions::new(layout)
-            };
+            let options = SeriesOptions { dtype, durable: false, ..SeriesOptions::new(layout) };
             convert(source, path, &options, &())
         }
         None => {

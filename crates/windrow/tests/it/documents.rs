@@ -57,7 +57,12 @@ impl To {
         let inputs = [input.to_path_buf()];
         match self {
             To::Heart(layout) => {
-                let options = TokenizeOptions { layout: *layout, ..options.clone() };
+                // Several shards, of few bytes.
+                let max_shard_bytes = match layout {
+                    TokenLayout::Shards => 90,
+                    _ => options.max_shard_bytes,
+                };
+                let options = TokenizeOptions { layout: *layout, max_shard_bytes, ..options.clone() };
                 tokenize(&inputs, out, encode, &options, &())
             }
             To::Zarr(layout) => {
@@ -74,7 +79,6 @@ fn options() -> TokenizeOptions {
         durable: false,
         threads: Some(1),
         checkpoint_bytes: 60,
-        max_shard_bytes: 90,
         ..TokenizeOptions::default()
     }
 }
