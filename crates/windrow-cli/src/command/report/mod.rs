@@ -8,12 +8,12 @@ mod json;
 mod lengths;
 mod page;
 mod picture;
+mod replaced;
 mod sample;
 mod series;
 mod sound;
 mod svg;
 mod tokens;
-mod write;
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ const FILES_LISTED: usize = 20;
 
 pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&[args.path.clone(), args.out.clone()])?;
-    write::check(&args.out, args.overwrite)?;
+    replaced::check(&args.out, args.overwrite)?;
     let data = match sound_or_data(args)? {
         Found::Data(data) => data,
         Found::Sound(files) => return sound(args, &files, out),
