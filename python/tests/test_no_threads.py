@@ -60,7 +60,11 @@ def tracks():
     return len(data), [int(data[i].sum()) for i in range(len(data))]
 
 
-for act in (jsonl, documents, vocabulary, series, tracks):
+def index():
+    return wr.index(folder / "lines", overwrite=True)["records"]
+
+
+for act in (jsonl, documents, vocabulary, series, tracks, index):
     threads.no_threads_arm(1)
     found = act()
     asked = threads.no_threads_refused()
@@ -78,11 +82,7 @@ def tokenize():
     wr.tokenize(folder / "lines", folder / "tokens", tokenizer="bytes", sample_size=64)
 
 
-def index():
-    wr.index(folder / "lines")
-
-
-for act in (loader, tokenize, index):
+for act in (loader, tokenize):
     threads.no_threads_arm(1)
     try:
         act()

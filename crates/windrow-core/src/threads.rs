@@ -3,9 +3,12 @@
 //! A machine may refuse a thread: a limit on processes counts them. Where the work can be done without it, it is;
 //! elsewhere [`refused`] is the error.
 
+use std::collections::VecDeque;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use crate::error::{Error, Kind, Result};
@@ -65,6 +68,56 @@ pub fn in_parts<T: Send>(count: usize, part: impl Fn(usize) -> T + Sync) -> Vec<
     done.into_iter().map(|(_, gave)| gave).collect()
 }
 
+/// Does the parts `0..count` of a piece of work on all cores, and gives here what each gave to `take`, in the order of the
+/// parts. Few wait for it at a time, which bounds the memory.
+///
+/// # Errors
+/// The first of `take`, which ends the work. A panic in a part goes on here.
+pub fn in_order<T: Send>(
+    count: usize,
+    part: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let threads = cores().min(count);
+    // Enough that the others go on while `take` waits for the disk.
+    let ahead = 4 * threads;
+    let (to_do, numbers) = sync_channel::<(usize, SyncSender<T>)>(ahead);
+    let numbers = Mutex::new(numbers);
+    let work = || {
+        let next = || numbers.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        while let Ok((number, to_result)) = next() {
+            // Nobody waits for it after an error.
+            let _ = to_result.send(part(number));
+        }
+    };
+    std::thread::scope(|scope| {
+        let start = |_| Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (0..threads).map_while(start).collect();
+        if others.is_empty() {
+            return (0..count).try_for_each(|number| take(part(number)));
+        }
+        let (mut to_start, mut waiting) = (0..count, VecDeque::new());
+        let done = (0..count).try_for_each(|_| {
+            while waiting.len() < ahead
+                && let Some(number) = to_start.next()
+            {
+                let (to_result, result) = sync_channel(1);
+                waiting.push_back(result);
+                // There is room, and the other end is held here.
+                let _ = to_do.send((number, to_result));
+            }
+            match waiting.pop_front().and_then(|result| result.recv().ok()) {
+                Some(gave) => take(gave),
+                // The panic goes on below.
+                None => Err(Error::new(Kind::Interrupted, "a thread has ended early")),
+            }
+        });
+        drop(to_do);
+        others.into_iter().for_each(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        done
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
@@ -80,6 +133,31 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_taken_in_their_order_and_an_error_ends_the_work() {
+        for count in [0, 1, 2, 1000] {
+            let mut taken = Vec::new();
+            in_order(
+                count,
+                |i| i * i,
+                |square| {
+                    taken.push(square);
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert_eq!(taken, (0..count).map(|i| i * i).collect::<Vec<_>>());
+        }
+        let started = AtomicUsize::new(0);
+        let part = |i| {
+            started.fetch_add(1, Ordering::Relaxed);
+            i
+        };
+        let refuse = |i| if i < 3 { Ok(()) } else { Err(Error::new(Kind::Io, "full")) };
+        assert_eq!(in_order(100_000, part, refuse).unwrap_err().kind(), Kind::Io);
+        assert!(started.into_inner() < 100_000);
+    }
+
+    #[test]
     fn as_many_run_as_are_asked_for_and_ones_own_is_the_first() {
         for threads in [0, 1, 2, 7] {
             let found = beside(threads, || 1, || 2);
@@ -88,11 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_beside_goes_on_here() {
+    fn a_panic_of_another_thread_goes_on_here() {
         let silent = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let found = catch_unwind(|| beside(2, || (), || panic!("beside")));
+        let in_part = |i| if i == 70 { panic!("in a part") } else { i };
+        let found_in_part = catch_unwind(|| in_order(100, in_part, |_| Ok(())));
         std::panic::set_hook(silent);
         assert_eq!(found.unwrap_err().downcast_ref(), Some(&"beside"));
+        assert_eq!(found_in_part.unwrap_err().downcast_ref(), Some(&"in a part"));
     }
 }

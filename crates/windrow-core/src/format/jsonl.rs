@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::data_files::DataFiles;
 use super::discover::lines_among;
 use super::json_lines::{JsonLines, Row, Rows};
-use super::lines::{Part, line_ends};
+use super::lines::line_ends;
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::{Object, expanded};
+use crate::threads::in_parts;
 
 /// What the names of JSON Lines files end in.
 pub(crate) const SUFFIXES: [&str; 9] = [
@@ -110,11 +111,10 @@ impl Starts {
         let mut units = Vec::new();
         for (file, object) in objects.iter().enumerate() {
             let size = object.size();
-            units.extend((0..size.div_ceil(UNIT)).map(|i| (file, i * UNIT, (i * UNIT + UNIT).min(size))));
+            units.extend((0..size.div_ceil(UNIT)).map(|i| (file, i * UNIT..(i * UNIT + UNIT).min(size))));
         }
-        let parts: Vec<Part<'_>> =
-            units.iter().map(|&(file, from, to)| Part { object: objects[file].as_ref(), from, to }).collect();
-        let found = line_ends(&parts)?;
+        let ends = |i: usize| line_ends(objects[units[i].0].as_ref(), units[i].1.clone());
+        let found = in_parts(units.len(), ends).into_iter().collect::<Result<Vec<_>>>()?;
         let sizes: Vec<u64> = objects.iter().map(|o| o.size()).collect();
         let total: usize = found.iter().map(Vec::len).sum();
         let mut starts = Vec::with_capacity(total + sizes.len());

@@ -1,40 +1,26 @@
-//! Where lines end: one scan for `\n`, on all cores, shared by what reads JSONL and what indexes it.
+//! Where lines end: one scan for `\n`, shared by what reads JSONL and what indexes it.
+
+use std::ops::Range;
 
 use memchr::memchr_iter;
 
 use crate::error::Result;
 use crate::store::Object;
-use crate::threads;
 
 /// Bytes looked at in one go: few enough to stay in the processor's cache where an object is read by position.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 128 << 10;
 
-/// A part of an object.
-#[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
-    /// The object.
-    pub(crate) object: &'a dyn Object,
-    /// First byte.
-    pub(crate) from: u64,
-    /// The byte after the last.
-    pub(crate) to: u64,
-}
-
-/// The byte after each `\n` in each part. The parts are shared out among all cores; the threads end before this returns.
+/// The byte after each `\n` in a part of the object.
 ///
 /// # Errors
-/// `Io`; `Stale` when an object shrinks while it is read.
-pub(crate) fn line_ends(parts: &[Part<'_>]) -> Result<Vec<Vec<u64>>> {
-    threads::in_parts(parts.len(), |i| ends_in(&parts[i])).into_iter().collect()
-}
-
-fn ends_in(part: &Part<'_>) -> Result<Vec<u64>> {
+/// `Io`; `Stale` when the object shrinks while it is read.
+pub(crate) fn line_ends(object: &dyn Object, part: Range<u64>) -> Result<Vec<u64>> {
     let mut ends = Vec::new();
     let mut scratch = Vec::new();
-    let mut at = part.from;
-    while at < part.to {
-        let size = (part.to - at).min(CHUNK as u64);
-        let bytes = part.object.read(at, size as usize, &mut scratch)?;
+    let mut at = part.start;
+    while at < part.end {
+        let size = (part.end - at).min(CHUNK as u64);
+        let bytes = object.read(at, size as usize, &mut scratch)?;
         ends.extend(memchr_iter(b'\n', bytes).map(|end| at + end as u64 + 1));
         at += size;
     }
@@ -52,16 +38,10 @@ mod tests {
         let object = Memory::new().with("x", text.as_bytes()).open("x").unwrap();
         let naive: Vec<u64> = text.bytes().zip(1..).filter(|(b, _)| *b == b'\n').map(|(_, i)| i).collect();
         for size in [1_000, 299_999, 10_000_000] {
-            let ends: Vec<u64> = (0..object.size()).step_by(size).collect();
-            let parts: Vec<Part<'_>> = ends
-                .iter()
-                .map(|from| Part {
-                    object: object.as_ref(),
-                    from: *from,
-                    to: (from + size as u64).min(object.size()),
-                })
-                .collect();
-            assert_eq!(line_ends(&parts).unwrap().concat(), naive, "{size}");
+            let parts =
+                (0..object.size()).step_by(size).map(|from| from..(from + size as u64).min(object.size()));
+            let ends: Vec<u64> = parts.flat_map(|part| line_ends(object.as_ref(), part).unwrap()).collect();
+            assert_eq!(ends, naive, "{size}");
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) use forager::{EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_lis
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
-pub(crate) use lines::{Part, line_ends};
+pub(crate) use lines::line_ends;
 pub use megatron::Megatron;
 pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};
 pub use npy::Npy;

@@ -1,8 +1,6 @@
 //! The byte-offset index of the JSON lines below a folder.
 
 use std::path::{Component, Path};
-use std::sync::mpsc::sync_channel;
-use std::thread::Builder;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -16,7 +14,7 @@ use super::{Progress, Report, Watch, check, replaced};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
 use crate::store::{Local, Object, Store};
-use crate::threads::refused;
+use crate::threads;
 
 /// How to index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -301,11 +299,10 @@ fn scan(
     }
 }
 
-/// What the cores scan between two writes.
-const WINDOW: u64 = 32 << 20;
-const WINDOW_PART: u64 = 2 << 20;
+/// What a core scans at a time.
+const SCANNED: u64 = 2 << 20;
 
-// A plain file's rows: a window at a time is scanned on all cores, while the rows of the one before are written.
+// A plain file's rows: all cores scan, while the rows of what lies before are written.
 fn scan_plain(
     object: &dyn Object,
     number: u64,
@@ -313,34 +310,20 @@ fn scan_plain(
     step: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<()> {
     let size = object.size();
-    let mut start = 0;
-    std::thread::scope(|scope| {
-        let (scanned, windows) = sync_channel(1);
-        let scan = move || {
-            for window in (0..size).step_by(WINDOW as usize) {
-                let end = (window + WINDOW).min(size);
-                let parts: Vec<format::Part<'_>> = (window..end)
-                    .step_by(WINDOW_PART as usize)
-                    .map(|from| format::Part { object, from, to: (from + WINDOW_PART).min(end) })
-                    .collect();
-                let ends = format::line_ends(&parts);
-                // Nobody listens after an error.
-                let goes_on = ends.is_ok();
-                if scanned.send((end, ends)).is_err() || !goes_on {
-                    return;
-                }
-            }
-        };
-        Builder::new().name("windrow-scan".to_string()).spawn_scoped(scope, scan).map_err(refused)?;
-        for (end, line_ends) in windows {
-            for line_end in line_ends?.into_iter().flatten() {
-                rows.add(number, start, line_end - start);
-                start = line_end;
-            }
-            rows.flush()?;
-            step(end, rows.n)?;
+    let count = usize::try_from(size.div_ceil(SCANNED)).unwrap_or(usize::MAX);
+    let scan = |part: usize| {
+        let from = part as u64 * SCANNED;
+        format::line_ends(object, from..(from + SCANNED).min(size))
+    };
+    let (mut start, mut behind) = (0, 0);
+    threads::in_order(count, scan, |line_ends| {
+        for line_end in line_ends? {
+            rows.add(number, start, line_end - start);
+            start = line_end;
         }
-        Ok(())
+        rows.flush()?;
+        behind = (behind + SCANNED).min(size);
+        step(behind, rows.n)
     })?;
     // The last line may lack its line break.
     if start < size {
