@@ -265,6 +265,17 @@ def test_the_document_use_case_2(tmp_path, monkeypatch):
             create_tokenize_and_index_jsonl_text_func(input_base_path="./corpus", **args)()
 
 
+@pytest.mark.parametrize("text_function", [None, lambda line: json.loads(line)["text"]])
+def test_a_function_that_differs_behind_the_first_line_is_another_task(tmp_path, text_function):
+    write_lines(tmp_path / "a.jsonl", ["lower", "Upper"])
+    options = {"sample_size": 2, "process_text_line_func": text_function}
+    first, second = (lambda text: [ord(c) for c in text]), (lambda text: [ord(c) for c in text.lower()])
+    create_tokenize_and_index_jsonl_text_func(first, 0, str(tmp_path), **options)()
+    create_tokenize_and_index_jsonl_text_func(first, 0, str(tmp_path), **options)()
+    with pytest.raises(FileExistsError):
+        create_tokenize_and_index_jsonl_text_func(second, 0, str(tmp_path), **options)()
+
+
 def test_the_document_other_names(tmp_path):
     store = IndexStore(base_path=str(tmp_path), index_data_folder="index")
     assert not store.exists()

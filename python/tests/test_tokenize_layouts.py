@@ -141,6 +141,7 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, text: Path, to: str) -
         ("chunks_per_shard", {"to": "shards", "chunks_per_shard": 4}),
         ("remainder", {"to": "tokens", "remainder": "pad"}),
         ("vocab_size", {"to": "tokens", "vocab_size": 10}),
+        ("text_field", {"text_field": "body", "text_function": lambda line: "text"}),
     ],
 )
 def test_an_option_that_would_change_nothing_is_refused(

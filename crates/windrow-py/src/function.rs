@@ -21,6 +21,12 @@ pub(crate) fn described(function: &Bound<'_, PyAny>) -> String {
     }
 }
 
+/// [`described`], for what is written in Python.
+#[pyfunction]
+pub(crate) fn _described(function: &Bound<'_, PyAny>) -> String {
+    described(function)
+}
+
 fn checksum(function: &Bound<'_, PyAny>) -> PyResult<u32> {
     let mut text = Vec::new();
     add_code(&function.getattr("__code__")?, &mut text)?;

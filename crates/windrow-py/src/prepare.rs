@@ -164,6 +164,9 @@ pub(crate) fn tokenize<'py>(
             special_tokens.then_some(("special_tokens", "a function says itself what is special"))
         }
     };
+    let is_field_idle = text_function.is_some() && text_field != "text";
+    let unused =
+        unused.or(is_field_idle.then_some(("text_field", "text_function takes the text from the line")));
     if let Some((option, why)) = unused {
         return Err(raise(py, &Error::config(format!("{option} is set, but {why}")).field(option)));
     }

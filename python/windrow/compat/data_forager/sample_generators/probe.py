@@ -1,4 +1,4 @@
-"""Tells functions apart by what they give, because Python's functions have no content to compare."""
+"""Tells functions apart by what they give: their code does not say what the objects hold that they ask."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """Where the function stands in the code.
-
-    >>> name_of(name_of)
-    'windrow.compat.data_forager.sample_generators.probe.name_of'
-    """
-    owner = function if hasattr(function, "__qualname__") else type(function)
-    return f"{owner.__module__}.{owner.__qualname__}"
 
 
 def probe(make: Callable[[], Any]) -> str:

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 import windrow
+from windrow._native import _described
 
 from ...failure import failure
 from .aux.common import AuxDataGenerator, Part
 from .common import SampleData, SampleGeneratorInterface
 from .packing import Packer, exact
 from .place import LinePlace
-from .probe import name_of, probe
+from .probe import probe
 from .sample_files import SampleFiles
 from .schema import ArraySpec, SampleSchema
 
@@ -73,11 +74,11 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
         return SampleSchema(self._sample_size, arrays, offset)
 
     def describe(self, first_line: bytes) -> dict[str, Any]:
-        """What decides the samples; the functions by their names and by what they make of the first line."""
+        """What decides the samples; the functions by their names, their code and by what they make of the first line."""
         return {
             "task": "tokenize parts",
-            "parts_function": name_of(self._process_parts_func),
-            "tokenizer": name_of(self._tokenizer_func),
+            "parts_function": _described(self._process_parts_func),
+            "tokenizer": _described(self._tokenizer_func),
             "first_line": probe(lambda: self._document(first_line)),
             "dtypes": {name: str(dtype) for name, dtype in self._dtypes.items()},
             "sample_size": self._sample_size,
