@@ -184,7 +184,8 @@ fn build(
     let folder = work.join(&options.index_folder);
     atomic::remove(&folder)?;
     atomic::make_folder(&folder)?;
-    let mut rows = Rows { file: Growing::create(folder.join(format::LOCATIONS))?, batch: Vec::new(), n: 0 };
+    let mut rows =
+        Rows { file: Growing::create(folder.join(format::LOCATIONS))?, batch: Vec::new(), n: 0, durable };
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
     let mut folders = vec![folder.clone()];
     for input in inputs {
@@ -213,7 +214,7 @@ fn build(
         }
     }
     side.records = Some(rows.n);
-    rows.finish(durable)?;
+    rows.finish()?;
     let paths: Vec<String> = side.files.iter().map(|f| f.name.clone()).collect();
     atomic::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
     atomic::write(&folder.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
@@ -235,6 +236,7 @@ struct Rows {
     file: Growing,
     batch: Vec<u8>,
     n: u64,
+    durable: bool,
 }
 
 impl Rows {
@@ -246,12 +248,15 @@ impl Rows {
     fn flush(&mut self) -> Result<()> {
         self.file.write(&self.batch)?;
         self.batch.clear();
+        if self.durable {
+            self.file.begin_sync();
+        }
         Ok(())
     }
 
-    fn finish(mut self, durable: bool) -> Result<()> {
+    fn finish(mut self) -> Result<()> {
         self.flush()?;
-        self.file.finish(durable).map(|_| ())
+        self.file.finish(self.durable).map(|_| ())
     }
 }
 
