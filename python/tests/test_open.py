@@ -194,3 +194,18 @@ def test_arrays_beside_the_tokens_come_as_a_dict(testdata: Path, tmp_path: Path)
     stored = (case / "expected_samples" / "a-tokenized-samples.bin").read_bytes()
     assert np.array_equal(sample["tokens"], np.frombuffer(stored, np.uint32, count=5))
     assert np.array_equal(sample["loss_mask"], np.frombuffer(stored, np.uint8, count=5, offset=20))
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("hf://datasets/owner/name/data/train.jsonl", "windrow download owner/name --out"),
+        ("hf://datasets/owner", "copy the data"),
+        ("https://example.com/datasets/a/b", "copy the data"),
+        ("file:///data/a.jsonl", "leave file:// out"),
+    ],
+)
+def test_a_url_says_how_to_come_to_the_data(url: str, hint: str) -> None:
+    with pytest.raises(wr.UnsupportedError, match="this build reads no") as raised:
+        wr.open(url)
+    assert hint in raised.value.hint

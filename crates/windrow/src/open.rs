@@ -45,10 +45,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<DataSet> {
 pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
     let path = path.as_ref();
     let text = path.to_string_lossy();
-    if let Some((scheme, _)) = text.split_once("://") {
-        return Err(Error::unsupported(format!("this build reads no {scheme}:// URLs"))
-            .at(path)
-            .hint("copy the data to a local disk, or mount it"));
+    if let Some((scheme, place)) = text.split_once("://") {
+        return Err(no_url(scheme, place).at(path));
     }
     if let Some(part) = &options.part {
         if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
@@ -79,6 +77,21 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         None => source,
     };
     Ok(DataSet::new(asked, options.clone(), source, look.side))
+}
+
+fn no_url(scheme: &str, place: &str) -> Error {
+    let error = Error::unsupported(format!("this build reads no {scheme}:// URLs"));
+    let repo = place.strip_prefix("datasets/").filter(|_| scheme == "hf").and_then(|place| {
+        let mut parts = place.split('/').filter(|part| !part.is_empty());
+        Some(format!("{}/{}", parts.next()?, parts.next()?))
+    });
+    match (scheme, repo) {
+        ("file", _) => error.hint("leave file:// out: a path is enough"),
+        (_, Some(repo)) => {
+            error.hint(format!("`windrow download {repo} --out FOLDER`, then open the folder"))
+        }
+        (_, None) => error.hint("copy the data to a local disk, or mount it"),
+    }
 }
 
 /// Checks the data set or file at `path` by the formats of all arms; see [`prepare::verify`].
