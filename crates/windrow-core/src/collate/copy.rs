@@ -8,8 +8,8 @@ use crate::record::{Decode, Values};
 
 /// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
 ///
-/// Whole numbers go to whole numbers or floats, floats to floats; a whole number that the target cannot hold is an
-/// error, never another number.
+/// Whole numbers go to whole numbers or floats, floats to floats. A whole number that a whole target cannot hold is an
+/// error, never another number; a float target rounds, and a number that would become infinite there is an error.
 ///
 /// # Errors
 /// `Config` for a float that would become a whole number; `Corrupt` for a number that does not fit.
@@ -94,6 +94,8 @@ enum Laid {
 /// A number as stored.
 pub(super) trait Number: Copy {
     const SIZE: usize;
+    /// No number is further from 0, but for infinity.
+    const LARGEST: f64;
     fn little(bytes: &[u8]) -> Self;
     fn big(bytes: &[u8]) -> Self;
     fn shift(self, bits: u32) -> Self;
@@ -113,6 +115,8 @@ macro_rules! whole {
     ($($s:ty),*) => {$(
         impl Number for $s {
             const SIZE: usize = size_of::<$s>();
+            // The magnitude of a signed type's smallest number is one more.
+            const LARGEST: f64 = <$s>::MAX as f64 + 1.0;
             #[inline(always)]
             fn little(bytes: &[u8]) -> Self {
                 let mut b = [0; size_of::<$s>()];
@@ -144,9 +148,10 @@ macro_rules! whole {
 whole!(u8, u16, u32, u64, i8, i16, i32, i64);
 
 macro_rules! float {
-    ($($s:ty: $f32:expr, $f64:expr);*) => {$(
+    ($($s:ty: $largest:expr, $f32:expr, $f64:expr);*) => {$(
         impl Number for $s {
             const SIZE: usize = size_of::<$s>();
+            const LARGEST: f64 = $largest;
             #[inline(always)]
             fn little(bytes: &[u8]) -> Self {
                 let mut b = [0; size_of::<$s>()];
@@ -169,11 +174,15 @@ macro_rules! float {
     )*};
 }
 float!(
-    f16: f16::to_f32, f16::to_f64;
-    bf16: bf16::to_f32, bf16::to_f64;
-    f32: |x| x, f64::from;
-    f64: |x| x as f32, |x| x
+    f16: LARGEST_F16, f16::to_f32, f16::to_f64;
+    bf16: LARGEST_BF16, bf16::to_f32, bf16::to_f64;
+    f32: f32::MAX as f64, |x| x, f64::from;
+    f64: f64::MAX, |x| x as f32, |x| x
 );
+
+const LARGEST_F16: f64 = 65_504.0;
+// 1.1111111₂ · 2¹²⁷
+const LARGEST_BF16: f64 = (2.0 - 1.0 / 128.0) * (1u128 << 127) as f64;
 
 fn lay_from<S>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid
 where
@@ -233,57 +242,77 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
 }
 
 fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid {
-    match dtype {
-        DType::F32 => to_float(from, bytemuck::cast_slice_mut(out), S::to_f32, |x: f32| x),
-        DType::F64 => to_float(from, bytemuck::cast_slice_mut(out), S::to_f64, f64::from),
-        DType::F16 => {
-            to_float(from, bytemuck::cast_slice_mut(out), |s: S| f16::from_f32(s.to_f32()), f16::from_f32)
+    // Where no number of the source is too large, nothing is asked of any.
+    let fits = match dtype {
+        DType::F32 => to_float(
+            from,
+            bytemuck::cast_slice_mut(out),
+            |s: S| checked(s, s.to_f32(), f32::MAX.into(), f32::is_finite),
+            |x: f32| x,
+        ),
+        DType::F64 => {
+            to_float(from, bytemuck::cast_slice_mut(out), |s: S| (s.to_f64(), true), |x: f32| f64::from(x))
         }
-        DType::Bf16 => {
-            to_float(from, bytemuck::cast_slice_mut(out), |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32)
-        }
+        DType::F16 => to_float(
+            from,
+            bytemuck::cast_slice_mut(out),
+            |s: S| checked(s, f16::from_f32(s.to_f32()), LARGEST_F16, f16::is_finite),
+            f16::from_f32,
+        ),
+        DType::Bf16 => to_float(
+            from,
+            bytemuck::cast_slice_mut(out),
+            |s: S| checked(s, bf16::from_f32(s.to_f32()), LARGEST_BF16, bf16::is_finite),
+            bf16::from_f32,
+        ),
         _ => return Laid::Fraction,
-    }
-    Laid::Yes
+    };
+    if fits { Laid::Yes } else { Laid::TooLarge }
+}
+
+// A number as a float, and whether it is still finite where it was.
+#[inline(always)]
+fn checked<S: Number, T: Copy>(s: S, float: T, largest: f64, is_finite: impl Fn(T) -> bool) -> (T, bool) {
+    (float, S::LARGEST <= largest || is_finite(float) || !s.to_f64().is_finite())
 }
 
 fn to_float<S: Number, T: Copy>(
     from: Stored<'_>,
     out: &mut [T],
-    plain: impl Fn(S) -> T + Copy,
+    plain: impl Fn(S) -> (T, bool) + Copy,
     narrow: impl Fn(f32) -> T + Copy,
-) {
+) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
         fn wide<S: Number, T: Copy>(
             from: Stored<'_>,
             out: &mut [T],
-            plain: impl Fn(S) -> T + Copy,
+            plain: impl Fn(S) -> (T, bool) + Copy,
             narrow: impl Fn(f32) -> T + Copy,
-        ) {
-            to_float_here(from, out, plain, narrow);
+        ) -> bool {
+            to_float_here(from, out, plain, narrow)
         }
         // SAFETY: the processor has AVX2, as was asked the line before.
         return unsafe { wide(from, out, plain, narrow) };
     }
-    to_float_here(from, out, plain, narrow);
+    to_float_here(from, out, plain, narrow)
 }
 
 #[inline(always)]
 fn to_float_here<S: Number, T: Copy>(
     from: Stored<'_>,
     out: &mut [T],
-    plain: impl Fn(S) -> T + Copy,
+    plain: impl Fn(S) -> (T, bool) + Copy,
     narrow: impl Fn(f32) -> T + Copy,
-) {
+) -> bool {
     match from.decode {
-        Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, |s| (plain(s), true)),
-        Decode::Plain => each(from.bytes, out, S::big, |s| (plain(s), true)),
+        Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, plain),
+        Decode::Plain => each(from.bytes, out, S::big, plain),
         Decode::Shift { bits } if !from.big_endian => {
-            each(from.bytes, out, S::little, |s: S| (plain(s.shift(bits)), true))
+            each(from.bytes, out, S::little, |s: S| plain(s.shift(bits)))
         }
-        Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| (plain(s.shift(bits)), true)),
+        Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| plain(s.shift(bits))),
         Decode::Single if !from.big_endian => {
             each(from.bytes, out, S::little, |s: S| (narrow(s.to_f32()), true))
         }
@@ -296,7 +325,7 @@ fn to_float_here<S: Number, T: Copy>(
                 true => each(from.bytes, out, S::big, affine),
             }
         }
-    };
+    }
 }
 
 // One loop for all: the compiler makes a vector loop of each use. `fits` is folded without a branch for the same reason.
@@ -361,6 +390,30 @@ mod tests {
         let e =
             lay(&1.5f32.to_le_bytes(), Element::little(DType::F32), Decode::Plain, DType::I64).unwrap_err();
         assert_eq!(e.kind(), crate::Kind::Config);
+    }
+
+    #[test]
+    fn a_finite_number_does_not_become_infinite() {
+        let too_large = [
+            (70_000u32.to_le_bytes().to_vec(), DType::U32, DType::F16),
+            (u16::MAX.to_le_bytes().to_vec(), DType::U16, DType::F16),
+            (1e6f32.to_le_bytes().to_vec(), DType::F32, DType::F16),
+            (f32::MAX.to_le_bytes().to_vec(), DType::F32, DType::Bf16),
+            (1e300f64.to_le_bytes().to_vec(), DType::F64, DType::F32),
+        ];
+        for (bytes, stored, dtype) in too_large {
+            let e = lay(&bytes, Element::little(stored), Decode::Plain, dtype).unwrap_err();
+            assert_eq!(e.kind(), crate::Kind::Corrupt, "{stored} to {dtype}");
+        }
+        // What is infinite, or no number, stays so; what only loses digits is rounded.
+        let stored: Vec<u8> = [f64::INFINITY, f64::NEG_INFINITY, 0.1].map(f64::to_le_bytes).concat();
+        let laid = lay(&stored, Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
+        assert_eq!(f32s(&laid), [f32::INFINITY, f32::NEG_INFINITY, 0.1]);
+        let nan =
+            lay(&f64::NAN.to_le_bytes(), Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
+        assert!(f32s(&nan)[0].is_nan());
+        let id = lay(&16_777_217u32.to_le_bytes(), Element::little(DType::U32), Decode::Plain, DType::F32);
+        assert_eq!(f32s(&id.unwrap()), [16_777_216.0]);
     }
 
     #[test]
