@@ -65,7 +65,7 @@ impl Steps {
         }
         match sampler.len(0) {
             Some(0) => Err(Error::config("the view has no samples")
-                .hint("view.coverage() says which records were skipped, and why")),
+                .hint("choose a shorter length; view.coverage() counts what it leaves out")),
             Some(len) if self.drop_last && len < self.global_batch_size => Err(Error::config(format!(
                 "an epoch has {len} samples, a batch over all ranks needs {}: with drop_last there would never be one",
                 self.global_batch_size

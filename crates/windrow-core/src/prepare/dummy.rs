@@ -62,7 +62,7 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
         let found = Local::new(folder).open(&side_name).and_then(|o| SideFile::read(o.as_ref()));
         let is_same = found.is_ok_and(|f| f.options == side.options)
             && atomic::size(&path) == Some(report.output_bytes);
-        return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::exists(out)) };
+        return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::differs(out)) };
     }
     let work = site.work(&atomic::hash_of(&side.to_text()))?;
     let written = write_tokens(&work.join(name), vocab_size, tokens, seed).and_then(|row| {

@@ -169,7 +169,7 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
             input_bytes: side.inputs.iter().map(|f| f.size).sum(),
             ..Report::default()
         })),
-        _ => Err(may_go.err().unwrap_or_else(|| site::exists(&folder))),
+        _ => Err(may_go.err().unwrap_or_else(|| site::differs(&folder))),
     }
 }
 

@@ -220,9 +220,18 @@ fn aside(target: &str) -> String {
     format!("old-{target}")
 }
 
-/// The error for an output that is there already.
+/// The error for an output that is there already, and is not what would be written.
+pub(super) fn differs(path: &Path) -> Error {
+    there(path, "the output exists already, from other inputs or options")
+}
+
+/// The error for an output that is there already, whatever it was made of.
 pub(super) fn exists(path: &Path) -> Error {
-    Error::new(Kind::Exists, "the output exists already, from other inputs or options")
+    there(path, "the output exists already")
+}
+
+fn there(path: &Path, message: &str) -> Error {
+    Error::new(Kind::Exists, message)
         .at(path)
         .hint("write elsewhere, or replace it with --overwrite (overwrite=True)")
 }

@@ -48,7 +48,7 @@ pub(super) fn existing(
         Ok(side) if is_same(&side, wanted) && targets.iter().all(|t| atomic::exists(&out.join(t))) => {
             Ok(Some(unchanged(out, &side)))
         }
-        _ => Err(site::exists(&out.join(found))),
+        _ => Err(site::differs(&out.join(found))),
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn existing_documents(
     let side = Look::at(Arc::new(Local::new(out)), "").ok().and_then(|look| look.side);
     match side.filter(|side| is_same(side, wanted)) {
         Some(side) => Ok(Some(unchanged(out, &side))),
-        None => Err(site::exists(out)),
+        None => Err(site::differs(out)),
     }
 }
 
