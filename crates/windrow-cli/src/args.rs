@@ -278,6 +278,17 @@ pub(crate) fn no_stdin(paths: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
+/// Refuses `-` for an output: what is written is checked and renamed, which stdout cannot be.
+pub(crate) fn no_stdout(path: &Path) -> Result<(), Failure> {
+    match path.as_os_str() == "-" {
+        true => Err(Failure::Usage {
+            message: "stdout cannot be written to here: an output appears complete or not at all".to_string(),
+            hint: Some("name a path; ./- is a file of that name".to_string()),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// The parser of `--dtype`.
 pub(crate) fn dtype(text: &str) -> Result<DType, String> {
     DType::parse(text).map_err(|e| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))

@@ -58,24 +58,26 @@ impl Failure {
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let mut json = match self {
-            Failure::Usage { message, hint } => json!({"kind": "usage", "message": message, "hint": hint}),
-            Failure::Output(e) => json!({"kind": "io", "message": format!("cannot write to stdout: {e}")}),
-            Failure::Windrow(e) => {
-                let place = e.place();
-                json!({
-                    "kind": e.kind().name(),
-                    "message": said(e),
-                    "path": place.file,
-                    "record": place.record,
-                    "byte": place.byte,
-                    "field": place.field,
-                    "hint": e.hint_text(),
-                })
-            }
+        let (kind, message, hint) = match self {
+            Failure::Usage { message, hint } => ("usage", message.clone(), hint.as_deref()),
+            Failure::Output(e) => ("io", format!("cannot write to stdout: {e}"), None),
+            Failure::Windrow(e) => (e.kind().name(), said(e), e.hint_text()),
         };
-        json["exit"] = self.exit().into();
-        json
+        // Every error has every key, so that a program need not ask which it is.
+        let place = match self {
+            Failure::Windrow(e) => Some(e.place()),
+            Failure::Usage { .. } | Failure::Output(_) => None,
+        };
+        json!({
+            "kind": kind,
+            "message": message,
+            "path": place.and_then(|p| p.file.as_ref()),
+            "record": place.and_then(|p| p.record),
+            "byte": place.and_then(|p| p.byte),
+            "field": place.and_then(|p| p.field.as_ref()),
+            "hint": hint,
+            "exit": self.exit(),
+        })
     }
 }
 
@@ -129,6 +131,17 @@ mod tests {
         assert_eq!(exit(Kind::Mismatch), 4);
         assert_eq!(exit(Kind::Interrupted), 130);
         assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).exit(), 0);
+    }
+
+    #[test]
+    fn every_failure_has_the_same_keys_in_json() {
+        let keys = |failure: Failure| match failure.to_json() {
+            Value::Object(fields) => fields.keys().cloned().collect::<Vec<_>>(),
+            other => panic!("{other}"),
+        };
+        let expected = keys(Failure::from(Error::corrupt("bad")));
+        assert_eq!(keys(Failure::usage("two views")), expected);
+        assert_eq!(keys(Failure::from(io::Error::other("full"))), expected);
     }
 
     #[test]

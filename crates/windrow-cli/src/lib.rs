@@ -31,8 +31,8 @@ mod warnings;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use clap::Parser;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use crate::args::Cli;
 use crate::failure::{DONE, Failure, USAGE};
@@ -47,7 +47,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(e) => return not_parsed(&e, args.iter().any(|a| a == "--json")),
+        Err(e) => return not_parsed(&e, &args),
     };
     warnings::listen(cli.quiet);
     let mut out = Out::new(cli.json, cli.quiet, cli.command.name());
@@ -61,25 +61,38 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
     }
 }
 
-fn not_parsed(error: &clap::Error, json: bool) -> i32 {
+fn not_parsed(error: &clap::Error, args: &[OsString]) -> i32 {
     let is_answer = !error.use_stderr();
-    if json && !is_answer {
-        // The first line says what is wrong; the rest is usage for people.
+    if !is_answer && args.iter().any(|a| a == "--json") {
+        // The first line says what is wrong; the rest is usage for people, and the names of what is missing.
         let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let mut message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string();
+        if let (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) =
+            (error.kind(), error.get(ContextKind::InvalidArg))
+        {
+            message = format!("{message} {}", missing.join(", "));
+        }
         let hint = match error.get(ContextKind::ValidValue) {
             Some(ContextValue::Strings(words)) if !words.is_empty() => {
                 Some(format!("one of {}", words.join(", ")))
             }
             _ => None,
         };
-        let mut out = Out::new(true, true, "");
-        report(&Failure::Usage { message: message.to_string(), hint }, &mut out);
+        let mut out = Out::new(true, true, command_named(args).unwrap_or_default());
+        report(&Failure::Usage { message, hint }, &mut out);
         return USAGE;
     }
     // Nobody is left to tell when the terminal is gone.
     let _ = error.print();
     if is_answer { DONE } else { USAGE }
+}
+
+/// The command that was typed, where it is one.
+fn command_named(args: &[OsString]) -> Option<String> {
+    let typed = args.iter().skip(1).find(|arg| !arg.to_string_lossy().starts_with('-'))?;
+    let cli = Cli::command();
+    let command = cli.get_subcommands().find(|command| *typed == *command.get_name())?;
+    Some(command.get_name().to_string())
 }
 
 fn report(failure: &Failure, out: &mut Out) {

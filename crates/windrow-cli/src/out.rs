@@ -13,12 +13,12 @@ pub(crate) struct Out {
     stdout: BufWriter<Stdout>,
     json: bool,
     quiet: bool,
-    command: &'static str,
+    command: String,
 }
 
 impl Out {
-    pub(crate) fn new(json: bool, quiet: bool, command: &'static str) -> Out {
-        Out { stdout: BufWriter::new(io::stdout()), json, quiet, command }
+    pub(crate) fn new(json: bool, quiet: bool, command: impl Into<String>) -> Out {
+        Out { stdout: BufWriter::new(io::stdout()), json, quiet, command: command.into() }
     }
 
     /// Whether progress and warnings are unwanted.

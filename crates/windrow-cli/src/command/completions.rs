@@ -2,6 +2,7 @@
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use serde_json::json;
 
 use crate::args::Cli;
 use crate::failure::{DONE, Failure};
@@ -17,6 +18,10 @@ pub(crate) struct Completions {
 pub(crate) fn run(args: &Completions, out: &mut Out) -> Result<i32, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "windrow", &mut script);
-    out.raw(&script)?;
+    match out.is_json() {
+        true => out
+            .object(json!({ "shell": args.shell.to_string(), "script": String::from_utf8_lossy(&script) }))?,
+        false => out.raw(&script)?,
+    }
     Ok(DONE)
 }

@@ -10,7 +10,7 @@ use windrow::DType;
 use windrow::prepare::{self, SeriesLayout, SeriesOptions};
 use windrow::zarr::{self, WriteOptions};
 
-use crate::args::{Opening, dtype, no_stdin};
+use crate::args::{Opening, dtype, no_stdin, no_stdout};
 use crate::chunking::Chunking;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -74,7 +74,8 @@ enum To {
 }
 
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(&[args.input.clone(), args.output.clone()])?;
+    no_stdin(std::slice::from_ref(&args.input))?;
+    no_stdout(&args.output)?;
     let layout = match args.to {
         To::Shards => Some(SeriesLayout::Shards),
         To::Npy => Some(SeriesLayout::Npy),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use windrow::prepare;
 
+use crate::args::no_stdout;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
@@ -30,6 +31,7 @@ pub(crate) struct Dummy {
 }
 
 pub(crate) fn run(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
+    no_stdout(&args.out)?;
     let report = prepare::dummy(&args.out, args.vocab_size, args.tokens, args.seed, args.overwrite)?;
     let unchanged = if report.unchanged { " (was there already)" } else { "" };
     let size = text::size(report.output_bytes);

@@ -12,7 +12,7 @@ use windrow::prepare::SeriesLayout;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
 use windrow::threads::cores;
 
-use crate::args::no_stdin;
+use crate::args::{no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -94,7 +94,8 @@ enum Filter {
 }
 
 pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(&[args.audio_dir.clone(), args.out.clone()])?;
+    no_stdin(std::slice::from_ref(&args.audio_dir))?;
+    no_stdout(&args.out)?;
     let weights = weights(args.weights.as_deref())?;
     let folder = FolderOptions {
         prompts: args.prompts.clone(),

@@ -59,6 +59,9 @@ const LEAST_PLOTTED: usize = 16;
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let data = open_with(&args.path, &args.opening.options())?;
     let tokenizer = match data.is_json() {
+        true if args.tokenizer.is_some() => {
+            return Err(Failure::usage("--tokenizer decodes ids, and the records are JSON"));
+        }
         true => None,
         false => look::tokenizer(args.tokenizer.as_deref(), data.side_file())?,
     };

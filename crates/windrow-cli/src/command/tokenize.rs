@@ -10,7 +10,7 @@ use windrow::text::Tokenizer;
 use windrow::zarr::FlatTokensDocuments;
 use windrow::{DType, TextEncoder};
 
-use crate::args::{dtype, no_stdin};
+use crate::args::{dtype, no_stdin, no_stdout};
 use crate::chunking::Chunking;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -104,6 +104,7 @@ enum Rest {
 
 pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
+    no_stdout(&args.out)?;
     let layout = match args.to {
         To::Forager => TokenLayout::Forager,
         To::Tokens => TokenLayout::Tokens,
@@ -171,6 +172,9 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
 }
 
 fn remainder(args: &Tokenize, eos: Option<i64>) -> Result<Remainder, Failure> {
+    if args.pad_value.is_some() && args.remainder != Rest::Pad {
+        return Err(Failure::usage("--pad-value is an option of --remainder pad"));
+    }
     match (args.remainder, args.pad_value.or(eos)) {
         (Rest::Drop, _) => Ok(Remainder::Drop),
         (Rest::Pad, Some(id)) => Ok(Remainder::Pad(id)),

@@ -29,14 +29,14 @@ pub(crate) struct Trace {
     /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
     #[arg(long, value_name = "K", required_unless_present = "record", conflicts_with = "record")]
     step: Option<u64>,
-    /// Only this row of the batch
-    #[arg(long, value_name = "R", requires = "step")]
+    /// With --step: only this row of the batch
+    #[arg(long, value_name = "R")]
     row: Option<u64>,
     /// The epoch, from 0
     #[arg(long, value_name = "E")]
     epoch: Option<u64>,
-    /// Only the rows of this rank
-    #[arg(long, value_name = "R", requires = "world_size", requires = "step")]
+    /// With --step: only the rows of this rank
+    #[arg(long, value_name = "R", requires = "world_size")]
     rank: Option<u64>,
     /// Number of ranks
     #[arg(long, value_name = "W", requires = "rank")]
@@ -44,12 +44,12 @@ pub(crate) struct Trace {
     /// The other way: which steps read this record; numbers run through the data, with --file through that file
     #[arg(long, value_name = "N")]
     record: Option<u64>,
-    /// The file the record is in
-    #[arg(long, value_name = "F", requires = "record")]
+    /// With --record: the file it is in
+    #[arg(long, value_name = "F")]
     file: Option<String>,
-    /// With --record: the part of a mixture, from 0
-    #[arg(long, value_name = "I", default_value_t = 0, requires = "record")]
-    part: usize,
+    /// With --record: the part of a mixture, from 0 [default: 0]
+    #[arg(long, value_name = "I")]
+    part: Option<usize>,
     /// Decode with this tokenizer; by default the built-in one that the side file names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
@@ -68,6 +68,7 @@ const MOST_PLAN: u64 = 64 << 20;
 const PREVIEW_VALUES: u64 = 64;
 
 pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
+    check(args)?;
     let recipe = recipe(args)?;
     let plan = loader(&recipe, Some(0))?.plan()?;
     let steps = Steps {
@@ -85,8 +86,23 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     Ok(DONE)
 }
 
+// clap waives `requires` where --step and --record exclude each other.
+fn check(args: &Trace) -> Result<(), Failure> {
+    let options = [
+        ("--row", args.row.is_some(), "--step", args.step.is_some()),
+        ("--rank", args.rank.is_some(), "--step", args.step.is_some()),
+        ("--file", args.file.is_some(), "--record", args.record.is_some()),
+        ("--part", args.part.is_some(), "--record", args.record.is_some()),
+    ];
+    match options.into_iter().find(|(_, is_given, _, fits)| *is_given && !fits) {
+        Some((option, _, way, _)) => Err(Failure::usage(format!("{option} is an option of {way}"))),
+        None => Ok(()),
+    }
+}
+
 fn recipe(args: &Trace) -> Result<Recipe, Failure> {
     if let Some(view) = args.cutting.view()? {
+        refuse_plan(&args.plan)?;
         return Ok(args.ordering.recipe(&args.plan, &args.opening, view));
     }
     if args.plan.is_dir() {
@@ -107,6 +123,24 @@ fn recipe(args: &Trace) -> Result<Recipe, Failure> {
     let text = read_plan(&args.plan).map_err(|e| Error::io("read the plan", plan, e))?;
     let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
     Ok(Recipe::from_json(&text).map_err(|e| e.or_at(plan).hint(hint))?)
+}
+
+// A plan beside a view: it would be opened as data, and the error be about series.
+fn refuse_plan(path: &Path) -> Result<(), Failure> {
+    let is_plan = match path.as_os_str() == "-" {
+        true => true,
+        false => {
+            path.extension().is_some_and(|end| end == "json")
+                && read_plan(path).is_ok_and(|text| Recipe::from_json(&text).is_ok())
+        }
+    };
+    match is_plan {
+        true => Err(Failure::Usage {
+            message: "a plan says itself how its data is cut".to_string(),
+            hint: Some("leave the view out, or name the data in place of the plan".to_string()),
+        }),
+        false => Ok(()),
+    }
 }
 
 fn read_plan(path: &Path) -> io::Result<String> {
@@ -227,8 +261,8 @@ fn show_row(
 
 fn backwards(args: &Trace, plan: &Plan, steps: &Steps, record: u64, out: &mut Out) -> Result<(), Failure> {
     let feeds = plan.feeds();
-    let feed =
-        feeds.get(args.part).ok_or_else(|| Error::out_of_range("part", args.part, feeds.len() as u64))?;
+    let part = args.part.unwrap_or(0);
+    let feed = feeds.get(part).ok_or_else(|| Error::out_of_range("part", part, feeds.len() as u64))?;
     let record = match &args.file {
         Some(file) => record_in_file(feed, file, record)?,
         None => record,
@@ -236,7 +270,7 @@ fn backwards(args: &Trace, plan: &Plan, steps: &Steps, record: u64, out: &mut Ou
     let epoch = args.epoch.unwrap_or(0);
     let batch = steps.global_batch_size;
     let in_epoch = steps.in_epoch(plan.sampler(), epoch);
-    let found = plan.find(args.part, record, epoch, MOST_FOUND)?;
+    let found = plan.find(part, record, epoch, MOST_FOUND)?;
     let complete = found.len() < MOST_FOUND;
     let mut rows = Vec::new();
     for at in found {
@@ -269,7 +303,9 @@ fn backwards(args: &Trace, plan: &Plan, steps: &Steps, record: u64, out: &mut Ou
         .iter()
         .map(|(position, sample, step, row)| json!({ "step": step, "row": row, "position": position, "sample": sample }))
         .collect();
-    out.object(json!({ "record": record, "part": args.part, "epoch": epoch, "read_by": reads, "complete": complete }))?;
+    out.object(
+        json!({ "record": record, "part": part, "epoch": epoch, "read_by": reads, "complete": complete }),
+    )?;
     Ok(())
 }
 

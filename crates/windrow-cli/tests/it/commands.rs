@@ -267,6 +267,8 @@ fn completions_and_help_are_printed() {
     let desk = Desk::new();
     for shell in ["bash", "zsh", "fish"] {
         assert!(desk.windrow(&format!("completions {shell}")).done().contains("tokenize"));
+        let object = desk.windrow(&format!("completions {shell} --json")).json();
+        assert!(object["script"].as_str().is_some_and(|script| script.contains("tokenize")), "{object}");
     }
     let help = desk.windrow("--help").done();
     for command in

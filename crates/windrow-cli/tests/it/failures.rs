@@ -68,8 +68,62 @@ fn a_command_line_that_makes_no_sense_exits_2() {
     }
     let error = desk.windrow("inspect --json").json()["error"].clone();
     assert_eq!((&error["kind"], &error["exit"]), (&json!("usage"), &json!(2)));
+    assert_eq!(desk.windrow("inspect --json").json()["command"], "inspect");
+    assert!(error["message"].as_str().is_some_and(|m| m.ends_with("<PATH>")), "{error}");
+    let other = desk.windrow("inspect nothing --json").json()["error"].clone();
+    let keys = |error: &serde_json::Value| error.as_object().map(|e| e.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(keys(&error), keys(&other));
     let given = desk.windrow("convert tok x --to shards --chunks-per-shard 8").err;
     assert!(given.contains("--chunks-per-shard is an option of --to flat-tokens"), "{given}");
+}
+
+#[test]
+fn an_option_that_would_change_nothing_is_refused() {
+    let desk = Desk::new();
+    desk.texts("c/a.jsonl", &["one", "two"]);
+    desk.windrow("tokenize c --tokenizer bytes --out tok").done();
+    for (line, said) in [
+        ("trace tok --pack 2 --record 0 --row 1", "--row is an option of --step"),
+        ("trace tok --pack 2 --record 0 --rank 0 --world-size 2", "--rank is an option of --step"),
+        ("trace tok --pack 2 --step 0 --part 0", "--part is an option of --record"),
+        ("trace tok --pack 2 --step 0 --file a", "--file is an option of --record"),
+        ("tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3", "--pad-value is an option of"),
+        ("peek c --tokenizer bytes", "--tokenizer decodes ids"),
+    ] {
+        let err = desk.windrow(line).failed(2);
+        assert!(err.contains(said), "{line}: {err}");
+    }
+}
+
+#[test]
+fn a_plan_is_not_cut_again() {
+    let desk = Desk::new();
+    desk.write(
+        "plan.json",
+        r#"{"version": 1, "parts": [{"path": "tok", "options": {}, "view": {"pack": {"length": 2}}}],
+            "shuffle": true, "seed": 0, "global_batch_size": 1, "drop_last": true}"#,
+    );
+    for plan in ["plan.json", "-"] {
+        let err = desk.windrow(&format!("trace {plan} --pack 2 --step 0")).failed(2);
+        assert!(err.contains("a plan says itself how its data is cut"), "{err}");
+    }
+}
+
+#[test]
+fn stdout_is_no_output() {
+    let desk = Desk::new();
+    desk.texts("c/a.jsonl", &["one", "two"]);
+    desk.windrow("tokenize c --tokenizer bytes --out tok").done();
+    for line in [
+        "dummy --vocab-size 5 --tokens 3 --out -",
+        "tokenize c --tokenizer bytes --out -",
+        "convert tok - --to jsonl",
+        "report tok -o -",
+        "encode c --out -",
+    ] {
+        let err = desk.windrow(line).failed(2);
+        assert!(err.contains("stdout cannot be written to"), "{line}: {err}");
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ use self::codes::CodesArgs;
 use self::page::Page;
 use self::sample::{MOST_RECORDS, Sample};
 use self::sound::Files;
-use crate::args::{Cutting, Opening, no_stdin};
+use crate::args::{Cutting, Opening, no_stdin, no_stdout};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -67,7 +67,8 @@ const EXAMPLE_PACK: u64 = 1024;
 const FILES_LISTED: usize = 20;
 
 pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(&[args.path.clone(), args.out.clone()])?;
+    no_stdin(std::slice::from_ref(&args.path))?;
+    no_stdout(&args.out)?;
     replaced::check(&args.out, args.overwrite)?;
     let data = match sound_or_data(args)? {
         Found::Data(data) => data,
