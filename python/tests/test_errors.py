@@ -222,3 +222,54 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     with pytest.raises(wr.UnsupportedError, match="not UTF-8") as found:
         wr.open(unnamed, dtype="uint16")
     assert found.value.hint == "rename the file"
+
+
+def test_a_path_that_is_no_plan_is_windrows_error(tmp_path: Path) -> None:
+    with pytest.raises(wr.NotFoundError, match="cannot read the plan"):
+        wr.trace(tmp_path / "plan.json", 0)
+    with pytest.raises(wr.IoError, match=r"loader\.recipe\(\)"):
+        wr.find(tmp_path, 0)
+    (tmp_path / "plan.json").write_text('{"version": 1, "plan": "", "seed": 0, "epoch": 0, "samples": 0}')
+    with pytest.raises(wr.CorruptError, match="this is no plan") as caught:
+        wr.trace(tmp_path / "plan.json", 0)
+    assert caught.value.path == str(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "dtype"),
+    [([1.5], "int32"), (np.array([70_000]), "uint16"), (np.array([-1]), "uint8"), ([float("nan")], "int64"),
+     (np.array([1e300]), "float32"), (np.array([70_000]), "float16")],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_shards_hold_no_other_number_than_was_given(tmp_path: Path, sequence: object, dtype: str) -> None:
+    with pytest.raises(wr.ConfigError, match=f"does not fit {dtype}") as caught:
+        wr.write_shards(tmp_path / "s", [[1], sequence], dtype=dtype)
+    assert caught.value.record == 1
+    assert not (tmp_path / "s").exists()
+
+
+def test_what_fits_is_written_as_shards(tmp_path: Path) -> None:
+    wr.write_shards(tmp_path / "f", [[0.1, float("inf"), float("-inf"), float("nan")], [2**24 + 1]])
+    expected = np.array([0.1, np.inf, -np.inf, np.nan], np.float32)
+    np.testing.assert_array_equal(wr.open(tmp_path / "f")[0], expected)
+    assert wr.open(tmp_path / "f")[1].tolist() == [2**24]
+    wr.write_shards(tmp_path / "i", [[1.0, 2.0], [True]], dtype="int16")
+    assert wr.open(tmp_path / "i")[0].tolist() == [1, 2]
+
+
+def test_a_batch_makes_no_finite_number_infinite(tmp_path: Path) -> None:
+    np.array([1, 70_000, 5], np.uint32).tofile(tmp_path / "ids.bin")
+    view = wr.open(tmp_path / "ids.bin", dtype="uint32").pack(2)
+    with pytest.raises(wr.CorruptError, match="does not fit float16"):
+        next(wr.Loader(view, 1, dtype="float16"))
+    np.save(tmp_path / "large.npy", np.array([1e300, 1.0, 2.0]))
+    large = wr.open(tmp_path / "large.npy")
+    with pytest.raises(wr.CorruptError, match="does not fit float32"):
+        large.windows(2)[0]
+    assert large.windows(2, dtype="float64")[0]["input_ids"].tolist() == [1e300, 1.0]
+
+
+def test_a_negative_end_is_no_id(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
+    with pytest.raises(wr.ConfigError, match="eos -1 is no id"):
+        wr.tokenize(tmp_path / "a.jsonl", tmp_path / "tok", tokenizer="bytes", eos=-1)

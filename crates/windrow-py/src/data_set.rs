@@ -322,7 +322,8 @@ impl Dataset {
         }
     }
 
-    /// A dict: format, records, values, dtype, length_min, length_mean, length_max, bytes, files, extras, ….
+    /// A dict: format, records, values, dtype, channels, length_min, length_mean, length_max, bytes, files, extras (keys that
+    /// stand beside the numbers), tracks (arrays beside the tokens), vocab_size, eos, tokenizer. What is not known is None.
     ///
     /// Raises:
     ///     CorruptError: an index is wrong.

@@ -75,12 +75,11 @@ pub(crate) fn write_shards<'py>(
     };
     let element = Element::little(dtype);
     let mut writer = SeriesWriter::create(&out, &Schema::numbers(element), &options).or_raise(py)?;
-    let as_array = py.import("numpy")?.getattr("ascontiguousarray")?;
     let stored = descr(py, dtype)?;
     for (number, item) in sequences.try_iter()?.enumerate() {
         let item = item?;
         let (sequence, extras) = parts(&item, number)?;
-        let array = as_array.call1((sequence, &stored))?;
+        let array = as_stored(&sequence, dtype, &stored, number)?;
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
         if shape.len() != 1 {
             let error = Error::config(format!("a sequence of shape {shape:?}; shards hold sequences [T]"));
@@ -94,6 +93,36 @@ pub(crate) fn write_shards<'py>(
     }
     let report = py.detach(|| writer.finish()).or_raise(py)?;
     json::plain(py, &report)
+}
+
+/// The numbers as an array of `dtype`; numpy alone would cut fractions off, wrap whole numbers and make infinity of large
+/// ones without a word.
+fn as_stored<'py>(
+    sequence: &Bound<'py, PyAny>,
+    dtype: DType,
+    stored: &Bound<'py, PyAny>,
+    number: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = sequence.py();
+    let numpy = py.import("numpy")?;
+    let given = numpy.call_method1("asarray", (sequence,))?;
+    let array = numpy.call_method1("ascontiguousarray", (&given, stored))?;
+    let is_infinite = |numbers: &Bound<'py, PyAny>| numpy.call_method1("isinf", (numbers,));
+    let fits = if dtype.is_integer() {
+        numpy.call_method1("array_equal", (&array, &given))?.is_truthy()?
+    } else if is_infinite(&array)?.call_method0("any")?.is_truthy()? {
+        let given = numpy.call_method1("asarray", (&given, "float64"))?;
+        numpy.call_method1("array_equal", (is_infinite(&array)?, is_infinite(&given)?))?.is_truthy()?
+    } else {
+        true
+    };
+    if fits {
+        return Ok(array);
+    }
+    let error = Error::config(format!("a number of the sequence does not fit {dtype}"))
+        .record(number as u64)
+        .hint("choose a wider dtype; a fraction needs a float");
+    Err(raise(py, &error))
 }
 
 fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, PyAny>, Extras)> {
@@ -117,7 +146,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 ///
 /// Args:
 ///     path: what to read: anything that ``open`` opens as numbers.
-///     out: the folder (shards) or file to write.
+///     out: the folder (shards, forager, codes, flat-tokens) or file to write; of Megatron what both names begin with.
 ///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of ids),
 ///         ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``), ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts) or
 ///         ``"flat-tokens"`` (zarr).

@@ -1,5 +1,8 @@
 //! What a step read, and which steps read a record.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
@@ -30,6 +33,7 @@ use crate::options::Count;
 ///
 /// Raises:
 ///     OutOfRangeError: no such step or row.
+///     NotFoundError, CorruptError: no file at the path, or no plan.
 #[pyfunction]
 #[pyo3(signature = (plan, step, *, row=None, epoch=None, rank=None, world_size=None))]
 pub(crate) fn trace<'py>(
@@ -108,21 +112,38 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
     if let Ok(loader) = given.cast::<Loader>() {
         return loader.get().running().plan(py);
     }
-    let text: String = if given.is_instance_of::<PyDict>() {
-        py.import("json")?.call_method1("dumps", (given,))?.extract()?
-    } else if let Ok(path) = given.extract::<std::path::PathBuf>() {
-        py.import("pathlib")?.call_method1("Path", (path,))?.call_method0("read_text")?.extract()?
-    } else {
-        let class = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!(
-            "a plan is a Loader, a dict, or the path of one, not {class}"
-        )));
+    let path = match given.is_instance_of::<PyDict>() {
+        true => None,
+        false => Some(given.extract::<PathBuf>().or_else(|_| {
+            let class = given.get_type().name()?;
+            Err(PyTypeError::new_err(format!("a plan is a Loader, a dict, or the path of one, not {class}")))
+        })?),
+    };
+    let text: String = match path {
+        Some(_) => String::new(),
+        None => py.import("json")?.call_method1("dumps", (given,))?.extract()?,
     };
     let made = py.detach(|| -> Result<_> {
-        let loader = Recipe::from_json(&text)?.builder()?.rank(0, 1).threads(Some(0)).build()?;
+        let recipe = match &path {
+            Some(path) => read_plan(path)?,
+            None => Recipe::from_json(&text).map_err(|e| e.hint(HINT))?,
+        };
+        let loader = recipe.builder()?.rank(0, 1).threads(Some(0)).build()?;
         Ok((loader.plan().clone(), *loader.steps()))
     });
     made.or_raise(py)
+}
+
+const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";
+/// A plan is a few kilobytes; its text is read up to here.
+const MOST_PLAN: u64 = 64 << 20;
+
+fn read_plan(path: &Path) -> Result<Recipe> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST_PLAN).read_to_string(&mut text))
+        .map_err(|e| Error::io("read the plan", path, e).hint(HINT))?;
+    Recipe::from_json(&text).map_err(|e| e.or_at(path).hint(HINT))
 }
 
 fn traced_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Value> {

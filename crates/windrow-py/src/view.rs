@@ -21,7 +21,7 @@ use crate::scaler::cut;
 ///
 /// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
 /// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. Made by
-/// ``Dataset.pack``, ``windows``, ``records``, ``crop`` and ``bins``.
+/// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins`` and ``codes``.
 #[pyclass(frozen, module = "windrow", name = "View")]
 pub(crate) struct View {
     samples: Samples,
@@ -118,7 +118,7 @@ impl View {
 // What a pickled view is opened from.
 type Recut = (String, u64, Option<Py<PyAny>>);
 
-/// Several views as one, each with its share of every batch. Made by ``windrow.mix``.
+/// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
 /// ``mix[i]`` numbers the samples through the first view, then the second, and so on; a loader takes them in their shares.
 #[pyclass(frozen, module = "windrow", name = "Mix")]
@@ -244,7 +244,7 @@ impl Mix {
 // What a pickled mixture is opened from.
 type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
 
-/// Mixes views: of every batch each gives its share, to within one sample.
+/// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
 ///
 /// Args:
 ///     parts: name → (view, weight). Weights are numbers above 0; their ratio counts.
