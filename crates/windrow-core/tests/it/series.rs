@@ -8,7 +8,7 @@ use serde_json::Value;
 use windrow_core::collate::copy_values;
 use windrow_core::format::Options;
 use windrow_core::source::{Concat, SharedSource, Source, Subset, conformance};
-use windrow_core::{DType, Decode, Kind, Lengths, Result, Span};
+use windrow_core::{DType, Decode, Element, Kind, Lengths, Result, Span};
 
 use super::alone::alone;
 use super::disk::{both_ways, bytes_at, folder_of, open, open_with};
@@ -194,6 +194,22 @@ fn check_windows(case: &str, source: &dyn Source, ok: &Value, args: &Value) -> u
         same(&padded(&values), &told(&window["input_ids"]), case);
     }
     listed.len()
+}
+
+#[test]
+fn bfloat16_that_is_denormalised_is_float32() {
+    let open_with_scale = |scale: &str| {
+        let meta = format!(
+            "{{\"num_sequences\": 1, \"dtype\": \"bfloat16\", \"files\": {{\"d-1-of-1.bin\": 1}}, \"scales\": [{scale}]}}"
+        );
+        let folder = folder_of(&[("meta.json", meta.as_bytes()), ("d-1-of-1.bin", &[0x80, 0x3f])]);
+        let source = open(folder.path()).unwrap();
+        conforms(&source, true, scale);
+        source.schema().element
+    };
+    let scaled = open_with_scale(r#"{"offset": 0, "length": 1, "mean": 0.001, "std": 1}"#);
+    assert_eq!(scaled, Element::little(DType::F32));
+    assert_eq!(open_with_scale(r#"{"offset": 0, "length": 1}"#), Element::little(DType::Bf16));
 }
 
 #[test]

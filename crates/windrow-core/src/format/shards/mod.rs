@@ -167,8 +167,9 @@ impl Sequences {
             total = total.saturating_add(*count);
             starts.push(total);
         }
-        // De-normalised, whole numbers are whole no more.
-        let element = match table.scales_in_float32() && table.element.dtype.is_integer() {
+        // De-normalised, whole numbers are whole no more, and bfloat16 would lose most of their digits.
+        let widens = table.element.dtype.is_integer() || table.element.dtype == DType::Bf16;
+        let element = match table.scales_in_float32() && widens {
             true => Element::little(DType::F32),
             false => table.element,
         };
