@@ -54,6 +54,14 @@ def test_an_error_or_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     assert np.fromfile(tmp_path / "out/data-1-of-1.bin", dtype="<f4").tolist() == [2.0]
 
 
+def test_shards_of_no_numbers_are_known_as_shards(tmp_path: Path) -> None:
+    for name, sequences, records in (("none", [], 0), ("empty", [[], []], 2)):
+        wr.write_shards(tmp_path / name, sequences)
+        ds = wr.open(tmp_path / name)
+        assert (ds.format, len(ds), ds.info()["values"]) == ("shards", records, 0)
+        assert wr.verify(tmp_path / name)["problems"] == []
+
+
 @pytest.mark.parametrize("dtype", [None, "int64", "float32", "float64", "uint8"])
 def test_numpy_loads_what_convert_writes(tmp_path: Path, dtype: str | None) -> None:
     np.arange(200, dtype=np.uint16).tofile(tmp_path / "t.bin")

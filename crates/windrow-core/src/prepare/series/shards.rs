@@ -183,6 +183,10 @@ impl Body for Shards {
 impl Shards {
     // Gives the shards their names, and says what is in each.
     fn name_shards(&mut self) -> Result<Vec<(u64, FileRow)>> {
+        if self.shard.is_none() && self.done.is_empty() {
+            // Of no numbers, too: readers know a folder of shards by one.
+            self.shard = Some((Growing::create(self.folder.join(part(0)))?, 0));
+        }
         if let Some((file, held)) = self.shard.take() {
             let row = file.finish(self.durable)?;
             self.done.push((held, row));
