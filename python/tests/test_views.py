@@ -135,6 +135,17 @@ def test_weights_and_names_are_checked(view: wr.View, dataset: wr.Dataset) -> No
         wr.mix({"a": (view, 1.0), "b": (dataset.pack(8), 1.0)})
 
 
+def test_a_number_that_does_not_fit_names_its_record(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[1, 2, 3], [4, 300, 6]], np.uint16))
+    ds = wr.open(tmp_path / "a.npy")
+    views = [ds.pack(2), ds.pack(2, shifted=True), ds.records(2), ds.windows(2), ds.segments(2), ds.bins(3), ds.crop(3)]
+    for view in views:
+        loader = wr.Loader(view, len(view), shuffle=False, dtype="uint8")
+        with pytest.raises(wr.CorruptError, match="does not fit uint8") as caught:
+            next(loader)
+        assert caught.value.record == 1
+
+
 def test_text_cannot_be_cut(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
     with pytest.raises(wr.ConfigError, match="tokenize"):

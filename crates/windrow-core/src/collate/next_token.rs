@@ -133,11 +133,11 @@ impl Collate for NextToken {
                     let values = sample.source.read(*span, &mut scratch.bytes)?;
                     if !inputs.is_empty() {
                         let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
-                        copy_values(&values, 0, out, self.dtype)?;
+                        copy_values(&values, 0, out, self.dtype).map_err(|e| e.record(span.record))?;
                     }
                     if !labels.is_empty() {
                         let out = &mut row.bytes(LABELS)[labels.start * size..labels.end * size];
-                        copy_values(&values, skip, out, self.dtype)?;
+                        copy_values(&values, skip, out, self.dtype).map_err(|e| e.record(span.record))?;
                     }
                     if let Mask::Track(track) = self.mask
                         && !labels.is_empty()

@@ -112,7 +112,8 @@ impl Collate for Pairs {
             }
             let values = sample.source.read(*span, &mut scratch.bytes)?;
             for (field, skip) in [(INPUTS, 0), (LABELS, 1)] {
-                copy_values(&values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)?;
+                copy_values(&values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)
+                    .map_err(|e| e.record(span.record))?;
             }
             let masks = &mut row.numbers::<i32>(MASKS)[at..end];
             match track {

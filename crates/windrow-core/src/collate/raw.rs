@@ -46,7 +46,8 @@ impl Collate for Raw {
             let out = &mut row.bytes(0)[at * size..end * size];
             match piece {
                 Piece::Read(span) => {
-                    copy_values(&sample.source.read(*span, &mut scratch.bytes)?, 0, out, self.dtype)?;
+                    copy_values(&sample.source.read(*span, &mut scratch.bytes)?, 0, out, self.dtype)
+                        .map_err(|e| e.record(span.record))?;
                 }
                 Piece::Value(value) => fill_value(out, self.dtype, *value),
             }

@@ -108,7 +108,8 @@ impl Shifted {
                 Piece::Read(span) => {
                     let values = sample.source.read(*span, scratch)?;
                     if let Some(targets) = &mut targets {
-                        copy_values(&values, 0, &mut targets[at * size..end * size], self.dtype)?;
+                        copy_values(&values, 0, &mut targets[at * size..end * size], self.dtype)
+                            .map_err(|e| e.record(span.record))?;
                     }
                     mark_starts(&values, *span, &mut starts[at..end]);
                 }
