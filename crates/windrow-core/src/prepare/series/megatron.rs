@@ -199,7 +199,8 @@ impl Body for Megatron {
         let side = self.complete(side)?;
         atomic::write(&work.join(&side_name), side.to_text().as_bytes(), durable)?;
         let bytes = side.files.first().map_or(0, |data| data.size);
-        Ok(Written { targets: vec![data_name, side_name, index_name], files: 1, bytes })
+        // The ids last: without their index they would be a stream of other numbers.
+        Ok(Written { targets: vec![side_name, index_name, data_name], files: 1, bytes })
     }
 }
 
