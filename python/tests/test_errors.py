@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -273,3 +274,35 @@ def test_a_negative_end_is_no_id(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
     with pytest.raises(wr.ConfigError, match="eos -1 is no id"):
         wr.tokenize(tmp_path / "a.jsonl", tmp_path / "tok", tokenizer="bytes", eos=-1)
+
+
+def test_a_damaged_account_in_the_description_of_shards_is_told(tmp_path: Path) -> None:
+    wr.write_shards(tmp_path / "s", [[1.0, 2.0], [3.0]])
+    meta = (tmp_path / "s" / "meta.json").read_text()
+    assert wr.verify(tmp_path / "s")["problems"] == []
+    for whole, damaged, what in (
+        ('"windrow": {"version":1', '"windrow": {"version":"1"', "side file"),
+        ('"windrow": {"version":1', '"windrow": {"version":7', "side file"),
+        ('"windrow": {', '"windrow": [', "side file"),
+        ('"records":2', '"records":3', "records"),
+    ):
+        assert whole in meta
+        (tmp_path / "s" / "meta.json").write_text(meta.replace(whole, damaged))
+        assert [problem["what"] for problem in wr.verify(tmp_path / "s")["problems"]] == [what]
+        if what == "side file":
+            with pytest.raises((wr.CorruptError, wr.UnsupportedError)):
+                wr.open(tmp_path / "s")
+
+
+def test_verify_counts_the_records_that_a_side_file_promises(tmp_path: Path) -> None:
+    wr.write_shards(tmp_path / "s", [[1, 2], [3]], dtype="int32")
+    for to in ("flat-tokens", "codes"):
+        path = tmp_path / to
+        wr.convert(tmp_path / "s", path, to=to)
+        side = path / "windrow.json"
+        text = side.read_text()
+        said = json.loads(text)
+        assert said["records"] == 2 and wr.verify(path)["problems"] == []
+        side.write_text(json.dumps(said | {"records": 4}))
+        (problem,) = wr.verify(path)["problems"]
+        assert (problem["what"], problem["expected"], problem["found"]) == ("records", "4", "2")

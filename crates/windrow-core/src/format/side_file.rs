@@ -146,7 +146,7 @@ impl SideFile {
             }
         }
         // Shards have no file beside them that other readers would take for data.
-        Ok(if look.is_folder { super::shards::told(look) } else { None })
+        if look.is_folder { super::shards::told(look) } else { Ok(None) }
     }
 
     /// Reads one.
@@ -154,20 +154,27 @@ impl SideFile {
     /// # Errors
     /// `Corrupt` when it is not one, or of a later version.
     pub fn read(object: &dyn crate::store::Object) -> Result<SideFile> {
-        let bytes = read_small(object, MOST_BYTES)?;
+        Self::parse(&read_small(object, MOST_BYTES)?, object.name())
+    }
+
+    /// Reads one from its text, which stands in the file called `name`.
+    ///
+    /// # Errors
+    /// As [`SideFile::read`].
+    pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<SideFile> {
         let not_one = |e: serde_json::Error| {
             Error::corrupt("the side file cannot be understood")
-                .at(object.name())
+                .at(name)
                 .caused_by(e)
                 .hint("delete it and prepare the data again, or read the data with format=… and dtype=…")
         };
         // Another version may differ in everything but these two.
-        match serde_json::from_slice(&bytes).map_err(not_one)? {
-            Written { version: 1, .. } => serde_json::from_slice(&bytes).map_err(not_one),
+        match serde_json::from_slice(bytes).map_err(not_one)? {
+            Written { version: 1, .. } => serde_json::from_slice(bytes).map_err(not_one),
             Written { version, windrow } => Err(Error::unsupported(format!(
                 "side file of version {version}; this windrow reads version 1"
             ))
-            .at(object.name())
+            .at(name)
             .field("version")
             .hint(format!("it was written by windrow {windrow}"))),
         }

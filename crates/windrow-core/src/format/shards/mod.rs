@@ -101,16 +101,20 @@ impl Shards {
     }
 }
 
-/// The side file that stands in the description of shards, where `prepare` wrote one of documents there.
-pub(super) fn told(look: &Look) -> Option<SideFile> {
-    let object = look.store.open(&look.below(META)).ok()?;
+/// The side file that stands in the description of shards, where `prepare` wrote one there.
+///
+/// # Errors
+/// As [`SideFile::read`].
+pub(super) fn told(look: &Look) -> Result<Option<SideFile>> {
+    // A description that cannot be opened is told of by whoever needs it.
+    let Ok(object) = look.store.open(&look.below(META)) else { return Ok(None) };
     let size = object.size().min(MOST_TOLD);
     let mut scratch = Vec::new();
-    let end = object.read(object.size() - size, size as usize, &mut scratch).ok()?;
-    let at = memchr::memmem::rfind(end, TOLD.as_bytes())? + TOLD.len();
+    let end = object.read(object.size() - size, size as usize, &mut scratch)?;
+    let Some(at) = memchr::memmem::rfind(end, TOLD.as_bytes()) else { return Ok(None) };
     // What follows the side file closes the description.
-    let mut values = serde_json::Deserializer::from_slice(&end[at..]).into_iter::<SideFile>();
-    values.next()?.ok().filter(|side| side.version == 1)
+    let told = end[at + TOLD.len()..].trim_ascii_end();
+    SideFile::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
 }
 
 // A shard may be longer than it is said to be: what follows belongs to no sequence.

@@ -151,7 +151,7 @@ impl Work<'_> {
         let is_described = atomic::exists(&own) || atomic::exists(&of_index);
         let own = match is_described {
             true => self.side_file(&own)?,
-            false => Look::at(Arc::new(Local::new(base)), "").ok().and_then(|look| look.side),
+            false => self.told_inside(base)?,
         };
         // An index and another data set may lie in one folder: each has a side file.
         let of_index = self.side_file(&of_index)?;
@@ -181,6 +181,19 @@ impl Work<'_> {
             ));
         }
         Ok(())
+    }
+
+    // What the description of the data itself says, as that of shards does.
+    fn told_inside(&mut self, base: &Path) -> Result<Option<SideFile>> {
+        match Look::at(Arc::new(Local::new(base)), "") {
+            Ok(look) => Ok(look.side),
+            Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
+                let file = e.place().file.clone().unwrap_or_else(|| base.display().to_string());
+                self.findings.take(&file, "side file", "one that can be understood", Err(e))
+            }
+            // Nothing that can be looked at; what can be checked without is.
+            Err(_) => Ok(None),
+        }
     }
 
     // What side files of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.

@@ -31,6 +31,7 @@ impl Work<'_> {
         }
         match format.open(&look, &Options::default()) {
             Ok(source) => {
+                self.count(&look, format.name(), source.as_ref());
                 self.every_record(source.as_ref())?;
                 self.archives(source.as_ref())?;
                 if format.name() == Codes.name() {
@@ -48,6 +49,17 @@ impl Work<'_> {
             }
         }
         Ok(true)
+    }
+
+    // The number of records that the side file of this format says.
+    fn count(&mut self, look: &Look, format: &str, source: &dyn Source) {
+        let said = look.side.as_ref().filter(|side| side.format == format).map(|side| side.records);
+        if let Some(Some(said)) = said
+            && said != source.len()
+        {
+            let found = source.len().to_string();
+            self.findings.problem(&look.display(), None, "records", said.to_string(), found);
+        }
     }
 
     fn every_record(&mut self, source: &dyn Source) -> Result<()> {
