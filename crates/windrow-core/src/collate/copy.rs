@@ -242,77 +242,89 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
 }
 
 fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid {
-    // Where no number of the source is too large, nothing is asked of any.
     let fits = match dtype {
-        DType::F32 => to_float(
-            from,
-            bytemuck::cast_slice_mut(out),
-            |s: S| checked(s, s.to_f32(), f32::MAX.into(), f32::is_finite),
-            |x: f32| x,
-        ),
-        DType::F64 => {
-            to_float(from, bytemuck::cast_slice_mut(out), |s: S| (s.to_f64(), true), |x: f32| f64::from(x))
+        DType::F32 => {
+            let out: &mut [f32] = bytemuck::cast_slice_mut(out);
+            to_float(from, out, S::to_f32, |x: f32| x);
+            stays_finite::<S, f32>(from, out, f32::MAX.into(), f32::is_infinite)
         }
-        DType::F16 => to_float(
-            from,
-            bytemuck::cast_slice_mut(out),
-            |s: S| checked(s, f16::from_f32(s.to_f32()), LARGEST_F16, f16::is_finite),
-            f16::from_f32,
-        ),
-        DType::Bf16 => to_float(
-            from,
-            bytemuck::cast_slice_mut(out),
-            |s: S| checked(s, bf16::from_f32(s.to_f32()), LARGEST_BF16, bf16::is_finite),
-            bf16::from_f32,
-        ),
+        DType::F64 => {
+            to_float(from, bytemuck::cast_slice_mut(out), S::to_f64, f64::from);
+            true
+        }
+        DType::F16 => {
+            let out: &mut [f16] = bytemuck::cast_slice_mut(out);
+            to_float(from, out, |s: S| f16::from_f32(s.to_f32()), f16::from_f32);
+            stays_finite::<S, f16>(from, out, LARGEST_F16, f16::is_infinite)
+        }
+        DType::Bf16 => {
+            let out: &mut [bf16] = bytemuck::cast_slice_mut(out);
+            to_float(from, out, |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32);
+            stays_finite::<S, bf16>(from, out, LARGEST_BF16, bf16::is_infinite)
+        }
         _ => return Laid::Fraction,
     };
     if fits { Laid::Yes } else { Laid::TooLarge }
 }
 
-// A number as a float, and whether it is still finite where it was.
-#[inline(always)]
-fn checked<S: Number, T: Copy>(s: S, float: T, largest: f64, is_finite: impl Fn(T) -> bool) -> (T, bool) {
-    (float, S::LARGEST <= largest || is_finite(float) || !s.to_f64().is_finite())
+// Whether every number that was finite is so still. What a scale makes of a number is not asked.
+fn stays_finite<S: Number, T: Copy>(
+    from: Stored<'_>,
+    out: &[T],
+    largest: f64,
+    is_infinite: impl Fn(T) -> bool,
+) -> bool {
+    let is_plain = matches!(from.decode, Decode::Plain | Decode::Shift { .. });
+    // A loop over vectors, as `any` is not, in words as wide as a float: the row is in the processor's cache, and infinity
+    // is rare.
+    if S::LARGEST <= largest
+        || !is_plain
+        || out.iter().fold(0, |any, x| any | u32::from(is_infinite(*x))) == 0
+    {
+        return true;
+    }
+    let read = if from.big_endian { S::big } else { S::little };
+    let mut pairs = out.iter().zip(from.bytes.chunks_exact(S::SIZE));
+    pairs.all(|(x, stored)| !is_infinite(*x) || !read(stored).to_f64().is_finite())
 }
 
 fn to_float<S: Number, T: Copy>(
     from: Stored<'_>,
     out: &mut [T],
-    plain: impl Fn(S) -> (T, bool) + Copy,
+    plain: impl Fn(S) -> T + Copy,
     narrow: impl Fn(f32) -> T + Copy,
-) -> bool {
+) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
         fn wide<S: Number, T: Copy>(
             from: Stored<'_>,
             out: &mut [T],
-            plain: impl Fn(S) -> (T, bool) + Copy,
+            plain: impl Fn(S) -> T + Copy,
             narrow: impl Fn(f32) -> T + Copy,
-        ) -> bool {
-            to_float_here(from, out, plain, narrow)
+        ) {
+            to_float_here(from, out, plain, narrow);
         }
         // SAFETY: the processor has AVX2, as was asked the line before.
         return unsafe { wide(from, out, plain, narrow) };
     }
-    to_float_here(from, out, plain, narrow)
+    to_float_here(from, out, plain, narrow);
 }
 
 #[inline(always)]
 fn to_float_here<S: Number, T: Copy>(
     from: Stored<'_>,
     out: &mut [T],
-    plain: impl Fn(S) -> (T, bool) + Copy,
+    plain: impl Fn(S) -> T + Copy,
     narrow: impl Fn(f32) -> T + Copy,
-) -> bool {
+) {
     match from.decode {
-        Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, plain),
-        Decode::Plain => each(from.bytes, out, S::big, plain),
+        Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, |s| (plain(s), true)),
+        Decode::Plain => each(from.bytes, out, S::big, |s| (plain(s), true)),
         Decode::Shift { bits } if !from.big_endian => {
-            each(from.bytes, out, S::little, |s: S| plain(s.shift(bits)))
+            each(from.bytes, out, S::little, |s: S| (plain(s.shift(bits)), true))
         }
-        Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| plain(s.shift(bits))),
+        Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| (plain(s.shift(bits)), true)),
         Decode::Single if !from.big_endian => {
             each(from.bytes, out, S::little, |s: S| (narrow(s.to_f32()), true))
         }
@@ -325,7 +337,7 @@ fn to_float_here<S: Number, T: Copy>(
                 true => each(from.bytes, out, S::big, affine),
             }
         }
-    }
+    };
 }
 
 // One loop for all: the compiler makes a vector loop of each use. `fits` is folded without a branch for the same reason.
