@@ -303,7 +303,7 @@ impl Eos {
     }
 }
 
-/// Checks every claim that is made about a data set: sizes, hashes, counts, offsets.
+/// Checks every claim that is made about a data set, or about every one below a folder: sizes, hashes, counts, offsets.
 ///
 /// Returns:
 ///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.

@@ -16,7 +16,7 @@ pub(crate) fn line_files(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> 
 
 /// The same as [`among`] without what an index expanded: it stands twice below the folder, compressed and in the index
 /// folder, whatever that is called.
-pub(super) fn lines_among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
+pub(crate) fn lines_among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
     let index =
         |e: &Entry| Some(format!("{}/{EXPANDED}/", e.key.strip_suffix(LOCATIONS)?.strip_suffix('/')?));
     let copies: Vec<String> = entries.iter().filter_map(index).collect();

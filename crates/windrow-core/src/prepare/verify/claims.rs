@@ -20,6 +20,7 @@ impl Work<'_> {
         for entry in side.files.iter().filter_map(|f| store.entry(&f.name).ok()) {
             self.expect(entry.size);
         }
+        self.told.extend(side.files.iter().map(|row| base.join(&row.name)));
         for row in &side.files {
             let object = store.open(&row.name);
             let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {

@@ -2,12 +2,13 @@
 
 mod claims;
 mod codes;
+mod folder;
 mod lines;
 mod rows;
 mod series;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, Look, SideFile};
+use crate::format::{self, FORMATS, Format, SideFile};
 use crate::store::{Local, Store};
 
 /// How to verify.
@@ -95,7 +96,7 @@ fn is_of_the_run(error: &Error) -> bool {
     matches!(error.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
 }
 
-/// Checks the data set or file at `path`: sizes, hashes and counts against the side file, every row of an index against
+/// Checks the file at `path`, or every data set in and below the folder: sizes, hashes and counts against the side file, every row of an index against
 /// the data files, every id against the vocabulary, every JSON record for being JSON.
 ///
 /// What is wrong with the data stands in [`Findings::problems`]; what cannot be checked, such as values of raw tokens
@@ -119,7 +120,14 @@ pub fn verify_by(
 ) -> Result<Findings> {
     let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
     let is_folder = Local::new(&path).entry("")?.is_folder;
-    let mut work = Work { table, findings: Findings::default(), now: Progress::default(), watch };
+    let mut work = Work {
+        table,
+        findings: Findings::default(),
+        seen: BTreeSet::new(),
+        told: BTreeSet::new(),
+        now: Progress::default(),
+        watch,
+    };
     if !is_folder {
         work.file(&path, options)?;
         return Ok(work.findings);
@@ -128,7 +136,7 @@ pub fn verify_by(
     match (path.parent(), path.file_name().and_then(|n| n.to_str())) {
         (Some(base), Some(name)) if is_index => {
             let options = VerifyOptions { index_folder: name.to_string(), ..options.clone() };
-            work.folder(base, &options)?;
+            work.index(base, &options)?;
         }
         _ => work.folder(&path, options)?,
     }
@@ -138,86 +146,15 @@ pub fn verify_by(
 struct Work<'a> {
     table: &'a [&'a dyn Format],
     findings: Findings,
+    /// Data files that were read record by record.
+    seen: BTreeSet<String>,
+    /// Files that a side file names.
+    told: BTreeSet<PathBuf>,
     now: Progress,
     watch: &'a dyn Watch,
 }
 
 impl Work<'_> {
-    fn folder(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
-        self.leftovers(base, None, options.gc)?;
-        let index = base.join(&options.index_folder);
-        let is_forager = atomic::exists(&index.join(format::LOCATIONS));
-        let [own, of_index] = [base, &index].map(|folder| folder.join(format::SIDE_FILE));
-        let is_described = atomic::exists(&own) || atomic::exists(&of_index);
-        let own = match is_described {
-            true => self.side_file(&own)?,
-            false => self.told_inside(base)?,
-        };
-        // An index and another data set may lie in one folder: each has a side file.
-        let of_index = self.side_file(&of_index)?;
-        for side in own.iter().chain(&of_index) {
-            self.claims(base, side)?;
-            if let Some(failed) = side.statistics.get("failed").and_then(serde_json::Value::as_array) {
-                let n = failed.len();
-                self.note(format!("{n} of the files it was made from could not be read and are not in it"));
-            }
-        }
-        let is_described = self.own_side_files(base)? || is_described;
-        if is_forager {
-            return self.rows(base, &options.index_folder, of_index.as_ref());
-        }
-        if self.by_format(base, "")? {
-            return Ok(());
-        }
-        let lines = format::line_files(&Local::new(base), "", INPUT_SUFFIXES)?;
-        lines.iter().for_each(|e| self.expect(e.size));
-        for entry in &lines {
-            self.json_lines(&base.join(&entry.key))?;
-        }
-        if !is_described && lines.is_empty() {
-            self.note(format!(
-                "nothing here says what it should be: no {}, no index, no JSONL",
-                format::SIDE_FILE
-            ));
-        }
-        Ok(())
-    }
-
-    // What the description of the data itself says, as that of shards does.
-    fn told_inside(&mut self, base: &Path) -> Result<Option<SideFile>> {
-        match Look::at(Arc::new(Local::new(base)), "") {
-            Ok(look) => Ok(look.side),
-            Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
-                let file = e.place().file.clone().unwrap_or_else(|| base.display().to_string());
-                self.findings.take(&file, "side file", "one that can be understood", Err(e))
-            }
-            // Nothing that can be looked at; what can be checked without is.
-            Err(_) => Ok(None),
-        }
-    }
-
-    // What side files of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.
-    fn own_side_files(&mut self, base: &Path) -> Result<bool> {
-        let suffix = format!(".{}", format::SIDE_FILE);
-        let mut is_described = false;
-        for entry in Local::new(base).walk("")? {
-            let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
-            let path = base.join(&entry.key);
-            let side = match atomic::exists(&base.join(file)) {
-                true => self.side_file(&path)?,
-                // Its file is lost, or it is something else of that name.
-                false => Local::new(&path).open("").and_then(|object| SideFile::read(object.as_ref())).ok(),
-            };
-            let Some(mut side) = side else { continue };
-            if let Some((folder, _)) = file.rsplit_once('/') {
-                side.files.iter_mut().for_each(|row| row.name = format!("{folder}/{}", row.name));
-            }
-            self.claims(base, &side)?;
-            is_described = true;
-        }
-        Ok(is_described)
-    }
-
     fn file(&mut self, path: &Path, options: &VerifyOptions) -> Result<()> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a file").at(path));
@@ -231,7 +168,7 @@ impl Work<'_> {
             return if format::Npz::is_named(name) { self.by_format(folder, name).map(drop) } else { Ok(()) };
         }
         let is_told = self.told_of(folder, name)?;
-        if self.by_format(folder, name)? {
+        if self.by_format(folder, name)?.is_some() {
             return Ok(());
         }
         if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::folder::below;
 use super::{Findings, Work};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -57,11 +58,17 @@ impl Index {
 }
 
 impl Work<'_> {
-    /// The index of a base folder.
-    pub(super) fn rows(&mut self, base: &Path, folder: &str, side: Option<&SideFile>) -> Result<()> {
+    /// The index in `folder` of what lies at `key` below `base`; files are named from `base` on.
+    pub(super) fn rows(
+        &mut self,
+        base: &Path,
+        key: &str,
+        folder: &str,
+        side: Option<&SideFile>,
+    ) -> Result<()> {
         let store = Local::new(base).io(Io::Pread);
-        let locations_name = format!("{folder}/{}", format::LOCATIONS);
-        let opened = self.index(&store, folder, &locations_name, side);
+        let locations_name = below(key, &format!("{folder}/{}", format::LOCATIONS));
+        let opened = self.opened(&store, [key, folder], &locations_name, side);
         let Some((index, locations)) =
             self.findings.take(&locations_name, "index", "to be readable", opened)?
         else {
@@ -81,24 +88,26 @@ impl Work<'_> {
         self.each_row(index, locations.as_ref(), n)
     }
 
-    fn index(
+    fn opened(
         &mut self,
         store: &Local,
-        folder: &str,
+        [key, folder]: [&str; 2],
         locations_name: &str,
         side: Option<&SideFile>,
     ) -> Result<(Index, Arc<dyn Object>)> {
         let locations = store.open(locations_name)?;
-        let list = read_small(store.open(&format!("{folder}/{}", format::FILE_LIST))?.as_ref(), MOST_LIST)?;
+        let folder = below(key, folder);
+        let list = read_small(store.open(&below(&folder, format::FILE_LIST))?.as_ref(), MOST_LIST)?;
         let list = String::from_utf8(list).map_err(|_| Error::corrupt("the file list is not UTF-8"))?;
         let mut files = Vec::new();
-        for name in list.lines() {
-            let entry = self.findings.take(name, "file", "to be there", store.entry(name))?;
+        for name in list.lines().map(|name| below(key, name)) {
+            let entry = self.findings.take(&name, "file", "to be there", store.entry(&name))?;
             self.findings.checked_files += u64::from(side.is_none() && entry.is_some());
             self.expect(entry.as_ref().map_or(0, |entry| entry.size));
-            files.push(DataFile { name: name.to_string(), is_there: entry.is_some(), last_end: 0 });
+            self.seen.insert(store.display(&name));
+            files.push(DataFile { is_there: entry.is_some(), last_end: 0, name });
         }
-        let schema_name = format!("{folder}/{}", format::SAMPLE_SCHEMA);
+        let schema_name = below(&folder, format::SAMPLE_SCHEMA);
         let layout: Option<Layout> = match store.entry(&schema_name) {
             Ok(_) => {
                 let text = read_small(store.open(&schema_name)?.as_ref(), 1 << 20)?;

@@ -14,22 +14,24 @@ use crate::store::{Io, Local, Store};
 const PART: u64 = 1 << 20;
 
 impl Work<'_> {
-    /// Checks what lies at `key` below `root` by the format that recognises it; `false` when that is none, or one whose
-    /// claims are checked elsewhere.
-    pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<bool> {
-        let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Ok(false) };
-        let Ok(format) = choose(self.table, &look, None) else { return Ok(false) };
+    /// Checks what lies at `key` below `root` by the format that recognises it, whose name is given; `None` when that is
+    /// none, or one whose claims are checked elsewhere.
+    pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static str>> {
+        let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Ok(None) };
+        let Ok(format) = choose(self.table, &look, None) else { return Ok(None) };
         if [Forager.name(), Jsonl.name(), Tokens.name()].contains(&format.name()) {
-            return Ok(false);
+            return Ok(None);
         }
         let parts = format.parts(&look);
         if !parts.is_empty() {
             for part in parts {
                 self.by_format(root, &part)?;
             }
-            return Ok(true);
+            return Ok(Some(format.name()));
         }
         match format.open(&look, &Options::default()) {
+            // Read before, as part of a folder around it.
+            Ok(source) if self.is_seen(source.as_ref()) => {}
             Ok(source) => {
                 self.count(&look, format.name(), source.as_ref());
                 self.every_record(source.as_ref())?;
@@ -48,7 +50,12 @@ impl Work<'_> {
                 ));
             }
         }
-        Ok(true)
+        Ok(Some(format.name()))
+    }
+
+    fn is_seen(&self, source: &dyn Source) -> bool {
+        let files = source.files();
+        !files.is_empty() && files.iter().all(|info| self.seen.contains(&info.file))
     }
 
     // The number of records that the side file of this format says.
@@ -67,6 +74,7 @@ impl Work<'_> {
         self.findings.checked_files += files.len() as u64;
         let at = files.first().map_or_else(String::new, |info| info.file.clone());
         files.iter().for_each(|info| self.expect(info.size));
+        self.seen.extend(files.iter().map(|info| info.file.clone()));
         let (mut scratch, mut done) = (Vec::new(), 0);
         for record in 0..source.len() {
             self.findings.checked_records += 1;

@@ -7,6 +7,7 @@ mod golden;
 mod series;
 mod tokens;
 mod verify;
+mod verify_folders;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

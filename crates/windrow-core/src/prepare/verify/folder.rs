@@ -1,0 +1,229 @@
+//! A folder: every data set in it and below it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{VerifyOptions, Work};
+use crate::error::{Kind, Result};
+use crate::format::{self, Certainty, Codes, Collection, Format, Look, SideFile};
+use crate::prepare::atomic;
+use crate::prepare::input::INPUT_SUFFIXES;
+use crate::store::{Entry, Local, Store};
+
+impl Work<'_> {
+    /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.
+    pub(super) fn folder(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
+        self.leftovers(base, None, options.gc)?;
+        let entries = Local::new(base).walk("")?;
+        let mut is_described = self.own_side_files(base, &entries)?;
+        let folders = folders(&entries);
+        // Folders that a format reads as a whole: nothing below them stands for itself.
+        let mut whole: Vec<&str> = Vec::new();
+        for folder in &folders {
+            if whole.iter().any(|whole| is_below(folder, whole)) {
+                continue;
+            }
+            if !folder.is_empty() && is_index(&base.join(folder)) {
+                // Looked at with what it is the index of.
+                whole.push(folder);
+                continue;
+            }
+            if !folder.is_empty() {
+                self.leftovers(&base.join(folder), None, options.gc)?;
+            }
+            let found = self.data_set(base, folder, &entries, options)?;
+            is_described |= found != Found::Nothing;
+            if found == Found::Whole {
+                whole.push(folder);
+            }
+        }
+        let rest = |entry: &&Entry| !whole.iter().any(|whole| is_below(&entry.key, whole));
+        let lines: Vec<&Entry> = format::lines_among(&entries, INPUT_SUFFIXES)
+            .into_iter()
+            .filter(|entry| rest(entry) && !self.seen.contains(&path_of(base, entry)))
+            .collect();
+        lines.iter().for_each(|e| self.expect(e.size));
+        for entry in &lines {
+            self.json_lines(&base.join(&entry.key))?;
+        }
+        if is_described {
+            self.note_untold(base, entries.iter().filter(rest));
+        } else if lines.is_empty() {
+            self.note(format!(
+                "nothing here says what it should be: no {}, no index, no JSONL",
+                format::SIDE_FILE
+            ));
+        }
+        Ok(())
+    }
+
+    // Files of data that nothing spoke of.
+    fn note_untold<'e>(&mut self, base: &Path, entries: impl Iterator<Item = &'e Entry>) {
+        let bad: BTreeSet<&str> = self.findings.problems.iter().map(|p| p.file.as_str()).collect();
+        let is_untold = |entry: &&Entry| {
+            let path = path_of(base, entry);
+            DATA.iter().any(|suffix| entry.key.ends_with(suffix))
+                && !bad.contains(path.as_str())
+                && !self.seen.contains(&path)
+                && !self.told.contains(&base.join(&entry.key))
+        };
+        let mut untold = entries.filter(is_untold);
+        if let Some(first) = untold.next() {
+            let more = match untold.count() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            self.note(format!("nothing says what {}{more} should hold: not looked at", first.key));
+        }
+    }
+
+    /// The index of a folder, and what it speaks of.
+    pub(super) fn index(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
+        self.leftovers(base, None, options.gc)?;
+        self.data_set(base, "", &[], options).map(drop)
+    }
+
+    // What lies at `key` below `base`, if it is a data set. The folder that was asked for is whatever a format takes it
+    // for; one below it only what says so itself, as a folder of settings in YAML is no data.
+    fn data_set(
+        &mut self,
+        base: &Path,
+        key: &str,
+        entries: &[Entry],
+        options: &VerifyOptions,
+    ) -> Result<Found> {
+        let folder = if key.is_empty() { base.to_path_buf() } else { base.join(key) };
+        let index = folder.join(&options.index_folder);
+        let is_forager = is_index(&index);
+        let [own, of_index] = [&folder, &index].map(|folder| folder.join(format::SIDE_FILE));
+        let has_side = atomic::exists(&own) || atomic::exists(&of_index);
+        if !key.is_empty() && !has_side && !is_forager && !self.is_described_inside(base, key, entries) {
+            return Ok(Found::Nothing);
+        }
+        let own = match has_side {
+            true => self.side_file(&own)?,
+            false => self.told_inside(&folder)?,
+        };
+        // An index and another data set may lie in one folder: each has a side file.
+        let of_index = self.side_file(&of_index)?;
+        for side in own.iter().chain(&of_index) {
+            self.claims(base, &as_seen_from(key, side))?;
+            if let Some(failed) = side.statistics.get("failed").and_then(serde_json::Value::as_array) {
+                let n = failed.len();
+                self.note(format!("{n} of the files it was made from could not be read and are not in it"));
+            }
+        }
+        if is_forager {
+            // What was expanded is in the index by its expansion.
+            let named = of_index.iter().flat_map(|side| &side.files);
+            self.seen.extend(named.map(|row| folder.join(&row.name).display().to_string()));
+            self.rows(base, key, &options.index_folder, of_index.as_ref())?;
+            return Ok(Found::Described);
+        }
+        Ok(match self.by_format(base, key)? {
+            // Beside series there may be what no format takes for any.
+            Some(name) if name == Collection.name() => Found::Described,
+            Some(_) => Found::Whole,
+            None if has_side => Found::Described,
+            None => Found::Nothing,
+        })
+    }
+
+    // Whether the names below a folder can only be those of a data set.
+    fn is_described_inside(&self, base: &Path, key: &str, entries: &[Entry]) -> bool {
+        let below = entries.iter().filter(|entry| is_below(&entry.key, key)).cloned().collect();
+        let look = Look {
+            store: Arc::new(Local::new(base)),
+            key: key.to_string(),
+            is_folder: true,
+            entries: below,
+            head: Vec::new(),
+            side: None,
+        };
+        let Ok(format) = format::choose(self.table, &look, None) else { return false };
+        match format.name() {
+            // A checkpoint is called as a track is.
+            name if name == Codes.name() => atomic::exists(&base.join(look.below(format::TRACKS_METADATA))),
+            name => name != Collection.name() && format.recognise(&look) == Certainty::Yes,
+        }
+    }
+
+    // What the description of the data itself says, as that of shards does.
+    fn told_inside(&mut self, folder: &Path) -> Result<Option<SideFile>> {
+        match Look::at(Arc::new(Local::new(folder)), "") {
+            Ok(look) => Ok(look.side),
+            Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
+                let file = e.place().file.clone().unwrap_or_else(|| folder.display().to_string());
+                self.findings.take(&file, "side file", "one that can be understood", Err(e))
+            }
+            // Nothing that can be looked at; what can be checked without is.
+            Err(_) => Ok(None),
+        }
+    }
+
+    // What side files of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.
+    fn own_side_files(&mut self, base: &Path, entries: &[Entry]) -> Result<bool> {
+        let suffix = format!(".{}", format::SIDE_FILE);
+        let mut is_described = false;
+        for entry in entries {
+            let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
+            let path = base.join(&entry.key);
+            let side = match atomic::exists(&base.join(file)) {
+                true => self.side_file(&path)?,
+                // Its file is lost, or it is something else of that name.
+                false => Local::new(&path).open("").and_then(|object| SideFile::read(object.as_ref())).ok(),
+            };
+            let Some(side) = side else { continue };
+            let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+            self.claims(base, &as_seen_from(folder, &side))?;
+            is_described = true;
+        }
+        Ok(is_described)
+    }
+}
+
+/// What names of data end in that a folder of other data may hold beside it.
+const DATA: &[&str] = &[".bin", ".idx", ".npy", ".npz", ".npy.gz"];
+
+/// What a folder was found to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// Something that speaks of files, beside which others may lie.
+    Described,
+    /// A data set to which everything below it belongs.
+    Whole,
+}
+
+// The folders of these files, an outer one before those in it; the folder itself is one.
+fn folders(entries: &[Entry]) -> BTreeSet<&str> {
+    let outer = |entry: &'_ Entry| entry.key.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
+    let below = entries.iter().flat_map(|entry| outer(entry).into_iter().map(|at| &entry.key[..at]));
+    below.chain([""]).collect()
+}
+
+// Half an index is one too.
+fn is_index(folder: &Path) -> bool {
+    [format::LOCATIONS, format::FILE_LIST].iter().any(|name| atomic::exists(&folder.join(name)))
+}
+
+// The side file of a folder, its files named from further out.
+fn as_seen_from(folder: &str, side: &SideFile) -> SideFile {
+    let mut side = side.clone();
+    side.files.iter_mut().for_each(|row| row.name = below(folder, &row.name));
+    side
+}
+
+fn path_of(base: &Path, entry: &Entry) -> String {
+    base.join(&entry.key).display().to_string()
+}
+
+/// The key of something in a folder, which may be the outermost one.
+pub(super) fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
+}
+
+fn is_below(key: &str, folder: &str) -> bool {
+    folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}

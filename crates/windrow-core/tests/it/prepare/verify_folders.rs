@@ -1,0 +1,114 @@
+//! Every data set below a folder is verified, and what only looks like one is not.
+
+use std::fs;
+use std::path::Path;
+
+use windrow_core::DType;
+use windrow_core::prepare::{
+    Findings, IndexOptions, TokenLayout, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
+};
+
+use super::encoders::Ord;
+use super::folder_of;
+
+const LINES: &[u8] = b"{\"text\":\"abc\"}\n{\"text\":\"de\"}\n";
+const META: &[u8] = br#"{"num_sequences": 1, "dtype": "int16", "files": {"d-1-of-1.bin": 3},
+    "scales": [{"offset": 0, "length": 3}]}"#;
+
+fn check(path: &Path) -> Findings {
+    verify(path, &VerifyOptions::default(), &()).unwrap()
+}
+
+fn tokens(base: &Path, layout: TokenLayout, out: &str) {
+    let out = base.join(out);
+    fs::create_dir_all(&out).unwrap();
+    let dtype = Some(DType::U32);
+    let options = TokenizeOptions { layout, eos: Some(0), dtype, ..TokenizeOptions::default() };
+    tokenize(&[base.join("raw/a.jsonl")], &out, &Ord, &options, &()).unwrap();
+}
+
+#[test]
+fn data_sets_beside_and_below_each_other_are_all_held_against_what_describes_them() {
+    let folder = folder_of(&[
+        ("raw/a.jsonl", LINES),
+        ("shards/meta.json", META),
+        ("shards/d-1-of-1.bin", &[0; 6]),
+        // Neither is data: nothing says so.
+        ("run/settings.yaml", b"rate: 0.1\n"),
+        ("run/checkpoint.pt", b"PK\x03\x04"),
+        ("run/config.json", b"{\"width\": 8}"),
+    ]);
+    let base = folder.path();
+    index(&base.join("raw"), &IndexOptions { checksum: true, ..IndexOptions::default() }, &()).unwrap();
+    tokens(base, TokenLayout::Forager, "train");
+    tokens(base, TokenLayout::Forager, "more/valid");
+    tokens(base, TokenLayout::Tokens, "stream");
+    dummy(&base.join("more/d.bin"), 50, 100, 1, false).unwrap();
+    let findings = check(base);
+    assert_eq!((findings.n_problems, findings.notes.as_slice()), (0, [].as_slice()), "{findings:?}");
+    let file = |name: &str| base.join(name).display().to_string();
+    for name in [
+        "raw/a.jsonl",
+        "train/tokenized-samples/a-tokenized-samples.bin",
+        "more/valid/tokenized-samples/a-tokenized-samples.bin",
+        "stream/tokens.bin",
+        "more/d.bin",
+    ] {
+        let whole = fs::read(file(name)).unwrap();
+        let mut bad = whole.clone();
+        bad[9] ^= 1;
+        fs::write(file(name), bad).unwrap();
+        let findings = check(base);
+        let told: Vec<_> = findings.problems.iter().map(|p| (&*p.what, &*p.file)).collect();
+        assert!(told.contains(&("xxh3", name)), "{name}: {findings:?}");
+        fs::write(file(name), whole).unwrap();
+    }
+    fs::write(file("shards/d-1-of-1.bin"), [0; 5]).unwrap();
+    let findings = check(base);
+    assert_eq!(findings.n_problems, 1, "{findings:?}");
+    assert!(findings.problems[0].found.contains("meta.json promises 3"), "{findings:?}");
+    fs::write(file("shards/d-1-of-1.bin"), [0; 6]).unwrap();
+
+    // A row is named, and a line beside an index that is no JSON.
+    fs::write(file("raw/b.jsonl"), b"{]\n").unwrap();
+    fs::write(file("train/index/sample_locations.bin"), [9; 24]).unwrap();
+    let whats: Vec<_> = check(base).problems.into_iter().map(|p| p.what).collect();
+    assert!(["row", "JSON"].iter().all(|what| whats.iter().any(|w| w == what)), "{whats:?}");
+}
+
+#[test]
+fn half_an_index_is_bad() {
+    let folder = folder_of(&[("raw/a.jsonl", LINES)]);
+    index(&folder.path().join("raw"), &IndexOptions::default(), &()).unwrap();
+    for side in ["windrow.json", "sample_locations.bin"] {
+        fs::remove_file(folder.path().join("raw/index").join(side)).unwrap();
+    }
+    for path in [folder.path().to_path_buf(), folder.path().join("raw")] {
+        let findings = check(&path);
+        assert_eq!((findings.n_problems, &*findings.problems[0].what), (1, "index"), "{findings:?}");
+    }
+}
+
+#[test]
+fn series_are_read_once_and_what_nothing_describes_is_noted() {
+    let array = [
+        b"\x93NUMPY\x01\x00\x37\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}".as_slice(),
+        &[0; 8],
+    ];
+    let array = array.concat();
+    let folder =
+        folder_of(&[("shards/meta.json", META), ("shards/d-1-of-1.bin", &[0; 6]), ("a.npy", &array)]);
+    let findings = check(folder.path());
+    assert_eq!(
+        (findings.n_problems, findings.checked_files, findings.checked_records, findings.notes.len()),
+        (0, 3, 2, 0),
+        "{findings:?}"
+    );
+    // Text beside them makes it another folder: the shards still speak for themselves, the array does not.
+    fs::create_dir(folder.path().join("raw")).unwrap();
+    fs::write(folder.path().join("raw/a.jsonl"), LINES).unwrap();
+    fs::write(folder.path().join("t.bin"), [0; 4]).unwrap();
+    let findings = check(folder.path());
+    assert_eq!((findings.n_problems, findings.checked_records), (0, 3), "{findings:?}");
+    assert_eq!(findings.notes, ["nothing says what a.npy and 1 more should hold: not looked at"]);
+}
