@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::record::{Decode, Values};
+use crate::record::{Decode, Span, Values};
 
 /// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
 ///
@@ -49,6 +49,20 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
                 .hint("choose dtype=\"float32\""))
         }
     }
+}
+
+/// The same of the values that stand in `span`, whose record an error names.
+///
+/// # Errors
+/// As [`copy_values`].
+pub(super) fn copy_span(
+    span: &Span,
+    values: &Values<'_>,
+    skip: usize,
+    out: &mut [u8],
+    dtype: DType,
+) -> Result<()> {
+    copy_values(values, skip, out, dtype).map_err(|e| e.record(span.record))
 }
 
 /// Fills `out` with the number `value` of type `dtype`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_values, fill_value};
+use super::copy::{copy_span, copy_values, fill_value};
 use super::missing::missing_to_zero;
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
@@ -133,11 +133,11 @@ impl Collate for NextToken {
                     let values = sample.source.read(*span, &mut scratch.bytes)?;
                     if !inputs.is_empty() {
                         let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
-                        copy_values(&values, 0, out, self.dtype).map_err(|e| e.record(span.record))?;
+                        copy_span(span, &values, 0, out, self.dtype)?;
                     }
                     if !labels.is_empty() {
                         let out = &mut row.bytes(LABELS)[labels.start * size..labels.end * size];
-                        copy_values(&values, skip, out, self.dtype).map_err(|e| e.record(span.record))?;
+                        copy_span(span, &values, skip, out, self.dtype)?;
                     }
                     if let Mask::Track(track) = self.mask
                         && !labels.is_empty()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_values, fill_value};
+use super::copy::{copy_span, copy_values, fill_value};
 use super::missing::missing_to_zero;
 use super::{Collate, Field, LOSS_MASK_TRACK, Row, Sample, Scratch};
 use crate::array::DType;
@@ -112,8 +112,7 @@ impl Collate for Pairs {
             }
             let values = sample.source.read(*span, &mut scratch.bytes)?;
             for (field, skip) in [(INPUTS, 0), (LABELS, 1)] {
-                copy_values(&values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)
-                    .map_err(|e| e.record(span.record))?;
+                copy_span(span, &values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)?;
             }
             let masks = &mut row.numbers::<i32>(MASKS)[at..end];
             match track {

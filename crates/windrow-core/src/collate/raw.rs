@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_values, fill_value};
+use super::copy::{copy_span, fill_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
@@ -46,8 +46,7 @@ impl Collate for Raw {
             let out = &mut row.bytes(0)[at * size..end * size];
             match piece {
                 Piece::Read(span) => {
-                    copy_values(&sample.source.read(*span, &mut scratch.bytes)?, 0, out, self.dtype)
-                        .map_err(|e| e.record(span.record))?;
+                    copy_span(span, &sample.source.read(*span, &mut scratch.bytes)?, 0, out, self.dtype)?;
                 }
                 Piece::Value(value) => fill_value(out, self.dtype, *value),
             }

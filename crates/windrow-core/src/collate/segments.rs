@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_values, fill_value};
+use super::copy::{copy_span, copy_values, fill_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -83,10 +83,8 @@ impl Collate for Segments {
             let labels = (span.len as usize - 1).min(inputs);
             let values = sample.source.read(*span, &mut scratch.bytes)?;
             let end = at + inputs;
-            copy_values(&values, 0, &mut row.bytes(0)[at * size..end * size], self.dtype)
-                .map_err(|e| e.record(span.record))?;
-            copy_values(&values, 1, &mut row.bytes(1)[at * size..(at + labels) * size], self.dtype)
-                .map_err(|e| e.record(span.record))?;
+            copy_span(span, &values, 0, &mut row.bytes(0)[at * size..end * size], self.dtype)?;
+            copy_span(span, &values, 1, &mut row.bytes(1)[at * size..(at + labels) * size], self.dtype)?;
             fill_value(&mut row.bytes(1)[(at + labels) * size..end * size], self.dtype, self.pad);
             row.numbers::<i32>(2)[at..end].fill(0);
             self.mask(sample, *span, &mut row.numbers::<i32>(2)[at..at + labels], scratch)?;

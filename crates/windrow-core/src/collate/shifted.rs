@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::copy::{copy_values, fill_value};
+use super::copy::{copy_span, fill_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -108,8 +108,7 @@ impl Shifted {
                 Piece::Read(span) => {
                     let values = sample.source.read(*span, scratch)?;
                     if let Some(targets) = &mut targets {
-                        copy_values(&values, 0, &mut targets[at * size..end * size], self.dtype)
-                            .map_err(|e| e.record(span.record))?;
+                        copy_span(span, &values, 0, &mut targets[at * size..end * size], self.dtype)?;
                     }
                     mark_starts(&values, *span, &mut starts[at..end]);
                 }
