@@ -1,8 +1,7 @@
 //! What a step read, and which steps read a record.
 
 use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
@@ -125,9 +124,12 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
     };
     let made = py.detach(|| -> Result<_> {
         let recipe = match &path {
-            Some(path) => read_plan(path)?,
-            None => Recipe::from_json(&text).map_err(|e| e.hint(HINT))?,
+            Some(path) => File::open(path)
+                .map_err(|e| Error::io("read the plan", path, e))
+                .and_then(|file| Recipe::read(file, path)),
+            None => Recipe::from_json(&text),
         };
+        let recipe = recipe.map_err(|e| e.hint(HINT))?;
         let loader = recipe.builder()?.rank(0, 1).threads(Some(0)).build()?;
         Ok((loader.plan().clone(), *loader.steps()))
     });
@@ -135,16 +137,6 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
 }
 
 const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";
-/// A plan is a few kilobytes; its text is read up to here.
-const MOST_PLAN: u64 = 64 << 20;
-
-fn read_plan(path: &Path) -> Result<Recipe> {
-    let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST_PLAN).read_to_string(&mut text))
-        .map_err(|e| Error::io("read the plan", path, e).hint(HINT))?;
-    Recipe::from_json(&text).map_err(|e| e.or_at(path).hint(HINT))
-}
 
 fn traced_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Value> {
     let traced = plan.trace(epoch, position)?;

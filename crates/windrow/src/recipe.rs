@@ -1,7 +1,8 @@
 //! A plan as text: what is needed to open the same samples in the same order elsewhere. Pickles, `trace` and saved
 //! plans are made of it.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windrow_core::collate::CodesLayout;
@@ -248,7 +249,20 @@ pub struct Recipe {
     pub drop_last: bool,
 }
 
+/// A plan is a few kilobytes; its text is read up to here.
+const MOST_BYTES: u64 = 64 << 20;
+
 impl Recipe {
+    /// Reads a plan from a file or stream, called `name` where that goes wrong.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be read; else as [`Recipe::from_json`].
+    pub fn read(from: impl Read, name: &Path) -> Result<Recipe> {
+        let mut text = String::new();
+        from.take(MOST_BYTES).read_to_string(&mut text).map_err(|e| Error::io("read the plan", name, e))?;
+        Recipe::from_json(&text).map_err(|e| e.or_at(name))
+    }
+
     /// Reads the JSON text of a plan.
     ///
     /// # Errors

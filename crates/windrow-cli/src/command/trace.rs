@@ -1,7 +1,7 @@
 //! `windrow trace`: which bytes a step read, and which steps read a record.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -63,8 +63,6 @@ pub(crate) struct Trace {
 
 /// Positions of one record that are looked for at most.
 const MOST_FOUND: usize = 10_000;
-/// A plan is a few kilobytes; its text is read up to here.
-const MOST_PLAN: u64 = 64 << 20;
 const PREVIEW_VALUES: u64 = 64;
 
 pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
@@ -113,26 +111,21 @@ fn recipe(args: &Trace) -> Result<Recipe, Failure> {
             ),
         });
     }
-    let plan = if args.plan.as_os_str() == "-" { Path::new("stdin") } else { &args.plan };
     if args.ordering.is_given() || args.opening.options() != Options::default() {
         return Err(Failure::Usage {
             message: "a plan says itself how its data is opened and ordered".to_string(),
             hint: Some("leave those options out; for data, name a view, as in --pack 1024".to_string()),
         });
     }
-    let text = read_plan(&args.plan).map_err(|e| Error::io("read the plan", plan, e))?;
     let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
-    Ok(Recipe::from_json(&text).map_err(|e| e.or_at(plan).hint(hint))?)
+    Ok(read_plan(&args.plan).map_err(|e| e.hint(hint))?)
 }
 
 // A plan beside a view: it would be opened as data, and the error be about series.
 fn refuse_plan(path: &Path) -> Result<(), Failure> {
     let is_plan = match path.as_os_str() == "-" {
         true => true,
-        false => {
-            path.extension().is_some_and(|end| end == "json")
-                && read_plan(path).is_ok_and(|text| Recipe::from_json(&text).is_ok())
-        }
+        false => path.extension().is_some_and(|end| end == "json") && read_plan(path).is_ok(),
     };
     match is_plan {
         true => Err(Failure::Usage {
@@ -143,14 +136,12 @@ fn refuse_plan(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn read_plan(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let source: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(fs::File::open(path)?),
-    };
-    source.take(MOST_PLAN).read_to_string(&mut text)?;
-    Ok(text)
+fn read_plan(path: &Path) -> windrow::Result<Recipe> {
+    if path.as_os_str() == "-" {
+        return Recipe::read(io::stdin(), Path::new("stdin"));
+    }
+    let file = fs::File::open(path).map_err(|e| Error::io("read the plan", path, e))?;
+    Recipe::read(file, path)
 }
 
 /// The tokenizer that shows what a plan reads.
