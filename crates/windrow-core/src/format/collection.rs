@@ -70,6 +70,19 @@ impl Format for Collection {
     }
 }
 
+impl Collection {
+    /// Each series file and shard folder below it with the format that reads it; `None` where none does.
+    ///
+    /// # Errors
+    /// What looking at one of them says.
+    pub(crate) fn parts_of(
+        &self,
+        look: &Look,
+    ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Look)>>> {
+        units(look.names()).into_iter().map(|name| opener(look, &name))
+    }
+}
+
 // What the names of series files end in, over all formats.
 fn suffixes() -> Vec<&'static str> {
     FORMATS.iter().flat_map(|format| format.series_suffixes()).copied().collect()

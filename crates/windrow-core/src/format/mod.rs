@@ -47,7 +47,7 @@ pub use npz::Npz;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
-pub(crate) use shards::TOLD as SHARDS_TOLD;
+pub(crate) use shards::{OtherSize, TOLD as SHARDS_TOLD};
 pub(crate) use side_file::MOST_BYTES as MOST_SIDE_BYTES;
 pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;

@@ -87,6 +87,14 @@ pub(crate) struct Contradiction {
 }
 
 impl Codes {
+    /// The keys of a folder's tracks, in their order.
+    ///
+    /// # Errors
+    /// `NotFound` when there are none; `Io`.
+    pub(crate) fn keys(&self, look: &Look) -> Result<Vec<String>> {
+        list(look)
+    }
+
     /// What `metadata.json` says of tracks and their tensors do not: opening only warns of it.
     ///
     /// # Errors

@@ -67,9 +67,7 @@ impl Format for Shards {
         let table = Table::of(&object)?;
         let keys = table.files.iter().map(|(name, _)| look.below(name)).collect();
         let files = DataFiles::open(look.store.clone(), keys, |key, _| {
-            Error::not_found("meta.json names a shard that is not there")
-                .at(key)
-                .hint("the copy looks unfinished")
+            Error::not_found("meta.json names a shard that is not there").at(key).hint(UNFINISHED)
         })?;
         check_sizes(look, &table, &files)?;
         let side = look.side.as_ref().filter(|side| side.format == self.name());
@@ -81,23 +79,36 @@ impl Format for Shards {
     }
 }
 
+/// A shard that is not as long as it is said to be, in bytes.
+pub(crate) struct OtherSize {
+    pub(crate) file: String,
+    pub(crate) said: u64,
+    /// `None` where it is not there.
+    pub(crate) found: Option<u64>,
+}
+
 impl Shards {
-    /// Shards that are longer than they are said to be, and by how many bytes: no error, but rarely meant.
+    /// Shards that are not as long as they are said to be: the first shorter one is what opening stops at, a longer one is
+    /// no error, but rarely meant.
     ///
     /// # Errors
-    /// What [`Format::open`] says.
-    pub(crate) fn surplus(&self, look: &Look) -> Result<Vec<(String, u64)>> {
+    /// `Corrupt` when the description is bad; `Io`.
+    pub(crate) fn other_sizes(&self, look: &Look) -> Result<Vec<OtherSize>> {
         let table = Table::of(&look.store.open(&look.below(META))?)?;
-        let mut found = Vec::new();
+        let mut others = Vec::new();
         for (name, count) in &table.files {
             let key = look.below(name);
             let said = count.saturating_mul(table.element.size() as u64);
-            match look.store.entry(&key)?.size.saturating_sub(said) {
-                0 => {}
-                surplus => found.push((look.store.display(&key), surplus)),
+            let found = match look.store.entry(&key) {
+                Ok(entry) => Some(entry.size),
+                Err(e) if e.kind() == Kind::NotFound => None,
+                Err(e) => return Err(e),
+            };
+            if found != Some(said) {
+                others.push(OtherSize { file: look.store.display(&key), said, found });
             }
         }
-        Ok(found)
+        Ok(others)
     }
 }
 
@@ -117,6 +128,8 @@ pub(super) fn told(look: &Look) -> Result<Option<SideFile>> {
     SideFile::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
 }
 
+const UNFINISHED: &str = "the copy looks unfinished; `windrow verify` lists every shard";
+
 // A shard may be longer than it is said to be: what follows belongs to no sequence.
 fn check_sizes(look: &Look, table: &Table, files: &DataFiles) -> Result<()> {
     let width = table.element.size() as u64;
@@ -133,7 +146,7 @@ fn check_sizes(look: &Look, table: &Table, files: &DataFiles) -> Result<()> {
             ))
             .at(files.name(file))
             .field("files")
-            .hint("the copy looks unfinished"));
+            .hint(UNFINISHED));
         }
     }
     Ok(())

@@ -124,6 +124,7 @@ pub fn verify_by(
         table,
         findings: Findings::default(),
         seen: BTreeSet::new(),
+        tried: BTreeSet::new(),
         told: BTreeSet::new(),
         now: Progress::default(),
         watch,
@@ -148,6 +149,8 @@ struct Work<'a> {
     findings: Findings,
     /// Data files that were read record by record.
     seen: BTreeSet<String>,
+    /// What was opened by a format, or could not be.
+    tried: BTreeSet<String>,
     /// Files that a side file names.
     told: BTreeSet<PathBuf>,
     now: Progress,

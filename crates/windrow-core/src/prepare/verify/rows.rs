@@ -68,7 +68,7 @@ impl Work<'_> {
     ) -> Result<()> {
         let store = Local::new(base).io(Io::Pread);
         let locations_name = below(key, &format!("{folder}/{}", format::LOCATIONS));
-        let opened = self.opened(&store, [key, folder], &locations_name, side);
+        let opened = self.open_index(&store, [key, folder], &locations_name, side);
         let Some((index, locations)) =
             self.findings.take(&locations_name, "index", "to be readable", opened)?
         else {
@@ -88,7 +88,7 @@ impl Work<'_> {
         self.each_row(index, locations.as_ref(), n)
     }
 
-    fn opened(
+    fn open_index(
         &mut self,
         store: &Local,
         [key, folder]: [&str; 2],

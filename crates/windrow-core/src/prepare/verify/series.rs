@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::{Findings, Work, is_of_the_run};
 use crate::error::{Error, Result};
-use crate::format::{Codes, Forager, Format, Jsonl, Look, Npz, Options, Shards, Tokens, choose};
+use crate::format::{
+    Codes, Collection, Forager, Format, Jsonl, Look, Npz, Options, OtherSize, Shards, Tokens, choose,
+};
 use crate::record::Span;
 use crate::source::Source;
 use crate::store::{Io, Local, Store};
@@ -29,28 +31,77 @@ impl Work<'_> {
             }
             return Ok(Some(format.name()));
         }
-        match format.open(&look, &Options::default()) {
+        self.read_by(format, &look)?;
+        Ok(Some(format.name()))
+    }
+
+    // What a format reads there, from beginning to end.
+    fn read_by(&mut self, format: &dyn Format, look: &Look) -> Result<()> {
+        if !self.tried.insert(look.display()) {
+            return Ok(());
+        }
+        match format.open(look, &Options::default()) {
             // Read before, as part of a folder around it.
             Ok(source) if self.is_seen(source.as_ref()) => {}
             Ok(source) => {
-                self.count(&look, format.name(), source.as_ref());
+                self.count(look, format.name(), source.as_ref());
                 self.every_record(source.as_ref())?;
                 self.archives(source.as_ref())?;
                 if format.name() == Codes.name() {
-                    self.tracks(&look, source.as_ref())?;
+                    self.tracks(look, source.as_ref())?;
                 }
             }
-            Err(error) => self.found(error, &look.display(), "content")?,
+            Err(error) => self.not_opened(error, format, look)?,
         }
         if format.name() == Shards.name() {
             // What cannot be read was found before.
-            for (file, surplus) in Shards.surplus(&look).unwrap_or_default() {
-                self.note(format!(
-                    "{file} holds {surplus} bytes more than meta.json says: they are never read"
-                ));
+            for OtherSize { file, said, found } in Shards.other_sizes(look).unwrap_or_default() {
+                if let Some(surplus) = found.and_then(|found| found.checked_sub(said)) {
+                    self.note(format!(
+                        "{file} holds {surplus} bytes more than meta.json says: they are never read"
+                    ));
+                }
             }
         }
-        Ok(Some(format.name()))
+        Ok(())
+    }
+
+    // Opening stops at the first thing that is wrong; each part by itself says what is wrong with it.
+    fn not_opened(&mut self, error: Error, format: &dyn Format, look: &Look) -> Result<()> {
+        if is_of_the_run(&error) {
+            return Err(error);
+        }
+        let before = self.findings.n_problems;
+        let name = format.name();
+        if name == Shards.name() {
+            for OtherSize { file, said, found } in Shards.other_sizes(look).unwrap_or_default() {
+                let expected = format!("{said} bytes, as meta.json says");
+                match found {
+                    None => self.findings.problem(&file, None, "file", expected, "none".to_string()),
+                    Some(found) if found < said => {
+                        self.findings.problem(&file, None, "size", expected, format!("{found} bytes"));
+                    }
+                    Some(_) => {}
+                }
+            }
+        } else if name == Collection.name() {
+            for part in Collection.parts_of(look) {
+                match part {
+                    Ok(Some((format, below))) => self.read_by(format, &below)?,
+                    Ok(None) => {}
+                    Err(error) => self.found(error, &look.display(), "content")?,
+                }
+            }
+        } else if name == Codes.name() && look.is_folder {
+            for key in Codes.keys(look).unwrap_or_default() {
+                self.read_by(format, &Look::at(look.store.clone(), &key)?)?;
+            }
+        }
+        // Where nothing is wrong with any of them, they do not fit each other.
+        if self.findings.n_problems == before {
+            self.found(error, &look.display(), "content")?;
+        }
+        Ok(())
     }
 
     fn is_seen(&self, source: &dyn Source) -> bool {

@@ -66,7 +66,7 @@ fn data_sets_beside_and_below_each_other_are_all_held_against_what_describes_the
     fs::write(file("shards/d-1-of-1.bin"), [0; 5]).unwrap();
     let findings = check(base);
     assert_eq!(findings.n_problems, 1, "{findings:?}");
-    assert!(findings.problems[0].found.contains("meta.json promises 3"), "{findings:?}");
+    assert!(findings.problems[0].expected.contains("6 bytes, as meta.json says"), "{findings:?}");
     fs::write(file("shards/d-1-of-1.bin"), [0; 6]).unwrap();
 
     // A row is named, and a line beside an index that is no JSON.
@@ -90,12 +90,47 @@ fn half_an_index_is_bad() {
 }
 
 #[test]
+fn every_part_that_is_bad_is_told_not_the_first_alone() {
+    let meta = br#"{"num_sequences": 1, "dtype": "int16", "scales": [{"offset": 0, "length": 9}],
+        "files": {"d-1-of-3.bin": 3, "d-2-of-3.bin": 3, "d-3-of-3.bin": 3}}"#;
+    let array = npy();
+    let folder = folder_of(&[
+        ("series/a.npy", &array[..70]),
+        ("series/b.npy", &array),
+        ("series/c.npy", &array[..69]),
+        ("series/s/meta.json", meta),
+        ("series/s/d-1-of-3.bin", &[0; 5]),
+        ("series/s/d-3-of-3.bin", &[0; 4]),
+        ("tracks/encoded_audio/x.pt", b"PK\x03\x04"),
+        ("tracks/encoded_audio/y.pt", b"PK\x03\x04"),
+    ]);
+    for (below, expected) in [
+        ("series", ["a.npy", "c.npy", "d-1-of-3.bin", "d-2-of-3.bin", "d-3-of-3.bin"].as_slice()),
+        ("tracks", &["x.pt", "y.pt"]),
+    ] {
+        let findings = check(&folder.path().join(below));
+        let mut bad: Vec<_> = findings.problems.iter().map(|p| p.file.rsplit('/').next().unwrap()).collect();
+        bad.sort_unstable();
+        assert_eq!(bad, expected, "{findings:?}");
+    }
+    // Parts of which each is whole, and which do not fit each other.
+    let folder = folder_of(&[
+        ("one/meta.json", META),
+        ("one/d-1-of-1.bin", &[0; 6]),
+        ("two/a.jsonl", b"{\"sequence\": [[1, 2], [3, 4]]}\n"),
+    ]);
+    let findings = check(folder.path());
+    assert_eq!(findings.n_problems, 1, "{findings:?}");
+}
+
+fn npy() -> Vec<u8> {
+    let header = b"\x93NUMPY\x01\x00\x37\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}";
+    [header.as_slice(), &[0; 8]].concat()
+}
+
+#[test]
 fn series_are_read_once_and_what_nothing_describes_is_noted() {
-    let array = [
-        b"\x93NUMPY\x01\x00\x37\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}".as_slice(),
-        &[0; 8],
-    ];
-    let array = array.concat();
+    let array = npy();
     let folder =
         folder_of(&[("shards/meta.json", META), ("shards/d-1-of-1.bin", &[0; 6]), ("a.npy", &array)]);
     let findings = check(folder.path());
