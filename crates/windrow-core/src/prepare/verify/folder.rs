@@ -19,14 +19,14 @@ impl Work<'_> {
         let mut is_described = self.own_side_files(base, &entries)?;
         let folders = folders(&entries);
         // Folders that a format reads as a whole: nothing below them stands for itself.
-        let mut whole: Vec<&str> = Vec::new();
+        let mut whole: BTreeSet<&str> = BTreeSet::new();
         for folder in &folders {
-            if whole.iter().any(|whole| is_below(folder, whole)) {
+            if is_in(&whole, folder) {
                 continue;
             }
             if !folder.is_empty() && is_index(&base.join(folder)) {
                 // Looked at with what it is the index of.
-                whole.push(folder);
+                whole.insert(folder);
                 continue;
             }
             if !folder.is_empty() {
@@ -35,10 +35,10 @@ impl Work<'_> {
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
             if found == Found::Whole {
-                whole.push(folder);
+                whole.insert(folder);
             }
         }
-        let rest = |entry: &&Entry| !whole.iter().any(|whole| is_below(&entry.key, whole));
+        let rest = |entry: &&Entry| !is_in(&whole, &entry.key);
         let lines: Vec<&Entry> = format::lines_among(&entries, INPUT_SUFFIXES)
             .into_iter()
             .filter(|entry| rest(entry) && !self.seen.contains(&path_of(base, entry)))
@@ -132,7 +132,11 @@ impl Work<'_> {
 
     // Whether the names below a folder can only be those of a data set.
     fn is_described_inside(&self, base: &Path, key: &str, entries: &[Entry]) -> bool {
-        let below = entries.iter().filter(|entry| is_below(&entry.key, key)).cloned().collect();
+        // A walk sorts by key.
+        let prefix = format!("{key}/");
+        let first = entries.partition_point(|entry| entry.key < prefix);
+        let below =
+            entries[first..].iter().take_while(|entry| entry.key.starts_with(&prefix)).cloned().collect();
         let look = Look {
             store: Arc::new(Local::new(base)),
             key: key.to_string(),
@@ -224,6 +228,6 @@ pub(super) fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
 }
 
-fn is_below(key: &str, folder: &str) -> bool {
-    folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+fn is_in(folders: &BTreeSet<&str>, key: &str) -> bool {
+    folders.contains("") || key.match_indices('/').any(|(at, _)| folders.contains(&key[..at]))
 }
