@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
+use crate::store;
 
 /// Fewer, larger writes than this cost nothing and gain nothing.
 const BUFFER: usize = 1 << 20;
@@ -301,8 +302,10 @@ pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
 
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(path: &Path, durable: bool) -> Result<()> {
-    let folder = File::open(path).map_err(|e| Error::io("open the folder", path, e))?;
-    sync(&folder, path, durable)
+    match durable {
+        true => store::sync_folder(path).map_err(|e| Error::io("bring the folder to the disk", path, e)),
+        false => Ok(()),
+    }
 }
 
 /// Brings a file to the disk, where that is asked for.
@@ -344,7 +347,11 @@ impl Lock {
                         .at(&path)
                         .hint("wait until it has ended, or write elsewhere"));
                 }
-                Err(TryLockError::Error(e)) => return Err(Error::io("lock the file", &path, e)),
+                Err(TryLockError::Error(e)) => {
+                    return Err(Error::io("lock the file", &path, e).hint(
+                        "a file system without locks cannot be prepared on: write elsewhere and copy it",
+                    ));
+                }
             }
             // Its last holder may have removed the name between our opening and our locking.
             let held = file.metadata().map_err(|e| Error::io("ask for the lock file", &path, e))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Local, Object, Store};
+use super::{Local, Object, Store, sync_folder};
 use crate::error::{Error, Kind, Result};
 
 /// Bytes held at a time.
@@ -80,9 +80,7 @@ pub(super) fn cached_in(
     draft.put()?;
     draft.file.sync_all().map_err(|e| failed("write the cache to disk", e))?;
     path.persist(folder.join(&name)).map_err(|e| failed("rename a file of the cache", e.error))?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|e| failed("write the cache to disk", e))?;
+    sync_folder(folder).map_err(|e| failed("write the cache to disk", e))?;
     store.open(&name)
 }
 

@@ -11,6 +11,7 @@ mod kept;
 mod memory;
 mod section;
 mod stream;
+mod sync;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 pub(crate) use section::Section;
 pub(crate) use stream::Stream;
+pub(crate) use sync::sync_folder;
 
 use crate::error::Result;
 
