@@ -84,7 +84,7 @@ impl Chain {
             steps.push(Step { codec: codec.clone(), kind, gives });
             gives = codec.encoded_representation(&gives);
         }
-        Ok(Chain { steps, size, big_endian: is_big_endian(codecs) })
+        Ok(Chain { steps, size, big_endian: is_big_endian(codecs)? })
     }
 
     /// The numbers lie in the store as they are.
@@ -213,9 +213,14 @@ fn read_bounded(from: impl Read, most: u64) -> Result<Vec<u8>> {
     }
 }
 
-fn is_big_endian(codecs: &CodecChain) -> bool {
+fn is_big_endian(codecs: &CodecChain) -> Result<bool> {
     let configuration = codecs.array_to_bytes_codec().configuration_v3(&CodecMetadataOptions::default());
-    configuration.is_some_and(|c| c.get("endian").is_some_and(|endian| endian == "big"))
+    match configuration.as_ref().and_then(|c| c.get("endian")).and_then(|endian| endian.as_str()) {
+        Some("big") => Ok(true),
+        Some("little") => Ok(false),
+        _ => Err(Error::corrupt("the codec of numbers does not say in which order their bytes lie")
+            .field("codecs")),
+    }
 }
 
 pub(crate) fn broken(cause: impl std::error::Error + Send + Sync + 'static) -> Error {

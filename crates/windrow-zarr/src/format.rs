@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use windrow_core::format::{About, Certainty, Format, Look, Options};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Object, Store, read_small};
+use windrow_core::store::{Object, Store, open_if_there, read_small};
 use windrow_core::{DType, Error, Kind, Result};
 
 use crate::array::{Array, Wanted};
@@ -166,6 +166,15 @@ fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64
     let said = |e: Error| e.at(object.name()).field(MAX_ID);
     let all: Value = serde_json::from_slice(&text)
         .map_err(|e| Error::corrupt("no metadata of a zarr group").caused_by(e).at(object.name()))?;
+    let is_known = match is_v3 {
+        true => all["zarr_format"] == 3 && all["node_type"] == "group",
+        false => says_version_2(store, folder)?,
+    };
+    if !is_known {
+        return Err(Error::unsupported("no group of zarr version 2 or 3")
+            .at(object.name())
+            .field("zarr_format"));
+    }
     let attributes = if is_v3 { &all["attributes"] } else { &all };
     match attributes.get(MAX_ID) {
         None => Err(said(Error::corrupt(format!("the group has no attribute {MAX_ID}")))),
@@ -174,4 +183,11 @@ fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64
             None => Err(said(Error::corrupt(format!("{found}, expected a whole number in 0..=2147483647")))),
         },
     }
+}
+
+// Attributes may stand without `.zgroup`; where there is one, it says the version.
+fn says_version_2(store: &dyn Store, folder: &str) -> Result<bool> {
+    let Some(object) = open_if_there(store, &below(folder, ".zgroup"))? else { return Ok(true) };
+    let text = read_small(object.as_ref(), MOST_ATTRIBUTES)?;
+    Ok(serde_json::from_slice::<Value>(&text).is_ok_and(|group| group["zarr_format"] == 2))
 }

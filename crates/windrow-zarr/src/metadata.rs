@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_core::store::{Object, Store};
 use windrow_core::{DType, Error, Kind, Result};
 use zarrs::array::{ArrayMetadata, DataType};
-use zarrs::metadata::v2::ArrayMetadataV2;
+use zarrs::metadata::v2::{ArrayMetadataV2, DataTypeMetadataV2, MetadataV2};
 use zarrs::metadata_ext::chunk_grid::regular::RegularChunkGridConfiguration;
 
 /// What describes an array, in version 3 and 2.
@@ -42,10 +42,28 @@ pub(crate) fn parse(text: &[u8], is_v3: bool) -> Result<(ArrayMetadata, bool)> {
     let filters = v2.filters.take().unwrap_or_default();
     let (delta, others): (Vec<_>, Vec<_>) = filters.into_iter().partition(|f| f.id() == "delta");
     v2.filters = Some(others).filter(|f| !f.is_empty());
+    if let Some(delta) = delta.first() {
+        check_delta(delta, &v2.dtype)?;
+    }
     if v2.filters.is_some() && !delta.is_empty() || delta.len() > 1 {
         return Err(Error::unsupported("differences beside other filters").field("filters"));
     }
     Ok((ArrayMetadata::V2(v2), !delta.is_empty()))
+}
+
+// Differences of numbers as wide as the array's own, signed or not: others add up to something else.
+fn check_delta(delta: &MetadataV2, dtype: &DataTypeMetadataV2) -> Result<()> {
+    let dtype = dtype.to_string();
+    let signed = dtype.replace('u', "i");
+    let said = |name: &str| delta.configuration().get(name).map(|found| found.as_str().unwrap_or("no text"));
+    // What is not said of the stored ones is what is said of the numbers.
+    for found in [said("dtype"), said("astype").or(said("dtype"))] {
+        if found != Some(&dtype) && found != Some(&signed) {
+            let what = format!("differences of {}, expected {dtype}", found.unwrap_or("no dtype"));
+            return Err(Error::unsupported(what).field("filters"));
+        }
+    }
+    Ok(())
 }
 
 /// How many values there are, and how many a chunk holds.

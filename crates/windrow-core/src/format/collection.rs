@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::discover::natural_order;
 use super::shards::META;
-use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose};
+use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose, open_as};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
 
@@ -50,7 +50,7 @@ impl Format for Collection {
                 log::warn!("{}: no series, left out of the folder's", look.below(name));
                 continue;
             };
-            let part = format.open(&below, &options).map_err(|e| e.or_at(below.display()))?;
+            let part = open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))?;
             log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
             parts.push(part);
         }

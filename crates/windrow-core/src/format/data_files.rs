@@ -82,7 +82,7 @@ impl DataFiles {
             return Ok(object.as_ref());
         }
         let object = self.store.open(key).map_err(|e| match e.kind() {
-            Kind::NotFound => (self.missing)(key, file).or_at(self.store.display(key)),
+            Kind::NotFound => (self.missing)(&self.store.display(key), file),
             _ => e,
         })?;
         Ok(slot.get_or_init(|| object).as_ref())

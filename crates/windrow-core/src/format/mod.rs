@@ -285,7 +285,22 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
             .field("eos")
             .hint("it cuts raw token files into documents; between records, pack(…, eos=…) puts an end id"));
     }
-    format.open(look, options)
+    open_as(format, look, options)
+}
+
+/// Opens what `look` sees by this format, and holds what its side file says of files and records against them.
+fn open_as(format: &dyn Format, look: &Look, options: &Options) -> Result<SharedSource> {
+    let told = look.side.as_ref().filter(|side| side.format == format.name() && !options.trust);
+    // These three hold more against their side files than this, and may be opened by a part of what those name.
+    match told.filter(|_| ![Forager.name(), Tokens.name(), Megatron.name()].contains(&format.name())) {
+        Some(side) => {
+            side.check_files(look)?;
+            let source = format.open(look, options)?;
+            side.check_records(source.as_ref(), look)?;
+            Ok(source)
+        }
+        None => format.open(look, options),
+    }
 }
 
 /// The format that is asked for, or the surest one.
@@ -306,7 +321,10 @@ pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) ->
             best = Some((certainty, format));
         }
     }
-    best.map(|b| b.1).ok_or_else(|| {
+    // A name alone tells less than the side file: half of a pair is no stream of ids.
+    let sure = best.filter(|b| b.0 == Certainty::Yes).map(|b| b.1);
+    let told = || look.side.as_ref().and_then(|side| table.iter().copied().find(|f| f.name() == side.format));
+    sure.or_else(told).or(best.map(|b| b.1)).ok_or_else(|| {
         let found = match look.is_folder {
             true => match look.names().next() {
                 None => "an empty folder".to_string(),

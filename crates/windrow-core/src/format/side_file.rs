@@ -1,12 +1,15 @@
 //! The side file `windrow.json`: what was found or written beside the data, so that nobody has to guess it again.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Look;
 use crate::array::DType;
-use crate::error::{Error, Result};
-use crate::store::{open_if_there, read_small};
+use crate::error::{Error, Kind, Result};
+use crate::source::Source;
+use crate::store::{Store, open_if_there, read_small};
 
 /// The side file's name.
 pub const SIDE_FILE: &str = "windrow.json";
@@ -96,6 +99,36 @@ pub struct Golden {
     pub ids: Vec<u32>,
 }
 
+impl FileRow {
+    /// The file, called `name`, has the size that is said here; `None` where it is not there.
+    ///
+    /// # Errors
+    /// `Stale`.
+    pub(crate) fn check_size(&self, size: Option<u64>, name: &str) -> Result<()> {
+        let stale = |what: String| {
+            let hint = "the copy looks unfinished; trust=True reads what is there";
+            Err(Error::new(Kind::Stale, what).at(name).hint(hint))
+        };
+        match size {
+            Some(size) if size == self.size => Ok(()),
+            Some(size) => stale(format!("the file has {size} bytes, the side file says {}", self.size)),
+            None => stale(format!("the side file names it with {} bytes, but it is gone", self.size)),
+        }
+    }
+}
+
+fn parent(key: &str) -> &str {
+    key.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn size_if_there(store: &dyn Store, key: &str) -> Result<Option<u64>> {
+    match store.entry(key) {
+        Ok(entry) => Ok(Some(entry.size)),
+        Err(e) if e.kind() == Kind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// What a side file of any version says of itself.
 #[derive(Deserialize)]
 struct Written {
@@ -177,6 +210,49 @@ impl SideFile {
             .at(name)
             .field("version")
             .hint(format!("it was written by windrow {windrow}"))),
+        }
+    }
+
+    /// The files that it names are there, with the sizes that it says: of a folder all of them, of a file its own.
+    ///
+    /// # Errors
+    /// `Stale` naming the file.
+    pub(crate) fn check_files(&self, look: &Look) -> Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let folder = if look.is_folder { look.key.as_str() } else { parent(&look.key) };
+        let key = |row: &FileRow| {
+            if folder.is_empty() { row.name.clone() } else { format!("{folder}/{}", row.name) }
+        };
+        let seen: HashMap<&str, u64> = look.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
+        for row in &self.files {
+            let key = key(row);
+            if !look.is_folder && key != look.key {
+                continue;
+            }
+            // Of very many files, not all are among those that were seen.
+            let size = match seen.get(key.as_str()) {
+                Some(size) => Some(*size),
+                None => size_if_there(look.store.as_ref(), &key)?,
+            };
+            row.check_size(size, &look.store.display(&key))?;
+        }
+        Ok(())
+    }
+
+    /// There are as many records as it says.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn check_records(&self, source: &dyn Source, look: &Look) -> Result<()> {
+        match self.records {
+            Some(said) if said != source.len() => {
+                let what = format!("there are {} records, the side file says {said}", source.len());
+                let hint = "the copy looks unfinished, or others changed it; trust=True reads what is there";
+                Err(Error::corrupt(what).at(look.display()).hint(hint))
+            }
+            _ => Ok(()),
         }
     }
 

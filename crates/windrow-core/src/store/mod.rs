@@ -110,7 +110,7 @@ pub trait Object: Send + Sync {
 ///
 /// # Errors
 /// What [`Store::entry`] and [`Store::open`] say, but for `NotFound`.
-pub(crate) fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Object>>> {
+pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Object>>> {
     match store.entry(key) {
         Ok(entry) if entry.is_folder => Ok(None),
         Ok(_) => store.open(key).map(Some),

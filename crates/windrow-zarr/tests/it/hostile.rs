@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use windrow_core::format::Options;
+use windrow_core::format::{self, Look, Options};
+use windrow_core::store::Local;
 use windrow_core::{Error, Kind, Span};
-use windrow_zarr::{FlatTokensWriter, WriteOptions};
+use windrow_zarr::{FlatTokens, FlatTokensWriter, WriteOptions};
 
 use crate::stores::{golden, ids, open, open_with, sequences};
 
@@ -284,6 +286,34 @@ fn what_the_metadata_says_is_checked() {
     expect(v3, "zarr.json", "max_token_id", "other", Kind::Corrupt, "max_token_id");
     expect(v2, ".zattrs", "2996", "-1", Kind::Corrupt, "whole number");
     expect(v2, ".zattrs", "2996", "2147483648", Kind::Corrupt, "whole number");
+    expect(v2, ".zgroup", "2", "4", Kind::Unsupported, "no group of zarr");
+    expect(
+        v3,
+        "zarr.json",
+        "\"zarr_format\": 3",
+        "\"zarr_format\": 4",
+        Kind::Unsupported,
+        "no group of zarr",
+    );
+    expect(v3, "encoded_tokens/zarr.json", "\"little\"", "null", Kind::Corrupt, "in which order");
+    let seqax = "doc.zarr/validation";
+    let starts = "seq_starts/.zarray";
+    expect(
+        seqax,
+        starts,
+        "\"astype\": \"<i8\"",
+        "\"astype\": \">i8\"",
+        Kind::Unsupported,
+        "differences of >i8",
+    );
+    expect(
+        seqax,
+        starts,
+        "\"dtype\": \"<i8\"",
+        "\"dtype\": \"<i4\"",
+        Kind::Unsupported,
+        "differences of <i4",
+    );
     let error = broken(v2, |path| fs::remove_file(path.join(".zattrs")).unwrap());
     assert!(error.to_string().contains("max_token_id"), "{error}");
     let error = broken(v2, |path| fs::remove_dir_all(path.join("seq_starts")).unwrap());
@@ -293,6 +323,20 @@ fn what_the_metadata_says_is_checked() {
         fs::File::options().write(true).open(path.join(tokens)).unwrap().set_len(100 << 20).unwrap();
     });
     assert!(error.message().contains("104857600 bytes"), "{error}");
+}
+
+#[test]
+fn sequences_are_as_many_as_the_side_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&golden().join("doc.zarr/validation"), folder.path());
+    let side = r#"{"version": 1, "windrow": "", "format": "flat-tokens", "records": 1}"#;
+    fs::write(folder.path().join("windrow.json"), side).unwrap();
+    let look = Look::at(Arc::new(Local::new(folder.path())), "").unwrap();
+    let opened = |trust| format::open(&[&FlatTokens], &look, &Options { trust, ..Options::default() });
+    let error = opened(false).map(|source| source.len()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt);
+    assert!(error.message().contains("the side file says 1"), "{error}");
+    assert!(opened(true).unwrap().len() > 1);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod pt;
 mod read;
 mod write;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use self::prompts::Prompts;
@@ -68,6 +69,9 @@ impl Format for Codes {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        if !options.trust {
+            no_more_than_told(look)?;
+        }
         let source: SharedSource = Arc::new(tracks(look, options)?);
         check_number_options(source.as_ref(), None, options, &look.display())?;
         Ok(source)
@@ -137,6 +141,19 @@ fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options:
         })?,
     };
     Tracks::new(files, stems, grids, prompts, options.vocab_size)
+}
+
+// A side file that names tracks names all of them.
+fn no_more_than_told(look: &Look) -> Result<()> {
+    let told = look.side.as_ref().filter(|side| look.is_folder && side.format == Codes.name());
+    let Some(side) = told.filter(|side| !side.files.is_empty()) else { return Ok(()) };
+    let named: HashSet<String> = side.files.iter().map(|row| look.below(&row.name)).collect();
+    match list(look)?.into_iter().find(|key| !named.contains(key)) {
+        Some(more) => Err(Error::new(Kind::Stale, "the side file of the folder does not name this track")
+            .at(look.store.display(&more))
+            .hint("move it to another folder; trust=True reads it too")),
+        None => Ok(()),
+    }
 }
 
 // The keys of the tensors in natural order.

@@ -41,12 +41,10 @@ impl Format for Megatron {
     }
 
     fn recognise(&self, look: &Look) -> Certainty {
+        // A pair by name is one, whatever it begins with: its numbers without their index would be one stream of ids.
         let is_one = |prefix: &String| {
-            let index = open_if_there(look.store.as_ref(), &format!("{prefix}{INDEX}")).ok().flatten();
-            index.is_some_and(|index| {
-                let size = index.size().min(MAGIC.len() as u64) as usize;
-                index.read(0, size, &mut Vec::new()).is_ok_and(|head| head == MAGIC)
-            })
+            let there = |suffix| look.store.entry(&format!("{prefix}{suffix}")).is_ok_and(|e| !e.is_folder);
+            there(INDEX) && (there(DATA) || begins_as_index(look, prefix))
         };
         match prefixes(look).first().is_some_and(is_one) {
             true => Certainty::Yes,
@@ -84,6 +82,14 @@ impl Format for Megatron {
     }
 }
 
+fn begins_as_index(look: &Look, prefix: &str) -> bool {
+    let index = open_if_there(look.store.as_ref(), &format!("{prefix}{INDEX}")).ok().flatten();
+    index.is_some_and(|index| {
+        let size = index.size().min(MAGIC.len() as u64) as usize;
+        index.read(0, size, &mut Vec::new()).is_ok_and(|head| head == MAGIC)
+    })
+}
+
 // The keys of the pairs, without their suffixes, in natural order.
 fn prefixes(look: &Look) -> Vec<String> {
     if !look.is_folder {
@@ -118,6 +124,9 @@ fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
             .hint("leave dtype= out"));
     }
     let files = DataFiles::open(look.store.clone(), vec![data_key, index_key], missing)?;
+    if let Some(side) = side.as_ref().filter(|_| !options.trust) {
+        check_told(side, &files, &index)?;
+    }
     index.check_places(files.get(0)?.size())?;
     let mut schema = Schema::numbers(Element::little(index.dtype));
     let known = side.as_ref().and_then(|s| s.vocab_size);
@@ -127,6 +136,26 @@ fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
         check_ids(&source, vocab_size)?;
     }
     Ok(source)
+}
+
+// Sizes of both files, how many sequences there are, and their dtype, as the side file says them.
+fn check_told(side: &SideFile, files: &DataFiles, index: &Index) -> Result<()> {
+    for (file, key) in files.keys().iter().enumerate() {
+        let name = key.rsplit('/').next().unwrap_or_default();
+        if let Some(row) = side.files.iter().find(|row| row.name == name) {
+            row.check_size(Some(files.get(file)?.size()), &files.name(file))?;
+        }
+    }
+    let wrong = |what: String| Err(Error::corrupt(what).at(files.name(1)));
+    match (side.dtype, side.records) {
+        (Some(said), _) if said != index.dtype => {
+            wrong(format!("the index says {}, the side file {said}", index.dtype))
+        }
+        (_, Some(said)) if said != index.sequences => {
+            wrong(format!("the index has {} sequences, the side file says {said}", index.sequences))
+        }
+        _ => Ok(()),
+    }
 }
 
 // The side file of one pair, or that of its folder where it names the pair.

@@ -83,16 +83,9 @@ impl Claims {
         let rows: HashMap<&str, &FileRow> = self.rows.iter().map(|row| (row.name.as_str(), row)).collect();
         let names: Vec<&str> =
             files.keys().iter().map(|key| key.rsplit('/').next().unwrap_or_default()).collect();
-        let stale = |what: String| {
-            Error::new(Kind::Stale, what).hint("the copy looks unfinished; trust=True reads what is there")
-        };
         for (file, name) in names.iter().enumerate() {
-            let size = files.get(file)?.size();
             match rows.get(name) {
-                Some(row) if row.size != size => {
-                    let what = format!("the file has {size} bytes, the side file says {}", row.size);
-                    return Err(stale(what).at(files.name(file)));
-                }
+                Some(row) => row.check_size(Some(files.get(file)?.size()), &files.name(file))?,
                 None if self.is_whole => {
                     return Err(Error::new(
                         Kind::Stale,
@@ -101,15 +94,12 @@ impl Claims {
                     .at(files.name(file))
                     .hint("move it to another folder; trust=True reads it too"));
                 }
-                _ => {}
+                None => {}
             }
         }
         let there: HashSet<&str> = names.into_iter().collect();
         match self.rows.iter().find(|row| self.is_whole && !there.contains(row.name.as_str())) {
-            Some(gone) => {
-                Err(stale(format!("the side file names it with {} bytes, but it is gone", gone.size))
-                    .at(look.store.display(&look.below(&gone.name))))
-            }
+            Some(gone) => gone.check_size(None, &look.store.display(&look.below(&gone.name))),
             None => Ok(()),
         }
     }

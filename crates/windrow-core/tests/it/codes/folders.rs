@@ -1,5 +1,6 @@
 //! Folders of pre-encoded tracks: the recorded ones, their prompts, shapes and types.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -100,6 +101,37 @@ fn flat_folders_count_only_without_the_usual_one_and_null_is_no_prompt() {
 fn track(frames: u64, channels: u64) -> Vec<u8> {
     let codes: Vec<u8> = (0..frames * channels).flat_map(|code| (code as i16 % 1024).to_le_bytes()).collect();
     windrow_core::format::tensor_file("t", DType::I16, [frames, channels], &codes).unwrap()
+}
+
+#[test]
+fn a_side_file_that_names_tracks_names_all_of_them() {
+    let track = track(3, 2);
+    let row = |name: &str| json!({"name": format!("encoded_audio/{name}.pt"), "size": track.len()});
+    let side = json!({
+        "version": 1, "windrow": "", "format": "codes", "records": 2, "files": [row("a"), row("b")],
+    });
+    let folder = folder_of(&[
+        ("encoded_audio/a.pt", &track[..]),
+        ("encoded_audio/b.pt", &track[..]),
+        ("windrow.json", side.to_string().as_bytes()),
+    ]);
+    let at = |name: &str| folder.path().join("encoded_audio").join(name);
+    let stale = |says: &str, file: &str| {
+        let error = open(folder.path()).map(|source| source.len()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Stale, "{error}");
+        assert!(
+            error.message().contains(says) && error.place().file.as_ref().unwrap().ends_with(file),
+            "{error}"
+        );
+    };
+    assert_eq!(open(folder.path()).unwrap().len(), 2);
+    fs::write(at("c.pt"), &track).unwrap();
+    stale("does not name this track", "c.pt");
+    fs::remove_file(at("c.pt")).unwrap();
+    fs::remove_file(at("b.pt")).unwrap();
+    stale("but it is gone", "b.pt");
+    let trust = Options { trust: true, ..Options::default() };
+    assert_eq!(open_with(folder.path(), &trust).unwrap().len(), 1);
 }
 
 #[test]

@@ -125,12 +125,11 @@ fn lies_in_the_header_are_refused() {
     };
     let forced = Options { format: Some("megatron".into()), ..Options::default() };
     changed(0, b"TNTIDX\0\0");
-    refused(
-        folder.path(),
-        "x.idx",
-        &forced,
-        &corrupt(&["expected an index that starts \"MMIDIDX\""], Some(0)),
-    );
+    // Without its index a pair is not taken for a stream of ids either.
+    for path in ["x.idx", "x.bin", ""] {
+        let wanted = corrupt(&["expected an index that starts \"MMIDIDX\""], Some(0));
+        refused(folder.path(), path, &Options::default(), &wanted);
+    }
     changed(9, &[2]);
     let says = ["version 2"];
     let wanted = Wanted {
@@ -151,6 +150,41 @@ fn lies_in_the_header_are_refused() {
             refused(folder.path(), "x.idx", &forced, &corrupt(&["does not fit"], None));
         }
     }
+}
+
+#[test]
+fn what_the_side_file_says_of_a_pair_is_held_against_it() {
+    let folder = pair();
+    let size = |name: &str| fs::metadata(folder.path().join(name)).unwrap().len();
+    let side = serde_json::json!({
+        "version": 1, "windrow": "", "format": "megatron", "records": 3, "dtype": "uint16",
+        "files": [{"name": "x.bin", "size": size("x.bin")}, {"name": "x.idx", "size": size("x.idx")}],
+    });
+    let tell = |field: &str, value: serde_json::Value| {
+        let mut side = side.clone();
+        side[field] = value;
+        put(folder.path(), "windrow.json", side.to_string().as_bytes());
+    };
+    let trust = Options { trust: true, ..Options::default() };
+    for (field, value, says) in [
+        ("records", 4.into(), "3 sequences, the side file says 4"),
+        ("dtype", "int16".into(), "the index says uint16, the side file int16"),
+    ] {
+        tell(field, value);
+        refused(folder.path(), "", &Options::default(), &corrupt(&[says], None));
+        assert_eq!(open_with(folder.path(), &trust).unwrap().len(), 3);
+    }
+    tell("records", 3.into());
+    assert_eq!(open(folder.path()).unwrap().len(), 3);
+    put(folder.path(), "x.bin", &[0; 12]);
+    let says = ["the file has 12 bytes, the side file says 10"];
+    let wanted = Wanted { kind: Some(Kind::Stale), file: "x.bin", says: &says, ..Wanted::default() };
+    refused(folder.path(), "", &Options::default(), &wanted);
+    // The side file says what it was, where the other half is gone.
+    fs::remove_file(folder.path().join("x.idx")).unwrap();
+    let wanted = |says| Wanted { kind: Some(Kind::NotFound), file: "", says, ..Wanted::default() };
+    refused(folder.path(), "", &Options::default(), &wanted(&["expected <prefix>.idx"]));
+    refused(folder.path(), "x.bin", &Options::default(), &wanted(&["half a data set"]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Ids from every layout of tokens into every other: byte for byte where the layouts allow it.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
@@ -103,6 +104,36 @@ fn what_is_written_says_where_it_comes_from() {
     let meta: Value = serde_json::from_slice(&fs::read(at("s/meta.json")).unwrap()).unwrap();
     assert_eq!(meta["windrow"]["options"]["from_fingerprint"], fingerprint.as_str());
     assert_eq!(meta["windrow"]["inputs"][0]["size"], 6022);
+}
+
+#[test]
+fn what_is_written_is_refused_once_a_file_has_another_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put(folder.path(), "a.bin", &stream(DType::U16));
+    let source = open_with(&at("a.bin"), &Options { dtype: Some(DType::U16), ..cut() }).unwrap();
+    for (layout, name, file, more) in [
+        (SeriesLayout::Megatron, "m.idx", "m.bin", &b"12"[..]),
+        (SeriesLayout::Jsonl, "l.jsonl", "l.jsonl", b"[1]\n"),
+        (SeriesLayout::Shards, "s", "s/data-1-of-1.bin", b"12"),
+    ] {
+        convert(source.as_ref(), &at(name.trim_end_matches(".idx")), &to(layout), &()).unwrap();
+        let n = open(&at(name)).unwrap().len();
+        let whole = fs::metadata(at(file)).unwrap().len();
+        fs::File::options().append(true).open(at(file)).unwrap().write_all(more).unwrap();
+        let error = open(&at(name)).map(|source| source.len()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Stale, "{error}");
+        assert!(error.place().file.as_ref().unwrap().ends_with(file), "{error}");
+        // Also as one of a folder of series.
+        let all = Options { format: Some("collection".into()), ..Options::default() };
+        let of_all = |options: &Options| open_with(folder.path(), options).map(|all| all.len());
+        if layout != SeriesLayout::Megatron {
+            assert_eq!(of_all(&all).unwrap_err().kind(), Kind::Stale);
+        }
+        let trust = Options { trust: true, ..Options::default() };
+        assert!(open_with(&at(name), &trust).unwrap().len() >= n);
+        fs::File::options().write(true).open(at(file)).unwrap().set_len(whole).unwrap();
+    }
 }
 
 #[test]
