@@ -130,6 +130,8 @@ pub fn verify_by(
         watch,
     };
     if !is_folder {
+        // What is no regular file is no data, and nothing can be said of it.
+        Local::new(&path).open("")?;
         work.file(&path, options)?;
         return Ok(work.findings);
     }

@@ -371,6 +371,10 @@ fn every_changed_byte_of_shards_is_found() {
                 assert_eq!((findings.n_problems, &*findings.problems[0].file), (1, shard), "{findings:?}");
                 assert_eq!(findings.problems[0].what, "xxh3");
             }
+            // Also where the shards are one of several folders.
+            let findings = check(folder.path());
+            assert_eq!((findings.n_problems, &*findings.problems[0].what), (1, "xxh3"), "{findings:?}");
+            assert_eq!(findings.problems[0].file, format!("{name}/{shard}"));
             fs::write(shards.join(shard), whole).unwrap();
         }
     }
@@ -406,4 +410,10 @@ fn every_changed_byte_of_what_series_are_converted_to_is_found() {
         }
         fs::write(base.join(data), whole).unwrap();
     }
+}
+
+#[test]
+fn what_is_no_regular_file_is_an_error() {
+    let error = verify(Path::new("/dev/null"), &VerifyOptions::default(), &()).unwrap_err();
+    assert!(error.place().file.is_some(), "{error}");
 }
