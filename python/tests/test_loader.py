@@ -314,6 +314,55 @@ def test_ctrl_c_ends_a_loop_at_once_and_the_loader_goes_on(tokens: Path, tmp_pat
     assert out == "True\n"
 
 
+CTRL_C_IN_ONE_CALL = """
+    import sys
+    import windrow as wr
+
+    view = wr.open(sys.argv[1], format="tokens", dtype="uint16").pack(16)
+    mix = wr.mix({"a": (view, 0.5), "b": (view, 0.5)}, stop="never")
+    print("ready", flush=True)
+    try:
+        wr.find(wr.Loader(mix, 2), 0, most=1 << 60)
+    except KeyboardInterrupt:
+        print(len(wr.find(wr.Loader(mix, 2), 0, most=3)), flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_call_that_takes_long(tokens: Path, tmp_path: Path) -> None:
+    script = tmp_path / "call.py"
+    script.write_text(textwrap.dedent(CTRL_C_IN_ONE_CALL))
+    with running([sys.executable, str(script), str(tokens)]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+    assert out == "3\n"
+
+
+@pytest.mark.parametrize("raised, told", [("KeyboardInterrupt", "stopped\n"), ("ValueError", "opened\n")])
+def test_what_logging_raises_is_no_error_of_the_call(
+    tmp_path: Path, run_script: Callable[..., str], raised: str, told: str
+) -> None:
+    np.arange(100, dtype=np.uint32).tofile(tmp_path / "x.bin")
+    script = f"""
+    import logging
+    import windrow as wr
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            raise {raised}
+
+    logging.getLogger("windrow").addHandler(Handler())
+    try:
+        wr.open({str(tmp_path / "x.bin")!r})
+        print("opened")
+    except KeyboardInterrupt:
+        print("stopped")
+    """
+    assert run_script(script) == told
+
+
 def test_log_records_reach_logging(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     np.arange(100, dtype=np.uint32).tofile(tmp_path / "x.bin")
     with caplog.at_level("WARNING", logger="windrow"):

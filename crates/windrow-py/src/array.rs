@@ -129,12 +129,13 @@ pub(crate) fn value_array<'py>(
     if has_channels {
         dims.push(values.channels as npy_intp);
     }
+    let descr = descr(py, dtype)?;
     // SAFETY: numpy takes the reference to the dtype and allocates as many numbers as the dims say.
     let (array, start) = unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
             get_type_object(py, NpyTypes::PyArray_Type),
-            descr(py, dtype)?.into_ptr().cast(),
+            descr.into_ptr().cast(),
             dims.len() as c_int,
             dims.as_mut_ptr(),
             ptr::null_mut(),

@@ -8,9 +8,11 @@ use windrow::audio::{Options, Waveform, decode};
 use windrow::prepare::write_whole;
 use windrow::{Error, Kind};
 
+use crate::dtype::numpy_ready;
 use crate::error::{OrRaise, raise};
 use crate::options::Count;
 use crate::sound::quality_of;
+use crate::waiting::wait_for;
 
 /// Reads a sound file: ``.wav``, ``.flac``, ``.mp3``, ``.m4a`` (AAC-LC, ALAC) or ``.ogg`` (Vorbis), recognised by content.
 ///
@@ -53,17 +55,16 @@ pub(crate) fn read_audio<'py>(
     // What does not fit is no rate either, and the decoder says so.
     let sample_rate_hz = sample_rate.map(|rate| u32::try_from(rate.0).unwrap_or(u32::MAX));
     let options = Options { sample_rate_hz, quality, skip_corrupt };
-    let (samples, shape, rate) = py
-        .detach(|| {
-            decode(&path, &options).map(|Waveform { sample_rate_hz, channels }| {
-                let shape = [channels.len(), channels.first().map_or(0, Vec::len)];
-                let mut channels = channels.into_iter();
-                let mut samples = channels.next().unwrap_or_default();
-                channels.for_each(|channel| samples.extend(channel));
-                (samples, shape, sample_rate_hz)
-            })
+    let (samples, shape, rate) = wait_for(py, move || {
+        decode(&path, &options).map(|Waveform { sample_rate_hz, channels }| {
+            let shape = [channels.len(), channels.first().map_or(0, Vec::len)];
+            let mut channels = channels.into_iter();
+            let mut samples = channels.next().unwrap_or_default();
+            channels.for_each(|channel| samples.extend(channel));
+            (samples, shape, sample_rate_hz)
         })
-        .or_raise(py)?;
+    })?;
+    numpy_ready(py)?;
     Ok((PyArray1::from_vec(py, samples).reshape(shape)?, rate))
 }
 

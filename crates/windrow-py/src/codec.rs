@@ -10,8 +10,10 @@ use windrow::dac::{self, Codes, Options};
 
 use crate::audio::channels;
 use crate::codes::grid;
+use crate::dtype::numpy_ready;
 use crate::error::{OrRaise, raise};
 use crate::options::Count;
+use crate::waiting::wait_for;
 
 /// The Descript Audio Codec with its weights: sound as codes, and back. On the processor.
 ///
@@ -94,11 +96,10 @@ impl Codec {
     ) -> PyResult<Bound<'py, PyArray2<i16>>> {
         let channels = channels(samples)?;
         let n = self.inner.codebooks();
-        let sides: Vec<Codes> = py
-            .detach(|| {
-                channels.iter().map(|samples| self.inner.encode(samples)).collect::<windrow::Result<_>>()
-            })
-            .or_raise(py)?;
+        let codec = self.inner.clone();
+        let sides: Vec<Codes> = wait_for(py, move || {
+            channels.iter().map(|samples| codec.encode(samples)).collect::<windrow::Result<_>>()
+        })?;
         let frames = sides.first().map_or(0, Codes::frames);
         let mut codes = Vec::with_capacity(frames * n * sides.len());
         for frame in 0..frames {
@@ -107,6 +108,7 @@ impl Codec {
                 |side: &Codes| side.values()[frame * n..][..n].iter().map(|c| *c as i16).collect::<Vec<_>>();
             codes.extend(sides.iter().flat_map(of_side));
         }
+        numpy_ready(py)?;
         PyArray1::from_vec(py, codes).reshape([frames, n * sides.len()])
     }
 
@@ -132,18 +134,19 @@ impl Codec {
             }
         };
         // What does not fit a code is refused as a code that no codebook has.
-        let code = |code: &i64| u16::try_from(*code).unwrap_or(u16::MAX);
-        let decoded = py.detach(|| {
+        let code = move |code: &i64| u16::try_from(*code).unwrap_or(u16::MAX);
+        let codec = self.inner.clone();
+        let channels = wait_for(py, move || {
             (0..width / n)
                 .map(|side| {
                     let frames = codes.chunks_exact(width);
                     let own = frames.flat_map(|frame| frame[side * n..][..n].iter().map(code)).collect();
-                    self.inner.decode(&Codes::new(own, n)?)
+                    codec.decode(&Codes::new(own, n)?)
                 })
                 .collect::<windrow::Result<Vec<_>>>()
-        });
-        let channels = decoded.or_raise(py)?;
+        })?;
         let shape = [channels.len(), channels.first().map_or(0, Vec::len)];
+        numpy_ready(py)?;
         PyArray1::from_vec(py, channels.concat()).reshape(shape)
     }
 

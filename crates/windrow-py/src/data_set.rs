@@ -19,6 +19,7 @@ use crate::json::{self, Stop};
 use crate::options::{Count, Id, choice};
 use crate::scaler::{Scaler, cut};
 use crate::view::View;
+use crate::waiting::wait_for;
 
 /// Opens a file or folder of training data; the format is recognised by content.
 ///
@@ -94,8 +95,7 @@ pub(crate) fn open(
         split: None,
     };
     let path = absolute(&path);
-    let data = py.detach(|| windrow::open_with(&path, &options)).or_raise(py)?;
-    Ok(Dataset::new(data))
+    Ok(Dataset::new(wait_for(py, move || windrow::open_with(&path, &options))?))
 }
 
 // A view is opened again from its path, in a process that may stand elsewhere.
@@ -207,6 +207,7 @@ impl Dataset {
             Index::Many(records) => {
                 let list = PyList::empty(py);
                 for record in records {
+                    py.check_signals()?;
                     list.append(one(self, py, record)?)?;
                 }
                 Ok(list.into_any())
@@ -215,7 +216,8 @@ impl Dataset {
     }
 
     fn view(&self, py: Python<'_>, recipe: ViewRecipe, dtype: Option<AnyDType>, seed: u64) -> PyResult<View> {
-        let samples = py.detach(|| self.data.view(recipe, dtype.map(|d| d.0))).or_raise(py)?;
+        let data = self.data.clone();
+        let samples = wait_for(py, move || data.view(recipe, dtype.map(|d| d.0)))?;
         Ok(View::new(samples, seed, None))
     }
 
@@ -328,7 +330,8 @@ impl Dataset {
     /// Raises:
     ///     CorruptError: an index is wrong.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let info = py.detach(|| self.data.info()).or_raise(py)?;
+        let data = self.data.clone();
+        let info = wait_for(py, move || data.info())?;
         json::plain(py, &info)
     }
 
@@ -629,7 +632,7 @@ impl Dataset {
 pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Dataset> {
     let options: Options = serde_json::from_str(options)
         .map_err(|e| raise(py, &Error::corrupt("this is no pickled data set").caused_by(e)))?;
-    Ok(Dataset::new(py.detach(|| windrow::open_with(&path, &options)).or_raise(py)?))
+    Ok(Dataset::new(wait_for(py, move || windrow::open_with(&path, &options))?))
 }
 
 // What the face understands: a hash, a name or a path.

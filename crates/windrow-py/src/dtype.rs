@@ -48,11 +48,25 @@ fn from_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<AnyDType> {
     DType::parse(&name).map(AnyDType).map_err(|e| raise(py, &e))
 }
 
+/// numpy, imported: its bindings have no error for a Ctrl-C that comes while they look for it, they panic.
+pub(crate) fn numpy_ready(py: Python<'_>) -> PyResult<()> {
+    static READY: PyOnceLock<()> = PyOnceLock::new();
+    READY.get_or_try_init(py, || {
+        py.import("numpy.lib")?;
+        // What waits is raised here, before they run Python.
+        py.check_signals()?;
+        numpy::dtype::<u8>(py);
+        PyResult::Ok(())
+    })?;
+    Ok(())
+}
+
 /// numpy's dtype; for bfloat16 that of `ml_dtypes` where it is installed, else `uint16`.
 pub(crate) fn descr<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyArrayDescr>> {
     // One place for each dtype, filled when it is first asked for.
     static DESCRS: [PyOnceLock<Py<PyArrayDescr>>; 13] = [const { PyOnceLock::new() }; 13];
     let made = DESCRS[dtype as usize].get_or_try_init(py, || {
+        numpy_ready(py)?;
         let found = match dtype {
             DType::Bf16 => match py.import("ml_dtypes") {
                 Ok(module) => PyArrayDescr::new(py, module.getattr("bfloat16")?)?,

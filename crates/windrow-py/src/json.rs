@@ -349,19 +349,18 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         }
         // Only ASCII was let through.
         let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
-        if !whole {
-            // Of the right form, so that Rust reads it; too large is infinite.
-            return match text.parse::<f64>() {
-                Ok(number) if number.is_finite() => Some(PyFloat::new(self.py, number).into_any()),
-                _ => {
-                    self.at = start;
-                    self.stop("a number too large for a float")
-                }
-            };
+        if whole && let Ok(number) = text.parse::<i64>() {
+            let made = number.into_pyobject(self.py).map(|n| n.into_any()).map_err(PyErr::from);
+            return self.made(made.map_err(Stop::from));
         }
-        let made = match text.parse::<i64>() {
-            Ok(number) => number.into_pyobject(self.py).map(|n| n.into_any()).map_err(PyErr::from),
-            Err(_) => self.py.get_type::<PyInt>().call1((text,)),
+        // Of the right form, so that Rust reads it; too large is infinite, of a whole number as well.
+        let made = match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && whole => self.py.get_type::<PyInt>().call1((text,)),
+            Ok(number) if number.is_finite() => return Some(PyFloat::new(self.py, number).into_any()),
+            _ => {
+                self.at = start;
+                return self.stop("a number too large for a float");
+            }
         };
         self.made(made.map_err(Stop::from))
     }

@@ -27,6 +27,7 @@ mod sound;
 mod text;
 mod trace;
 mod view;
+mod waiting;
 
 use pyo3::prelude::*;
 

@@ -1,6 +1,7 @@
 //! Log records go to Python's `logging`, under the loggers `windrow.*`.
 
 use log::{Log, Metadata, Record};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
 
@@ -25,23 +26,44 @@ fn renamed(target: &str) -> String {
     }
 }
 
+// Ctrl-C is raised where signals are looked for; anything else is told as an exception that nobody can catch.
+fn put_off(py: Python<'_>, raised: PyErr) {
+    let again = || py.import("_thread")?.call_method0("interrupt_main").map(drop);
+    let told = match raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        true => again(),
+        false => Err(raised),
+    };
+    if let Err(error) = told {
+        error.write_unraisable(py, None);
+    }
+}
+
 impl Log for Renamed {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         self.0.enabled(metadata)
     }
 
     fn log(&self, record: &Record<'_>) {
+        if !self.0.enabled(record.metadata()) {
+            return;
+        }
         let target = renamed(record.target());
-        self.0.log(
-            &Record::builder()
-                .target(&target)
-                .level(record.level())
-                .args(*record.args())
-                .module_path(record.module_path())
-                .file(record.file())
-                .line(record.line())
-                .build(),
-        );
+        Python::attach(|py| {
+            self.0.log(
+                &Record::builder()
+                    .target(&target)
+                    .level(record.level())
+                    .args(*record.args())
+                    .module_path(record.module_path())
+                    .file(record.file())
+                    .line(record.line())
+                    .build(),
+            );
+            // What Python raises over a record is left behind, and would be raised by a call that succeeds.
+            if let Some(raised) = PyErr::take(py) {
+                put_off(py, raised);
+            }
+        });
     }
 
     fn flush(&self) {

@@ -14,10 +14,11 @@ use windrow::{Error, formats as all_formats};
 
 use crate::callback::{Ids, LineEncoder, Watcher};
 use crate::chunking::{Chunking, FLAT_TOKENS};
-use crate::dtype::AnyDType;
+use crate::dtype::{AnyDType, numpy_ready};
 use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::options::{Count, Id, choice};
+use crate::waiting::wait_for;
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
 ///
@@ -339,7 +340,8 @@ pub(crate) fn create_dummy_data(
             .hint("write them to a file with `windrow dummy`");
         return Err(raise(py, &error));
     }
-    let tokens = py.detach(|| prepare::dummy_tokens(vocab_size.0, num_tokens.size(), seed.0)).or_raise(py)?;
+    let tokens = wait_for(py, move || prepare::dummy_tokens(vocab_size.0, num_tokens.size(), seed.0))?;
+    numpy_ready(py)?;
     Ok(tokens.into_pyarray(py))
 }
 

@@ -3,6 +3,8 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
+use crate::dtype::numpy_ready;
+
 /// The order that seqax makes of drawn numbers: 0 to n - 1, each place swapped with one at or before it, from the last down.
 #[pyfunction]
 pub(crate) fn _swapped<'py>(
@@ -18,5 +20,6 @@ pub(crate) fn _swapped<'py>(
         }
         order
     });
+    numpy_ready(py)?;
     Ok(order.into_pyarray(py))
 }

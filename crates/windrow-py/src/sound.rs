@@ -11,10 +11,11 @@ use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
 
 use crate::callback::Watcher;
 use crate::codec::Codec;
-use crate::dtype::AnyDType;
+use crate::dtype::{AnyDType, numpy_ready};
 use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::options::{Count, choice};
+use crate::waiting::wait_for;
 
 /// Encodes a folder of sound files into a data set of codes ``[T, 2 * codebooks]`` with their prompts.
 ///
@@ -130,14 +131,15 @@ pub(crate) fn _track<'py>(
     codec: PyRef<'py, Codec>,
 ) -> PyResult<Bound<'py, PyArray2<i16>>> {
     let codec = codec.inner.clone();
-    let made = py.detach(|| {
+    let made = wait_for(py, move || {
         let track = sound::codes_of(&path, &codec, &Reading::default(), &mut |_, _| true)?;
         let mut scratch = Vec::new();
         let bytes = track.bytes(&mut scratch)?;
         let codes: Vec<i16> = bytes.chunks_exact(2).map(|b| i16::from_le_bytes([b[0], b[1]])).collect();
         Ok((codes, [track.n_frames() as usize, track.n_codes()]))
     });
-    let (codes, shape) = made.or_raise(py)?;
+    let (codes, shape) = made?;
+    numpy_ready(py)?;
     PyArray1::from_vec(py, codes).reshape(shape)
 }
 

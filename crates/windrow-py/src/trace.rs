@@ -10,12 +10,12 @@ use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use windrow::plan::Steps;
 use windrow::sampler::Shard;
-use windrow::{Error, Plan, Recipe, Result};
+use windrow::{Error, Kind, Plan, Recipe, Result};
 
-use crate::error::OrRaise;
 use crate::json;
 use crate::loader::Loader;
 use crate::options::Count;
+use crate::waiting::{wait_for, wait_while};
 
 /// Which bytes a step read, row by row.
 ///
@@ -45,7 +45,7 @@ pub(crate) fn trace<'py>(
     world_size: Option<Count>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (plan, steps) = plan_of(plan)?;
-    let traced = py.detach(|| -> Result<Vec<Value>> {
+    let traced = wait_while(py, move |is_wanted| -> Result<Vec<Value>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;
         let own = match (rank, world_size) {
@@ -58,9 +58,13 @@ pub(crate) fn trace<'py>(
             Some(row) => return Err(Error::out_of_range("row", row.0, own.end - own.start)),
             None => own,
         };
-        rows.map(|row| traced_row(&plan, step.epoch, step.all.start + row, row)).collect()
+        rows.map(|row| match is_wanted() {
+            true => traced_row(&plan, step.epoch, step.all.start + row, row),
+            false => Err(Error::new(Kind::Interrupted, "stopped before the end")),
+        })
+        .collect()
     });
-    json::plain(py, &traced.or_raise(py)?)
+    json::plain(py, &traced?)
 }
 
 /// Which steps of an epoch read a record: the inverse of ``trace``.
@@ -91,7 +95,10 @@ pub(crate) fn find<'py>(
     let (plan, steps) = plan_of(plan)?;
     // `drop_last` leaves out fewer than a batch: so many more are looked for.
     let wanted = most.size().saturating_add(Count(steps.global_batch_size).size());
-    let found = py.detach(|| plan.find(part.size(), record.0, epoch.0, wanted)).or_raise(py)?;
+    let searched = plan.clone();
+    let found = wait_while(py, move |is_wanted| {
+        searched.find_while(part.size(), record.0, epoch.0, wanted, is_wanted)
+    })?;
     let n_steps = steps.in_epoch(plan.sampler(), epoch.0);
     let rows: Vec<Value> = found
         .iter()
@@ -122,7 +129,7 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
         Some(_) => String::new(),
         None => py.import("json")?.call_method1("dumps", (given,))?.extract()?,
     };
-    let made = py.detach(|| -> Result<_> {
+    wait_for(py, move || -> Result<_> {
         let recipe = match &path {
             Some(path) => File::open(path)
                 .map_err(|e| Error::io("read the plan", path, e))
@@ -132,8 +139,7 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
         let recipe = recipe.map_err(|e| e.hint(HINT))?;
         let loader = recipe.builder()?.rank(0, 1).threads(Some(0)).build()?;
         Ok((loader.plan().clone(), *loader.steps()))
-    });
-    made.or_raise(py)
+    })
 }
 
 const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";

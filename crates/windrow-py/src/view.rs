@@ -16,6 +16,7 @@ use crate::index::{Each, Index, many};
 use crate::json;
 use crate::options::choice;
 use crate::scaler::cut;
+use crate::waiting::wait_for;
 
 /// The samples that a data set is cut into, by number.
 ///
@@ -100,7 +101,8 @@ impl View {
     /// Raises:
     ///     CorruptError: an index is wrong.
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let coverage = py.detach(|| self.samples.coverage()).or_raise(py)?;
+        let samples = self.samples.clone();
+        let coverage = wait_for(py, move || samples.coverage())?;
         json::plain(py, &coverage)
     }
 
@@ -224,7 +226,8 @@ impl Mix {
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, samples, _) in self.mixture.parts() {
-            let coverage = py.detach(|| samples.coverage()).or_raise(py)?;
+            let samples = samples.clone();
+            let coverage = wait_for(py, move || samples.coverage())?;
             dict.set_item(name, json::plain(py, &coverage)?)?;
         }
         Ok(dict)
@@ -300,7 +303,8 @@ pub(crate) fn _remix(
 }
 
 fn reopen(py: Python<'_>, part: &RecipePart, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
-    let data = py.detach(|| windrow::open_with(&part.path, &part.options)).or_raise(py)?;
+    let (path, options) = (part.path.clone(), part.options.clone());
+    let data = wait_for(py, move || windrow::open_with(&path, &options))?;
     cut(py, &data, part.view.clone(), part.dtype, function)
 }
 
@@ -315,6 +319,7 @@ fn item<'py>(
     lay: impl Fn(&[u64]) -> Result<Batch> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
     let one = |number: u64| -> PyResult<Bound<'py, PyDict>> {
+        py.check_signals()?;
         let batch = py.detach(|| lay(&[number])).or_raise(py)?;
         framework::row(&Memory::new(py, batch)?, 0)
     };

@@ -1,7 +1,7 @@
 //! What a position read, and which positions read a record: the plan forwards and backwards.
 
 use super::{Identity, Plan};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::sampler::Turn;
 use crate::source::Location;
@@ -76,6 +76,21 @@ impl Plan {
     /// # Errors
     /// `OutOfRange`; what reading an index says.
     pub fn find(&self, feed: usize, record: u64, epoch: u64, most: usize) -> Result<Vec<Found>> {
+        self.find_while(feed, record, epoch, most, &|| true)
+    }
+
+    /// The same, as long as the result is wanted.
+    ///
+    /// # Errors
+    /// As [`Plan::find`]; `Interrupted`.
+    pub fn find_while(
+        &self,
+        feed: usize,
+        record: u64,
+        epoch: u64,
+        most: usize,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Vec<Found>> {
         let view = self
             .feeds()
             .get(feed)
@@ -88,6 +103,9 @@ impl Plan {
                 let turn = Turn { sample: self.starts[feed] + sample, pass };
                 if found.len() >= most {
                     break 'samples;
+                }
+                if !is_wanted() {
+                    return Err(Error::new(Kind::Interrupted, "stopped before the end"));
                 }
                 match self.sampler().position(epoch, turn) {
                     Some(position) => found.push(Found { sample, position }),
