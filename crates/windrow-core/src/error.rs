@@ -212,12 +212,14 @@ impl Error {
     }
 }
 
-// File names and file content reach error texts: control characters must not reach a terminal, nor a megabyte.
+// File names and file content reach error texts: control characters must not reach a terminal, nor those that turn the
+// direction of text, nor a megabyte.
 fn safe(text: &str) -> String {
     const MOST: usize = 2_000;
     let mut out = String::with_capacity(text.len().min(MOST));
     for c in text.chars().take(MOST) {
-        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if turns || c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
     }
     if text.chars().nth(MOST).is_some() {
         out.push('…');
@@ -285,9 +287,9 @@ mod tests {
 
     #[test]
     fn control_characters_and_length_are_tamed() {
-        let e = Error::corrupt("x\u{1b}[31m\n".to_string() + &"y".repeat(10_000));
+        let e = Error::corrupt("x\u{1b}[31m\n\u{202e}".to_string() + &"y".repeat(10_000));
         let text = e.to_string();
-        assert!(text.starts_with("x\\u{1b}[31m\\n"), "{text}");
+        assert!(text.starts_with("x\\u{1b}[31m\\n\\u{202e}y"), "{text}");
         assert!(text.len() < 4_096);
     }
 }

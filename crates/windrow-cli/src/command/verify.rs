@@ -50,7 +50,8 @@ pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
         0 => "good".to_string(),
         n => text::counted(n, "problem"),
     };
-    out.line(format_args!("{}: {verdict}; {files}, {size} checked", args.path.display()))?;
+    let path = text::escaped(&args.path.display().to_string());
+    out.line(format_args!("{path}: {verdict}; {files}, {size} checked"))?;
     out.object(json!({ "good": found.n_problems == 0, "findings": found }))?;
     Ok(if found.n_problems == 0 { DONE } else { BAD_DATA })
 }

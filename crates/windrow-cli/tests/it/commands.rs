@@ -300,6 +300,17 @@ fn documents_of_a_raw_file_are_looked_at_converted_and_brought_back() {
 }
 
 #[test]
+fn a_name_that_turns_text_or_colours_it_is_escaped() {
+    let desk = Desk::new();
+    let name = "\u{1b}[31m\u{202e}.jsonl";
+    desk.write(name, "[1]\n");
+    for command in ["verify", "peek --index 9"] {
+        let ran = desk.windrow(&format!("{command} {name}"));
+        assert!(!format!("{}{}", ran.out, ran.err).contains(['\u{1b}', '\u{202e}']), "{ran:?}");
+    }
+}
+
+#[test]
 fn tracks_of_codes_are_shown_as_a_grid_with_their_prompt_and_go_into_shards_and_back() {
     let desk = Desk::new();
     let codes: Vec<u8> = (0..40i16).flat_map(i16::to_le_bytes).collect();
