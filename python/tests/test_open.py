@@ -81,6 +81,8 @@ def test_json_is_read_as_python_reads_it(tmp_path: Path, text: str) -> None:
         ("[1, Infinity]", 4),
         ("-Infinity", 1),
         ("1e400", 0),
+        ("[1, " + "9" * 400 + "]", 4),
+        ("9" * 5000, 0),
         ("{'a': 1}", 1),
         ('{"a" 1}', 5),
         ("[1 2]", 3),
