@@ -84,6 +84,8 @@ def test_impossible_numbers_are_errors_at_once(view: wr.View, dataset: wr.Datase
     loader = wr.Loader(mix, batch_size=4)
     assert wr.trace(loader, 10**14)[0]["row"] == 0
     assert wr.find(loader, 0, most=0) == []
+    with pytest.raises(wr.OutOfRangeError, match="epoch"):
+        wr.find(wr.Loader(mix, batch_size=4, epochs=2), 0, epoch=2)
 
 
 def test_a_mapping_of_any_kind_is_mixed(view: wr.View) -> None:

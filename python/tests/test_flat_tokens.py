@@ -207,7 +207,7 @@ def test_a_large_batch_is_decoded_by_several_threads(tmp_path, kind):
         batch = view.batch(part)
         assert np.array_equal(batch["targets"], rows[part])
         assert not batch["is_seq_start"][part % 4 != 0].any() and batch["is_seq_start"][part % 4 == 0, 0].all()
-    for wrong in (["labels"], ["targets", "targets"]):
+    for wrong in (["labels"], ["targets", "targets"], []):
         with pytest.raises(wr.ConfigError):
             wr.open(tmp_path / "large").pack(length, shifted=True, fields=wrong)
     with pytest.raises(wr.ConfigError, match="shifted"):

@@ -212,6 +212,9 @@ def test_a_tokenizer_encodes_and_decodes() -> None:
     assert tokenizer.name == "cl100k_base"
     with pytest.raises(IndexError):
         tokenizer.decode([2**31])
+    for wrong in (-1, 2**32, 2**70):
+        with pytest.raises(wr.ConfigError, match=rf"ids\[1\] is {wrong}"):
+            tokenizer.decode([1, wrong])
     with pytest.raises(FileNotFoundError):
         wr.Tokenizer("no such")
 

@@ -457,7 +457,8 @@ impl Dataset {
     /// ``fields`` names those of them that are wanted: the others cost no time.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype cannot hold, a field that is none.
+    ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
+    ///         cannot hold, a field that is none, an empty list of them.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -476,6 +477,13 @@ impl Dataset {
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
+        if fields.as_ref().is_some_and(Vec::is_empty) {
+            let error = Error::config("fields=[]: a sample of no fields").field("fields");
+            return Err(raise(
+                py,
+                &error.hint("name those that are wanted, or leave fields out for all of them"),
+            ));
+        }
         let fields = fields.unwrap_or_default();
         self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted, fields }, dtype, 0)
     }

@@ -99,7 +99,8 @@ pub(crate) fn write_tokens<'py>(
 ///
 /// Raises:
 ///     ExistsError: something is there, and neither ``append`` nor ``overwrite``; or it is not flat-tokens.
-///     ConfigError: a sequence that is no ids ``[T]``; names the record.
+///     ConfigError: a sequence that is no ids ``[T]``, naming the record; ``append`` with ``overwrite``, or with
+///         ``zarr_format=3`` behind version 2.
 ///
 /// >>> import windrow as wr, tempfile, pathlib
 /// >>> out = pathlib.Path(tempfile.mkdtemp()) / "corpus.zarr"

@@ -43,6 +43,24 @@ impl Id {
             raise(py, &error.field(name))
         })
     }
+
+    /// The id of a token, that stands at `place` of a list.
+    ///
+    /// # Errors
+    /// `ConfigError` for a number that no token can have.
+    pub(crate) fn token(self, py: Python<'_>, place: usize) -> PyResult<u32> {
+        let found = match self.0 {
+            Ok(id) => match u32::try_from(id) {
+                Ok(id) => return Ok(id),
+                Err(_) => id.to_string(),
+            },
+            Err(found) => found,
+        };
+        Err(raise(
+            py,
+            &Error::config(format!("ids[{place}] is {found}: expected a number from 0 to 2^32 - 1")),
+        ))
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Id {

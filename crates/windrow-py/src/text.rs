@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use windrow::text;
 
 use crate::error::OrRaise;
+use crate::options::Id;
 
 /// Text to ids and back: a built-in tokenizer by name, or a ``tokenizer.json``.
 ///
@@ -57,9 +58,12 @@ impl Tokenizer {
     ///
     /// Raises:
     ///     OutOfRangeError: an id that no token has.
+    ///     ConfigError: a negative number, or one beyond 32 bits; says its place.
     fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<String> {
         let list = if ids.hasattr("tolist")? { ids.call_method0("tolist")? } else { ids.clone() };
-        let ids: Vec<u32> = list.extract()?;
+        let given: Vec<Id> = list.extract()?;
+        let ids =
+            given.into_iter().enumerate().map(|(i, id)| id.token(py, i)).collect::<PyResult<Vec<u32>>>()?;
         py.detach(|| self.inner.decode(&ids)).or_raise(py)
     }
 

@@ -12,6 +12,7 @@ use windrow::plan::Steps;
 use windrow::sampler::Shard;
 use windrow::{Error, Kind, Plan, Recipe, Result};
 
+use crate::error::raise;
 use crate::json;
 use crate::loader::Loader;
 use crate::options::Count;
@@ -80,7 +81,7 @@ pub(crate) fn trace<'py>(
 ///     A list of dicts: step and row in the epoch, position, and sample. Steps that ``drop_last`` leaves out are not in it.
 ///
 /// Raises:
-///     OutOfRangeError: no such record or part.
+///     OutOfRangeError: no such record or part, or no such epoch in this run.
 #[pyfunction]
 #[pyo3(signature = (plan, record, *, part=Count(0), epoch=Count(0), most=Count(1000)),
        text_signature = "(plan, record, *, part=0, epoch=0, most=1000)")]
@@ -93,6 +94,9 @@ pub(crate) fn find<'py>(
     most: Count,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (plan, steps) = plan_of(plan)?;
+    if let Some(most) = steps.epochs.filter(|most| epoch.0 >= *most) {
+        return Err(raise(py, &Error::out_of_range("epoch", epoch.0, most)));
+    }
     // `drop_last` leaves out fewer than a batch: so many more are looked for.
     let wanted = most.size().saturating_add(Count(steps.global_batch_size).size());
     let searched = plan.clone();

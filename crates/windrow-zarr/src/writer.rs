@@ -30,7 +30,7 @@ pub struct WriteOptions {
     pub seq_starts_chunk_size: u64,
     /// Chunks in a shard, in version 3: that many chunks make a file.
     pub chunks_per_shard: Option<u64>,
-    /// Go on behind the sequences that are there, stored as they are; the other options are theirs then.
+    /// Go on behind the sequences that are there, stored as they are: sizes of chunks are theirs then.
     pub append: bool,
     /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
     pub of: Option<Arc<SideFile>>,
@@ -78,12 +78,18 @@ impl FlatTokensWriter {
     /// Begins at `out`, the folder of one split: `corpus.zarr/train`.
     ///
     /// # Errors
-    /// `Exists` when something is there and neither `append` nor `overwrite` is set; `Config` for sizes of 0; with
-    /// `append` what opening says; `Io`.
+    /// `Exists` when something is there and neither `append` nor `overwrite` is set; `Config` for sizes of 0, for both of
+    /// them, and for version 3 behind version 2; with `append` what opening says; `Io`.
     pub fn create(out: &Path, options: &WriteOptions) -> Result<FlatTokensWriter> {
+        if options.append && options.overwrite {
+            return Err(Error::config(
+                "append and overwrite: one goes on behind what is there, the other replaces it",
+            )
+            .hint("set one of them"));
+        }
         let mut folder = WholeFolder::begin(out, options.durable)?;
         let group = match (folder.is_there(), options.append, options.overwrite) {
-            (true, true, _) => behind(&mut folder)?,
+            (true, true, _) => behind(&mut folder, options.zarr_format)?,
             (true, false, false) => {
                 return Err(Error::new(Kind::Exists, "something is there already")
                     .at(folder.out())
@@ -139,10 +145,21 @@ impl FlatTokensWriter {
 }
 
 // Behind the sequences that are there, whoever wrote them.
-fn behind(folder: &mut WholeFolder) -> Result<GroupWriter> {
+fn behind(folder: &mut WholeFolder, zarr_format: u8) -> Result<GroupWriter> {
     let store: Arc<dyn Store> = Arc::new(Local::new(folder.out()));
     let look = Look::at(store.clone(), "")?;
     let group = FlatTokens.group(&look, &Options::default())?;
+    let is_v3 = store.entry(METADATA_V3).is_ok();
+    // 2 is what nobody asked for, too; any other was.
+    if zarr_format != WriteOptions::default().zarr_format && (zarr_format, is_v3) != (3, true) {
+        let found = if is_v3 { 3 } else { 2 };
+        return Err(Error::config(format!(
+            "zarr_format {zarr_format}, and what is there is of version {found}"
+        ))
+        .at(folder.out())
+        .field("zarr_format")
+        .hint("what is appended is stored as what is there: leave zarr_format out"));
+    }
     folder.keep_all()?;
     // It says what made the sequences that were there, not those that come.
     folder.files().remove(SIDE_FILE)?;
@@ -151,7 +168,6 @@ fn behind(folder: &mut WholeFolder) -> Result<GroupWriter> {
         serde_json::from_slice(&read_small(object.as_ref(), MOST_METADATA)?)
             .map_err(|e| Error::corrupt("no JSON").caused_by(e).at(object.name()))
     };
-    let is_v3 = store.entry(METADATA_V3).is_ok();
     let attributes = read(if is_v3 { METADATA_V3 } else { ".zattrs" })?;
     let array =
         |name| Growing::new(name, read(&below(name, if is_v3 { METADATA_V3 } else { METADATA_V2 }))?, is_v3);

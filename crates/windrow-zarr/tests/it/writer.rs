@@ -180,3 +180,21 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(replaced.err().unwrap().kind(), Kind::Exists);
     assert!(foreign.join("a.txt").exists());
 }
+
+#[test]
+fn what_append_cannot_do_is_refused_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("train");
+    write(&out, &[vec![5, 6]], &WriteOptions::default()).unwrap();
+    let before = files(&out);
+    let append = WriteOptions { append: true, ..WriteOptions::default() };
+    for (options, said) in [
+        (WriteOptions { overwrite: true, ..append.clone() }, "append and overwrite"),
+        (WriteOptions { zarr_format: 3, ..append }, "zarr_format 3, and what is there is of version 2"),
+    ] {
+        let error = FlatTokensWriter::create(&out, &options).err().unwrap();
+        assert_eq!(error.kind(), Kind::Config);
+        assert!(error.to_string().contains(said), "{error}");
+        assert_eq!(files(&out), before);
+    }
+}

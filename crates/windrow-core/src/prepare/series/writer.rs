@@ -109,6 +109,7 @@ impl SeriesWriter {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a file or folder").at(out));
         };
+        check_ending(name, options.layout).map_err(|e| e.at(out))?;
         let name = match options.layout {
             SeriesLayout::Megatron => megatron::prefix(name),
             _ => name,
@@ -321,6 +322,28 @@ fn check_ids(dtype: DType, options: &SeriesOptions) -> Result<()> {
 }
 
 // Nothing is replaced that this layout would not have written.
+// What opens it looks at the end of its name.
+fn check_ending(name: &str, layout: SeriesLayout) -> Result<()> {
+    let name = name.to_ascii_lowercase();
+    let known: &[&str] = match layout {
+        SeriesLayout::Npz => &[".npz"],
+        SeriesLayout::Jsonl => &[".jsonl", ".ndjson"],
+        SeriesLayout::Npy | SeriesLayout::Tokens => &[""],
+        _ => return Ok(()),
+    };
+    if [".gz", ".zst"].iter().any(|end| name.ends_with(end)) {
+        return Err(Error::config(
+            "what is written is not compressed, and would be taken for that by its name",
+        )
+        .hint("leave the ending out and compress it afterwards"));
+    }
+    match known.iter().any(|end| name.ends_with(end)) {
+        true => Ok(()),
+        false => Err(Error::config(format!("expected a name that ends in {}", known[0]))
+            .hint("it would not be known by another one when it is opened")),
+    }
+}
+
 fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
     if options.layout == SeriesLayout::Megatron {
         let taken = megatron::names(name).into_iter().map(|name| path.with_file_name(name));

@@ -153,6 +153,17 @@ fn what_cannot_be_written_is_refused_before_anything_is_seen() {
     assert_eq!(create("a", &schema(None), &tokens), Err(Kind::Config));
     let bf16 = SeriesOptions { dtype: Some(DType::Bf16), ..shards.clone() };
     assert_eq!(create("a", &schema(None), &bf16), Err(Kind::Config));
+    // Names by which nothing would open them again.
+    for (layout, name) in [
+        (SeriesLayout::Npz, "a"),
+        (SeriesLayout::Jsonl, "a.json"),
+        (SeriesLayout::Jsonl, "a.jsonl.gz"),
+        (SeriesLayout::Npy, "a.npy.gz"),
+    ] {
+        let options = SeriesOptions::new(layout);
+        assert_eq!(create(name, &schema(Some(3)), &options), Err(Kind::Config), "{name}");
+        assert_eq!(create(name, &schema(None), &options), Err(Kind::Config), "{name}");
+    }
     let mut writer = SeriesWriter::create(&folder.path().join("a"), &schema(None), &shards).unwrap();
     assert_eq!(add(&mut writer, &[1.0], 1, json!({"offset": 1})).unwrap_err().kind(), Kind::Config);
     // While one writes, another is told so.
