@@ -51,7 +51,8 @@ impl Index {
     /// `Corrupt` when it is none, or its counts do not fit its size; `Unsupported` for another version.
     pub(super) fn open(object: Arc<dyn Object>, trust: bool) -> Result<Index> {
         let wrong = |what: String| Error::corrupt(what).at(object.name());
-        let unfinished = |e: Error| e.hint("the copy looks unfinished");
+        let unfinished =
+            |e: Error| e.hint("the copy looks unfinished; format=\"tokens\" reads the .bin without it");
         if object.size() < HEADER {
             let what = format!("an index of {} bytes, expected at least {HEADER}", object.size());
             return Err(unfinished(wrong(what)));
@@ -62,7 +63,10 @@ impl Index {
             let found = String::from_utf8_lossy(&head[..9]).into_owned();
             return Err(wrong(format!("expected an index that starts \"MMIDIDX\", found {found:?}"))
                 .byte(0)
-                .hint("indexes of other kinds are written anew by Megatron's preprocess_data"));
+                .hint(
+                    "indexes of other kinds are written anew by Megatron's preprocess_data; format=\"tokens\" reads the \
+                     .bin without one",
+                ));
         }
         let word = |at: usize| number(&head[at..at + 8]);
         if word(9) != VERSION {
