@@ -7,6 +7,7 @@ mod convert;
 mod forager;
 mod inexact;
 mod jsonl;
+mod latched;
 mod megatron;
 mod npy;
 mod npz;

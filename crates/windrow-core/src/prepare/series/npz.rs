@@ -7,6 +7,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
 use super::body::{Begin, Body, Stored, Written, tell_beside};
+use super::latched::Latched;
 use super::npy::{descr, header};
 use crate::error::{Error, Result};
 use crate::format::{MOST_MEMBERS, SideFile};
@@ -15,7 +16,7 @@ use crate::prepare::atomic::{self, Handle};
 pub(super) struct Npz {
     work: PathBuf,
     name: String,
-    archive: ZipWriter<Handle>,
+    archive: ZipWriter<Latched<Handle>>,
     descr: &'static str,
     channels: Option<usize>,
     records: u64,
@@ -28,7 +29,7 @@ pub(super) struct Npz {
 impl Npz {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Npz> {
         Ok(Npz {
-            archive: ZipWriter::new(atomic::create(&begin.work.join(begin.name))?),
+            archive: ZipWriter::new(Latched::new(atomic::create(&begin.work.join(begin.name))?)),
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             descr: descr(begin.dtype)?,
@@ -84,7 +85,8 @@ impl Body for Npz {
 
     fn finish(self: Box<Self>) -> Result<Written> {
         let path = self.work.join(&self.name);
-        drop(self.archive.finish().map_err(|e| Error::io("write the file", &path, e.into()))?);
+        let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
+        archive.map_err(|e| Error::io("write the file", &path, e))?;
         let row = atomic::finish(&path, self.durable)?;
         let side = SideFile { records: Some(self.records), ..self.side };
         let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
