@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use windrow_core::format::{About, Certainty, Format, Look, Options};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Object, Store, open_if_there, read_small};
+use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Error, Kind, Result};
 
 use crate::array::{Array, Wanted};
 use crate::cache::Cache;
-use crate::metadata::{METADATA_V2, METADATA_V3, below};
+use crate::metadata::{METADATA_V2, METADATA_V3};
 use crate::source::{Group, Sequences};
 
 /// Attributes of a group take less.
@@ -91,7 +91,7 @@ impl FlatTokens {
         let cache = Arc::new(Cache::new(options.memory_limit));
         let array = |name: &str, dtype, number| {
             let wanted = Wanted { dtype, accepts_missing: options.fill_missing, number };
-            Array::open(store, &below(&look.key, name), &wanted, &cache)
+            Array::open(store, &key::below(&look.key, name), &wanted, &cache)
         };
         let group = Group {
             tokens: array(tokens, DType::U32, 0)?,
@@ -115,8 +115,8 @@ fn tokens_name(store: &dyn Store, folder: &str) -> Option<&'static str> {
 }
 
 fn is_array(store: &dyn Store, folder: &str, name: &str) -> bool {
-    let array = below(folder, name);
-    [METADATA_V3, METADATA_V2].iter().any(|file| store.entry(&below(&array, file)).is_ok())
+    let array = key::below(folder, name);
+    [METADATA_V3, METADATA_V2].iter().any(|file| store.entry(&key::below(&array, file)).is_ok())
 }
 
 fn refuse(options: &Options, look: &Look) -> Result<()> {
@@ -150,9 +150,9 @@ fn refuse(options: &Options, look: &Look) -> Result<()> {
 
 /// The largest id that the group's attributes promise, and where they stand.
 fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64)> {
-    let (object, is_v3) = match store.open(&below(folder, METADATA_V3)) {
+    let (object, is_v3) = match store.open(&key::below(folder, METADATA_V3)) {
         Ok(object) => (object, true),
-        Err(e) if e.kind() == Kind::NotFound => match store.open(&below(folder, ".zattrs")) {
+        Err(e) if e.kind() == Kind::NotFound => match store.open(&key::below(folder, ".zattrs")) {
             Err(e) if e.kind() == Kind::NotFound => {
                 return Err(Error::corrupt(format!("the group has no attribute {MAX_ID}"))
                     .at(store.display(folder))
@@ -187,7 +187,7 @@ fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64
 
 // Attributes may stand without `.zgroup`; where there is one, it says the version.
 fn says_version_2(store: &dyn Store, folder: &str) -> Result<bool> {
-    let Some(object) = open_if_there(store, &below(folder, ".zgroup"))? else { return Ok(true) };
+    let Some(object) = open_if_there(store, &key::below(folder, ".zgroup"))? else { return Ok(true) };
     let text = read_small(object.as_ref(), MOST_ATTRIBUTES)?;
     Ok(serde_json::from_slice::<Value>(&text).is_ok_and(|group| group["zarr_format"] == 2))
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windrow_core::prepare::WorkFolder;
+use windrow_core::store::key;
 use windrow_core::{Error, Result};
 use zarrs::array::codec::api::ArrayToBytesCodecTraits;
 use zarrs::array::{ArrayBytes, CodecOptions};
 
-use crate::metadata::{METADATA_V2, METADATA_V3, below, one_dimension, parse};
+use crate::metadata::{METADATA_V2, METADATA_V3, one_dimension, parse};
 
 /// An array that grows at its end.
 pub(crate) struct Growing {
@@ -94,7 +95,7 @@ impl Growing {
     }
 
     fn key(&self, chunk: u64) -> String {
-        below(self.folder, self.zarr.chunk_key(&[chunk]).as_str())
+        key::below(self.folder, self.zarr.chunk_key(&[chunk]).as_str())
     }
 
     /// Of `len` values those that fill no chunk: the first of them, and how many.
@@ -143,7 +144,7 @@ impl Growing {
             self.put(folder, self.len / self.chunk)?;
         }
         self.metadata["shape"] = json!([self.len]);
-        folder.write(&below(self.folder, self.file), text(&self.metadata).as_bytes())?;
+        folder.write(&key::below(self.folder, self.file), text(&self.metadata).as_bytes())?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use windrow_core::store::{Object, Store};
+use windrow_core::store::{Object, Store, key};
 use windrow_core::{DType, Error, Kind, Result};
 use zarrs::array::{ArrayMetadata, DataType};
 use zarrs::metadata::v2::{ArrayMetadataV2, DataTypeMetadataV2, MetadataV2};
@@ -21,7 +21,7 @@ pub(crate) const MOST_METADATA: u64 = 4 << 20;
 /// `NotFound`; `Io`.
 pub(crate) fn open(store: &dyn Store, folder: &str) -> Result<Arc<dyn Object>> {
     for name in [METADATA_V3, METADATA_V2] {
-        match store.open(&below(folder, name)) {
+        match store.open(&key::below(folder, name)) {
             Err(e) if e.kind() == Kind::NotFound => {}
             found => return found,
         }
@@ -96,9 +96,4 @@ pub(crate) fn dtype_of(found: &DataType) -> Option<DType> {
     use zarrs::array::data_type;
     let known = [(data_type::uint32(), DType::U32), (data_type::uint64(), DType::U64)];
     known.into_iter().find(|(known, _)| known == found).map(|(_, dtype)| dtype)
-}
-
-/// The key of something in a folder.
-pub(crate) fn below(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
 }

@@ -8,13 +8,13 @@ use windrow_core::collate::copy_values;
 use windrow_core::format::{Certainty, Format, Look, Options, SIDE_FILE, SideFile};
 use windrow_core::prepare::{Progress, Report, Watch, WholeFolder, side_file_of};
 use windrow_core::source::{Kind as SourceKind, Source};
-use windrow_core::store::{Local, Store, read_small};
+use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{DType, Error, Kind, Result, Span};
 
 use crate::format::{FlatTokens, STARTS};
 use crate::group::{GroupWriter, root_group};
 use crate::growing::Growing;
-use crate::metadata::{METADATA_V2, METADATA_V3, MOST_METADATA, below};
+use crate::metadata::{METADATA_V2, METADATA_V3, MOST_METADATA};
 
 /// Values of a record that are converted at a time.
 const PART: u64 = 1 << 20;
@@ -169,8 +169,9 @@ fn behind(folder: &mut WholeFolder, zarr_format: u8) -> Result<GroupWriter> {
             .map_err(|e| Error::corrupt("no JSON").caused_by(e).at(object.name()))
     };
     let attributes = read(if is_v3 { METADATA_V3 } else { ".zattrs" })?;
-    let array =
-        |name| Growing::new(name, read(&below(name, if is_v3 { METADATA_V3 } else { METADATA_V2 }))?, is_v3);
+    let array = |name| {
+        Growing::new(name, read(&key::below(name, if is_v3 { METADATA_V3 } else { METADATA_V2 }))?, is_v3)
+    };
     let (tokens, starts) = (array(group.tokens_name)?, array(STARTS)?);
     let (mut token_rest, mut start_rest) = (Vec::new(), Vec::new());
     let (first, rest) = tokens.unfilled_of(group.tokens.len());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use windrow_core::format::{self, Codes, Format, Look, Options};
 use windrow_core::prepare::write_whole;
-use windrow_core::store::{Local, Store, read_small};
+use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
 
 const METADATA: &str = "metadata.json";
@@ -64,7 +64,7 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
     let mut new = Map::new();
     let mut rebuilt = Rebuilt::default();
     for file in files {
-        let key = if below.is_empty() { file.clone() } else { format!("{below}/{file}") };
+        let key = key::below(below, &file);
         let opened = Look::at(store.clone(), &key).and_then(|look| Codes.open(&look, &Options::default()));
         let shape = opened.and_then(|source| {
             source.length(0).map(|length| (length, source.schema().channels.unwrap_or(1)))

@@ -8,6 +8,7 @@ use super::shards::META;
 use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose, open_as};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
+use crate::store::key;
 
 /// A folder of series files and shard folders.
 #[derive(Clone, Copy, Debug)]
@@ -94,9 +95,9 @@ fn is_lines(name: &str) -> bool {
 
 // Series files and shard folders, in natural order of their names; what lies in a shard folder is part of it.
 fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
-    let folder = |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_string());
+    let folder = |name: &str| key::folder_of(name).to_string();
     let described: BTreeSet<String> =
-        names.clone().filter(|name| name.rsplit('/').next() == Some(META)).map(folder).collect();
+        names.clone().filter(|name| key::name_of(name) == META).map(folder).collect();
     let shards: BTreeSet<String> = names
         .clone()
         .filter(|name| name.ends_with(".bin"))
@@ -110,7 +111,7 @@ fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     let is_series = |name: &str| {
         let is_side =
             |name: &str| name == META || name == SIDE_FILE || name.ends_with(&format!(".{SIDE_FILE}"));
-        suffixes.iter().any(|suffix| name.ends_with(suffix)) && !name.rsplit('/').next().is_some_and(is_side)
+        suffixes.iter().any(|suffix| name.ends_with(suffix)) && !is_side(key::name_of(name))
     };
     let outermost = shards.iter().filter(|folder| folder.is_empty() || !in_shards(folder));
     let files = names.filter(|name| is_series(name) && !in_shards(name)).map(str::to_string);

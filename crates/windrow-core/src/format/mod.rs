@@ -58,7 +58,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Entry, Store};
+use crate::store::{Entry, Store, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -98,6 +98,12 @@ pub trait Format: Send + Sync {
     fn parts(&self, look: &Look) -> Vec<String> {
         let _ = look;
         Vec::new()
+    }
+
+    /// Whether [`Format::open`] itself holds the files against their side file: more closely than by size and number of
+    /// records, or only the part of them that is opened.
+    fn checks_side_file(&self) -> bool {
+        false
     }
 
     /// Opens it as a source.
@@ -181,7 +187,7 @@ impl Look {
 
     /// The key of something below this folder.
     pub fn below(&self, name: &str) -> String {
-        if self.key.is_empty() { name.to_string() } else { format!("{}/{name}", self.key) }
+        key::below(&self.key, name)
     }
 
     /// What a person calls it.
@@ -191,7 +197,7 @@ impl Look {
 
     /// Last part of the key in lower case.
     pub fn file_name(&self) -> String {
-        self.display().rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
+        key::name_of(&self.display()).to_ascii_lowercase()
     }
 }
 
@@ -291,8 +297,7 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
 /// Opens what `look` sees by this format, and holds what its side file says of files and records against them.
 fn open_as(format: &dyn Format, look: &Look, options: &Options) -> Result<SharedSource> {
     let told = look.side.as_ref().filter(|side| side.format == format.name() && !options.trust);
-    // These three hold more against their side files than this, and may be opened by a part of what those name.
-    match told.filter(|_| ![Forager.name(), Tokens.name(), Megatron.name()].contains(&format.name())) {
+    match told.filter(|_| !format.checks_side_file()) {
         Some(side) => {
             side.check_files(look)?;
             let source = format.open(look, options)?;

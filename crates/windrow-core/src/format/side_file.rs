@@ -9,7 +9,7 @@ use super::Look;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::Source;
-use crate::store::{Store, open_if_there, read_small};
+use crate::store::{entry_if_there, key, open_if_there, read_small};
 
 /// The side file's name.
 pub const SIDE_FILE: &str = "windrow.json";
@@ -117,18 +117,6 @@ impl FileRow {
     }
 }
 
-fn parent(key: &str) -> &str {
-    key.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-fn size_if_there(store: &dyn Store, key: &str) -> Result<Option<u64>> {
-    match store.entry(key) {
-        Ok(entry) => Ok(Some(entry.size)),
-        Err(e) if e.kind() == Kind::NotFound => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
 /// What a side file of any version says of itself.
 #[derive(Deserialize)]
 struct Written {
@@ -171,7 +159,7 @@ impl SideFile {
         for (i, key) in keys.iter().enumerate() {
             if let Some(object) = open_if_there(look.store.as_ref(), key)? {
                 let side = Self::read(object.as_ref())?;
-                let name = look.key.rsplit('/').next().unwrap_or_default();
+                let name = key::name_of(&look.key);
                 // A folder's side file speaks for a file in it only when it names that file.
                 if look.is_folder || i == 0 || side.files.iter().any(|f| f.name == name) {
                     return Ok(Some(side));
@@ -221,20 +209,17 @@ impl SideFile {
         if self.files.is_empty() {
             return Ok(());
         }
-        let folder = if look.is_folder { look.key.as_str() } else { parent(&look.key) };
-        let key = |row: &FileRow| {
-            if folder.is_empty() { row.name.clone() } else { format!("{folder}/{}", row.name) }
-        };
+        let folder = if look.is_folder { look.key.as_str() } else { key::folder_of(&look.key) };
         let seen: HashMap<&str, u64> = look.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
         for row in &self.files {
-            let key = key(row);
+            let key = key::below(folder, &row.name);
             if !look.is_folder && key != look.key {
                 continue;
             }
             // Of very many files, not all are among those that were seen.
             let size = match seen.get(key.as_str()) {
                 Some(size) => Some(*size),
-                None => size_if_there(look.store.as_ref(), &key)?,
+                None => entry_if_there(look.store.as_ref(), &key)?.map(|entry| entry.size),
             };
             row.check_size(size, &look.store.display(&key))?;
         }

@@ -6,6 +6,7 @@ use super::atomic;
 use super::site::{self, Site};
 use super::work::WorkFolder;
 use crate::error::{Error, Result};
+use crate::store::key;
 
 /// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
 ///
@@ -64,7 +65,7 @@ impl WholeFolder {
         while let Some(folder) = below.pop() {
             self.files.make(&folder)?;
             for name in atomic::names(&self.out.join(&folder))? {
-                let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                let key = key::below(&folder, &name);
                 let from = self.out.join(&key);
                 match from.is_dir() {
                     true => below.push(key),

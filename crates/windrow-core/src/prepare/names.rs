@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::input::plain_name;
 use crate::error::{Error, Result};
+use crate::store::key;
 
 /// An input by its names.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ pub(super) fn output_names(inputs: &[Named]) -> Result<Vec<String>> {
 const WHOLE_PATH: u8 = 3;
 
 fn name(input: &Named, level: u8) -> String {
-    let (folder, file) = input.relative.rsplit_once('/').unwrap_or(("", &input.relative));
+    let (folder, file) = (key::folder_of(&input.relative), key::name_of(&input.relative));
     let stem = stem(file);
     match level {
         0 => stem.to_string(),
@@ -63,8 +64,7 @@ fn name(input: &Named, level: u8) -> String {
 }
 
 fn flat(folder: &str, file: &str) -> String {
-    let path = if folder.is_empty() { file.to_string() } else { format!("{folder}/{file}") };
-    path.replace('/', "__")
+    key::below(folder, file).replace('/', "__")
 }
 
 // The name without `.gz`/`.zst` and without its last suffix.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
-use super::{Entry, Object, Store};
+use super::{Entry, Object, Store, key};
 use crate::array::reserve;
 use crate::error::{Error, Kind, Result};
 
@@ -127,7 +127,7 @@ impl Store for Local {
                 }
                 let kind =
                     item.file_type().map_err(|e| Error::io("ask for the file's kind", item.path(), e))?;
-                let key = if key.is_empty() { name } else { format!("{key}/{name}") };
+                let key = key::below(&key, &name);
                 // Links to files are followed; links to folders are not, so a walk always ends.
                 if kind.is_dir() {
                     folders.push((item.path(), key));

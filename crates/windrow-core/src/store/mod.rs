@@ -8,6 +8,7 @@ mod cache;
 mod expand;
 mod file;
 mod kept;
+pub mod key;
 mod memory;
 mod section;
 mod stream;
@@ -111,9 +112,19 @@ pub trait Object: Send + Sync {
 /// # Errors
 /// What [`Store::entry`] and [`Store::open`] say, but for `NotFound`.
 pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Object>>> {
+    match entry_if_there(store, key)? {
+        Some(entry) if !entry.is_folder => store.open(key).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// What lies at `key`; `None` when nothing does. What stands in the way of knowing is an error.
+///
+/// # Errors
+/// What [`Store::entry`] says, but for `NotFound`.
+pub fn entry_if_there(store: &dyn Store, key: &str) -> Result<Option<Entry>> {
     match store.entry(key) {
-        Ok(entry) if entry.is_folder => Ok(None),
-        Ok(_) => store.open(key).map(Some),
+        Ok(entry) => Ok(Some(entry)),
         Err(e) if e.kind() == crate::error::Kind::NotFound => Ok(None),
         Err(e) => Err(e),
     }

@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use windrow_core::store::{Object, Store};
+use windrow_core::store::{Object, Store, key};
 use windrow_core::{Error, Result};
-
-use crate::metadata::below;
 
 /// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
 const MOST_OPEN: u64 = 16_384;
@@ -46,7 +44,7 @@ impl Chunks {
         let numbered = |found: &str| {
             let digits = found.len() - found.trim_end_matches(|c: char| c.is_ascii_digit()).len();
             let number = found[found.len() - digits..].parse().ok()?;
-            (number < n && below(folder, &key(number)) == found).then_some(number)
+            (number < n && key::below(folder, &key(number)) == found).then_some(number)
         };
         let found = store.walk(folder)?.into_iter().filter_map(|entry| {
             let number = numbered(&entry.key)?;
@@ -60,7 +58,7 @@ impl Chunks {
             let missing = (0..n).find(|i| chunks.there.get(*i as usize).is_none_or(|c| c.number != *i));
             let missing = missing.unwrap_or(n);
             return Err(Error::corrupt(format!("chunk {missing} of {n} is missing"))
-                .at(store.display(&below(folder, &key(missing))))
+                .at(store.display(&key::below(folder, &key(missing))))
                 .hint("the copy looks unfinished; fill_missing reads zeros in its place"));
         }
         Ok(chunks)

@@ -21,7 +21,7 @@ use super::torch::TorchSave;
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Entry, Object, Store};
+use crate::store::{Entry, Object, Store, key};
 use crate::threads::{cores, in_parts};
 
 /// The folder of the tensors, in the usual layout.
@@ -112,7 +112,7 @@ fn tracks(look: &Look, options: &Options) -> Result<Tracks> {
     match look.is_folder {
         true => build(look, &look.key, list(look)?, &look.entries, options),
         false => {
-            let folder = look.key.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let folder = key::folder_of(&look.key);
             // A prompt may lie beside it; its folder is nothing else of the data set.
             let prompt = look.key.strip_suffix(SUFFIX).unwrap_or(&look.key).to_string() + ".txt";
             let beside = look.store.entry(&prompt).ok().filter(|e| !e.is_folder);
@@ -126,7 +126,7 @@ fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options:
     let named: Vec<(String, String)> = keys
         .into_iter()
         .map(|key| {
-            let name = key.rsplit('/').next().unwrap_or(&key);
+            let name = key::name_of(&key);
             let stem = name.strip_suffix(SUFFIX).unwrap_or(name).to_string();
             (key, stem)
         })

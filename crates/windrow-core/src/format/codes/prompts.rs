@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::error::{Error, Result};
 use crate::format::json_lines::error_byte;
 use crate::source::Extras;
-use crate::store::{Entry, Object, Store, read_small};
+use crate::store::{Entry, Object, Store, key, read_small};
 
 /// What describes the tracks of a folder.
 pub(crate) const METADATA: &str = "metadata.json";
@@ -54,10 +54,7 @@ impl Prompts {
         tracks: &[(String, String)],
         found: &[Entry],
     ) -> Result<Prompts> {
-        let below = |name: &str| match folder {
-            "" => name.to_string(),
-            folder => format!("{folder}/{name}"),
-        };
+        let below = |name: &str| key::below(folder, name);
         let texts: HashMap<&str, u64> =
             found.iter().filter(|e| e.key.ends_with(".txt")).map(|e| (e.key.as_str(), e.size)).collect();
         let key = below(METADATA);
@@ -74,7 +71,7 @@ impl Prompts {
         hash.update(&content.to_le_bytes());
         let (mut prompts, mut fields, mut said) = (Vec::new(), Vec::new(), Vec::new());
         for (track, stem) in tracks {
-            let name = track.rsplit('/').next().unwrap_or(track);
+            let name = key::name_of(track);
             let mut own = match told.remove(name) {
                 None => Map::new(),
                 Some(Value::Object(own)) => own,

@@ -20,7 +20,7 @@ use super::{About, Certainty, Format, Look, Options, SIDE_FILE, SideFile};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Schema, SharedSource};
-use crate::store::{Object, Store, open_if_there, read_small};
+use crate::store::{Object, Store, key, open_if_there, read_small};
 
 /// The folder that holds the index, below the base folder.
 pub const INDEX_FOLDER: &str = "index";
@@ -105,6 +105,10 @@ impl Format for Forager {
             true => Certainty::Yes,
             false => Certainty::No,
         }
+    }
+
+    fn checks_side_file(&self) -> bool {
+        true
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
@@ -239,7 +243,7 @@ fn base_of(look: &Look, folder: &str) -> Option<Base> {
         return Some(Base { folder: look.key.clone(), index: below });
     }
     // Opened at the index folder itself, its base is the folder above, which the store may not reach.
-    let (above, name) = look.key.rsplit_once('/').unwrap_or(("", &look.key));
+    let (above, name) = (key::folder_of(&look.key), key::name_of(&look.key));
     (name == folder && has(&look.key)).then(|| Base { folder: above.to_string(), index: look.key.clone() })
 }
 
@@ -256,10 +260,7 @@ fn part(look: &Look, folder: &str, key: &str) -> Result<Arc<dyn Object>> {
 }
 
 fn join(folder: &str, name: &str) -> String {
-    match (folder, name.starts_with('/')) {
-        ("", _) | (_, true) => name.to_string(),
-        (folder, false) => format!("{folder}/{name}"),
-    }
+    if name.starts_with('/') { name.to_string() } else { key::below(folder, name) }
 }
 
 // `windrow index` and `windrow tokenize` write rows that follow each other; what others write may leave gaps or repeat.

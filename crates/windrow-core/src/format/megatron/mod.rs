@@ -14,7 +14,7 @@ use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{Concat, Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
-use crate::store::open_if_there;
+use crate::store::{key, open_if_there};
 
 const INDEX: &str = ".idx";
 const DATA: &str = ".bin";
@@ -50,6 +50,10 @@ impl Format for Megatron {
             true => Certainty::Yes,
             false => Certainty::No,
         }
+    }
+
+    fn checks_side_file(&self) -> bool {
+        true
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
@@ -141,7 +145,7 @@ fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
 // Sizes of both files, how many sequences there are, and their dtype, as the side file says them.
 fn check_told(side: &SideFile, files: &DataFiles, index: &Index) -> Result<()> {
     for (file, key) in files.keys().iter().enumerate() {
-        let name = key.rsplit('/').next().unwrap_or_default();
+        let name = key::name_of(key);
         if let Some(row) = side.files.iter().find(|row| row.name == name) {
             row.check_size(Some(files.get(file)?.size()), &files.name(file))?;
         }
@@ -160,8 +164,8 @@ fn check_told(side: &SideFile, files: &DataFiles, index: &Index) -> Result<()> {
 
 // The side file of one pair, or that of its folder where it names the pair.
 fn side_file(look: &Look, index_key: &str) -> Result<Option<SideFile>> {
-    let (folder, name) = index_key.rsplit_once('/').unwrap_or(("", index_key));
-    let of_folder = if folder.is_empty() { SIDE_FILE.to_string() } else { format!("{folder}/{SIDE_FILE}") };
+    let name = key::name_of(index_key);
+    let of_folder = key::below(key::folder_of(index_key), SIDE_FILE);
     for (key, is_own) in [(format!("{index_key}.{SIDE_FILE}"), true), (of_folder, false)] {
         if let Some(object) = open_if_there(look.store.as_ref(), &key)? {
             let side = SideFile::read(object.as_ref())?;

@@ -18,7 +18,7 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
-use crate::store::Object;
+use crate::store::{Object, entry_if_there};
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";
@@ -99,11 +99,7 @@ impl Shards {
         for (name, count) in &table.files {
             let key = look.below(name);
             let said = count.saturating_mul(table.element.size() as u64);
-            let found = match look.store.entry(&key) {
-                Ok(entry) => Some(entry.size),
-                Err(e) if e.kind() == Kind::NotFound => None,
-                Err(e) => return Err(e),
-            };
+            let found = entry_if_there(look.store.as_ref(), &key)?.map(|entry| entry.size);
             if found != Some(said) {
                 others.push(OtherSize { file: look.store.display(&key), said, found });
             }

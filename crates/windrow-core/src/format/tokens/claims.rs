@@ -8,7 +8,7 @@ use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::vocabulary::tokenizer_must_be;
 use crate::format::{FileRow, Format, Look, Options, SIDE_FILE, SideFile};
-use crate::store::open_if_there;
+use crate::store::{key, open_if_there};
 
 /// What is known of the files of one data set without a look at their ids.
 pub(super) struct Claims {
@@ -81,8 +81,7 @@ impl Claims {
     /// `Stale` naming the file.
     pub(super) fn check(&self, look: &Look, files: &DataFiles) -> Result<()> {
         let rows: HashMap<&str, &FileRow> = self.rows.iter().map(|row| (row.name.as_str(), row)).collect();
-        let names: Vec<&str> =
-            files.keys().iter().map(|key| key.rsplit('/').next().unwrap_or_default()).collect();
+        let names: Vec<&str> = files.keys().iter().map(|key| key::name_of(key)).collect();
         for (file, name) in names.iter().enumerate() {
             match rows.get(name) {
                 Some(row) => row.check_size(Some(files.get(file)?.size()), &files.name(file))?,

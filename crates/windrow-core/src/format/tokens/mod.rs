@@ -55,6 +55,10 @@ impl Format for Tokens {
         }
     }
 
+    fn checks_side_file(&self) -> bool {
+        true
+    }
+
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let mut keys: Vec<String> = match look.is_folder {
             true => {

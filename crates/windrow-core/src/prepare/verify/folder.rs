@@ -9,7 +9,7 @@ use crate::error::{Kind, Result};
 use crate::format::{self, Certainty, Codes, Collection, Format, Look, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::input::INPUT_SUFFIXES;
-use crate::store::{Entry, Local, Store};
+use crate::store::{Entry, Local, Store, key};
 
 impl Work<'_> {
     /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.
@@ -179,7 +179,7 @@ impl Work<'_> {
                 false => Local::new(&path).open("").and_then(|object| SideFile::read(object.as_ref())).ok(),
             };
             let Some(side) = side else { continue };
-            let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let folder = key::folder_of(file);
             self.claims(base, &as_seen_from(folder, &side))?;
             is_described = true;
         }
@@ -215,17 +215,12 @@ fn is_index(folder: &Path) -> bool {
 // The side file of a folder, its files named from further out.
 fn as_seen_from(folder: &str, side: &SideFile) -> SideFile {
     let mut side = side.clone();
-    side.files.iter_mut().for_each(|row| row.name = below(folder, &row.name));
+    side.files.iter_mut().for_each(|row| row.name = key::below(folder, &row.name));
     side
 }
 
 fn path_of(base: &Path, entry: &Entry) -> String {
     base.join(&entry.key).display().to_string()
-}
-
-/// The key of something in a folder, which may be the outermost one.
-pub(super) fn below(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
 }
 
 fn is_in(folders: &BTreeSet<&str>, key: &str) -> bool {

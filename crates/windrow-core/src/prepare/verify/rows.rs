@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::folder::below;
 use super::{Findings, Work};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{self, Layout, SideFile};
-use crate::store::{Io, Local, Object, Store, read_small};
+use crate::store::{Io, Local, Object, Store, key, read_small};
 
 const ROW: u64 = 24;
 const MOST_LIST: u64 = 1 << 30;
@@ -67,7 +66,7 @@ impl Work<'_> {
         side: Option<&SideFile>,
     ) -> Result<()> {
         let store = Local::new(base).io(Io::Pread);
-        let locations_name = below(key, &format!("{folder}/{}", format::LOCATIONS));
+        let locations_name = key::below(key, &format!("{folder}/{}", format::LOCATIONS));
         let opened = self.open_index(&store, [key, folder], &locations_name, side);
         let Some((index, locations)) =
             self.findings.take(&locations_name, "index", "to be readable", opened)?
@@ -96,18 +95,18 @@ impl Work<'_> {
         side: Option<&SideFile>,
     ) -> Result<(Index, Arc<dyn Object>)> {
         let locations = store.open(locations_name)?;
-        let folder = below(key, folder);
-        let list = read_small(store.open(&below(&folder, format::FILE_LIST))?.as_ref(), MOST_LIST)?;
+        let folder = key::below(key, folder);
+        let list = read_small(store.open(&key::below(&folder, format::FILE_LIST))?.as_ref(), MOST_LIST)?;
         let list = String::from_utf8(list).map_err(|_| Error::corrupt("the file list is not UTF-8"))?;
         let mut files = Vec::new();
-        for name in list.lines().map(|name| below(key, name)) {
+        for name in list.lines().map(|name| key::below(key, name)) {
             let entry = self.findings.take(&name, "file", "to be there", store.entry(&name))?;
             self.findings.checked_files += u64::from(side.is_none() && entry.is_some());
             self.expect(entry.as_ref().map_or(0, |entry| entry.size));
             self.seen.insert(store.display(&name));
             files.push(DataFile { is_there: entry.is_some(), last_end: 0, name });
         }
-        let schema_name = below(&folder, format::SAMPLE_SCHEMA);
+        let schema_name = key::below(&folder, format::SAMPLE_SCHEMA);
         let layout: Option<Layout> = match store.entry(&schema_name) {
             Ok(_) => {
                 let text = read_small(store.open(&schema_name)?.as_ref(), 1 << 20)?;

@@ -1,0 +1,22 @@
+//! Keys: the names of objects in a store, with `/` between their parts.
+
+/// The key of something in a folder, which may be the root, `""`.
+///
+/// ```
+/// # use windrow_core::store::key;
+/// assert_eq!(key::below("train", "a.bin"), "train/a.bin");
+/// assert_eq!(key::below("", "a.bin"), "a.bin");
+/// ```
+pub fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
+}
+
+/// The key of the folder it lies in; `""` for what lies in the root.
+pub fn folder_of(key: &str) -> &str {
+    key.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Its last part.
+pub fn name_of(key: &str) -> &str {
+    key.rsplit_once('/').map_or(key, |(_, name)| name)
+}
