@@ -184,7 +184,11 @@ def test_what_windrow_tells_of_a_file_beside_it_is_no_series(tmp_path: Path) -> 
     np.save(tmp_path / "a.npy", np.arange(12, dtype=np.float32).reshape(2, 6))
     (tmp_path / "out").mkdir()
     wr.convert(tmp_path / "a.npy", tmp_path / "out" / "a.npy", to="npy")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.npy", "a.npy.windrow.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "a.npy",
+        "a.npy.windrow.json",
+        "a.npy.windrow.sums",
+    ]
     windows = build_ts_dataset(str(tmp_path / "out"), max_length=4, stride=4, normalization_method=None)
     assert len(windows) == len(wr.open(tmp_path / "out")) == 2
 

@@ -71,6 +71,7 @@ def open(
     cache_limit: SupportsIndex | None = None,
     memory_limit: SupportsIndex | None = None,
     fill_missing: bool = False,
+    verify: Literal["always"] | None = None,
 ) -> Dataset: ...
 @final
 class Dataset:
@@ -281,6 +282,7 @@ def tokenize(
     seq_starts_chunk_size: SupportsIndex = 1048576,
     chunks_per_shard: SupportsIndex | None = None,
     max_shard_bytes: SupportsIndex = 5368709120,
+    block_sums: bool = True,
     overwrite: bool = False,
     threads: SupportsIndex | None = None,
     allow_empty: bool = False,

@@ -90,6 +90,8 @@ pub(crate) fn index<'py>(
 ///     samples_folder, postfix, index_folder: names of folders and files.
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
 ///     max_shard_bytes: most bytes of a file with ``to="shards"``.
+///     block_sums: keep a sum of every 4 KiB of samples or ``tokens.bin``, for ``open(verify="always")``; shards and
+///         Megatron's files always have them, flat-tokens none.
 ///     overwrite: replace an existing output.
 ///     threads: encoding threads; a Python function always runs alone.
 ///     allow_empty: no input at all gives an empty output.
@@ -117,8 +119,8 @@ pub(crate) fn index<'py>(
                     special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples",
                     index_folder="index", zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
                     seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, max_shard_bytes=Count(5 << 30),
-                    overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, max_shard_bytes=5368709120, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
+                    block_sums=true, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, max_shard_bytes=5368709120, block_sums=True, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -143,6 +145,7 @@ pub(crate) fn tokenize<'py>(
     seq_starts_chunk_size: Count,
     chunks_per_shard: Option<Count>,
     max_shard_bytes: Count,
+    block_sums: bool,
     overwrite: bool,
     threads: Option<Count>,
     allow_empty: bool,
@@ -192,6 +195,7 @@ pub(crate) fn tokenize<'py>(
         threads: threads.map(Count::size),
         allow_empty,
         max_shard_bytes: max_shard_bytes.0,
+        block_sums,
         ..TokenizeOptions::default()
     };
     let encoder = LineEncoder {

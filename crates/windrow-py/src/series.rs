@@ -48,7 +48,7 @@ const LAYOUTS: [&str; 9] =
 /// >>> wr.write_shards(out, ([float(i), i + 0.5] for i in range(3)))["records"]
 /// 3
 /// >>> sorted(path.name for path in out.iterdir())
-/// ['data-1-of-1.bin', 'meta.json']
+/// ['data-1-of-1.bin', 'meta.json', 'windrow.sums']
 #[pyfunction]
 #[pyo3(signature = (out, sequences, *, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, overwrite=false,
                     durable=true),

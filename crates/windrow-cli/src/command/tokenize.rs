@@ -73,6 +73,9 @@ pub(crate) struct Tokenize {
     /// With --to shards: most bytes of a shard
     #[arg(long, value_name = "BYTES", default_value_t = TokenizeOptions::default().max_shard_bytes)]
     max_shard_bytes: u64,
+    /// Keep no sums of blocks of samples or of tokens.bin
+    #[arg(long)]
+    no_block_sums: bool,
     /// Do not wait for the disk
     #[arg(long)]
     no_durable: bool,
@@ -132,6 +135,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         threads: args.threads,
         checkpoint_bytes: args.checkpoint_bytes,
         max_shard_bytes: args.max_shard_bytes,
+        block_sums: !args.no_block_sums,
         ..TokenizeOptions::default()
     };
     let interrupt = Interrupt::listen();

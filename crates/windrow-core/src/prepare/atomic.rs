@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
-use crate::store;
+use crate::store::{self, BlockSums};
 
 /// Fewer, larger writes than this cost nothing and gain nothing.
 const BUFFER: usize = 1 << 20;
@@ -19,6 +19,14 @@ const BUFFER: usize = 1 << 20;
 const LARGE: usize = 1 << 16;
 /// Bytes that the system is told at once to bring to the disk.
 const AHEAD: u64 = 8 << 20;
+
+/// A file that is complete.
+pub(super) struct Finished {
+    /// Its size, hash and time. The name is left to the caller.
+    pub(super) row: FileRow,
+    /// The sums of its blocks, as they are stored: a thousandth of its size.
+    pub(super) sums: Vec<u8>,
+}
 
 /// A file that grows by appending, hashed as it grows.
 pub(super) struct Growing {
@@ -29,6 +37,7 @@ pub(super) struct Growing {
     /// Bytes that the system was told to bring to the disk, or has brought there.
     begun: u64,
     hash: Box<Xxh3>,
+    sums: BlockSums,
 }
 
 impl Growing {
@@ -36,7 +45,7 @@ impl Growing {
     pub(super) fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let file = create(&path)?;
-        Ok(Growing::new(path, file, 0, Box::new(Xxh3::new())))
+        Ok(Growing::new(path, file, 0, Box::new(Xxh3::new()), BlockSums::default()))
     }
 
     /// The first `size` bytes of a file that an earlier run left; what follows them is cut off.
@@ -56,19 +65,21 @@ impl Growing {
         }
         file.set_len(size).map_err(|e| Error::io("shorten the file", &path, e))?;
         let mut hash = Box::new(Xxh3::new());
+        let mut sums = BlockSums::default();
         let mut bytes = vec![0; BUFFER];
         let mut at = 0;
         while at < size {
             let part = &mut bytes[..BUFFER.min(usize::try_from(size - at).unwrap_or(BUFFER))];
             file.read_exact_at(part, at).map_err(|e| Error::io("read the file", &path, e))?;
             hash.update(part);
+            sums.update(part);
             at += part.len() as u64;
         }
-        Ok(Growing::new(path, file, size, hash))
+        Ok(Growing::new(path, file, size, hash, sums))
     }
 
-    fn new(path: PathBuf, file: File, size: u64, hash: Box<Xxh3>) -> Self {
-        Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, begun: size, hash }
+    fn new(path: PathBuf, file: File, size: u64, hash: Box<Xxh3>, sums: BlockSums) -> Self {
+        Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, begun: size, hash, sums }
     }
 
     /// Goes on behind the first `size` bytes, or begins where there are none.
@@ -115,8 +126,8 @@ impl Growing {
         Ok(())
     }
 
-    /// Closes the file; its size, hash and time. The name is left to the caller.
-    pub(super) fn finish(mut self, durable: bool) -> Result<FileRow> {
+    /// Closes the file.
+    pub(super) fn finish(mut self, durable: bool) -> Result<Finished> {
         self.sync(durable)?;
         let meta = self.file.metadata().map_err(|e| Error::io("ask for the file's size", &self.path, e))?;
         if meta.len() != self.size {
@@ -124,12 +135,13 @@ impl Growing {
                 .at(&self.path)
                 .hint("does another program write to it?"));
         }
-        Ok(FileRow {
+        let row = FileRow {
             name: String::new(),
             size: self.size,
             modified_ns: modified(&meta),
             xxh3: Some(hex(self.hash.digest())),
-        })
+        };
+        Ok(Finished { row, sums: self.sums.finish() })
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -145,6 +157,7 @@ impl Growing {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.hash.update(bytes);
+        self.sums.update(bytes);
         self.file.write_all(bytes).map_err(|e| Error::io("write the file", &self.path, e))
     }
 }
@@ -170,7 +183,7 @@ pub(super) fn hash_of(text: &str) -> String {
 }
 
 /// Writes a whole file under its own name.
-pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
+pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<Finished> {
     let mut file = Growing::create(path)?;
     file.write(bytes)?;
     file.finish(durable)
@@ -184,8 +197,8 @@ pub(super) fn create(path: &Path) -> Result<Handle> {
     File::create(path).map_err(|e| Error::io("create the file", path, e))
 }
 
-/// Brings a file to the disk that was not written from front to end; its size and hash, read again.
-pub(super) fn finish(path: &Path, durable: bool) -> Result<FileRow> {
+/// Brings a file to the disk that was not written from front to end; it is read again.
+pub(super) fn finish(path: &Path, durable: bool) -> Result<Finished> {
     let size = fs::metadata(path).map_err(|e| Error::io("ask for the file's size", path, e))?.len();
     Growing::resume(path, size)?.finish(durable)
 }
@@ -199,9 +212,9 @@ pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
 /// Writes a whole file in place of another: a reader sees the old one or the new one.
 pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
     let beside = path.with_extension("tmp");
-    let row = write(&beside, bytes, durable)?;
+    let written = write(&beside, bytes, durable)?;
     rename(&beside, path)?;
-    Ok(row)
+    Ok(written.row)
 }
 
 /// The same file under a second name; a copy where the file system gives no second names.
@@ -401,7 +414,7 @@ mod tests {
             file.begin_sync();
         });
         assert_eq!(file.begun, 14 << 20);
-        let row = file.finish(true).unwrap();
+        let row = file.finish(true).unwrap().row;
         let mut want = [&part[..], b"small", &part].concat();
         want.truncate(5 << 20);
         (0..3).for_each(|_| want.extend_from_slice(&part));

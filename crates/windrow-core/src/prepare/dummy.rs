@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::atomic::{self, Growing};
+use super::atomic::{self, Finished, Growing};
 use super::site::{self, Site};
+use super::sums::tell_beside;
 use super::{Report, replaced};
 use crate::array::{DType, reserve};
 use crate::error::{Error, Result};
-use crate::format::{self, FileRow, SideFile};
+use crate::format::{self, SideFile};
 use crate::record::keyed_hash;
 use crate::store::{Local, Store};
 
@@ -39,7 +40,6 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return Err(Error::config("expected the path of a file").at(out));
     };
-    let side_name = format!("{name}.{}", format::SIDE_FILE);
     let mut side = SideFile::new("tokens");
     (side.records, side.dtype, side.vocab_size) = (Some(1), Some(DType::U32), Some(vocab_size));
     side.options = serde_json::Map::from_iter([
@@ -59,16 +59,17 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     let site = Site::enter(folder, name, true)?;
     replaced::file(&path)?;
     if atomic::exists(&path) && !overwrite {
-        let found = Local::new(folder).open(&side_name).and_then(|o| SideFile::read(o.as_ref()));
+        let found = Local::new(folder)
+            .open(&format!("{name}.{}", format::SIDE_FILE))
+            .and_then(|o| SideFile::read(o.as_ref()));
         let is_same = found.is_ok_and(|f| f.options == side.options)
             && atomic::size(&path) == Some(report.output_bytes);
         return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::differs(out)) };
     }
     let work = site.work(&atomic::hash_of(&side.to_text()))?;
-    let written = write_tokens(&work.join(name), vocab_size, tokens, seed).and_then(|row| {
-        side.files = vec![FileRow { name: name.to_string(), modified_ns: None, ..row }];
-        atomic::write(&work.join(&side_name), side.to_text().as_bytes(), true)?;
-        site.commit(&work, &[name, &side_name], true)
+    let written = write_tokens(&work.join(name), vocab_size, tokens, seed).and_then(|file| {
+        let names = tell_beside(&work, name, side, file, true)?;
+        site.commit(&work, &names.each_ref().map(String::as_str), true)
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.
@@ -92,7 +93,7 @@ fn token(vocab_size: u64, seed: u64, number: u64) -> u32 {
     ((u128::from(hash) * u128::from(vocab_size)) >> 64) as u32
 }
 
-fn write_tokens(path: &Path, vocab_size: u64, tokens: u64, seed: u64) -> Result<FileRow> {
+fn write_tokens(path: &Path, vocab_size: u64, tokens: u64, seed: u64) -> Result<Finished> {
     const AT_ONCE: u64 = 1 << 16;
     let mut file = Growing::create(path)?;
     let mut batch = Vec::new();
@@ -123,7 +124,10 @@ mod tests {
         assert_eq!(dummy(&path, 100, 70_000, 6, false).unwrap_err().kind(), Kind::Exists);
         dummy(&path, 100, 10, 6, true).unwrap();
         assert_eq!(atomic::size(&path), Some(40));
-        assert_eq!(atomic::names(folder.path()).unwrap(), ["d.bin", "d.bin.windrow.json"]);
+        assert_eq!(
+            atomic::names(folder.path()).unwrap(),
+            ["d.bin", "d.bin.windrow.json", "d.bin.windrow.sums"]
+        );
     }
 
     #[test]

@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::atomic::{self, Growing};
+use super::atomic::{self, Finished, Growing};
 use super::input::{INPUT_SUFFIXES, Input, PART, plain_name};
 use super::lines::LineScan;
 use super::site::{self, Site};
+use super::sums::SumsFile;
 use super::{Progress, Report, Watch, check, replaced};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
-use crate::store::{Local, Object, Store};
+use crate::store::{BlockSums, Local, Object, SUMS_FILE, Store, key};
 use crate::threads;
 
 /// How to index.
@@ -186,6 +187,8 @@ fn build(
     atomic::make_folder(&folder)?;
     let mut rows =
         Rows { file: Growing::create(folder.join(format::LOCATIONS))?, batch: Vec::new(), n: 0, durable };
+    let sums = options.checksum.then(|| SumsFile::at(folder.join(SUMS_FILE), []));
+    let mut sums = sums.transpose()?;
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
     let mut folders = vec![folder.clone()];
     for input in inputs {
@@ -196,7 +199,7 @@ fn build(
             folders.extend(parent.ancestors().take_while(|f| *f != folder).map(Path::to_path_buf));
         }
         let first = rows.n;
-        let mut row = scan(
+        let scanned = scan(
             input,
             expanded.as_deref(),
             side.files.len() as u64,
@@ -209,14 +212,24 @@ fn build(
         )?;
         now.done_bytes += input.row.size;
         if rows.n > first {
-            row.name = name;
-            side.files.push(row);
+            let modified_ns = scanned.row.modified_ns;
+            let row = match &mut sums {
+                Some(sums) => sums.add(name, scanned)?,
+                None => FileRow { name, ..scanned.row },
+            };
+            side.files.push(FileRow { modified_ns, ..row });
         }
     }
     side.records = Some(rows.n);
-    rows.finish()?;
+    let rows = rows.finish()?;
     let paths: Vec<String> = side.files.iter().map(|f| f.name.clone()).collect();
-    atomic::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
+    let list =
+        atomic::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
+    if let Some(mut sums) = sums {
+        let rows = sums.add(key::below(&options.index_folder, format::LOCATIONS), rows)?;
+        let list = sums.add(key::below(&options.index_folder, format::FILE_LIST), list)?;
+        sums.finish(side.files.iter().chain([&rows, &list]), durable)?;
+    }
     atomic::write(&folder.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
     folders.sort();
     folders.dedup();
@@ -254,9 +267,9 @@ impl Rows {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<()> {
+    fn finish(mut self) -> Result<Finished> {
         self.flush()?;
-        self.file.finish(self.durable).map(|_| ())
+        self.file.finish(self.durable)
     }
 }
 
@@ -268,15 +281,16 @@ fn scan(
     rows: &mut Rows,
     options: &IndexOptions,
     step: &mut dyn FnMut(u64, u64) -> Result<()>,
-) -> Result<FileRow> {
+) -> Result<Finished> {
     let mut stream = input.stream(0)?;
     if let (Some(object), false) = (stream.plain(), options.checksum) {
         scan_plain(object, number, rows, step)?;
         stream.finish()?;
-        return Ok(input.row.clone());
+        return Ok(Finished { row: input.row.clone(), sums: Vec::new() });
     }
     let mut copy = expanded.map(Growing::create).transpose()?;
-    let mut hash = (options.checksum && copy.is_none()).then(|| Box::new(Xxh3::new()));
+    let mut read =
+        (options.checksum && copy.is_none()).then(|| (Box::new(Xxh3::new()), BlockSums::default()));
     let mut lines = LineScan::default();
     loop {
         let bytes = stream.next(PART)?;
@@ -284,8 +298,9 @@ fn scan(
             break;
         }
         lines.feed(bytes, &mut |byte, size| rows.add(number, byte, size));
-        if let Some(hash) = &mut hash {
+        if let Some((hash, sums)) = &mut read {
             hash.update(bytes);
+            sums.update(bytes);
         }
         if let Some(copy) = &mut copy {
             copy.write(bytes)?;
@@ -297,10 +312,15 @@ fn scan(
     stream.finish()?;
     match copy {
         Some(copy) => {
-            let row = copy.finish(options.durable)?;
-            Ok(if options.checksum { row } else { FileRow { xxh3: None, ..row } })
+            let Finished { row, sums } = copy.finish(options.durable)?;
+            let xxh3 = row.xxh3.filter(|_| options.checksum);
+            Ok(Finished { row: FileRow { xxh3, ..row }, sums })
         }
-        None => Ok(FileRow { xxh3: hash.map(|h| atomic::hex(h.digest())), ..input.row.clone() }),
+        None => {
+            let (xxh3, sums) = read.map(|(hash, sums)| (atomic::hex(hash.digest()), sums.finish())).unzip();
+            let row = FileRow { xxh3, ..input.row.clone() };
+            Ok(Finished { row, sums: sums.unwrap_or_default() })
+        }
     }
 }
 

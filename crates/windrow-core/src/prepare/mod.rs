@@ -20,6 +20,7 @@ mod pipeline;
 mod replaced;
 mod series;
 mod site;
+mod sums;
 mod text;
 mod tokenize;
 mod verify;

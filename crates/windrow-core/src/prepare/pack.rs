@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::atomic::{self, Growing};
 use super::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use super::encode::EncodedChunk;
+use super::sums::SumsFile;
 use super::tokenize::Remainder;
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ pub(super) struct Packing {
     pub(super) outputs: Vec<String>,
     /// Where the index rows go; `None` writes a stream without rows.
     pub(super) rows: Option<String>,
+    /// Where the block sums go; `None` where a layout of documents writes its own, or none.
+    pub(super) sums: Option<String>,
     /// Tokens per sample; `None` makes each document one.
     pub(super) sample_size: Option<u64>,
     /// dtype of a token.
@@ -67,6 +70,16 @@ pub(super) struct State {
     kept: Option<Value>,
 }
 
+/// What a packer wrote.
+pub(super) struct Packed {
+    pub(super) state: State,
+    /// The file of the index rows.
+    pub(super) rows: Option<FileRow>,
+    /// Those of the outputs and of the rows, to be completed.
+    pub(super) sums: Option<SumsFile>,
+    pub(super) writer: Option<Box<dyn DocumentWriter>>,
+}
+
 /// Writes samples, or documents.
 pub(super) struct Packer {
     work: PathBuf,
@@ -74,6 +87,7 @@ pub(super) struct Packer {
     state: State,
     output: Option<Growing>,
     rows: Option<Growing>,
+    sums: Option<SumsFile>,
     row_batch: Vec<u8>,
     writer: Option<Box<dyn DocumentWriter>>,
     since: u64,
@@ -132,8 +146,10 @@ impl Packer {
                 Some(Growing::at(work.join(&packing.outputs[number]), size)?)
             }
         };
+        let sums = packing.sums.as_ref().map(|name| SumsFile::at(work.join(name), &state.finished));
         Ok(Packer {
             work: work.to_path_buf(),
+            sums: sums.transpose()?,
             packing,
             state,
             output,
@@ -203,6 +219,9 @@ impl Packer {
         if let Some(rows) = &mut self.rows {
             rows.sync(durable)?;
         }
+        if let Some(sums) = &mut self.sums {
+            sums.sync(durable)?;
+        }
         self.state.output_size = 0;
         if let Some(output) = &mut self.output {
             output.sync(durable)?;
@@ -226,7 +245,7 @@ impl Packer {
 
     /// Closes all files but those of a layout of documents, which is handed out. Where no input was, every output is
     /// there and empty.
-    pub(super) fn finish(mut self) -> Result<(State, Option<Box<dyn DocumentWriter>>)> {
+    pub(super) fn finish(mut self) -> Result<Packed> {
         if self.state.finished.len() < self.packing.outputs.len() {
             self.output = Some(match self.output.take() {
                 Some(output) => output,
@@ -234,17 +253,22 @@ impl Packer {
             });
             self.finish_output(self.state.finished.len())?;
         }
-        if let Some(rows) = self.rows.take() {
-            rows.finish(self.packing.durable)?;
+        let mut rows = None;
+        if let (Some(name), Some(file)) = (&self.packing.rows, self.rows.take()) {
+            let file = file.finish(self.packing.durable)?;
+            rows = self.sums.as_mut().map(|sums| sums.add(name, file)).transpose()?;
         }
-        Ok((self.state, self.writer))
+        Ok(Packed { state: self.state, rows, sums: self.sums, writer: self.writer })
     }
 
     fn finish_output(&mut self, number: usize) -> Result<()> {
         if let Some(output) = self.output.take() {
             let name = self.packing.outputs[number].clone();
-            let row = output.finish(self.packing.durable)?;
-            self.state.finished.push(FileRow { name, modified_ns: None, ..row });
+            let file = output.finish(self.packing.durable)?;
+            self.state.finished.push(match &mut self.sums {
+                Some(sums) => sums.add(name, file)?,
+                None => FileRow { name, modified_ns: None, ..file.row },
+            });
             self.state.output_size = 0;
         }
         Ok(())

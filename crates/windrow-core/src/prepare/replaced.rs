@@ -5,6 +5,7 @@ use std::path::Path;
 use super::atomic;
 use crate::error::{Error, Kind, Result};
 use crate::format;
+use crate::store::SUMS_FILE;
 
 /// That what is at `path` is a folder of nothing but names that are windrow's own, or nothing.
 ///
@@ -35,8 +36,15 @@ pub(super) fn file(path: &Path) -> Result<()> {
 
 /// Whether an index folder has a file or folder of this name.
 pub(super) fn is_of_index(name: &str) -> bool {
-    [format::FILE_LIST, format::LOCATIONS, format::SAMPLE_SCHEMA, format::SIDE_FILE, format::EXPANDED]
-        .contains(&name)
+    [
+        format::FILE_LIST,
+        format::LOCATIONS,
+        format::SAMPLE_SCHEMA,
+        format::SIDE_FILE,
+        SUMS_FILE,
+        format::EXPANDED,
+    ]
+    .contains(&name)
 }
 
 fn left(path: &Path) -> Error {

@@ -12,6 +12,7 @@ pub mod key;
 mod memory;
 mod section;
 mod stream;
+mod sums;
 mod sync;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 pub(crate) use section::Section;
 pub(crate) use stream::Stream;
+pub(crate) use sums::{BlockSums, SUMS_FILE, Sums, end as end_of_sums, size_of_sums};
 pub(crate) use sync::sync_folder;
 
 use crate::error::Result;

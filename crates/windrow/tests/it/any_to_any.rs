@@ -60,7 +60,9 @@ fn data_files(folder: &Path, name: &str) -> BTreeMap<String, Vec<u8>> {
             let own = file.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with(['.', '/']));
             if path.is_dir() {
                 below.push(path);
-            } else if let Some(rest) = own.filter(|_| !file.ends_with("windrow.json")) {
+            } else if let Some(rest) =
+                own.filter(|_| !file.ends_with("windrow.json") && !file.ends_with("windrow.sums"))
+            {
                 let bytes = fs::read(&path).unwrap();
                 let text = String::from_utf8_lossy(&bytes);
                 let bytes = match text.split_once("\"windrow\": ") {

@@ -7,8 +7,7 @@ use super::origin::Origin;
 use crate::array::{Buffer, DType, Element};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
-use crate::format::{FileRow, SIDE_FILE, SideFile};
-use crate::prepare::atomic;
+use crate::format::SideFile;
 use crate::record::{Decode, Values};
 use crate::source::Extras;
 
@@ -86,21 +85,6 @@ impl Begin<'_> {
         }
         side
     }
-}
-
-/// Writes what is told of a layout's only file beside it; both names, that of the side file last.
-pub(super) fn tell_beside(
-    work: &Path,
-    name: String,
-    side: SideFile,
-    row: FileRow,
-    durable: bool,
-) -> Result<Vec<String>> {
-    let files = vec![FileRow { name: name.clone(), modified_ns: None, ..row }];
-    let side_name = format!("{name}.{SIDE_FILE}");
-    let text = SideFile { files, ..side }.to_text();
-    atomic::write(&work.join(&side_name), text.as_bytes(), durable)?;
-    Ok(vec![name, side_name])
 }
 
 // The type of numbers on disk: little-endian always.

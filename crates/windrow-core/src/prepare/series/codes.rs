@@ -13,7 +13,9 @@ use crate::format::{
     FileRow, MOST_SIDE_BYTES, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file,
 };
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
+use crate::store::SUMS_FILE;
 
 pub(super) struct Codes {
     folder: PathBuf,
@@ -28,6 +30,7 @@ pub(super) struct Codes {
     side: SideFile,
     /// Size and hash of each track; prompts are not among them, so that one may be mended by hand.
     tracks: Vec<FileRow>,
+    sums: SumsFile,
 }
 
 /// Longer names do not fit a file system.
@@ -47,6 +50,7 @@ impl Codes {
         let mut metadata = Growing::create(folder.join(TRACKS_METADATA))?;
         metadata.write(b"{")?;
         Ok(Codes {
+            sums: SumsFile::at(folder.join(SUMS_FILE), [])?,
             folder,
             name: begin.name.to_string(),
             dtype: begin.dtype,
@@ -79,8 +83,8 @@ impl Body for Codes {
             tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;
         self.bytes += file.len() as u64;
         let name = format!("{TRACKS_FOLDER}/{stem}.pt");
-        let row = atomic::write(&self.folder.join(&name), &file, self.durable)?;
-        self.tracks.push(FileRow { name, modified_ns: None, ..row });
+        let file = atomic::write(&self.folder.join(&name), &file, self.durable)?;
+        self.tracks.push(self.sums.add(name, file)?);
         let mut fields = record.extras.clone();
         // Both sides are stored, and the name is the file's.
         fields.retain(|field, _| field != "name" && field != "mono");
@@ -99,6 +103,7 @@ impl Body for Codes {
         self.metadata.write(b"\n}\n")?;
         self.metadata.finish(self.durable)?;
         let files = self.tracks.len() as u64;
+        self.sums.finish(&self.tracks, self.durable)?;
         let side = SideFile { records: Some(files), files: self.tracks, ..self.side };
         let mut text = side.to_text();
         if text.len() as u64 > MOST_SIDE_BYTES {

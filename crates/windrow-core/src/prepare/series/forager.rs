@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
-use crate::format::{
-    FILE_LIST, FileRow, INDEX_FOLDER, LOCATIONS, SIDE_FILE, SideFile, file_list, location_row,
-};
+use crate::format::{FILE_LIST, INDEX_FOLDER, LOCATIONS, SIDE_FILE, SideFile, file_list, location_row};
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::sums::SumsFile;
+use crate::store::{SUMS_FILE, key};
 
 const SAMPLES: &str = "samples.bin";
 
@@ -67,14 +67,17 @@ impl Body for Forager {
 
     fn finish(self: Box<Self>) -> Result<Written> {
         let bytes = self.samples.size();
-        let row = self.samples.finish(self.durable)?;
-        self.rows.finish(self.durable)?;
         let index = self.folder.join(INDEX_FOLDER);
+        let mut sums = SumsFile::at(index.join(SUMS_FILE), [])?;
+        let row = sums.add(SAMPLES, self.samples.finish(self.durable)?)?;
+        let rows = sums.add(key::below(INDEX_FOLDER, LOCATIONS), self.rows.finish(self.durable)?)?;
         let paths = [SAMPLES.to_string()];
-        atomic::write(&index.join(FILE_LIST), file_list(&paths)?.as_bytes(), self.durable)?;
+        let list = atomic::write(&index.join(FILE_LIST), file_list(&paths)?.as_bytes(), self.durable)?;
+        let list = sums.add(key::below(INDEX_FOLDER, FILE_LIST), list)?;
+        sums.finish([&row, &rows, &list], self.durable)?;
         let mut side = self.side;
         (side.records, side.record_length) = (Some(self.records), self.length);
-        side.files = vec![FileRow { name: SAMPLES.to_string(), modified_ns: None, ..row }];
+        side.files = vec![row];
         atomic::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), self.durable)?;
         atomic::sync_folder(&index, self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;

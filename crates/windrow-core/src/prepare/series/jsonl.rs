@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::body::{Begin, Body, Stored, Written, element, tell_beside};
+use super::body::{Begin, Body, Stored, Written, element};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
 use crate::format::SideFile;
 use crate::prepare::atomic::Growing;
+use crate::prepare::sums::tell_beside;
 use crate::record::{Decode, Values};
 
 const SEQUENCE: &str = "sequence";
@@ -69,9 +70,9 @@ impl Body for Jsonl {
 
     fn finish(self: Box<Self>) -> Result<Written> {
         let size = self.file.size();
-        let row = self.file.finish(self.durable)?;
+        let file = self.file.finish(self.durable)?;
         let side = SideFile { records: Some(self.records), ..self.side };
-        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

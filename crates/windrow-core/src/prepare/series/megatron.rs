@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{DOCUMENT, FileRow, MAGIC, MODE, SIDE_FILE, SideFile, VERSION, code};
+use crate::format::{DOCUMENT, MAGIC, MODE, SIDE_FILE, SideFile, VERSION, code};
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use crate::prepare::no_ids;
+use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
-use crate::store::{Local, Store};
+use crate::store::{Local, SUMS_FILE, Store};
 
 /// Name of the format.
 const FORMAT: &str = "megatron";
@@ -57,9 +58,10 @@ pub(super) fn index(prefix: &str) -> String {
     format!("{prefix}.idx")
 }
 
-/// What becomes visible, in this order: without the index there is no data set.
-pub(super) fn names(prefix: &str) -> [String; 3] {
-    [format!("{prefix}.bin"), format!("{}.{SIDE_FILE}", index(prefix)), index(prefix)]
+/// What becomes visible, in this order. The ids last: without their index they would be a stream of other numbers.
+pub(super) fn names(prefix: &str) -> [String; 4] {
+    let index = index(prefix);
+    [format!("{index}.{SUMS_FILE}"), format!("{index}.{SIDE_FILE}"), index, format!("{prefix}.bin")]
 }
 
 impl Megatron {
@@ -73,7 +75,7 @@ impl Megatron {
 
     // Empty, or behind what was kept.
     fn at(work: &Path, name: &str, dtype: DType, durable: bool, from: Kept) -> Result<Megatron> {
-        let [data, _, _] = names(name);
+        let [_, _, _, data] = names(name);
         Ok(Megatron {
             data: Growing::at(work.join(data), from.data_size)?,
             lengths: Part::at(work.join(LENGTHS), from.sequences * 4)?,
@@ -195,18 +197,18 @@ impl Body for Megatron {
     fn finish(mut self: Box<Self>) -> Result<Written> {
         let side = std::mem::take(&mut self.side);
         let (work, name, durable) = (self.work.clone(), self.name.clone(), self.durable);
-        let [data_name, side_name, index_name] = names(&name);
-        let side = self.complete(side)?;
-        atomic::write(&work.join(&side_name), side.to_text().as_bytes(), durable)?;
+        let targets = names(&name);
+        let [sums_name, side_name, _, _] = &targets;
+        let side = self.complete(side, &work.join(sums_name))?;
+        atomic::write(&work.join(side_name), side.to_text().as_bytes(), durable)?;
         let bytes = side.files.first().map_or(0, |data| data.size);
-        // The ids last: without their index they would be a stream of other numbers.
-        Ok(Written { targets: vec![side_name, index_name, data_name], files: 1, bytes })
+        Ok(Written { targets: targets.into(), files: 1, bytes })
     }
 }
 
 impl Megatron {
-    // Writes the index. The side file with both files in it.
-    fn complete(mut self, mut side: SideFile) -> Result<SideFile> {
+    // Writes the index, and the block sums of both files to `sums`. The side file with both files in it.
+    fn complete(mut self, mut side: SideFile, sums: &Path) -> Result<SideFile> {
         if self.data.size() == 0 {
             return Err(no_ids());
         }
@@ -225,8 +227,9 @@ impl Megatron {
             durable,
             ..
         } = self;
-        let [data_name, _, index_name] = names(&name);
-        let row = data.finish(durable)?;
+        let [_, _, index_name, data_name] = names(&name);
+        let mut sums = SumsFile::at(sums, [])?;
+        let row = sums.add(data_name, data.finish(durable)?)?;
         let mut index = Growing::create(work.join(&index_name))?;
         index.write(&MAGIC)?;
         index.write(&VERSION.to_le_bytes())?;
@@ -249,12 +252,9 @@ impl Megatron {
         if let Some(modes) = modes {
             modes.finish(&mut |bytes| index.write(bytes))?;
         }
-        let index_row = index.finish(durable)?;
         side.records = Some(sequences);
-        side.files = vec![
-            FileRow { name: data_name, modified_ns: None, ..row },
-            FileRow { name: index_name, modified_ns: None, ..index_row },
-        ];
+        side.files = vec![row, sums.add(index_name, index.finish(durable)?)?];
+        sums.finish(&side.files, durable)?;
         Ok(side)
     }
 }
@@ -289,8 +289,8 @@ impl DocumentLayout for MegatronDocuments {
     }
 
     fn is_one(&self, out: &Path) -> bool {
-        let [data, _, index] = names(PAIR);
-        let own = [data.as_str(), index.as_str(), SIDE_FILE];
+        let [_, _, index, data] = names(PAIR);
+        let own = [data.as_str(), index.as_str(), SIDE_FILE, SUMS_FILE];
         atomic::names(out).is_ok_and(|names| names.iter().all(|name| own.contains(&name.as_str())))
     }
 }
@@ -320,7 +320,7 @@ impl DocumentWriter for Documents {
 
     fn finish(self: Box<Self>, side: SideFile) -> Result<SideFile> {
         let (aside, durable) = (self.writer.work.clone(), self.writer.durable);
-        let side = self.writer.complete(side)?;
+        let side = self.writer.complete(side, &self.folder.join(SUMS_FILE))?;
         for file in &side.files {
             atomic::rename(&aside.join(&file.name), &self.folder.join(&file.name))?;
         }

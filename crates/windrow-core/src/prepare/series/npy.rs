@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::body::{Begin, Body, Stored, Written, tell_beside};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::SideFile;
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::sums::tell_beside;
 
 /// Room for magic, version, length and text; 64-byte aligned as the documentation asks.
 const HEADER: usize = 128;
@@ -67,9 +68,9 @@ impl Body for Npy {
         let header = header(self.descr, shape.into_iter().flatten());
         let path = self.work.join(&self.name);
         atomic::write_at(&path, 0, &header)?;
-        let row = atomic::finish(&path, self.durable)?;
+        let file = atomic::finish(&path, self.durable)?;
         let side = SideFile { records: Some(self.records), record_length: self.length, ..self.side };
-        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

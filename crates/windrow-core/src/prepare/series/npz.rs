@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
-use super::body::{Begin, Body, Stored, Written, tell_beside};
+use super::body::{Begin, Body, Stored, Written};
 use super::latched::Latched;
 use super::npy::{descr, header};
 use crate::error::{Error, Result};
 use crate::format::{MOST_MEMBERS, SideFile};
 use crate::prepare::atomic::{self, Handle};
+use crate::prepare::sums::tell_beside;
 
 pub(super) struct Npz {
     work: PathBuf,
@@ -87,9 +88,9 @@ impl Body for Npz {
         let path = self.work.join(&self.name);
         let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
         archive.map_err(|e| Error::io("write the file", &path, e))?;
-        let row = atomic::finish(&path, self.durable)?;
+        let file = atomic::finish(&path, self.durable)?;
         let side = SideFile { records: Some(self.records), ..self.side };
-        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: self.size })
     }
 }

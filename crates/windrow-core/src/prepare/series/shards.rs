@@ -13,7 +13,9 @@ use crate::format::{FileRow, SHARDS_TOLD, SideFile};
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use crate::prepare::no_ids;
+use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
+use crate::store::SUMS_FILE;
 
 /// The file that lists shards and records.
 pub(super) const META: &str = "meta.json";
@@ -37,6 +39,7 @@ pub(super) struct Shards {
     /// Each shard that is complete: numbers in it, size and hash.
     done: Vec<(u64, FileRow)>,
     shard: Option<(Growing, u64)>,
+    sums: SumsFile,
     meta: Growing,
     records: u64,
     offset: u64,
@@ -81,6 +84,7 @@ impl Shards {
                 Some((Growing::at(folder.join(part(from.done.len())), size)?, held))
             }
         };
+        let sums = SumsFile::at(folder.join(SUMS_FILE), from.done.iter().map(|(_, row)| row))?;
         Ok(Shards {
             folder,
             name: String::new(),
@@ -91,11 +95,19 @@ impl Shards {
             full,
             done: from.done,
             shard,
+            sums,
             meta,
             records: from.records,
             offset: from.offset,
             side: SideFile::new(FORMAT),
         })
+    }
+
+    // Its name is known when all are there.
+    fn close(&mut self, file: Growing, held: u64) -> Result<()> {
+        let row = self.sums.add("", file.finish(self.durable)?)?;
+        self.done.push((held, row));
+        Ok(())
     }
 
     fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
@@ -110,10 +122,7 @@ impl Shards {
             file.write(now)?;
             let held = held + now.len() as u64 / width;
             match held == self.full {
-                true => {
-                    let row = file.finish(self.durable)?;
-                    self.done.push((held, row));
-                }
+                true => self.close(file, held)?,
                 false => self.shard = Some((file, held)),
             }
             bytes = later;
@@ -188,14 +197,12 @@ impl Shards {
             self.shard = Some((Growing::create(self.folder.join(part(0)))?, 0));
         }
         if let Some((file, held)) = self.shard.take() {
-            let row = file.finish(self.durable)?;
-            self.done.push((held, row));
+            self.close(file, held)?;
         }
         let n = self.done.len();
         let mut files = std::mem::take(&mut self.done);
         for (i, (_, row)) in files.iter_mut().enumerate() {
             row.name = format!("data-{}-of-{n}.bin", i + 1);
-            row.modified_ns = None;
             atomic::rename(&self.folder.join(part(i)), &self.folder.join(&row.name))?;
         }
         Ok(files)
@@ -217,7 +224,8 @@ impl Shards {
             Value::Object(files)
         );
         self.meta.write(end.as_bytes())?;
-        self.meta.finish(self.durable)?;
+        let meta = self.sums.add(META, self.meta.finish(self.durable)?)?;
+        self.sums.finish(side.files.iter().chain([&meta]), self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;
         Ok(side)
     }
@@ -277,7 +285,7 @@ impl DocumentLayout for ShardDocuments {
 
 /// Whether shards have files of this name.
 pub(super) fn is_own(name: &str) -> bool {
-    name == META || (name.starts_with("data-") && name.ends_with(".bin"))
+    name == META || name == SUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
 }
 
 impl DocumentWriter for Shards {
@@ -289,6 +297,7 @@ impl DocumentWriter for Shards {
 
     fn keep(&mut self) -> Result<Value> {
         self.meta.sync(self.durable)?;
+        self.sums.sync(self.durable)?;
         if let Some((file, _)) = &mut self.shard {
             file.sync(self.durable)?;
         }

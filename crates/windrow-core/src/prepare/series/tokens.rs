@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::body::{Begin, Body, Stored, Written, tell_beside};
+use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
 use crate::format::SideFile;
 use crate::prepare::atomic::Growing;
 use crate::prepare::no_ids;
+use crate::prepare::sums::tell_beside;
 
 pub(super) struct Tokens {
     work: PathBuf,
@@ -51,11 +52,11 @@ impl Body for Tokens {
         if size == 0 {
             return Err(no_ids());
         }
-        let row = self.file.finish(self.durable)?;
+        let file = self.file.finish(self.durable)?;
         let mut side = self.side;
         side.records = Some(1);
         side.statistics.insert("documents".to_string(), json!(self.documents));
-        let targets = tell_beside(&self.work, self.name, side, row, self.durable)?;
+        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

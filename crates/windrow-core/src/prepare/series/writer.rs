@@ -14,6 +14,7 @@ use crate::prepare::site::{self, Site};
 use crate::prepare::{Report, atomic};
 use crate::record::{Decode, Values};
 use crate::source::{Extras, Kind, Schema};
+use crate::store::SUMS_FILE;
 
 /// Values of a record that are written at a time, where the layout allows parts.
 pub(super) const PART: u64 = 1 << 20;
@@ -364,9 +365,9 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
         (SeriesLayout::Forager, Ok(names)) => {
             names.into_iter().find(|n| !forager::NAMES.contains(&n.as_str()))
         }
-        (SeriesLayout::Codes, Ok(names)) => {
-            names.into_iter().find(|n| ![TRACKS_FOLDER, TRACKS_METADATA, SIDE_FILE].contains(&n.as_str()))
-        }
+        (SeriesLayout::Codes, Ok(names)) => names
+            .into_iter()
+            .find(|n| ![TRACKS_FOLDER, TRACKS_METADATA, SIDE_FILE, SUMS_FILE].contains(&n.as_str())),
         (SeriesLayout::Shards | SeriesLayout::Forager | SeriesLayout::Codes, Err(_)) => Some(String::new()),
         (_, Ok(_)) => Some(String::new()),
         (_, Err(_)) => None,

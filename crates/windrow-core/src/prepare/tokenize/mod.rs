@@ -16,16 +16,16 @@ use crate::error::{Error, Kind, Result};
 use crate::format::{self, Layout, LayoutArray, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::chunks::Chunks;
-use crate::prepare::documents::{DocumentLayout, DocumentWriter};
+use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, EncodedChunk, Rules};
 use crate::prepare::input::{INPUT_SUFFIXES, Input};
 use crate::prepare::names::{Named, below_common_folder, output_names};
-use crate::prepare::pack::{Packer, Packing, State};
+use crate::prepare::pack::{Packed, Packer, Packing, State};
 use crate::prepare::pipeline::Work;
 use crate::prepare::series::{MegatronDocuments, ShardDocuments};
 use crate::prepare::site::Site;
 use crate::prepare::{Progress, Report, Watch, check, no_ids, pipeline};
-use crate::store::{Local, Store};
+use crate::store::{Local, SUMS_FILE, Store, key};
 use crate::threads::cores;
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
@@ -113,8 +113,8 @@ fn write(
     let packing = Packing { folder: place.targets[0].clone(), ..packing(&stems, &rules, options, layout) };
     let task = Task { inputs: &inputs, packing, rules, encode, options, layout, watch };
     let mut can_go_on = false;
-    let done = task.run(&work, &mut can_go_on).and_then(|(state, writer, resumed_bytes)| {
-        let report = task.describe(&work, &state, writer, wanted)?;
+    let done = task.run(&work, &mut can_go_on).and_then(|(packed, resumed_bytes)| {
+        let report = task.describe(&work, packed, wanted)?;
         let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
         // An empty folder is as good as none.
         let is_empty = layout.is_some() && atomic::names(&place.shown).is_ok_and(|names| names.is_empty());
@@ -144,7 +144,7 @@ impl Place {
     fn of(out: &Path, options: &TokenizeOptions, layout: Option<&dyn DocumentLayout>) -> Result<Place> {
         let shown = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
         if layout.is_none() {
-            let targets = targets(options).map(str::to_string).to_vec();
+            let targets = targets(options).into_iter().map(str::to_string).collect();
             return Ok(Place { folder: out.to_path_buf(), task: TASK.to_string(), targets, shown });
         }
         match (shown.parent(), shown.file_name().and_then(|name| name.to_str())) {
@@ -158,10 +158,11 @@ impl Place {
 }
 
 /// What becomes visible, in this order, where it is no folder of documents.
-fn targets(options: &TokenizeOptions) -> [&str; 2] {
+fn targets(options: &TokenizeOptions) -> Vec<&str> {
     match options.layout {
-        TokenLayout::Forager => [&options.samples_folder, &options.index_folder],
-        _ => [STREAM, format::SIDE_FILE],
+        TokenLayout::Forager => vec![&options.samples_folder, &options.index_folder],
+        _ if options.block_sums => vec![STREAM, SUMS_FILE, format::SIDE_FILE],
+        _ => vec![STREAM, format::SIDE_FILE],
     }
 }
 
@@ -211,7 +212,13 @@ fn packing(
             None => vec![STREAM.to_string()],
         },
         folder: String::new(),
-        rows: is_forager.then(|| format!("{}/{}", options.index_folder, format::LOCATIONS)),
+        rows: is_forager.then(|| key::below(&options.index_folder, format::LOCATIONS)),
+        sums: match layout {
+            _ if !options.block_sums => None,
+            Some(_) => None,
+            None if is_forager => Some(key::below(&options.index_folder, SUMS_FILE)),
+            None => Some(SUMS_FILE.to_string()),
+        },
         sample_size: options.sample_size,
         dtype: rules.dtype,
         track_pads: rules.tracks.iter().map(|(i, _)| options.tracks[*i].pad).collect(),
@@ -261,8 +268,8 @@ struct Task<'a> {
     watch: &'a dyn Watch,
 }
 
-/// Where the packer stands, what is left to finish of a layout of documents, and the bytes an earlier run had done.
-type Done = (State, Option<Box<dyn DocumentWriter>>, u64);
+/// What was packed, and the bytes an earlier run had done.
+type Done = (Packed, u64);
 
 impl Task<'_> {
     // `can_go_on` becomes true when what is left after an error is worth keeping.
@@ -308,23 +315,17 @@ impl Task<'_> {
                 kept_now || (matches!(e.kind(), Kind::Interrupted | Kind::Io) && packer.has_checkpoint());
             return Err(e);
         }
-        let (state, writer) = packer.finish()?;
-        Ok((state, writer, resumed))
+        Ok((packer.finish()?, resumed))
     }
 
     // Writes what stands beside the samples into the work folder.
-    fn describe(
-        &self,
-        work: &Path,
-        state: &State,
-        writer: Option<Box<dyn DocumentWriter>>,
-        mut side: SideFile,
-    ) -> Result<Report> {
+    fn describe(&self, work: &Path, packed: Packed, mut side: SideFile) -> Result<Report> {
         let durable = self.options.durable;
+        let Packed { state, rows, mut sums, writer } = packed;
         if state.tokens == 0 && self.layout.is_none() && self.options.layout == TokenLayout::Tokens {
             return Err(no_ids());
         }
-        side.files = state.finished.clone();
+        side.files = state.finished;
         let has_records = self.packing.rows.is_some() || self.layout.is_some();
         side.records = Some(if has_records { state.records } else { 1 });
         side.record_length = self.options.sample_size;
@@ -341,23 +342,36 @@ impl Task<'_> {
         }
         if let Some(writer) = writer {
             side = writer.finish(side)?;
-        } else if self.options.layout == TokenLayout::Forager {
-            let index = work.join(&self.options.index_folder);
-            let paths: Vec<String> = state.listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
-            atomic::write(&index.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
-            if let Some(layout) = self.layout() {
-                let text = serde_json::to_vec_pretty(&layout)
-                    .map_err(|e| Error::io("write it", &index, e.into()))?;
-                atomic::write(&index.join(format::SAMPLE_SCHEMA), &text, durable)?;
-            }
-            atomic::write(&index.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
-            atomic::sync_folder(&index, durable)?;
-            let samples = work.join(&self.options.samples_folder);
-            atomic::make_folder(&samples)?;
-            atomic::sync_folder(&samples, durable)?;
-        } else {
-            atomic::write(&work.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+            return Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) });
         }
+        if self.options.layout != TokenLayout::Forager {
+            sums.map_or(Ok(()), |sums| sums.finish(&side.files, durable))?;
+            atomic::write(&work.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+            return Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) });
+        }
+        let index = work.join(&self.options.index_folder);
+        let paths: Vec<String> = state.listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
+        let mut described = vec![(format::FILE_LIST, format::file_list(&paths)?.into_bytes())];
+        if let Some(layout) = self.layout() {
+            let text =
+                serde_json::to_vec_pretty(&layout).map_err(|e| Error::io("write it", &index, e.into()))?;
+            described.push((format::SAMPLE_SCHEMA, text));
+        }
+        let mut of_index = Vec::from_iter(rows);
+        for (name, text) in described {
+            let file = atomic::write(&index.join(name), &text, durable)?;
+            if let Some(sums) = &mut sums {
+                of_index.push(sums.add(key::below(&self.options.index_folder, name), file)?);
+            }
+        }
+        if let Some(sums) = sums {
+            sums.finish(side.files.iter().chain(&of_index), durable)?;
+        }
+        atomic::write(&index.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+        atomic::sync_folder(&index, durable)?;
+        let samples = work.join(&self.options.samples_folder);
+        atomic::make_folder(&samples)?;
+        atomic::sync_folder(&samples, durable)?;
         Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) })
     }
 

@@ -74,6 +74,9 @@ pub struct TokenizeOptions {
     pub index_folder: String,
     /// Most bytes of a shard.
     pub max_shard_bytes: u64,
+    /// Keep a sum of every block of 4 KiB of samples or of `tokens.bin`, by which [`format::Verify::Always`] sees damage
+    /// where it is read.
+    pub block_sums: bool,
     /// Replace an existing output.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
@@ -100,6 +103,7 @@ impl Default for TokenizeOptions {
             postfix: "tokenized-samples".to_string(),
             index_folder: format::INDEX_FOLDER.to_string(),
             max_shard_bytes: 5 << 30,
+            block_sums: true,
             overwrite: false,
             durable: true,
             threads: None,
@@ -121,11 +125,17 @@ fn idle(options: &TokenizeOptions, is_by_document: bool) -> Option<(&'static str
     const SAMPLES: &str = "samples with an index, the forager layout";
     let usual = TokenizeOptions::default();
     let is_samples = options.layout == TokenLayout::Forager && !is_by_document;
+    let is_files = is_samples || (options.layout == TokenLayout::Tokens && !is_by_document);
     let is_shards = options.layout == TokenLayout::Shards;
     [
         ("samples_folder", SAMPLES, is_samples || options.samples_folder == usual.samples_folder),
         ("postfix", SAMPLES, is_samples || options.postfix == usual.postfix),
         ("index_folder", SAMPLES, is_samples || options.index_folder == usual.index_folder),
+        (
+            "block_sums",
+            "samples and tokens.bin; the other layouts keep them always, or never",
+            is_files || options.block_sums,
+        ),
         ("max_shard_bytes", "shards", is_shards || options.max_shard_bytes == usual.max_shard_bytes),
         ("remainder", "sample_size", options.sample_size.is_some() || options.remainder == usual.remainder),
     ]

@@ -1,5 +1,6 @@
 //! Sizes, hashes and ids against what the side file says of them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -10,12 +11,26 @@ use crate::error::Result;
 use crate::format::{FileRow, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::input::PART;
-use crate::store::{Io, Local, Object, Store};
+use crate::store::{BlockSums, Io, Local, Object, Store, Sums, key, open_if_there};
+
+/// Where block sums may stand.
+pub(super) struct SumsAt<'a> {
+    /// The folder from which they name files, below the one that is verified.
+    pub(super) folder: &'a str,
+    /// Their file, from there.
+    pub(super) file: &'a str,
+    /// Also of files that the side file does not name.
+    pub(super) all: bool,
+}
 
 impl Work<'_> {
-    /// Every file that the side file names.
-    pub(super) fn claims(&mut self, base: &Path, side: &SideFile) -> Result<()> {
+    /// Every file that the side file names, and those whose block sums stand in `sums`.
+    pub(super) fn claims(&mut self, base: &Path, side: &SideFile, sums: &SumsAt<'_>) -> Result<()> {
         let store = Local::new(base).io(Io::Pread);
+        let sums_name = key::below(sums.folder, sums.file);
+        let found = open_if_there(&store, &sums_name).and_then(|object| object.map(Sums::open).transpose());
+        let kept =
+            self.findings.take(&sums_name, "block sums", "some that can be understood", found)?.flatten();
         // Sizes of what is there: those in the side file are claims, and their sum may pass 64 bits.
         for entry in side.files.iter().filter_map(|f| store.entry(&f.name).ok()) {
             self.expect(entry.size);
@@ -27,8 +42,35 @@ impl Work<'_> {
                 continue;
             };
             self.findings.checked_files += 1;
-            self.claim(object.as_ref(), row, side)?;
+            self.claim(object.as_ref(), row, side, kept.as_ref().map(|kept| (kept, sums)))?;
         }
+        let Some(kept) = kept.as_ref().filter(|_| sums.all) else { return self.note_without_hashes(side) };
+        let data = self.findings.checked_bytes;
+        let told: HashSet<&str> = side.files.iter().map(|row| row.name.as_str()).collect();
+        for (name, size) in kept.files() {
+            let row = FileRow { name: key::below(sums.folder, name), size, ..FileRow::default() };
+            if told.contains(row.name.as_str()) {
+                continue;
+            }
+            let object = store.open(&row.name);
+            if let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? {
+                self.expect(object.size());
+                if object.size() != size {
+                    let (expected, found) =
+                        (format!("those of {size} bytes"), format!("{} bytes", object.size()));
+                    self.findings.problem(&row.name, None, "block sums", expected, found);
+                    self.step(object.size())?;
+                    continue;
+                }
+                self.claim(object.as_ref(), &row, side, Some((kept, sums)))?;
+            }
+        }
+        // What describes the data is none of it.
+        self.findings.checked_bytes = data;
+        self.note_without_hashes(side)
+    }
+
+    fn note_without_hashes(&mut self, side: &SideFile) -> Result<()> {
         if side.files.iter().any(|f| f.xxh3.is_none()) {
             const NOTE: &str =
                 "no hashes were kept: a change that keeps size and time is not seen (index with --checksum)";
@@ -40,29 +82,41 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn claim(&mut self, object: &dyn Object, row: &FileRow, side: &SideFile) -> Result<()> {
+    fn claim(
+        &mut self,
+        object: &dyn Object,
+        row: &FileRow,
+        side: &SideFile,
+        kept: Option<(&Sums, &SumsAt<'_>)>,
+    ) -> Result<()> {
         let name = &row.name;
         if object.size() != row.size {
             self.findings.problem(name, None, "size", row.size.to_string(), object.size().to_string());
             return self.step(object.size());
         }
-        let Some(expected) = &row.xxh3 else {
+        let kept = kept.and_then(|(kept, at)| {
+            let name = name.strip_prefix(at.folder)?.trim_start_matches('/');
+            kept.find(name).map(|(start, _)| (kept, start, at))
+        });
+        if row.xxh3.is_none() && kept.is_none() {
             if row.modified_ns.is_some() && row.modified_ns != object.modified_ns() {
                 let text = |ns: Option<u64>| ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
                 let (expected, found) = (text(row.modified_ns), text(object.modified_ns()));
                 self.findings.problem(name, None, "time of change", expected, found);
             }
             return self.step(row.size);
-        };
+        }
         // Samples with tracks hold more than ids; their rows are checked with the index.
         let ids = (side.format == "tokens").then_some(side.dtype.zip(side.vocab_size)).flatten();
         let mut hash = Box::new(Xxh3::new());
+        let mut sums = BlockSums::default();
         let mut scratch = Vec::new();
         let mut at = 0;
         while at < row.size {
             let size = usize::try_from(row.size - at).unwrap_or(PART).min(PART);
             let bytes = object.read(at, size, &mut scratch)?;
             hash.update(bytes);
+            sums.update(bytes);
             if let Some((dtype, vocab)) = ids {
                 self.ids(name, 0, at, bytes, dtype, vocab);
             }
@@ -70,8 +124,23 @@ impl Work<'_> {
             self.step(size as u64)?;
         }
         let found = atomic::hex(hash.digest());
-        if found != *expected {
-            self.findings.problem(name, None, "xxh3", expected.clone(), found);
+        let is_other = row.xxh3.as_ref().is_some_and(|expected| *expected != found);
+        let changed = kept.map(|(kept, start, _)| kept.differ(start, &sums.finish())).transpose()?.flatten();
+        let place = changed.as_ref().map(|changed| changed.text(row.size));
+        match (&row.xxh3, place, kept) {
+            (Some(expected), place, _) if is_other => {
+                let place = place.map_or(String::new(), |place| format!(": {place}"));
+                self.findings.problem(name, None, "xxh3", expected.clone(), format!("{found}{place}"));
+            }
+            (Some(_), Some(place), Some((_, _, at))) => {
+                let sums_name = key::below(at.folder, at.file);
+                let found = format!("others, though its hash holds: {place}");
+                self.findings.problem(&sums_name, None, "block sums", format!("those of {name}"), found);
+            }
+            (None, Some(place), _) => {
+                self.findings.problem(name, None, "block sums", "those that were kept".to_string(), place);
+            }
+            _ => {}
         }
         Ok(())
     }

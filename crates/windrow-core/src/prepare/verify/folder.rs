@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::claims::SumsAt;
 use super::{VerifyOptions, Work};
 use crate::error::{Kind, Result};
 use crate::format::{self, Certainty, Codes, Collection, Format, Look, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::input::INPUT_SUFFIXES;
-use crate::store::{Entry, Local, Store, key};
+use crate::store::{Entry, Local, SUMS_FILE, Store, key};
 
 impl Work<'_> {
     /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.
@@ -107,8 +108,10 @@ impl Work<'_> {
         };
         // An index and another data set may lie in one folder: each has a side file.
         let of_index = self.side_file(&of_index)?;
-        for side in own.iter().chain(&of_index) {
-            self.claims(base, &as_seen_from(key, side))?;
+        let in_index = key::below(&options.index_folder, SUMS_FILE);
+        let both = [(&own, SUMS_FILE), (&of_index, in_index.as_str())];
+        for (side, file) in both.into_iter().filter_map(|(side, file)| Some((side.as_ref()?, file))) {
+            self.claims(base, &as_seen_from(key, side), &SumsAt { folder: key, file, all: true })?;
             if let Some(failed) = side.statistics.get("failed").and_then(serde_json::Value::as_array) {
                 let n = failed.len();
                 self.note(format!("{n} of the files it was made from could not be read and are not in it"));
@@ -180,7 +183,8 @@ impl Work<'_> {
             };
             let Some(side) = side else { continue };
             let folder = key::folder_of(file);
-            self.claims(base, &as_seen_from(folder, &side))?;
+            let sums = format!("{}.{SUMS_FILE}", key::name_of(file));
+            self.claims(base, &as_seen_from(folder, &side), &SumsAt { folder, file: &sums, all: true })?;
             is_described = true;
         }
         Ok(is_described)

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use self::claims::SumsAt;
 use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, FORMATS, Format, SideFile};
-use crate::store::{Local, Store};
+use crate::store::{Local, SUMS_FILE, Store};
 
 /// How to verify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,7 +169,8 @@ impl Work<'_> {
         let own = folder.join(format!("{name}.{}", format::SIDE_FILE));
         if atomic::exists(&own) {
             let side = self.side_file(&own)?;
-            side.map_or(Ok(()), |side| self.claims(folder, &side))?;
+            let sums = SumsAt { folder: "", file: &format!("{name}.{SUMS_FILE}"), all: true };
+            side.map_or(Ok(()), |side| self.claims(folder, &side, &sums))?;
             // The sums of an archive say which of its arrays is another one.
             return if format::Npz::is_named(name) { self.by_format(folder, name).map(drop) } else { Ok(()) };
         }
@@ -197,7 +199,8 @@ impl Work<'_> {
             let side = self.side_file(&folder.join(side_name))?;
             if let Some(mut side) = side.filter(|side| side.files.iter().any(|f| f.name == name)) {
                 side.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
-                self.claims(folder, &side)?;
+                let sums = side_name.replace(format::SIDE_FILE, SUMS_FILE);
+                self.claims(folder, &side, &SumsAt { folder: "", file: &sums, all: false })?;
                 return Ok(true);
             }
         }

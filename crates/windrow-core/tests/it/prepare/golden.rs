@@ -47,6 +47,7 @@ fn run(case: &str, out: &Path) -> (Result<()>, Value) {
         eos: told["eos_idx"].as_i64(),
         dtype: Some(DType::parse(args["token_dtype"].as_str().unwrap_or(default)).unwrap()),
         durable: false,
+        block_sums: false,
         ..TokenizeOptions::default()
     };
     if let Some(postfix) = args["file_name_postfix"].as_str() {

@@ -45,7 +45,10 @@ fn shards_are_one_row_of_numbers_cut_at_the_cap() {
     let report = writer.finish().unwrap();
     assert_eq!((report.records, report.files, report.output_bytes), (3, 3, 28));
     assert_eq!(names(folder.path()), ["shards"]);
-    assert_eq!(names(&out), ["data-1-of-3.bin", "data-2-of-3.bin", "data-3-of-3.bin", "meta.json"]);
+    assert_eq!(
+        names(&out),
+        ["data-1-of-3.bin", "data-2-of-3.bin", "data-3-of-3.bin", "meta.json", "windrow.sums"]
+    );
     let all: Vec<f32> = (1..=3).flat_map(|i| f32s(&out.join(format!("data-{i}-of-3.bin")))).collect();
     assert_eq!(all, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     let mut meta: Value = serde_json::from_slice(&fs::read(out.join("meta.json")).unwrap()).unwrap();
@@ -191,6 +194,6 @@ fn only_its_own_kind_is_replaced() {
     let again = SeriesOptions { overwrite: false, ..replace.clone() };
     assert_eq!(write(&again, &[3.0]).unwrap_err().kind(), Kind::Exists);
     write(&replace, &[3.0]).unwrap();
-    assert_eq!(names(&out), ["data-1-of-1.bin", "meta.json"]);
+    assert_eq!(names(&out), ["data-1-of-1.bin", "meta.json", "windrow.sums"]);
     assert_eq!(names(folder.path()), ["mine"]);
 }

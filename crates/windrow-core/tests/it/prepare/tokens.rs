@@ -110,7 +110,7 @@ fn a_stream_is_one_file_of_all_documents() {
     tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
     let found = tree(out.path());
     assert_eq!(found["tokens.bin"], b"abc\0de\0abc\0de\0");
-    assert_eq!(found.keys().collect::<Vec<_>>(), ["tokens.bin", "windrow.json"]);
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["tokens.bin", "windrow.json", "windrow.sums"]);
     let side: serde_json::Value = serde_json::from_slice(&found["windrow.json"]).unwrap();
     assert_eq!((&side["format"], &side["files"][0]["size"]), (&"tokens".into(), &14.into()));
 }

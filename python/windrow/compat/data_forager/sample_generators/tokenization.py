@@ -92,6 +92,8 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
                 samples_folder=samples_folder,
                 postfix=self._postfix,
                 index_folder=index_folder,
+                # The folders hold what the original writes, and the side file.
+                block_sums=False,
                 allow_empty=True,
             )
         except Exception as error:

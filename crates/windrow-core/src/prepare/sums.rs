@@ -1,0 +1,67 @@
+//! Block sums on their way to the file beside the data.
+
+use std::path::{Path, PathBuf};
+
+use super::atomic::{Finished, Growing};
+use crate::error::Result;
+use crate::format::{FileRow, SIDE_FILE, SideFile};
+use crate::store::{SUMS_FILE, end_of_sums, size_of_sums};
+
+/// The block sums of files, each added once it is complete.
+pub(super) struct SumsFile {
+    file: Growing,
+}
+
+impl SumsFile {
+    /// Behind the sums of files that are complete already.
+    ///
+    /// # Errors
+    /// `Corrupt` when there are fewer than theirs; `Io`.
+    pub(super) fn at<'r>(
+        path: impl Into<PathBuf>,
+        complete: impl IntoIterator<Item = &'r FileRow>,
+    ) -> Result<SumsFile> {
+        let sizes = complete.into_iter().map(|row| size_of_sums(row.size));
+        let size = sizes.fold(0, u64::saturating_add);
+        Ok(SumsFile { file: Growing::at(path, size)? })
+    }
+
+    /// The sums of one more file. Its row, under this name.
+    pub(super) fn add(&mut self, name: impl Into<String>, file: Finished) -> Result<FileRow> {
+        self.file.write(&file.sums)?;
+        // What windrow wrote is known by its hash.
+        Ok(FileRow { name: name.into(), modified_ns: None, ..file.row })
+    }
+
+    /// What was added stays, whatever happens.
+    pub(super) fn sync(&mut self, durable: bool) -> Result<()> {
+        self.file.sync(durable)
+    }
+
+    /// Completes it with the names and sizes of all files, in the order in which they were added.
+    pub(super) fn finish<'r>(
+        mut self,
+        files: impl IntoIterator<Item = &'r FileRow>,
+        durable: bool,
+    ) -> Result<()> {
+        self.file.write(&end_of_sums(files.into_iter().map(|row| (row.name.as_str(), row.size))))?;
+        self.file.finish(durable).map(drop)
+    }
+}
+
+/// Writes what is told of one file beside it; the names of all, in the order in which they become visible.
+pub(super) fn tell_beside(
+    folder: &Path,
+    name: &str,
+    side: SideFile,
+    file: Finished,
+    durable: bool,
+) -> Result<[String; 3]> {
+    let names = [name.to_string(), format!("{name}.{SUMS_FILE}"), format!("{name}.{SIDE_FILE}")];
+    let mut sums = SumsFile::at(folder.join(&names[1]), [])?;
+    let files = vec![sums.add(name, file)?];
+    sums.finish(&files, durable)?;
+    let text = SideFile { files, ..side }.to_text();
+    super::atomic::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
+    Ok(names)
+}
