@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use serde::de::DeserializeOwned;
-use windrow::format::Options;
+use windrow::format::{self, Options};
 use windrow::{
     DType, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
 };
@@ -103,6 +103,9 @@ pub(crate) struct Opening {
     /// Accept data that changed after it was indexed
     #[arg(long)]
     trust: bool,
+    /// Hold every block that is read against its block sum
+    #[arg(long, value_name = "WHEN", value_parser = ["always"])]
+    verify: Option<String>,
 }
 
 impl Opening {
@@ -115,6 +118,7 @@ impl Opening {
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,
             trust: self.trust,
+            verify: if self.verify.is_some() { format::Verify::Always } else { format::Verify::AtOpening },
             part: self.split.clone(),
             ..Options::default()
         }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use windrow::format::Options;
+use windrow::format::{Options, Verify};
 use windrow::{DataSet, Error, ViewRecipe};
 use windrow_core::{Decode, Span, Values};
 
@@ -42,6 +42,8 @@ use crate::waiting::wait_for;
 ///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
+///     verify: ``"always"`` holds each block of 4 KiB against its block sum, whenever it is read; data without them is
+///         refused. ``None``: sizes, headers and indices are checked when it is opened.
 ///
 /// Raises:
 ///     NotFoundError, UnrecognisedError: nothing there, or nothing known.
@@ -59,7 +61,7 @@ use crate::waiting::wait_for;
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, index_folder=None,
                     tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None,
-                    fill_missing=false, io="map"))]
+                    fill_missing=false, io="map", verify=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -77,6 +79,7 @@ pub(crate) fn open(
     memory_limit: Option<Count>,
     fill_missing: bool,
     io: &str,
+    verify: Option<&str>,
 ) -> PyResult<Dataset> {
     let options = Options {
         format,
@@ -90,6 +93,7 @@ pub(crate) fn open(
         cache_limit: cache_limit.map(|limit| limit.0),
         memory_limit: memory_limit.map(|limit| limit.0),
         io: choice(py, "io", io, &["map", "pread"])?,
+        verify: verify.map_or(Ok(Verify::AtOpening), |when| choice(py, "verify", when, &["always"]))?,
         part: split,
         fill_missing,
         split: None,

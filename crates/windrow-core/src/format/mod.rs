@@ -58,7 +58,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Entry, Store, key};
+use crate::store::{Checked, Entry, Store, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -179,6 +179,18 @@ impl Look {
         Ok(look)
     }
 
+    // What was seen, in another store of the same names.
+    fn within(&self, store: Arc<dyn Store>) -> Look {
+        Look {
+            store,
+            key: self.key.clone(),
+            is_folder: self.is_folder,
+            entries: self.entries.clone(),
+            head: self.head.clone(),
+            side: self.side.clone(),
+        }
+    }
+
     /// The keys below it, relative to it; sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let skip = if self.key.is_empty() { 0 } else { self.key.len() + 1 };
@@ -246,6 +258,24 @@ pub struct Options {
     pub split: Option<Split>,
     /// How local files are read.
     pub io: crate::store::Io,
+    /// When what was written is held against the block sums that were kept of it.
+    #[serde(skip_serializing_if = "is_at_opening")]
+    pub verify: Verify,
+}
+
+/// When damage is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Sizes, headers and indices when the data is opened.
+    #[default]
+    AtOpening,
+    /// Also every block of 4 KiB that is read, each time, against its block sum; data without them is refused.
+    Always,
+}
+
+fn is_at_opening(verify: &Verify) -> bool {
+    *verify == Verify::AtOpening
 }
 
 impl Options {
@@ -282,6 +312,11 @@ pub struct Split {
 /// # Errors
 /// `Unrecognised` when none is; `Config` when the named one does not exist; what [`Format::open`] says.
 pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
+    let checked = (options.verify == Verify::Always).then(|| {
+        let index_folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
+        look.within(Arc::new(Checked::new(look.store.clone(), index_folder)))
+    });
+    let look = checked.as_ref().unwrap_or(look);
     // Who names an index folder means that index, whatever else lies there.
     let by_index = options.index_folder.as_ref().map(|_| Forager.name());
     let format = choose(table, look, options.format.as_deref().or(by_index))?;

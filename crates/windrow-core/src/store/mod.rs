@@ -5,6 +5,7 @@
 
 mod allowance;
 mod cache;
+mod checked;
 mod expand;
 mod file;
 mod kept;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use cache::made_once;
 pub(crate) use cache::{Draft, cache_folder, cached};
+pub(crate) use checked::Checked;
 pub use expand::{Compression, expand_to, expanded};
 pub(crate) use expand::{expanded_head, long_window, needs_window};
 pub use file::{Io, Local, fetch};

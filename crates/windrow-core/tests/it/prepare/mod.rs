@@ -5,6 +5,7 @@ mod encoders;
 mod faults;
 mod golden;
 mod series;
+mod sums;
 mod tokens;
 mod verify;
 mod verify_folders;

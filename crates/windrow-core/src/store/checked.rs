@@ -1,0 +1,171 @@
+//! A store that holds every block it reads against the sum that was kept when the block was written.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::sums::{BLOCK, SUMS_FILE, Sums, sum_of};
+use super::{Entry, Object, Store, key, open_if_there};
+use crate::error::{Error, Result};
+
+/// The objects of another store, checked block by block where they are read.
+pub(crate) struct Checked {
+    inner: Arc<dyn Store>,
+    index_folder: String,
+    /// By the key of their file; `None` where there is none.
+    found: Mutex<HashMap<String, Option<Arc<Sums>>>>,
+}
+
+impl Checked {
+    /// Around `inner`. An index folder of this name keeps the sums of what its index is of.
+    pub(crate) fn new(inner: Arc<dyn Store>, index_folder: &str) -> Checked {
+        Checked { inner, index_folder: index_folder.to_string(), found: Mutex::default() }
+    }
+
+    fn sums(&self, file: String) -> Result<Option<Arc<Sums>>> {
+        if let Some(known) = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(&file) {
+            return Ok(known.clone());
+        }
+        let object = open_if_there(self.inner.as_ref(), &file)?;
+        let sums = object.map(Sums::open).transpose()?.map(Arc::new);
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(file, sums.clone());
+        Ok(sums)
+    }
+
+    // The sums that name `of`: in a file of its own, or in that of a folder above it.
+    fn find(&self, of: &str) -> Result<Option<(Arc<Sums>, u64, u64)>> {
+        let folder = key::folder_of(of);
+        // Both files of a Megatron pair stand in the sums of its index.
+        let of_pair = of.strip_suffix(".bin").map(|stem| format!("{stem}.idx.{SUMS_FILE}"));
+        let own = [Some(format!("{of}.{SUMS_FILE}")), of_pair].into_iter().flatten();
+        let mut candidates: Vec<(String, &str)> = own.map(|file| (file, folder)).collect();
+        let mut above = folder;
+        loop {
+            candidates.push((key::below(above, SUMS_FILE), above));
+            let index = key::below(above, &self.index_folder);
+            candidates.push((key::below(&index, SUMS_FILE), above));
+            if above.is_empty() {
+                break;
+            }
+            above = key::folder_of(above);
+        }
+        for (file, base) in candidates {
+            let name = of[base.len()..].trim_start_matches('/');
+            if let Some(sums) = self.sums(file)?
+                && let Some((at, size)) = sums.find(name)
+            {
+                return Ok(Some((sums, at, size)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Store for Checked {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        let inner = self.inner.open(key)?;
+        if has_none(key::name_of(key)) {
+            return Ok(inner);
+        }
+        let Some((sums, at, size)) = self.find(key)? else {
+            return Err(Error::config("verify=\"always\", but no block sums were kept of this file")
+                .at(inner.name())
+                .field("verify")
+                .hint(
+                    "what windrow wrote has them, but for flat-tokens; `windrow index --checksum` keeps those of JSONL. \
+                     `windrow convert` gives a copy with them",
+                ));
+        };
+        if inner.size() != size {
+            return Err(Error::corrupt(format!(
+                "the file has {} bytes, its block sums are those of {size}",
+                inner.size()
+            ))
+            .at(inner.name())
+            .hint(RESTORE));
+        }
+        Ok(Arc::new(CheckedObject { inner, sums, at }))
+    }
+
+    fn entry(&self, key: &str) -> Result<Entry> {
+        self.inner.entry(key)
+    }
+
+    fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.inner.walk(prefix)
+    }
+
+    fn display(&self, key: &str) -> String {
+        self.inner.display(key)
+    }
+}
+
+// Side files, and prompts, which people may mend by hand: no sums of them are kept.
+fn has_none(name: &str) -> bool {
+    name.ends_with("windrow.json")
+        || name == "metadata.json"
+        || (name.ends_with(".txt") && name != "file_location.txt")
+}
+
+const RESTORE: &str = "restore the file from where it came from; `windrow verify` lists all that is damaged";
+
+/// An object and the sums of its blocks.
+struct CheckedObject {
+    inner: Arc<dyn Object>,
+    sums: Arc<Sums>,
+    at: u64,
+}
+
+impl Object for CheckedObject {
+    fn size(&self) -> u64 {
+        self.inner.size()
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        self.inner.modified_ns()
+    }
+
+    fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        if size == 0 {
+            return self.inner.read(start, size, scratch);
+        }
+        // Whole blocks, from the one that `start` lies in; what lies outside of the file is the inner one's to refuse.
+        let end = start.saturating_add(size as u64);
+        if end > self.size() {
+            return self.inner.read(start, size, scratch);
+        }
+        let first = start / BLOCK;
+        let from = first * BLOCK;
+        let to = end.next_multiple_of(BLOCK).min(self.size());
+        let blocks = (to - from).div_ceil(BLOCK) as usize;
+        let mut of_sums = Vec::new();
+        let sums = self.sums.read(self.at, first, blocks, &mut of_sums)?;
+        let bytes = self.inner.read(from, (to - from) as usize, scratch)?;
+        for ((block, sum), number) in bytes.chunks(BLOCK as usize).zip(sums).zip(first..) {
+            let found = sum_of(block);
+            if found != sum {
+                let at = number * BLOCK;
+                return Err(Error::corrupt(format!(
+                    "bytes {at} to {} are not those that were written: their sum is {found:08x}, expected {sum:08x}",
+                    at + block.len() as u64
+                ))
+                .at(self.name())
+                .byte(at)
+                .hint(RESTORE));
+            }
+        }
+        let skip = (start - from) as usize;
+        Ok(&bytes[skip..skip + size])
+    }
+
+    fn touch(&self, start: u64, size: u64) {
+        self.inner.touch(start, size);
+    }
+
+    fn advise(&self, start: u64, size: u64) {
+        self.inner.advise(start, size);
+    }
+}

@@ -1,0 +1,213 @@
+//! Block sums: whatever windrow wrote, a byte that changes behind its back is an error where it is read.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use windrow_core::format::{self, FORMATS, Look, Options, Verify};
+use windrow_core::prepare::{
+    IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions, VerifyOptions,
+    dummy, index, tokenize, verify,
+};
+use windrow_core::source::{Extras, Schema};
+use windrow_core::store::Local;
+use windrow_core::{DType, Decode, Element, Kind, Result, Span, Values};
+
+use super::encoders::Ord;
+use super::{folder_of, tree};
+
+const BLOCK: usize = 4096;
+
+// Everything that a data set holds: the bytes of each record and what stands beside it.
+fn all(folder: &Path, key: &str, options: &Options) -> Result<Vec<(Vec<u8>, Value)>> {
+    let look = Look::at(Arc::new(Local::new(folder)), key)?;
+    let source = format::open(FORMATS, &look, options)?;
+    let mut scratch = Vec::new();
+    (0..source.len())
+        .map(|record| {
+            let span = Span { record, start: 0, len: source.length(record)? };
+            let extras = Value::Object(source.extras(record)?);
+            Ok((source.read(span, &mut scratch)?.bytes.to_vec(), extras))
+        })
+        .collect()
+}
+
+fn always() -> Options {
+    Options { verify: Verify::Always, ..Options::default() }
+}
+
+/// The data set at `key` reads as without looking, and a byte changed anywhere in one of `files` is told of, by reading and
+/// by `verify`, with the block it lies in.
+fn holds(folder: &Path, key: &str, files: &[&str]) {
+    let want = all(folder, key, &Options::default()).unwrap();
+    assert_eq!(all(folder, key, &always()).unwrap(), want, "{key}");
+    let check = || verify(&folder.join(key), &VerifyOptions::default(), &()).unwrap();
+    assert_eq!(check().problems, []);
+    for name in files {
+        let path = folder.join(name);
+        let (bytes, time) = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
+        let places = [0, bytes.len() / 3, bytes.len() - 1];
+        for at in places {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            fs::write(&path, &changed).unwrap();
+            fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+            let error = all(folder, key, &always()).unwrap_err();
+            assert_eq!(error.kind(), Kind::Corrupt, "{name} at {at}: {error}");
+            let found = check();
+            assert!(
+                found.problems.iter().any(|p| Path::new(&p.file).file_name() == path.file_name()),
+                "{name} at {at}: {found:?}"
+            );
+            if error.message().contains("not those that were written") {
+                assert_eq!(error.place().byte, Some((at / BLOCK * BLOCK) as u64), "{name} at {at}");
+                let block = format!("bytes {} to", at / BLOCK * BLOCK);
+                assert!(found.problems.iter().any(|p| p.found.contains(&block)), "{found:?}");
+            }
+        }
+        // A file cut short is told of when it is opened.
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        all(folder, key, &always()).unwrap_err();
+        fs::write(&path, &bytes).unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+    }
+    assert_eq!(all(folder, key, &always()).unwrap(), want);
+}
+
+#[test]
+fn every_layout_of_records_keeps_them() {
+    let numbers: Vec<u8> = (0..3_000u32).flat_map(|i| ((i * 37 % 977) as i16).to_le_bytes()).collect();
+    let cases: &[(SeriesLayout, &str, &[&str])] = &[
+        (SeriesLayout::Shards, "shards", &["shards/data-1-of-2.bin", "shards/data-2-of-2.bin"]),
+        (SeriesLayout::Npy, "a.npy", &["a.npy"]),
+        (SeriesLayout::Npz, "a.npz", &["a.npz"]),
+        (SeriesLayout::Tokens, "a.bin", &["a.bin"]),
+        (
+            SeriesLayout::Forager,
+            "samples",
+            &["samples/samples.bin", "samples/index/sample_locations.bin", "samples/index/file_location.txt"],
+        ),
+        (SeriesLayout::Megatron, "a.idx", &["a.bin", "a.idx"]),
+        (SeriesLayout::Codes, "codes", &["codes/encoded_audio/one.pt", "codes/encoded_audio/two.pt"]),
+    ];
+    for (layout, key, files) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let channels = (*layout == SeriesLayout::Codes).then_some(2);
+        let element = Element::little(DType::I16);
+        let schema = Schema { channels, ..Schema::numbers(element) };
+        let dtype = (*layout == SeriesLayout::Tokens).then_some(DType::I32);
+        let mut options = SeriesOptions { dtype, durable: false, ..SeriesOptions::new(*layout) };
+        if *layout == SeriesLayout::Shards {
+            options.max_shard_bytes = 10_000;
+        }
+        let mut writer = SeriesWriter::create(&folder.path().join(key), &schema, &options).unwrap();
+        for name in ["one", "two"] {
+            let values =
+                Values { bytes: &numbers, element, channels: channels.unwrap_or(1), decode: Decode::Plain };
+            let mut extras = Extras::new();
+            if channels.is_some() {
+                extras.insert("name".to_string(), json!(name));
+            }
+            writer.add(&values, &extras).unwrap();
+        }
+        writer.finish().unwrap();
+        let open = if *layout == SeriesLayout::Tokens { "a.bin" } else { key };
+        holds(folder.path(), open, files);
+    }
+}
+
+fn text() -> tempfile::TempDir {
+    let lines: String =
+        (0..400).map(|i| format!("{{\"text\":\"{}\"}}\n", "abcdefgh".repeat(i % 7 + 1))).collect();
+    folder_of(&[("a.jsonl", lines.as_bytes()), ("b/b.jsonl", lines.as_bytes())])
+}
+
+#[test]
+fn every_layout_of_text_keeps_them() {
+    let input = text();
+    let cases: &[(TokenLayout, &[&str])] = &[
+        (
+            TokenLayout::Forager,
+            &[
+                "tokenized-samples/a-tokenized-samples.bin",
+                "tokenized-samples/b-tokenized-samples.bin",
+                "index/sample_locations.bin",
+                "index/file_location.txt",
+            ],
+        ),
+        (TokenLayout::Tokens, &["tokens.bin"]),
+        (TokenLayout::Megatron, &["tokens.bin", "tokens.idx"]),
+        (TokenLayout::Shards, &["data-1-of-1.bin", "meta.json"]),
+    ];
+    for (layout, files) in cases {
+        let out = tempfile::tempdir().unwrap();
+        let folder = out.path().join("out");
+        let options = TokenizeOptions {
+            layout: *layout,
+            sample_size: (*layout == TokenLayout::Forager).then_some(16),
+            eos: Some(0),
+            durable: false,
+            ..TokenizeOptions::default()
+        };
+        tokenize(&[input.path().into()], &folder, &Ord, &options, &()).unwrap();
+        let names = tree(&folder);
+        assert!(names.keys().any(|name| name.ends_with("windrow.sums")), "{layout:?}");
+        assert!(files.iter().all(|file| names.contains_key(*file)), "{layout:?}: {:?}", names.keys());
+        holds(&folder, "", files);
+    }
+}
+
+#[test]
+fn dummy_tokens_and_an_index_with_checksums_keep_them() {
+    let folder = tempfile::tempdir().unwrap();
+    dummy(&folder.path().join("d.bin"), 1000, 5000, 1, false).unwrap();
+    holds(folder.path(), "d.bin", &["d.bin"]);
+
+    let input = text();
+    let options = IndexOptions { durable: false, ..IndexOptions::default() };
+    index(input.path(), &IndexOptions { checksum: true, ..options.clone() }, &()).unwrap();
+    holds(
+        input.path(),
+        "",
+        &["a.jsonl", "b/b.jsonl", "index/sample_locations.bin", "index/file_location.txt"],
+    );
+    // The index itself may be named, too.
+    assert_eq!(all(input.path(), "index", &always()).unwrap().len(), 800);
+
+    // Without, the lines cannot be held against anything.
+    index(input.path(), &IndexOptions { overwrite: true, ..options }, &()).unwrap();
+    let error = all(input.path(), "", &always()).unwrap_err();
+    assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some("verify")), "{error}");
+}
+
+#[test]
+fn what_others_wrote_has_none() {
+    let folder = folder_of(&[("a.jsonl", b"{\"x\":1}\n"), ("raw/t.bin", &[0; 8]), ("s/a.json", b"[1,2]")]);
+    for key in ["a.jsonl", "raw/t.bin", "s", "s/a.json"] {
+        let options = Options { dtype: (key == "raw/t.bin").then_some(DType::U16), ..always() };
+        let error = all(folder.path(), key, &options).unwrap_err();
+        assert_eq!(error.place().field.as_deref(), Some("verify"), "{key}: {error}");
+    }
+    // Those of another file say nothing of it.
+    dummy(&folder.path().join("raw/d.bin"), 10, 100, 1, false).unwrap();
+    let options = Options { dtype: Some(DType::U16), ..always() };
+    assert_eq!(all(folder.path(), "raw/t.bin", &options).unwrap_err().kind(), Kind::Config);
+}
+
+#[test]
+fn damaged_sums_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    dummy(&folder.path().join("d.bin"), 1000, 5000, 1, false).unwrap();
+    let path = folder.path().join("d.bin.windrow.sums");
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x20;
+        fs::write(&path, changed).unwrap();
+        assert!(all(folder.path(), "d.bin", &always()).is_err(), "at {at}");
+        let found = verify(&folder.path().join("d.bin"), &VerifyOptions::default(), &()).unwrap();
+        assert!(found.n_problems > 0, "at {at}");
+        assert!(all(folder.path(), "d.bin", &Options::default()).is_ok());
+    }
+}

@@ -1,0 +1,117 @@
+"""`verify="always"`: damage is an error where it is read, in whichever process reads it."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import windrow as wr
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    path = tmp_path / "d.bin"
+    wr.write_tokens(path, [wr.create_dummy_data(1000, 50_000)], dtype="uint32")
+    return path
+
+
+def flip(path, at):
+    """One bit of the file, its time kept."""
+    times = os.stat(path)
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_batches_are_those_without_it(tokens):
+    batches = []
+    for verify in (None, "always"):
+        view = wr.open(tokens, verify=verify).pack(100)
+        loader = wr.Loader(view, batch_size=7, seed=3, epochs=1, num_threads=2)
+        batches.append([batch["input_ids"].copy() for batch in loader])
+        batches[-1].append(pickle.loads(pickle.dumps(view))[3]["labels"])
+    assert all(np.array_equal(a, b) for a, b in zip(*batches, strict=True))
+
+
+def test_a_state_goes_on_with_and_without_it(tokens):
+    loader = wr.Loader(wr.open(tokens).pack(100), batch_size=7, seed=3)
+    next(iter(loader))
+    state = loader.state_dict()
+    other = wr.Loader(wr.open(tokens, verify="always").pack(100), batch_size=7, seed=3)
+    other.load_state_dict(state)
+    assert np.array_equal(next(iter(other))["input_ids"], next(iter(loader))["input_ids"])
+
+
+@pytest.mark.parametrize("io", ["map", "pread"])
+def test_damage_is_an_error_where_it_is_read(tokens, io):
+    view = wr.open(tokens, verify="always", io=io).pack(100)
+    flip(tokens, 90_001)
+    # It is served where nobody looks.
+    assert len(list(wr.Loader(wr.open(tokens).pack(100), batch_size=8, epochs=1)))
+    bad = 90_001 // 4 // 100
+    view[0]
+    with pytest.raises(wr.CorruptError, match="not those that were written") as error:
+        view[bad]
+    assert error.value.path == str(tokens) and error.value.byte == 90_001 // 4096 * 4096
+    with pytest.raises(wr.CorruptError):
+        list(wr.Loader(view, batch_size=8, epochs=1))
+    flip(tokens, 90_001)
+    view[bad]
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_workers_look_too(tokens, context):
+    view = wr.open(tokens, verify="always").pack(100)
+    flip(tokens, 90_001)
+    bad = 90_001 // 4 // 100
+    loader = torch.utils.data.DataLoader(view, sampler=[bad], num_workers=1, multiprocessing_context=context)
+    with pytest.raises(wr.CorruptError, match="not those that were written"):
+        next(iter(loader))
+
+
+def test_written_shards_and_text(tmp_path):
+    wr.write_shards(tmp_path / "shards", [np.arange(5000, dtype=np.float32)] * 3)
+    view = wr.open(tmp_path / "shards", verify="always").windows(context_length=100)
+    view[0]
+    flip(tmp_path / "shards" / "data-1-of-1.bin", 3)
+    with pytest.raises(wr.CorruptError):
+        view[0]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "a.jsonl").write_text('{"text": "some words"}\n' * 500)
+    wr.index(tmp_path / "a", checksum=True)
+    lines = wr.open(tmp_path / "a", verify="always")
+    flip(tmp_path / "a" / "a.jsonl", 12)
+    with pytest.raises(wr.CorruptError):
+        lines[0]
+    assert lines[499] == {"text": "some words"}
+
+
+def test_what_has_no_sums_is_refused(tokens, tmp_path):
+    np.arange(100, dtype=np.uint32).tofile(tmp_path / "raw.bin")
+    with pytest.raises(wr.ConfigError, match="no block sums") as error:
+        wr.open(tmp_path / "raw.bin", dtype="uint32", verify="always")
+    assert "convert" in error.value.hint
+    wr.write_flat_tokens(tmp_path / "flat", [[1, 2, 3]])
+    with pytest.raises(wr.ConfigError, match="no block sums"):
+        wr.open(tmp_path / "flat", verify="always")
+    wr.tokenize(
+        [_jsonl(tmp_path)], tmp_path / "without", tokenizer="bytes", sample_size=8, block_sums=False
+    )
+    assert not list((tmp_path / "without").rglob("*.sums"))
+    with pytest.raises(wr.ConfigError, match="no block sums"):
+        wr.open(tmp_path / "without", verify="always")
+    with pytest.raises(wr.ConfigError, match="never"):
+        wr.open(tokens, verify="never")
+    with pytest.raises(wr.ConfigError, match="block_sums"):
+        wr.tokenize([_jsonl(tmp_path)], tmp_path / "s", tokenizer="bytes", to="shards", block_sums=False)
+
+
+def _jsonl(folder):
+    path = folder / "text.jsonl"
+    path.write_text('{"text": "some words"}\n' * 20)
+    return path
