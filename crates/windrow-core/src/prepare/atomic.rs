@@ -24,7 +24,7 @@ const AHEAD: u64 = 8 << 20;
 pub(super) struct Finished {
     /// Its size, hash and time. The name is left to the caller.
     pub(super) row: FileRow,
-    /// The sums of its blocks, as they are stored: a thousandth of its size.
+    /// The sums of its blocks that were not taken before, as they are stored.
     pub(super) sums: Vec<u8>,
 }
 
@@ -99,6 +99,11 @@ impl Growing {
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// The sums of whole blocks that were not taken before, for files that are too large to keep all of theirs.
+    pub(super) fn take_sums(&mut self) -> Vec<u8> {
+        self.sums.take()
     }
 
     /// Size in bytes with what is not flushed yet.

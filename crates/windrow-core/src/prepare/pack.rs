@@ -219,13 +219,15 @@ impl Packer {
         if let Some(rows) = &mut self.rows {
             rows.sync(durable)?;
         }
-        if let Some(sums) = &mut self.sums {
-            sums.sync(durable)?;
-        }
         self.state.output_size = 0;
         if let Some(output) = &mut self.output {
             output.sync(durable)?;
             self.state.output_size = output.size();
+        }
+        if let Some(sums) = &mut self.sums {
+            // A thousandth of what is written would grow with it. A rerun that goes on makes these again.
+            sums.begin(&self.output.as_mut().map_or_else(Vec::new, Growing::take_sums))?;
+            sums.sync(durable)?;
         }
         if let Some(writer) = &mut self.writer {
             self.state.kept = Some(writer.keep()?);

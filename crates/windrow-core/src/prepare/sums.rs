@@ -26,7 +26,12 @@ impl SumsFile {
         Ok(SumsFile { file: Growing::at(path, size)? })
     }
 
-    /// The sums of one more file. Its row, under this name.
+    /// The first sums of the file that is added next.
+    pub(super) fn begin(&mut self, sums: &[u8]) -> Result<()> {
+        self.file.write(sums)
+    }
+
+    /// The sums of one more file, or the rest of them. Its row, under this name.
     pub(super) fn add(&mut self, name: impl Into<String>, file: Finished) -> Result<FileRow> {
         self.file.write(&file.sums)?;
         // What windrow wrote is known by its hash.

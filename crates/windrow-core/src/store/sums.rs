@@ -64,7 +64,12 @@ impl BlockSums {
         self.begun.extend_from_slice(rest);
     }
 
-    /// As they are stored, when nothing follows.
+    /// Those of whole blocks so far, as they are stored; they are forgotten here.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.sums)
+    }
+
+    /// The others, when nothing follows.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         if !self.begun.is_empty() {
             self.sums.extend_from_slice(&sum_of(&self.begun).to_le_bytes());

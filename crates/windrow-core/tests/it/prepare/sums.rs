@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windrow_core::format::{self, FORMATS, Look, Options, Verify};
 use windrow_core::prepare::{
-    IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions, VerifyOptions,
-    dummy, index, tokenize, verify,
+    Encode, IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions,
+    VerifyOptions, dummy, index, tokenize, verify,
 };
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::Local;
 use windrow_core::{DType, Decode, Element, Kind, Result, Span, Values};
 
-use super::encoders::Ord;
+use super::encoders::{FailsAt, Ord};
 use super::{folder_of, tree};
 
 const BLOCK: usize = 4096;
@@ -155,6 +155,36 @@ fn every_layout_of_text_keeps_them() {
         assert!(names.keys().any(|name| name.ends_with("windrow.sums")), "{layout:?}");
         assert!(files.iter().all(|file| names.contains_key(*file)), "{layout:?}: {:?}", names.keys());
         holds(&folder, "", files);
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_keeps_the_same() {
+    let input = text();
+    for layout in [TokenLayout::Forager, TokenLayout::Tokens, TokenLayout::Shards] {
+        let options = |checkpoint_bytes| TokenizeOptions {
+            layout,
+            sample_size: (layout == TokenLayout::Forager).then_some(16),
+            max_shard_bytes: if layout == TokenLayout::Shards { 9_000 } else { 5 << 30 },
+            eos: Some(0),
+            dtype: Some(DType::U32),
+            durable: false,
+            checkpoint_bytes,
+            ..TokenizeOptions::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let [whole, out] = ["whole", "out"].map(|name| folder.path().join(name));
+        let run = |out: &Path, encode: &dyn Encode, checkpoint_bytes| {
+            tokenize(&[input.path().into()], out, encode, &options(checkpoint_bytes), &())
+        };
+        run(&whole, &Ord, 64 << 20).unwrap();
+        assert!(tree(&whole).iter().any(|(name, sums)| name.ends_with("windrow.sums") && sums.len() > 80));
+        for (file, line) in [("a.jsonl", 70), ("a.jsonl", 390), ("b.jsonl", 5), ("b.jsonl", 399)] {
+            let fails = FailsAt { file, line, kind: Kind::Interrupted };
+            run(&out, &fails, 1_000).unwrap_err();
+        }
+        assert!(run(&out, &Ord, 1_000).unwrap().resumed_bytes > 0);
+        assert!(tree(&out) == tree(&whole), "{layout:?}");
     }
 }
 
