@@ -103,6 +103,9 @@ pub(crate) struct Opening {
     /// Accept data that changed after it was indexed
     #[arg(long)]
     trust: bool,
+    /// Most bytes that what is expanded or converted once may take in the cache
+    #[arg(long, value_name = "BYTES")]
+    cache_limit: Option<u64>,
     /// Hold every block that is read against its block sum
     #[arg(long, value_name = "WHEN", value_parser = ["always"])]
     verify: Option<String>,
@@ -118,6 +121,7 @@ impl Opening {
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,
             trust: self.trust,
+            cache_limit: self.cache_limit,
             verify: if self.verify.is_some() { format::Verify::Always } else { format::Verify::AtOpening },
             part: self.split.clone(),
             ..Options::default()

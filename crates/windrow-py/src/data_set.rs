@@ -36,8 +36,8 @@ use crate::waiting::wait_for;
 ///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the side file says.
-///     cache_limit: bytes that a series which is converted once (JSON, YAML, pickles) may take in the cache; 16 times its
-///         file and 64 MiB if not given.
+///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles) once may take in the
+///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB.
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
 ///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.

@@ -61,7 +61,10 @@ impl Format for Jsonl {
             true => keys_below(look)?,
             false => vec![look.key.clone()],
         };
-        let objects = keys.iter().map(|key| expanded(&look.store, key)).collect::<Result<Vec<_>>>()?;
+        let objects = keys
+            .iter()
+            .map(|key| expanded(&look.store, key, options.cache_limit))
+            .collect::<Result<Vec<_>>>()?;
         let rows = Starts::scan(&objects)?;
         if rows.starts.is_empty() {
             return Err(Error::corrupt(format!(

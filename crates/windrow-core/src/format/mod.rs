@@ -244,7 +244,8 @@ pub struct Options {
     /// Read missing chunks of a chunked array as zeros instead of refusing them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fill_missing: bool,
-    /// Bytes that a series which is converted once may take in the cache; 16 times its file and 64 MiB if not given.
+    /// Bytes that what is expanded or converted once may take in the cache; if not given 1,000 times a compressed file, 16
+    /// times a series that is converted, and 64 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
     /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.

@@ -91,16 +91,21 @@ fn is_last(stream: &mut impl BufRead) -> io::Result<bool> {
 /// Opens an object; where it is compressed, expands it first into the cache (`$WINDROW_CACHE`, else
 /// `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`) or takes what an earlier run expanded.
 ///
-/// The cache file is named by a hash of the object's path, size, time and ends, and appears by one rename.
+/// The cache file is named by a hash of the object's path, size, time and ends, and appears by one rename. It takes at most
+/// `most` bytes; 1,000 times the object and 64 MiB if not given.
 ///
 /// # Errors
-/// `Corrupt` when the stream is cut off or damaged; `Io` when the disk is full; `Config` when there is no place for a
-/// cache. Nothing is left behind then.
-pub fn expanded(store: &Arc<dyn Store>, key: &str) -> Result<Arc<dyn Object>> {
+/// `Corrupt` when the stream is cut off or damaged; `Io` when the disk is full; `Config` when it expands to more, or there
+/// is no place for a cache. Nothing is left behind then.
+pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<Arc<dyn Object>> {
     let object = store.open(key)?;
     match Compression::of(object.as_ref())? {
         None => check_plain(object.as_ref()).map(|()| object),
-        Some(compression) => expanded_in(&cache_folder()?, object.as_ref(), compression),
+        Some(compression) => {
+            // gzip comes to 1,032 times at most; a few bytes of zstd may be made to fill any disk.
+            let most = most.unwrap_or_else(|| object.size().saturating_mul(1000).saturating_add(64 << 20));
+            expanded_in(&cache_folder()?, object.as_ref(), compression, most)
+        }
     }
 }
 
@@ -122,10 +127,15 @@ fn check_plain(object: &dyn Object) -> Result<()> {
     .hint("the copy looks unfinished; if it is plain text, name it so"))
 }
 
-fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> Result<Arc<dyn Object>> {
+fn expanded_in(
+    folder: &Path,
+    object: &dyn Object,
+    compression: Compression,
+    most: u64,
+) -> Result<Arc<dyn Object>> {
     let inner = cached_in(folder, object, "", |draft| {
         log::info!("expanding {} into {}", object.name(), folder.display());
-        let size = expand_to(object, compression, draft)?;
+        let size = expand_within(object, compression, draft, most)?;
         log::info!("expanded {} to {size} bytes", object.name());
         Ok(())
     })?;
@@ -138,6 +148,15 @@ fn expanded_in(folder: &Path, object: &dyn Object, compression: Compression) -> 
 /// # Errors
 /// `Corrupt` naming the object when its stream is cut off or damaged; `Io` when reading or writing fails.
 pub fn expand_to(object: &dyn Object, compression: Compression, writer: &mut dyn Write) -> Result<u64> {
+    expand_within(object, compression, writer, u64::MAX)
+}
+
+fn expand_within(
+    object: &dyn Object,
+    compression: Compression,
+    writer: &mut dyn Write,
+    most: u64,
+) -> Result<u64> {
     let broken = |e: io::Error, done: u64| broken_stream(object, compression, e, done);
     let input = BufReader::with_capacity(BUFFER, Stream::new(object));
     let mut stream = compression.decoder(input).map_err(|e| broken(e, 0))?;
@@ -150,6 +169,17 @@ pub fn expand_to(object: &dyn Object, compression: Compression, writer: &mut dyn
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(broken(e, done)),
         };
+        if done + size as u64 > most {
+            let found = object.size();
+            return Err(Error::config(format!(
+                "{found} bytes that expand to more than {most} bytes of cache"
+            ))
+            .at(object.name())
+            .field("cache_limit")
+            .hint(
+                "allow more with cache_limit; so little that holds so much says the same again and again",
+            ));
+        }
         writer.write_all(&buffer[..size]).map_err(|e| {
             Error::new(Kind::Io, format!("cannot write what it expands to, after {done} bytes"))
                 .at(object.name())
@@ -305,15 +335,27 @@ mod tests {
         let names = || fs::read_dir(folder.path()).unwrap().count();
         let whole = gzip(b"some text");
         let cut = object(whole[..whole.len() - 1].to_vec());
-        assert!(expanded_in(folder.path(), cut.as_ref(), Compression::Gzip).is_err());
+        assert!(expanded_in(folder.path(), cut.as_ref(), Compression::Gzip, 100).is_err());
         assert_eq!(names(), 0);
         for _ in 0..2 {
             let whole = object(whole.clone());
-            let found = expanded_in(folder.path(), whole.as_ref(), Compression::Gzip).unwrap();
+            let found = expanded_in(folder.path(), whole.as_ref(), Compression::Gzip, 100).unwrap();
             assert_eq!(found.mapped(), Some(&b"some text"[..]));
             assert_eq!(found.name(), "x.gz");
             assert_eq!(names(), 1);
         }
+    }
+
+    #[test]
+    fn it_takes_no_more_of_the_cache_than_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = object(zstd::encode_all(&[b'a'; 3_000_000][..], 3).unwrap());
+        assert!(whole.size() < 1_000);
+        let expand = |most| expanded_in(folder.path(), whole.as_ref(), Compression::Zstd, most);
+        let e = expand(2_999_999).map(drop).unwrap_err();
+        assert_eq!((e.kind(), e.place().field.as_deref()), (Kind::Config, Some("cache_limit")), "{e}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(expand(3_000_000).unwrap().size(), 3_000_000);
     }
 
     #[test]

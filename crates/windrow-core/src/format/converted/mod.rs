@@ -47,7 +47,7 @@ pub(super) fn open(
 ) -> Result<SharedSource> {
     options
         .refuse_those_of_ids("numbers of this file say themselves what they are", "leave the option out")?;
-    let object = expanded(&look.store, &look.key)?;
+    let object = expanded(&look.store, &look.key, options.cache_limit)?;
     if object.size() == 0 {
         return Err(Error::corrupt("expected series, found 0 bytes")
             .at(object.name())

@@ -50,7 +50,7 @@ impl Format for Npy {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let object = expanded(&look.store, &look.key)?;
+        let object = expanded(&look.store, &look.key, options.cache_limit)?;
         let header = match Header::of(object.as_ref()) {
             Err(e) if e.kind() == Kind::Unsupported && holds_objects(object.as_ref())? => {
                 return converted::open(self.name(), look, options, parse_objects);
