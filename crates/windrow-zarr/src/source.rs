@@ -173,6 +173,11 @@ impl Group {
         Ok(bytes)
     }
 
+    // Whether the chunk of a token is missing and zeros stand for it.
+    fn is_made_up(&self, token: u64) -> bool {
+        self.tokens.locate(token, 1).is_ok_and(|places| places.is_empty())
+    }
+
     fn at_token(&self, error: Error, token: u64) -> Error {
         let place = self.tokens.locate(token, 1).ok().and_then(|places| places.into_iter().next());
         match place {
@@ -235,8 +240,17 @@ impl Source for Sequences {
         check_span(span, length)?;
         let from = start + span.start;
         let bytes = group.read(from, span.len, scratch).map_err(|e| e.record(span.record))?;
-        check_flags(bytes, self.0.schema.element, span)
-            .map_err(|(at, error)| group.at_token(error, from + at))?;
+        let element = self.0.schema.element;
+        let checked = match check_flags(bytes, element, span) {
+            // With a chunk that is made up the mark of the sequence is gone, too.
+            Err((0, _)) if span.start == 0 && group.is_made_up(from) => {
+                let rest = Span { start: 1, len: span.len - 1, ..span };
+                let bytes = bytes.get(element.dtype.size()..).unwrap_or_default();
+                check_flags(bytes, element, rest).map_err(|(at, error)| (at + 1, error))
+            }
+            checked => checked,
+        };
+        checked.map_err(|(at, error)| group.at_token(error, from + at))?;
         Ok(self.0.values(bytes))
     }
 

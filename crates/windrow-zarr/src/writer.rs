@@ -199,8 +199,16 @@ pub(crate) fn is_ours(out: &Path) -> bool {
 /// As [`FlatTokensWriter`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
 pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &dyn Watch) -> Result<Report> {
     let schema = source.schema();
-    if schema.kind != SourceKind::Numbers || schema.channels.is_some() || !schema.element.dtype.is_integer() {
-        return Err(Error::config("flat-tokens hold token ids [T], and these records are none"));
+    if schema.kind == SourceKind::Json {
+        return Err(Error::config("the records are JSON texts, not numbers")
+            .hint("`windrow tokenize --to flat-tokens` makes token ids of them"));
+    }
+    if schema.channels.is_some() || !schema.element.dtype.is_integer() {
+        let shape = if schema.channels.is_some() { "[T, C]" } else { "[T]" };
+        return Err(Error::config(format!(
+            "flat-tokens hold token ids [T], whole numbers, and these records are {} {shape}",
+            schema.element.dtype
+        )));
     }
     let mut writer = FlatTokensWriter::create(out, options)?;
     if !options.append {

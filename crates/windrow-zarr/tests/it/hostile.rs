@@ -102,6 +102,18 @@ fn missing_chunks_are_zeros_for_who_says_so() {
 }
 
 #[test]
+fn a_sequence_that_begins_in_a_missing_chunk_is_read_with_zeros_for_its_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("train");
+    copy(&golden().join("doc.zarr/train"), &path);
+    let options = Options { fill_missing: true, ..Options::default() };
+    fs::remove_file(path.join("encoded_tokens/1")).unwrap();
+    let source = open_with(&path, &options).unwrap();
+    // The first sequence lies in the chunk that is there, the last begins in the other.
+    assert_eq!(sequences(source.as_ref()).unwrap(), [[6, 7, 8].as_slice(), &[3, 0, 0], &[0, 0]]);
+}
+
+#[test]
 fn what_is_said_of_missing_chunks_takes_nothing() {
     let (folder, tokens, starts) = without_arrays();
     let describe = |len: u64| {
