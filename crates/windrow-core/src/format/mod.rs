@@ -58,7 +58,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Checked, Entry, Store, key};
+use crate::store::{Checked, Compression, Entry, Store, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -378,6 +378,12 @@ pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) ->
         };
         Error::new(Kind::Unrecognised, format!("no format recognises it: found {found}"))
             .at(look.display())
-            .hint(format!("say which with format=…: {}", names()))
+            .hint(match Compression::of_head(&look.head) {
+                Some(_) if !look.is_folder => {
+                    "expand it first: of compressed files .jsonl, .json, .yaml, .npy and .pkl are read"
+                        .to_string()
+                }
+                _ => format!("say which with format=…: {}", names()),
+            })
     })
 }

@@ -28,12 +28,17 @@ impl Compression {
     pub fn of(object: &dyn Object) -> Result<Option<Compression>> {
         let mut scratch = Vec::new();
         let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
-        Ok(match head {
+        Ok(Compression::of_head(head))
+    }
+
+    /// What these first bytes of an object say.
+    pub fn of_head(head: &[u8]) -> Option<Compression> {
+        match head {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
             // A frame, or one that is to be skipped: parallel writers begin with those.
-            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Some(Compression::Zstd),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
             _ => None,
-        })
+        }
     }
 
     /// What a compressed stream expands to; all members or frames of it.

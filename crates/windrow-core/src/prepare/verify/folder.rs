@@ -51,6 +51,7 @@ impl Work<'_> {
         if is_described {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
+            self.is_data(base, "", options)?;
             self.note(format!(
                 "nothing here says what it should be: no {}, no index, no JSONL",
                 format::SIDE_FILE

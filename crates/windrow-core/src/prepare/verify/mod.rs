@@ -9,6 +9,7 @@ mod series;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, SideFile};
+use crate::format::{self, FORMATS, Format, Look, SideFile};
 use crate::store::{Local, SUMS_FILE, Store};
 
 /// How to verify.
@@ -104,7 +105,8 @@ fn is_of_the_run(error: &Error) -> bool {
 /// without a side file, in [`Findings::notes`].
 ///
 /// # Errors
-/// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
+/// `NotFound` when nothing lies there; `Unrecognised` when what lies there is no data; `Interrupted`; `Io`. Bad data is
+/// no error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
     verify_by(FORMATS, path, options, watch)
 }
@@ -182,12 +184,28 @@ impl Work<'_> {
             self.expect(atomic::size(path).unwrap_or(0));
             return self.json_lines(path);
         }
-        if !is_told {
-            self.note(format!(
-                "{name} has no side file: nothing says which size, values or hash it should have"
-            ));
+        if is_told {
+            return Ok(());
         }
+        self.is_data(folder, name, options)?;
+        if atomic::size(path) == Some(0) {
+            let (expected, found) = ("at least one value", "an empty file");
+            self.findings.problem(&path.display().to_string(), None, "size", expected.into(), found.into());
+            return Ok(());
+        }
+        self.note(format!("{name} has no side file: nothing says which size, values or hash it should have"));
         Ok(())
+    }
+
+    // An error where nothing was found and no format takes it for data: "good" would be said of a mistyped path. What is
+    // to be tidied up need not be data.
+    fn is_data(&self, root: &Path, key: &str, options: &VerifyOptions) -> Result<()> {
+        let found = &self.findings;
+        if options.gc || found.n_problems > 0 || !found.notes.is_empty() {
+            return Ok(());
+        }
+        let look = Look::at(Arc::new(Local::new(root)), key)?;
+        format::choose(self.table, &look, None).map(drop)
     }
 
     // What the side file of the pair that the file is half of, or that of its folder, says of it and of its other half.

@@ -154,6 +154,22 @@ fn what_cannot_be_checked_is_said() {
 }
 
 #[test]
+fn what_is_no_data_is_an_error_and_ids_that_are_none_a_problem() {
+    let base = folder_of(&[("text/y.txt", b"yes"), ("y.txt.gz", &[0x1f, 0x8b, 8]), ("none.bin", b"")]);
+    fs::create_dir(base.path().join("empty")).unwrap();
+    for name in ["text/y.txt", "text", "empty", "y.txt.gz"] {
+        let path = base.path().join(name);
+        let error = verify(&path, &VerifyOptions::default(), &()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Unrecognised, "{name}");
+        assert_eq!(error.hint_text().unwrap().contains("expand it first"), name == "y.txt.gz", "{error:?}");
+        // What is to be tidied up need not be data.
+        let gc = VerifyOptions { gc: true, ..VerifyOptions::default() };
+        assert_eq!(verify(&path, &gc, &()).unwrap().n_problems, 0, "{name}");
+    }
+    only(&base.path().join("none.bin"), "size", "at least one value", "empty");
+}
+
+#[test]
 fn leftovers_are_noted_and_tidied_up_when_asked() {
     let input = folder_of(&[("a.jsonl", THREE)]);
     let out = tempfile::tempdir().unwrap();
