@@ -204,10 +204,23 @@ def test_arrays_beside_the_tokens_come_as_a_dict(testdata: Path, tmp_path: Path)
         ("hf://datasets/owner/name/data/train.jsonl", "windrow download owner/name --out"),
         ("hf://datasets/owner", "copy the data"),
         ("https://example.com/datasets/a/b", "copy the data"),
-        ("file:///data/a.jsonl", "leave file:// out"),
+        ("file://far/data/a.jsonl", "file:///PATH"),
     ],
 )
 def test_a_url_says_how_to_come_to_the_data(url: str, hint: str) -> None:
     with pytest.raises(wr.UnsupportedError, match="this build reads no") as raised:
         wr.open(url)
     assert hint in raised.value.hint
+
+
+def test_a_file_url_is_the_path_that_it_names(tmp_path: Path) -> None:
+    folder = tmp_path / "two words, 100 %"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"text": "one"}\n')
+    for url in (folder.as_uri(), folder.as_uri().replace("file://", "file://localhost"), (folder / "a.jsonl").as_uri()):
+        ds = wr.open(url)
+        assert ds[0] == {"text": "one"}
+        assert ds.path.startswith(str(folder)) and pickle.loads(pickle.dumps(ds))[0] == ds[0]
+    assert wr.open(tmp_path.as_uri(), split=folder.name)[0] == {"text": "one"}
+    with pytest.raises(wr.ConfigError, match="two hexadecimal digits"):
+        wr.open("file:///a%2")

@@ -1,6 +1,8 @@
 //! One way in: a path, and the format that recognises what lies there.
 
-use std::ffi::OsStr;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -24,7 +26,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
     &ALL
 }
 
-/// Opens a file or folder; its format is recognised by content.
+/// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names.
 ///
 /// # Errors
 /// `NotFound`, `Unrecognised`; `Corrupt` or `Stale` when a claim in the files does not hold.
@@ -43,11 +45,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<DataSet> {
 /// # Errors
 /// As [`open`]; `Config` for options that do not fit.
 pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
-    let path = path.as_ref();
-    let text = path.to_string_lossy();
-    if let Some((scheme, place)) = text.split_once("://") {
-        return Err(no_url(scheme, place).at(path));
-    }
+    let path = &*local(path.as_ref())?;
     if let Some(part) = &options.part {
         if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
             return Err(Error::config(format!("split {part:?}, expected the name of a folder"))
@@ -79,6 +77,37 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
     Ok(DataSet::new(asked, options.clone(), source, look.side))
 }
 
+// The path that a file:// URL names; any other path as it is.
+fn local(path: &Path) -> Result<Cow<'_, Path>> {
+    let text = path.to_string_lossy();
+    let Some((scheme, place)) = text.split_once("://") else { return Ok(Cow::Borrowed(path)) };
+    let place_here = place.strip_prefix("localhost").unwrap_or(place);
+    match scheme {
+        "file" if place_here.starts_with('/') => {
+            let bytes = unescaped(place_here.as_bytes())
+                .ok_or_else(|| Error::config("a % in a URL stands before two hexadecimal digits").at(path))?;
+            Ok(Cow::Owned(PathBuf::from(OsString::from_vec(bytes))))
+        }
+        _ => Err(no_url(scheme, place).at(path)),
+    }
+}
+
+// %20 is a space, and so on; None where no byte is told.
+fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.iter();
+    while let Some(&byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |d: &u8| char::from(*d).to_digit(16);
+                u8::try_from(digit(rest.next()?)? * 16 + digit(rest.next()?)?).ok()?
+            }
+            other => other,
+        });
+    }
+    Some(bytes)
+}
+
 fn no_url(scheme: &str, place: &str) -> Error {
     let error = Error::unsupported(format!("this build reads no {scheme}:// URLs"));
     let repo = place.strip_prefix("datasets/").filter(|_| scheme == "hf").and_then(|place| {
@@ -86,7 +115,7 @@ fn no_url(scheme: &str, place: &str) -> Error {
         Some(format!("{}/{}", parts.next()?, parts.next()?))
     });
     match (scheme, repo) {
-        ("file", _) => error.hint("leave file:// out: a path is enough"),
+        ("file", _) => error.hint("a file on this machine is file:///PATH, or the path alone"),
         (_, Some(repo)) => {
             error.hint(format!("`windrow download {repo} --out FOLDER`, then open the folder"))
         }
