@@ -279,8 +279,11 @@ impl Ordering {
 pub(crate) fn no_stdin(paths: &[PathBuf]) -> Result<(), Failure> {
     match paths.iter().any(|p| p.as_os_str() == "-") {
         true => Err(Failure::Usage {
-            message: "stdin cannot be read here: a run that is stopped could not go on from it".to_string(),
-            hint: Some("write it to a file first; .gz and .zst are read as they are".to_string()),
+            message: "stdin cannot be read here: data is read by its place in a file".to_string(),
+            hint: Some(
+                "write it to a file first; .gz and .zst are read as they are; ./- is a file of that name"
+                    .to_string(),
+            ),
         }),
         false => Ok(()),
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windrow::ViewRecipe;
 
-use crate::args::{Cutting, Opening, Ordering, loader};
+use crate::args::{Cutting, Opening, Ordering, loader, no_stdin};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -34,6 +34,7 @@ pub(crate) struct Bench {
 }
 
 pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
     if !(args.seconds > 0.0 && args.seconds < 86_400.0) {
         return Err(Failure::usage(format!(
             "--seconds {}: expected a time above 0, below a day",

@@ -34,7 +34,7 @@ pub(crate) struct Download {
     #[arg(long, default_value = "main")]
     revision: String,
     /// The folder to download into [default: the name of the data set, or time300b_selected]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace files that hold something else
     #[arg(long)]

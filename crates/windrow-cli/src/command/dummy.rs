@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use windrow::prepare;
 
-use crate::args::no_stdout;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
@@ -19,7 +18,7 @@ pub(crate) struct Dummy {
     /// How many
     #[arg(long, value_name = "N")]
     tokens: u64,
-    /// Where to
+    /// Where to; `-` is stdout, which gets the ids alone
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     /// Keys the tokens
@@ -31,7 +30,9 @@ pub(crate) struct Dummy {
 }
 
 pub(crate) fn run(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
-    no_stdout(&args.out)?;
+    if args.out.as_os_str() == "-" {
+        return to_stdout(args, out);
+    }
     let report = prepare::dummy(&args.out, args.vocab_size, args.tokens, args.seed, args.overwrite)?;
     let unchanged = if report.unchanged { " (was there already)" } else { "" };
     let size = text::size(report.output_bytes);
@@ -41,5 +42,19 @@ pub(crate) fn run(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
         text::counted(report.tokens, "token")
     ))?;
     out.object(serde_json::json!({ "report": report }))?;
+    Ok(DONE)
+}
+
+fn to_stdout(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
+    if out.is_json() {
+        return Err(Failure::usage("--json and --out - would both write to stdout"));
+    }
+    if args.overwrite {
+        return Err(Failure::usage("--overwrite replaces a file, and --out - is none"));
+    }
+    for block in prepare::dummy_blocks(args.vocab_size, args.tokens, args.seed)? {
+        out.raw(&block)?;
+    }
+    out.flush()?;
     Ok(DONE)
 }

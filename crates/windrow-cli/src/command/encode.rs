@@ -28,7 +28,7 @@ pub(crate) struct Encode {
     /// The folder of sound files, or one of them
     audio_dir: PathBuf,
     /// The folder to write
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// The codec's weights: .pth of descript-audio-codec, or .safetensors
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windrow::format::SideFile;
 use windrow::{DataSet, Info, open_with};
 
-use crate::args::Opening;
+use crate::args::{Opening, no_stdin};
 use crate::codes;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
@@ -38,6 +38,7 @@ const BAR_COLUMNS: u64 = 40;
 const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
     let data = open_with(&args.path, &args.opening.options())?;
     let side = data.side_file();
     let info = data.info()?;

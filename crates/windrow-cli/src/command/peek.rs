@@ -9,7 +9,7 @@ use windrow::source::Extras;
 use windrow::text::Tokenizer;
 use windrow::{DataSet, Error, open_with};
 
-use crate::args::Opening;
+use crate::args::{Opening, no_stdin};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::{self, Facts};
@@ -57,6 +57,7 @@ const MOST_LINES: usize = 12;
 const LEAST_PLOTTED: usize = 16;
 
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
     let data = open_with(&args.path, &args.opening.options())?;
     let tokenizer = match data.is_json() {
         true if args.tokenizer.is_some() => {

@@ -7,6 +7,7 @@ use serde_json::json;
 use windrow::format::INDEX_FOLDER;
 use windrow::prepare::VerifyOptions;
 
+use crate::args::no_stdin;
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -27,6 +28,7 @@ pub(crate) struct Verify {
 }
 
 pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
     let interrupt = Interrupt::listen();
     let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
     let found = windrow::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;

@@ -151,7 +151,10 @@ fn dummy_is_the_same_for_the_same_seed() {
     desk.windrow("dummy --vocab-size 1000 --tokens 5000 --out d.bin").done();
     desk.windrow("dummy --vocab-size 1000 --tokens 5000 --out e.bin --json").json();
     desk.windrow("dummy --vocab-size 1000 --tokens 5000 --out f.bin --seed 1").done();
+    desk.windrow("dummy --vocab-size 5 --tokens 70000 --out g.bin").done();
+    let piped = desk.windrow("dummy --vocab-size 5 --tokens 70000 --out -").done();
     let read = |name| fs::read(desk.path(name)).unwrap();
+    assert!(piped.as_bytes() == read("g.bin"), "{} bytes", piped.len());
     assert_eq!(read("d.bin").len(), 20_000);
     assert_eq!(read("d.bin"), read("e.bin"));
     assert_ne!(read("d.bin"), read("f.bin"));

@@ -115,7 +115,6 @@ fn stdout_is_no_output() {
     desk.texts("c/a.jsonl", &["one", "two"]);
     desk.windrow("tokenize c --tokenizer bytes --out tok").done();
     for line in [
-        "dummy --vocab-size 5 --tokens 3 --out -",
         "tokenize c --tokenizer bytes --out -",
         "convert tok - --to jsonl",
         "report tok -o -",
@@ -123,6 +122,19 @@ fn stdout_is_no_output() {
     ] {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains("stdout cannot be written to"), "{line}: {err}");
+    }
+    for (option, says) in [("--json", "would both write to stdout"), ("--overwrite", "replaces a file")] {
+        let err = desk.windrow(&format!("dummy --vocab-size 5 --tokens 3 --out - {option}")).failed(2);
+        assert!(err.contains(says), "{err}");
+    }
+}
+
+#[test]
+fn stdin_is_no_data() {
+    let desk = Desk::new();
+    for line in ["inspect -", "peek -", "bench -", "verify -", "index -", "convert - x --to npz"] {
+        let err = desk.windrow(line).failed(2);
+        assert!(err.contains("stdin cannot be read here") && err.contains("./-"), "{line}: {err}");
     }
 }
 

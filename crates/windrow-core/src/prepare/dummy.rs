@@ -26,16 +26,30 @@ pub fn dummy_tokens(vocab_size: u64, n: usize, seed: u64) -> Result<Vec<u32>> {
     Ok(tokens)
 }
 
+/// The bytes of the file that [`dummy`] writes, in blocks: to go elsewhere than into a file.
+///
+/// # Errors
+/// `Config` as [`dummy_tokens`], or when `tokens` is 0.
+pub fn dummy_blocks(vocab_size: u64, tokens: u64, seed: u64) -> Result<impl Iterator<Item = Vec<u8>>> {
+    const AT_ONCE: u64 = 1 << 16;
+    check_vocab(vocab_size)?;
+    if tokens == 0 {
+        return Err(Error::config("0 tokens; expected at least 1: an empty file is no data"));
+    }
+    let block = move |start: u64| {
+        let ids = start..tokens.min(start.saturating_add(AT_ONCE));
+        ids.flat_map(|i| token(vocab_size, seed, i).to_le_bytes()).collect()
+    };
+    Ok((0..tokens).step_by(AT_ONCE as usize).map(block))
+}
+
 /// Writes `tokens` random ids as a headerless uint32 file, and its side file `<out>.windrow.json`.
 ///
 /// # Errors
 /// `Config` as [`dummy_tokens`], or when `tokens` is 0; `Exists` when the file is there, of other numbers, and
 /// `overwrite` is not set; `Io`.
 pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: bool) -> Result<Report> {
-    check_vocab(vocab_size)?;
-    if tokens == 0 {
-        return Err(Error::config("0 tokens; expected at least 1: an empty file is no data"));
-    }
+    let blocks = dummy_blocks(vocab_size, tokens, seed)?;
     let path = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return Err(Error::config("expected the path of a file").at(out));
@@ -67,7 +81,7 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
         return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::differs(out)) };
     }
     let work = site.work(&atomic::hash_of(&side.to_text()))?;
-    let written = write_tokens(&work.join(name), vocab_size, tokens, seed).and_then(|file| {
+    let written = write_blocks(&work.join(name), blocks).and_then(|file| {
         let names = tell_beside(&work, name, side, file, true)?;
         site.commit(&work, &names.each_ref().map(String::as_str), true)
     });
@@ -93,16 +107,10 @@ fn token(vocab_size: u64, seed: u64, number: u64) -> u32 {
     ((u128::from(hash) * u128::from(vocab_size)) >> 64) as u32
 }
 
-fn write_tokens(path: &Path, vocab_size: u64, tokens: u64, seed: u64) -> Result<Finished> {
-    const AT_ONCE: u64 = 1 << 16;
+fn write_blocks(path: &Path, blocks: impl Iterator<Item = Vec<u8>>) -> Result<Finished> {
     let mut file = Growing::create(path)?;
-    let mut batch = Vec::new();
-    for start in (0..tokens).step_by(AT_ONCE as usize) {
-        batch.clear();
-        for i in start..tokens.min(start + AT_ONCE) {
-            batch.extend_from_slice(&token(vocab_size, seed, i).to_le_bytes());
-        }
-        file.write(&batch)?;
+    for block in blocks {
+        file.write(&block)?;
     }
     file.finish(true)
 }

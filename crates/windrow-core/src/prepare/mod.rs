@@ -29,7 +29,7 @@ mod work;
 use std::path::{Path, PathBuf};
 
 pub use documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
-pub use dummy::{dummy, dummy_tokens};
+pub use dummy::{dummy, dummy_blocks, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use folder::{WholeFolder, write_whole};
 pub use ids::Ids;
