@@ -90,5 +90,9 @@ def documented() -> list[tuple[str, Any]]:
 def test_everything_is_documented_and_its_examples_run(name: str, thing: Any) -> None:
     assert thing.__doc__, f"{name} has no docstring"
     example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name, None, 0)
+    # What is only looked at needs none, nor what an error is called; a codec has to be given weights.
+    is_error = inspect.isclass(thing) and issubclass(thing, Exception)
+    needs_weights = name == "encode" or name.startswith("Codec")
+    assert example.examples or not callable(thing) or is_error or needs_weights, f"{name} shows no example"
     result = doctest.DocTestRunner(verbose=False).run(example)
     assert result.failed == 0

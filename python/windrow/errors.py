@@ -8,10 +8,19 @@ from __future__ import annotations
 
 
 class WindrowError(Exception):
-    """Base of windrow's errors.
+    r"""Base of windrow's errors.
 
     Attributes: `kind` is the kind's name; `path` the file, `record` the record from 0, `byte` the offset in the file and
     `field` the field of a header, index or side file, each None where it is not known; `hint` says how to mend it.
+
+    >>> import windrow as wr, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
+    >>> _ = path.write_text('{"sequence": [1, 2]}\n{"sequence": [3, \n')
+    >>> try:
+    ...     wr.open(path)
+    ... except wr.WindrowError as error:
+    ...     print(type(error).__name__, pathlib.Path(error.path).name, error.record)
+    CorruptError series.jsonl 1
     """
 
     def __init__(

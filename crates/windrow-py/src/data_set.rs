@@ -24,7 +24,7 @@ use crate::waiting::wait_for;
 /// Opens a file or folder of training data; the format is recognised by content.
 ///
 /// Args:
-///     path: a file or folder.
+///     path: a file or folder, or its ``file://`` URL.
 ///     format: the name of a format, to force it; see ``windrow.formats()``.
 ///     dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
 ///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
@@ -306,6 +306,12 @@ impl Dataset {
     ///
     /// Raises:
     ///     OutOfRangeError, CorruptError
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
+    /// >>> _ = path.write_text('{"sequence": [1, 2, 3], "id": "a"}\n{"sequence": [4, 5], "id": "b"}\n')
+    /// >>> wr.open(path).extras(1)
+    /// {'id': 'b'}
     fn extras<'py>(&self, py: Python<'py>, i: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match Index::read(i, "record", self.data.len())? {
             Index::One(record) => json::plain(py, &self.data.extras(record).or_raise(py)?),
@@ -317,6 +323,12 @@ impl Dataset {
     ///
     /// Raises:
     ///     OutOfRangeError, CorruptError
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> wr.open(path, dtype="uint16").bytes(0)[:4]
+    /// b'\x00\x00\x01\x00'
     fn bytes<'py>(
         &self,
         py: Python<'py>,
@@ -333,6 +345,13 @@ impl Dataset {
     ///
     /// Raises:
     ///     CorruptError: an index is wrong.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
+    /// >>> _ = path.write_text('{"sequence": [1, 2, 3], "id": "a"}\n{"sequence": [4, 5], "id": "b"}\n')
+    /// >>> info = wr.open(path).info()
+    /// >>> info["format"], info["records"], info["values"], info["dtype"], info["length_max"], info["extras"]
+    /// ('series-jsonl', 2, 5, 'int64', 3, ['id'])
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let data = self.data.clone();
         let info = wait_for(py, move || data.info())?;
@@ -343,6 +362,12 @@ impl Dataset {
     ///
     /// Raises:
     ///     OutOfRangeError, CorruptError
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2, 3], [4, 5]]")
+    /// >>> wr.open(path).length(0)
+    /// 3
     fn length(&self, py: Python<'_>, i: &Bound<'_, PyAny>) -> PyResult<u64> {
         match Index::read(i, "record", self.data.len())? {
             Index::One(record) => self.data.length(record).or_raise(py),
@@ -499,6 +524,15 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2, 3], [4, 5]]")
+    /// >>> row = wr.open(path).bins(6)[0]
+    /// >>> row["input_ids"].tolist(), row["labels"].tolist(), row["loss_masks"].tolist()
+    /// ([1, 2, 3, 4, 5, 0], [2, 3, 0, 5, 0, 0], [1, 1, 0, 1, 0, 0])
+    /// >>> row["position_ids"].tolist(), row["segment_ids"].tolist(), row["cu_seqlens"].tolist()
+    /// ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, -1], [0, 3, 5])
     #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), dtype=None),
            text_signature = "($self, length, strategy='best_fit', *, pad_value=0, dtype=None)")]
     fn bins(
@@ -520,6 +554,13 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2, 3], [4, 5]]")
+    /// >>> row = wr.open(path).records(3, pad_value=9)[1]
+    /// >>> row["input_ids"].tolist(), row["labels"].tolist(), row["loss_masks"].tolist()
+    /// ([4, 5, 9], [5, 9, 9], [1, 0, 0])
     #[pyo3(signature = (length, pad_value=Id::of(0), *, dtype=None),
            text_signature = "($self, length, pad_value=0, *, dtype=None)")]
     fn records(
@@ -540,6 +581,13 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2, 3], [4, 5]]")
+    /// >>> row = wr.open(path).crop(4, mode="start")[1]
+    /// >>> row["values"].tolist(), int(row["lengths"])
+    /// ([4, 5, 0, 0], 2)
     #[pyo3(signature = (length, mode="random", *, dtype=None, seed=Count(0)),
            text_signature = "($self, length, mode='random', *, dtype=None, seed=0)")]
     fn crop(

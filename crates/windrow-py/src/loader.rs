@@ -178,12 +178,28 @@ impl Loader {
     }
 
     /// Ends the threads and frees the batches laid ahead; the next batch would start them again.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1)
+    /// >>> batch = next(loader)
+    /// >>> loader.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.running.stop(py)
     }
 
     /// Where the run stands: ``{"version", "plan", "seed", "epoch", "samples"}``. Plain JSON below one kilobyte, the same on
     /// every rank; counts the batches that ``next`` gave.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1, seed=7)
+    /// >>> batches = next(loader), next(loader)
+    /// >>> state = loader.state_dict()
+    /// >>> state["version"], state["seed"], state["epoch"], state["samples"]
+    /// (1, 7, 0, 2)
     fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::plain(py, &self.running.state())
     }
@@ -193,6 +209,17 @@ impl Loader {
     /// Raises:
     ///     MismatchError: the state is of another plan or seed; the loader stays where it was.
     ///     CorruptError, UnsupportedError: it is no state, or of another version.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> view = wr.open(path, dtype="uint16").pack(3)
+    /// >>> loader = wr.Loader(view, batch_size=1)
+    /// >>> batch = next(loader)
+    /// >>> resumed = wr.Loader(view, batch_size=1)
+    /// >>> resumed.load_state_dict(loader.state_dict())
+    /// >>> bool((next(resumed)["labels"] == next(loader)["labels"]).all())
+    /// True
     fn load_state_dict(&self, py: Python<'_>, state: &Bound<'_, PyDict>) -> PyResult<()> {
         self.running.resume(py, &State::from_json(&json_text(state)?).or_raise(py)?)
     }
@@ -216,6 +243,15 @@ impl Loader {
     }
 
     /// A dict: batches, samples and bytes delivered here, waited_secs, threads.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1, num_threads=0)
+    /// >>> batch = next(loader)
+    /// >>> stats = loader.stats()
+    /// >>> stats["batches"], stats["samples"], stats["bytes"], stats["threads"]
+    /// (1, 1, 48, 0)
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::plain(py, &self.running.stats(py)?)
     }
@@ -224,6 +260,13 @@ impl Loader {
     ///
     /// Raises:
     ///     ConfigError: records are scaled by a function, which JSON cannot hold.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> recipe = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1, seed=7).recipe()
+    /// >>> recipe["seed"], recipe["parts"][0]["view"]
+    /// (7, {'pack': {'length': 3}})
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::plain(py, &self.running.builder().recipe().or_raise(py)?)
     }

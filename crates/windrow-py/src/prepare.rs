@@ -315,6 +315,16 @@ impl Eos {
 ///
 /// Raises:
 ///     NotFoundError: nothing there.
+///     UnrecognisedError: what is there is no data.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "ids.bin"
+/// >>> _ = wr.write_tokens(path, [[1, 2, 3]], dtype="uint16")
+/// >>> wr.verify(path)["problems"]
+/// []
+/// >>> np.array([1, 2, 4], np.uint16).tofile(path)
+/// >>> [problem["what"] for problem in wr.verify(path)["problems"]]
+/// ['xxh3']
 #[pyfunction]
 pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
     let watcher = Watcher::new(None);

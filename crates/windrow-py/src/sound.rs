@@ -110,6 +110,17 @@ pub(crate) fn encode<'py>(
 ///
 /// Raises:
 ///     NotFoundError: no ``.pt`` file.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> np.save(folder / "codes.npy", np.zeros((1, 5, 2), np.int16))
+/// >>> _ = wr.convert(folder / "codes.npy", folder / "tracks", to="codes")
+/// >>> track = next((folder / "tracks" / "encoded_audio").iterdir())
+/// >>> (folder / f"{track.stem}.txt").write_text("slow, quiet")
+/// 11
+/// >>> _ = wr.rebuild_metadata(folder / "tracks", prompts=folder)
+/// >>> wr.open(folder / "tracks").extras(0)["text"]
+/// 'slow, quiet'
 #[pyfunction]
 #[pyo3(signature = (path, prompts=None, *, dry_run=false))]
 pub(crate) fn rebuild_metadata(

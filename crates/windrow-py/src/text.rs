@@ -43,6 +43,10 @@ impl Tokenizer {
     }
 
     /// The ids of a text. Special tokens that stand in it are text, unless ``special_tokens``.
+    ///
+    /// >>> import windrow as wr
+    /// >>> wr.Tokenizer("gpt2").encode("Hello world")
+    /// [15496, 995]
     #[pyo3(signature = (text, *, special_tokens=false))]
     fn encode(&self, py: Python<'_>, text: &str, special_tokens: bool) -> PyResult<Vec<u32>> {
         let mut ids = Vec::new();
@@ -59,6 +63,10 @@ impl Tokenizer {
     /// Raises:
     ///     OutOfRangeError: an id that no token has.
     ///     ConfigError: a negative number, or one beyond 32 bits; says its place.
+    ///
+    /// >>> import windrow as wr
+    /// >>> wr.Tokenizer("gpt2").decode([15496, 995])
+    /// 'Hello world'
     fn decode(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<String> {
         let list = if ids.hasattr("tolist")? { ids.call_method0("tolist")? } else { ids.clone() };
         let given: Vec<Id> = list.extract()?;

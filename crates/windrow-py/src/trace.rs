@@ -34,6 +34,15 @@ use crate::waiting::{wait_for, wait_while};
 /// Raises:
 ///     OutOfRangeError: no such step or row.
 ///     NotFoundError, CorruptError: no file at the path, or no plan.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> np.arange(10, dtype=np.uint16).tofile(path)
+/// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, shuffle=False)
+/// >>> row = wr.trace(loader, step=0, row=1)[0]
+/// >>> read = row["reads"][0]
+/// >>> row["sample"], read["record"], read["start"], read["len"], read["locations"][0]["start"]
+/// (1, 0, 3, 4, 6)
 #[pyfunction]
 #[pyo3(signature = (plan, step, *, row=None, epoch=None, rank=None, world_size=None))]
 pub(crate) fn trace<'py>(
@@ -82,6 +91,13 @@ pub(crate) fn trace<'py>(
 ///
 /// Raises:
 ///     OutOfRangeError: no such record or part, or no such epoch in this run.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> np.arange(10, dtype=np.uint16).tofile(path)
+/// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1, shuffle=False)
+/// >>> [found["step"] for found in wr.find(loader, record=0)]
+/// [0, 1, 2]
 #[pyfunction]
 #[pyo3(signature = (plan, record, *, part=Count(0), epoch=Count(0), most=Count(1000)),
        text_signature = "(plan, record, *, part=0, epoch=0, most=1000)")]

@@ -23,6 +23,13 @@ use crate::waiting::wait_for;
 /// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
 /// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. Made by
 /// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins`` and ``codes``.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> np.arange(10, dtype=np.uint16).tofile(path)
+/// >>> view = wr.open(path, dtype="uint16").pack(3)
+/// >>> len(view), view[-1]["labels"].tolist(), [sample["input_ids"].tolist() for sample in view[:2]]
+/// (3, [7, 8, 9], [[0, 1, 2], [3, 4, 5]])
 #[pyclass(frozen, module = "windrow", name = "View")]
 pub(crate) struct View {
     samples: Samples,
@@ -100,6 +107,12 @@ impl View {
     ///
     /// Raises:
     ///     CorruptError: an index is wrong.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> wr.open(path, dtype="uint16").pack(4).coverage()
+    /// {'used': 9, 'repeated': 1, 'padded': 0, 'unseen': 1, 'skipped_records': 0}
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let samples = self.samples.clone();
         let coverage = wait_for(py, move || samples.coverage())?;
@@ -107,6 +120,13 @@ impl View {
     }
 
     /// ``windrow.Loader(view, batch_size, **options)``.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, shuffle=False)
+    /// >>> next(loader)["input_ids"].tolist()
+    /// [[0, 1, 2], [3, 4, 5]]
     #[pyo3(signature = (batch_size=None, **options))]
     fn loader<'py>(
         this: &Bound<'py, Self>,
@@ -123,6 +143,14 @@ type Recut = (String, u64, Option<Py<PyAny>>);
 /// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
 /// ``mix[i]`` numbers the samples through the first view, then the second, and so on; a loader takes them in their shares.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> np.arange(10, dtype=np.uint16).tofile(path)
+/// >>> ds = wr.open(path, dtype="uint16")
+/// >>> mixed = wr.mix({"a": (ds.pack(2), 0.7), "b": (ds.pack(2), 0.3)})
+/// >>> len(mixed), mixed[0]["labels"].tolist()
+/// (8, [1, 2])
 #[pyclass(frozen, module = "windrow", name = "Mix")]
 pub(crate) struct Mix {
     mixture: Mixture,
@@ -223,6 +251,14 @@ impl Mix {
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> ds = wr.open(path, dtype="uint16")
+    /// >>> mixed = wr.mix({"a": (ds.pack(2), 0.7), "b": (ds.pack(2), 0.3)})
+    /// >>> mixed.coverage()["b"]
+    /// {'used': 9, 'repeated': 3, 'padded': 0, 'unseen': 1, 'skipped_records': 0}
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, samples, _) in self.mixture.parts() {
@@ -234,6 +270,14 @@ impl Mix {
     }
 
     /// ``windrow.Loader(mix, batch_size, **options)``.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> ds = wr.open(path, dtype="uint16")
+    /// >>> loader = wr.mix({"a": (ds.pack(2), 0.7), "b": (ds.pack(2), 0.3)}).loader(batch_size=2)
+    /// >>> next(loader)["labels"].shape
+    /// (2, 2)
     #[pyo3(signature = (batch_size=None, **options))]
     fn loader<'py>(
         this: &Bound<'py, Self>,
@@ -257,6 +301,14 @@ type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
 /// Raises:
 ///     ConfigError: no part, an empty view, a weight that is no number above 0.
 ///     MismatchError: the views give different tensors.
+///
+/// >>> import windrow as wr, numpy as np, tempfile, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> np.arange(10, dtype=np.uint16).tofile(path)
+/// >>> ds = wr.open(path, dtype="uint16")
+/// >>> mixed = wr.mix({"a": (ds.pack(2), 0.75), "b": (ds.pack(2), 0.25)}, stop="all")
+/// >>> len(mixed), len(wr.Loader(mixed, batch_size=4))
+/// (8, 4)
 #[pyfunction]
 #[pyo3(signature = (parts, *, stop="first"))]
 pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyMapping>, stop: &str) -> PyResult<Mix> {
