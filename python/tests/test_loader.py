@@ -197,6 +197,24 @@ def test_a_mixture_gives_each_part_its_share(dataset: wr.Dataset) -> None:
     assert sorted(row["part"] for row in traced) == [0] * 6 + [1] * 2
 
 
+def test_a_saved_plan_says_nothing_of_other_data(tmp_path: Path) -> None:
+    path, plan = tmp_path / "t.bin", tmp_path / "plan.json"
+    np.arange(400, dtype=np.uint16).tofile(path)
+    loader = wr.open(path, dtype="uint16").pack(16).loader(batch_size=4, seed=1)
+    recipe = loader.recipe()
+    assert recipe["plan"] == loader.plan
+    plan.write_text(json.dumps(recipe))
+    whole = wr.trace(plan, 1)
+    np.arange(300, dtype=np.uint16).tofile(path)
+    for saved in (plan, recipe):
+        with pytest.raises(wr.MismatchError, match="the plan does not fit its data any more: the plan has source="):
+            wr.trace(saved, 1)
+    with pytest.raises(wr.MismatchError):
+        wr.find(plan, 0)
+    # A plan that was written by hand names no data but by its path.
+    assert wr.trace({name: value for name, value in recipe.items() if name != "plan"}, 1) != whole
+
+
 def test_trace_and_find_are_inverse(view: wr.View, tmp_path: Path) -> None:
     loader = wr.Loader(view, 10, seed=4)
     (tmp_path / "plan.json").write_text(json.dumps(loader.recipe()))

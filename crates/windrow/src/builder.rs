@@ -197,6 +197,7 @@ impl LoaderBuilder {
             seed: self.seed,
             global_batch_size,
             drop_last: self.drop_last,
+            plan: Some(self.plan()?.identity()?.to_string()),
         })
     }
 

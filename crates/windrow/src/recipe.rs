@@ -247,6 +247,9 @@ pub struct Recipe {
     pub global_batch_size: u64,
     /// Leaves out the last batch of an epoch when it is not full.
     pub drop_last: bool,
+    /// The plan's identity when it was saved: of other data nothing is said by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
 }
 
 /// A plan is a few kilobytes; its text is read up to here.
@@ -287,7 +290,8 @@ impl Recipe {
     /// Opens all parts.
     ///
     /// # Errors
-    /// As [`open_with`]; `Config` when names, weights and parts do not agree in number.
+    /// As [`open_with`]; `Config` when names, weights and parts do not agree in number; `Mismatch` when the plan was saved
+    /// of other data.
     pub fn builder(&self) -> Result<LoaderBuilder> {
         let mut samples: Vec<Samples> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
         let builder = match (self.stop, samples.len()) {
@@ -304,11 +308,15 @@ impl Recipe {
                 )));
             }
         };
-        Ok(builder
+        let builder = builder
             .shuffle(self.shuffle)
             .seed(self.seed)
             .global_batch_size(self.global_batch_size)
-            .drop_last(self.drop_last))
+            .drop_last(self.drop_last);
+        if let Some(saved) = &self.plan {
+            builder.plan()?.identity()?.check_saved(saved)?;
+        }
+        Ok(builder)
     }
 }
 

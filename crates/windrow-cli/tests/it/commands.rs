@@ -263,6 +263,14 @@ fn a_plan_is_read_from_a_file_and_from_stdin() {
     let from_data = desk.windrow("trace tok --pack 4 --batch-size 3 --seed 9 --step 1 --json").json();
     assert_eq!(desk.windrow("trace plan.json --step 1 --json").json(), from_data);
     assert_eq!(desk.windrow_reading("trace - --step 1 --json", "plan.json").json(), from_data);
+    let mut of_data = plan.clone();
+    of_data["plan"] = from_data["plan"].clone();
+    desk.write("of-data.json", of_data.to_string());
+    assert_eq!(desk.windrow("trace of-data.json --step 1 --json").json(), from_data);
+    of_data["plan"] = json!("source=forager:1:0;view=none");
+    desk.write("of-other.json", of_data.to_string());
+    let err = desk.windrow("trace of-other.json --step 1").failed(4);
+    assert!(err.contains("the plan does not fit its data any more"), "{err}");
 }
 
 #[test]

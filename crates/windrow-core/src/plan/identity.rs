@@ -48,8 +48,32 @@ impl Identity {
     /// # Errors
     /// `Mismatch`.
     pub fn check(&self, other: &str) -> Result<()> {
+        match self.differences(other, "the state", "this plan") {
+            None => Ok(()),
+            Some(differences) => Err(Error::mismatch(format!(
+                "the state belongs to another plan: {differences}"
+            ))
+            .hint("open the same data with the same view, order and dtype as the run that saved the state")),
+        }
+    }
+
+    /// Refuses the identity that a saved plan had, naming the parts that differ.
+    ///
+    /// # Errors
+    /// `Mismatch`.
+    pub fn check_saved(&self, saved: &str) -> Result<()> {
+        match self.differences(saved, "the plan", "what it opens now") {
+            None => Ok(()),
+            Some(differences) => {
+                Err(Error::mismatch(format!("the plan does not fit its data any more: {differences}"))
+                    .hint("it says what was read from the data as it was when the plan was saved"))
+            }
+        }
+    }
+
+    fn differences(&self, other: &str, it: &str, this: &str) -> Option<String> {
         if self.0 == other {
-            return Ok(());
+            return None;
         }
         let differences: Vec<String> = self
             .0
@@ -58,11 +82,10 @@ impl Identity {
             .map(|part| {
                 let name = part.split('=').next().unwrap_or_default();
                 let theirs = other.split(';').find(|o| o.starts_with(&format!("{name}=")));
-                format!("the state has {}, this plan has {part}", theirs.unwrap_or("nothing"))
+                format!("{it} has {}, {this} has {part}", theirs.unwrap_or("nothing"))
             })
             .collect();
-        Err(Error::mismatch(format!("the state belongs to another plan: {}", differences.join("; ")))
-            .hint("open the same data with the same view, order and dtype as the run that saved the state"))
+        Some(differences.join("; "))
     }
 }
 
