@@ -21,6 +21,9 @@ use crate::{mp4, ogg, streamed, tags};
 /// Rates that are believed: a filter between any two of them fits into some megabytes.
 pub(crate) const RATES_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 
+/// Samples beyond this are no sound, and sums of them in the resampler would be infinite.
+const LOUDEST: f32 = 1e20;
+
 /// The packets of one track, decoded one after the other.
 pub(crate) struct Packets {
     pub(crate) container: Container,
@@ -255,10 +258,10 @@ impl Packets {
 
     fn refuse_strange_numbers(&self) -> Result<()> {
         for (number, channel) in self.block.iter().enumerate() {
-            if let Some(at) = channel.iter().position(|s| !s.is_finite()) {
+            if let Some(at) = channel.iter().position(|s| s.is_nan() || s.abs() > LOUDEST) {
                 let sample = self.n_given + at as u64;
                 return Err(self
-                    .corrupt(format!("sample {sample} of channel {number} is {}", channel[at]))
+                    .corrupt(format!("sample {sample} of channel {number} is {:?}", channel[at]))
                     .hint(
                         "mend the file, or leave it out: one such number spreads over all that is made of it",
                     ));
@@ -340,7 +343,11 @@ fn explained(refused: Refused, file: &dyn Object, part: &str) -> Error {
             // What the store said went through the codec's hands.
             return match e.downcast::<Error>() {
                 Ok(ours) => ours,
-                Err(e) => Error::io("read the file", file.name(), e),
+                Err(e) if e.raw_os_error().is_some() => Error::io("read the file", file.name(), e),
+                // The codec's own words for bytes that end too early for it.
+                Err(e) => Error::corrupt(format!("{part} cannot be decoded: {e}"))
+                    .at(file.name())
+                    .hint("copy the file again, or allow what is there with skip_corrupt"),
             };
         }
         Refused::Unsupported(what) => {

@@ -7,7 +7,7 @@ use windrow_core::store::Object;
 use windrow_core::{Error, Kind, Result};
 
 use crate::memory::peak_of;
-use crate::toy::{Stored, object, one_of_each, own_rate, read, testdata, wav, wav_header};
+use crate::toy::{Stored, object, one_of_each, own_rate, read, sine, testdata, wav, wav_header};
 
 fn skipping() -> Options {
     Options { skip_corrupt: true, ..own_rate() }
@@ -173,6 +173,46 @@ fn what_is_not_a_number_is_named_by_sample_and_channel() {
         let error = refused("bad.wav", wav(44_100, 2, Stored::Float, &samples));
         assert_eq!(error.message(), format!("sample 3000 of channel 1 is {text}"));
     }
+}
+
+#[test]
+fn a_number_that_would_become_infinite_at_another_rate_is_refused() {
+    for loud in [3e38, -2e20] {
+        let mut samples = vec![0.0; 10_000];
+        samples[3_000] = loud;
+        let bytes = wav(16_000, 1, Stored::Float, &samples);
+        for sample_rate_hz in [None, Some(44_100), Some(8_000)] {
+            for skip_corrupt in [false, true] {
+                let options = Options { sample_rate_hz, skip_corrupt, ..Options::default() };
+                let error = read("loud.wav", bytes.clone(), &options).unwrap_err();
+                assert_eq!(
+                    (error.kind(), error.message()),
+                    (Kind::Corrupt, &*format!("sample 3000 of channel 0 is {loud:?}"))
+                );
+            }
+        }
+    }
+    // Integers that were stored as floats.
+    let samples: Vec<f32> = sine(16_000, 440.0, 10_000).iter().map(|s| s * 2e9).collect();
+    let sound = read("whole.wav", wav(16_000, 1, Stored::Float, &samples), &Options::default()).unwrap();
+    assert!(sound.channels.iter().flatten().all(|s| s.is_finite()));
+}
+
+#[test]
+fn damage_within_a_packet_is_corrupt_whatever_the_codec_calls_it() {
+    let (_, whole) = one_of_each().into_iter().find(|(name, _)| name.ends_with(".m4a")).unwrap();
+    let mut seen = 0;
+    for at in (0..whole.len()).step_by(97) {
+        for value in [0, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at..].iter_mut().take(4).for_each(|byte| *byte = value);
+            if let Err(error) = read("a.m4a", bytes, &own_rate()) {
+                assert_ne!(error.kind(), Kind::Io, "byte {at}: {error}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 0);
 }
 
 #[test]
