@@ -58,7 +58,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Checked, Compression, Entry, Store, key};
+use crate::store::{Checked, Compression, Entry, Identity, Store, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -151,6 +151,8 @@ pub struct Look {
     pub head: Vec<u8>,
     /// The side file beside it, where there is one.
     pub side: Option<SideFile>,
+    /// Which folder it was; `None` for a file, and where the store cannot tell.
+    pub identity: Option<Identity>,
 }
 
 impl Look {
@@ -160,6 +162,8 @@ impl Look {
     /// `NotFound`, `Io`; `Corrupt` when the side file cannot be read.
     pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Look> {
         let entry = store.entry(key)?;
+        // Asked before the folder is listed.
+        let identity = if entry.is_folder { store.identity(key) } else { None };
         let mut look = Look {
             store,
             key: key.to_string(),
@@ -167,15 +171,16 @@ impl Look {
             entries: Vec::new(),
             head: Vec::new(),
             side: None,
+            identity,
         };
         if entry.is_folder {
-            look.entries = look.store.walk(key)?;
+            look.entries = look.store.walk(key).map_err(|e| look.replaced().unwrap_or(e))?;
         } else {
             let object = look.store.open(key)?;
             let mut scratch = Vec::new();
             look.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
         }
-        look.side = SideFile::find(&look)?;
+        look.side = SideFile::find(&look).map_err(|e| look.replaced().unwrap_or(e))?;
         Ok(look)
     }
 
@@ -188,7 +193,19 @@ impl Look {
             entries: self.entries.clone(),
             head: self.head.clone(),
             side: self.side.clone(),
+            identity: self.identity,
         }
+    }
+
+    /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
+    /// files of both would be no data set.
+    fn replaced(&self) -> Option<Error> {
+        let then = self.identity?;
+        (self.store.identity(&self.key) != Some(then)).then(|| {
+            Error::new(Kind::Stale, "the folder was replaced by another one while it was opened")
+                .at(self.display())
+                .hint("open it again")
+        })
     }
 
     /// The keys below it, relative to it; sorted.
@@ -330,8 +347,14 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
     open_as(format, look, options)
 }
 
-/// Opens what `look` sees by this format, and holds what its side file says of files and records against them.
+/// Opens what `look` sees by this format: all of it, or an error where it was replaced meanwhile.
 fn open_as(format: &dyn Format, look: &Look, options: &Options) -> Result<SharedSource> {
+    let opened = open_and_check(format, look, options);
+    look.replaced().map_or(opened, Err)
+}
+
+/// Holds what the side file says of files and records against them.
+fn open_and_check(format: &dyn Format, look: &Look, options: &Options) -> Result<SharedSource> {
     let told = look.side.as_ref().filter(|side| side.format == format.name() && !options.trust);
     match told.filter(|_| !format.checks_side_file()) {
         Some(side) => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sums::{BLOCK, SUMS_FILE, Sums, sum_of};
-use super::{Entry, Object, Store, key, open_if_there};
+use super::{Entry, Identity, Object, Store, key, open_if_there};
 use crate::error::{Error, Result};
 
 /// The objects of another store, checked block by block where they are read.
@@ -96,6 +96,10 @@ impl Store for Checked {
 
     fn display(&self, key: &str) -> String {
         self.inner.display(key)
+    }
+
+    fn identity(&self, key: &str) -> Option<Identity> {
+        self.inner.identity(key)
     }
 }
 

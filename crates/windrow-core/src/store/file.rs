@@ -1,13 +1,13 @@
 //! Local files: mapped, or read by position. With `prepare`'s atomic writer the only place that uses `std::fs`.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
-use super::{Entry, Object, Store, key};
+use super::{Entry, Identity, Object, Store, key};
 use crate::array::reserve;
 use crate::error::{Error, Kind, Result};
 
@@ -108,6 +108,7 @@ impl Store for Local {
             key: key.to_string(),
             size: if meta.is_dir() { 0 } else { meta.len() },
             is_folder: meta.is_dir(),
+            modified_ns: modified_ns(&meta),
         })
     }
 
@@ -135,12 +136,15 @@ impl Store for Local {
                 }
                 match fs::metadata(item.path()) {
                     Ok(meta) if meta.is_file() => {
-                        found.push(Entry { key, size: meta.len(), is_folder: false });
+                        let (size, modified_ns) = (meta.len(), modified_ns(&meta));
+                        found.push(Entry { key, size, is_folder: false, modified_ns });
                     }
                     Ok(meta) if meta.is_dir() => links.push(item.path()),
                     Ok(_) => {}
                     // A link that leads nowhere is listed, so that opening it says so: a shard must not vanish.
-                    Err(_) if kind.is_symlink() => found.push(Entry { key, size: 0, is_folder: false }),
+                    Err(_) if kind.is_symlink() => {
+                        found.push(Entry { key, size: 0, is_folder: false, modified_ns: None });
+                    }
                     Err(e) => return Err(Error::io("ask for the file's size", item.path(), e)),
                 }
             }
@@ -164,6 +168,12 @@ impl Store for Local {
             self.root.join(key).display().to_string()
         }
     }
+
+    fn identity(&self, key: &str) -> Option<Identity> {
+        let meta = fs::metadata(self.path(key).ok()?).ok()?;
+        let created_ns = meta.created().ok().and_then(since_1970);
+        Some(Identity { device: meta.dev(), inode: meta.ino(), created_ns })
+    }
 }
 
 fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
@@ -183,8 +193,11 @@ fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
 }
 
 pub(super) fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
-    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(since.as_nanos()).ok()
+    since_1970(meta.modified().ok()?)
+}
+
+fn since_1970(time: SystemTime) -> Option<u64> {
+    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 /// `size` bytes from `start`, or an error that says where the object ends.

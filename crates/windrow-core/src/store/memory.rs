@@ -39,12 +39,12 @@ impl Store for Memory {
 
     fn entry(&self, key: &str) -> Result<Entry> {
         if let Some(bytes) = self.objects.get(key) {
-            return Ok(Entry { key: key.to_string(), size: bytes.len() as u64, is_folder: false });
+            return Ok(found(key, bytes));
         }
         let folder = if key.is_empty() { String::new() } else { format!("{key}/") };
         let first = self.objects.range(folder.clone()..).next();
         match first.is_some_and(|(k, _)| k.starts_with(&folder)) {
-            true => Ok(Entry { key: key.to_string(), size: 0, is_folder: true }),
+            true => Ok(Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None }),
             false => Err(Error::not_found("no such object").at(key)),
         }
     }
@@ -59,13 +59,17 @@ impl Store for Memory {
             .objects
             .iter()
             .filter(|(k, _)| k.starts_with(&folder) && visible(k))
-            .map(|(k, v)| Entry { key: k.clone(), size: v.len() as u64, is_folder: false })
+            .map(|(k, v)| found(k, v))
             .collect())
     }
 
     fn display(&self, key: &str) -> String {
         format!("memory:{key}")
     }
+}
+
+fn found(key: &str, bytes: &[u8]) -> Entry {
+    Entry { key: key.to_string(), size: bytes.len() as u64, is_folder: false, modified_ns: None }
 }
 
 struct Held {

@@ -55,6 +55,21 @@ pub trait Store: Send + Sync {
 
     /// What a person calls the key: a path, a URL.
     fn display(&self, key: &str) -> String;
+
+    /// Which folder lies at `key`, where the store can tell it from another one that took its place.
+    fn identity(&self, key: &str) -> Option<Identity> {
+        let _ = key;
+        None
+    }
+}
+
+/// One folder of a store: what lies below it may change, another folder of its name is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    /// In nanoseconds since 1970, where the file system says: an inode that was removed is given out again.
+    created_ns: Option<u64>,
 }
 
 /// An object or a folder.
@@ -66,6 +81,8 @@ pub struct Entry {
     pub size: u64,
     /// Holds other entries.
     pub is_folder: bool,
+    /// When it was last changed, in nanoseconds since 1970, where the store knows.
+    pub modified_ns: Option<u64>,
 }
 
 /// An opened object. Reads are positional: there is no cursor to share.

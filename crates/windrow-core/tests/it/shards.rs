@@ -1,15 +1,19 @@
-//! Descriptions of shards that are too long to be read each time: read once, kept in the cache as a table.
+//! Descriptions of shards that are too long to be read each time: read once, kept in the cache as a table. Shards that are
+//! written anew while they are opened.
 
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
-use windrow_core::format::Options;
+use windrow_core::format::{self, FORMATS, Look, Options};
 use windrow_core::source::SharedSource;
+use windrow_core::store::{Entry, Identity, Local, Object, Store};
 use windrow_core::view::{Tail, View, Windows};
-use windrow_core::{Draw, Kind, Piece, Span};
+use windrow_core::{Draw, Kind, Piece, Result, Span};
 
 use super::alone::{alone, most_memory};
-use super::disk::{both_ways, folder_of, names, open, open_with};
+use super::disk::{both_ways, folder_of, names, open, open_with, put, whole};
 
 const N: u64 = 20_000;
 
@@ -171,4 +175,72 @@ fn memory_does_not_grow_with_a_description_that_was_read() {
         });
         assert!(memory < 5 * MANY as usize, "{memory}");
     });
+}
+
+/// A folder that is written anew while its files are opened.
+struct Rewritten {
+    inner: Local,
+    /// A folder that takes the place of another before a file of this name is opened.
+    before: &'static str,
+    folders: Mutex<Option<(PathBuf, PathBuf)>>,
+}
+
+impl Store for Rewritten {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        if key.ends_with(self.before)
+            && let Some((new, old)) = self.folders.lock().unwrap().take()
+        {
+            fs::rename(&old, old.with_extension("old")).unwrap();
+            fs::rename(new, old).unwrap();
+        }
+        self.inner.open(key)
+    }
+
+    fn entry(&self, key: &str) -> Result<Entry> {
+        self.inner.entry(key)
+    }
+
+    fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.inner.walk(prefix)
+    }
+
+    fn display(&self, key: &str) -> String {
+        self.inner.display(key)
+    }
+
+    fn identity(&self, key: &str) -> Option<Identity> {
+        self.inner.identity(key)
+    }
+}
+
+#[test]
+fn shards_of_two_writings_are_never_opened_together() {
+    let meta = r#"{"num_sequences": 2, "dtype": "uint8", "files": {"d-1-of-2.bin": 2, "d-2-of-2.bin": 2},
+        "scales": [{"offset": 0, "length": 2}, {"offset": 2, "length": 2}]}"#;
+    // The whole data set, a member of a folder of them, and one that has other shards after it was written anew.
+    for (key, before, last) in [
+        ("", "d-2-of-2.bin", "d-2-of-2.bin"),
+        ("a", "d-2-of-2.bin", "d-2-of-2.bin"),
+        ("", "d-1-of-2.bin", "d-2-of-3.bin"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, fill, last) in [("old/a", 1, "d-2-of-2.bin"), ("new/a", 2, last)] {
+            put(&folder.path().join(name), "meta.json", meta.replace("d-2-of-2.bin", last).as_bytes());
+            put(&folder.path().join(name), "d-1-of-2.bin", &[fill; 2]);
+            put(&folder.path().join(name), last, &[fill; 2]);
+        }
+        let old = folder.path().join("old/a");
+        let root = if key.is_empty() { old.clone() } else { folder.path().join("old") };
+        let folders = Mutex::new(Some((folder.path().join("new/a"), old.clone())));
+        let store = Arc::new(Rewritten { inner: Local::new(root), before, folders });
+        let look = Look::at(store.clone(), if key == "a" { "" } else { key }).unwrap();
+        let error = format::open(FORMATS, &look, &Options::default()).err().unwrap();
+        assert_eq!(error.kind(), Kind::Stale, "{error}");
+        assert_eq!(error.place().file.as_deref(), Some(&*old.display().to_string()), "{error}");
+        // Opened again, all of it is new.
+        let source = format::open(FORMATS, &Look::at(store, "").unwrap(), &Options::default()).unwrap();
+        for record in 0..2 {
+            assert_eq!(whole(source.as_ref(), record).unwrap(), [2; 2]);
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use windrow_core::store::{Object, Store, key};
-use windrow_core::{Error, Result};
+use windrow_core::store::{Entry, Object, Store, key};
+use windrow_core::{Error, Kind, Result};
 
 /// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
 const MOST_OPEN: u64 = 16_384;
@@ -24,6 +24,7 @@ pub(super) struct Chunk {
     pub(super) key: String,
     /// Bytes as stored.
     pub(super) size: u64,
+    modified_ns: Option<u64>,
     object: OnceLock<Arc<dyn Object>>,
     /// Bytes of a piece of it, known once one was asked for.
     pub(super) piece_size: OnceLock<u64>,
@@ -49,7 +50,8 @@ impl Chunks {
         let found = store.walk(folder)?.into_iter().filter_map(|entry| {
             let number = numbered(&entry.key)?;
             let (object, piece_size) = (OnceLock::new(), OnceLock::new());
-            Some(Chunk { number, key: entry.key, size: entry.size, object, piece_size })
+            let Entry { key, size, modified_ns, .. } = entry;
+            Some(Chunk { number, key, size, modified_ns, object, piece_size })
         });
         let mut there: Vec<Chunk> = found.collect();
         there.sort_unstable_by_key(|chunk| chunk.number);
@@ -106,7 +108,7 @@ impl Chunk {
     /// The chunk, where it stays open as long as the array does.
     ///
     /// # Errors
-    /// `NotFound`, `Io`.
+    /// `Stale`, `Io`.
     #[inline]
     pub(super) fn lasting(&self, store: &dyn Store) -> Result<Option<&Arc<dyn Object>>> {
         match self.object.get() {
@@ -120,21 +122,49 @@ impl Chunk {
         if self.number >= MOST_OPEN {
             return Ok(None);
         }
-        let object = store.open(&self.key)?;
+        let object = self.found(store)?;
         match object.mapped().is_some() {
             true => Ok(Some(self.object.get_or_init(|| object))),
             false => Ok(None),
         }
     }
 
+    /// Opens it for as long as the array is: whoever appends puts a longer one in its place.
+    ///
+    /// # Errors
+    /// `Stale`, `Io`.
+    pub(super) fn hold(&self, store: &dyn Store) -> Result<()> {
+        let object = self.found(store)?;
+        self.object.get_or_init(|| object);
+        Ok(())
+    }
+
     /// The chunk, opened.
     ///
     /// # Errors
-    /// `NotFound`, `Io`.
+    /// `Stale`, `Io`.
     pub(super) fn open(&self, store: &dyn Store) -> Result<Arc<dyn Object>> {
         match self.lasting(store)? {
             Some(object) => Ok(object.clone()),
-            None => store.open(&self.key),
+            None => self.found(store),
+        }
+    }
+
+    // The file that lies there, if it is the one that was found when the array was opened: a store that is written anew has
+    // chunks of the same names.
+    fn found(&self, store: &dyn Store) -> Result<Arc<dyn Object>> {
+        let changed = || {
+            Error::new(Kind::Stale, "the chunk changed after the store was opened")
+                .at(store.display(&self.key))
+                .hint("open the data again")
+        };
+        let object = store.open(&self.key).map_err(|e| match e.kind() {
+            Kind::NotFound => changed().caused_by(e),
+            _ => e,
+        })?;
+        match object.size() == self.size && object.modified_ns() == self.modified_ns {
+            true => Ok(object),
+            false => Err(changed()),
         }
     }
 }

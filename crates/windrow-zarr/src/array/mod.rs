@@ -150,6 +150,12 @@ impl Array {
             number: wanted.number,
         };
         array.check_sizes()?;
+        // One that is not full: appending leaves the others as they are.
+        if !len.is_multiple_of(chunk_len)
+            && let Some(last) = array.chunks.get(n_chunks - 1)?
+        {
+            last.hold(store.as_ref())?;
+        }
         Ok(array)
     }
 

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use windrow_core::Kind;
+use windrow_core::source::SharedSource;
 use windrow_zarr::{FlatTokensWriter, WriteOptions};
 
-use crate::stores::{golden, open, sequences};
+use crate::stores::{golden, open, read_with_calls, sequences};
 
 fn write(out: &Path, sequences: &[Vec<i64>], options: &WriteOptions) -> windrow_core::Result<u64> {
     let mut writer = FlatTokensWriter::create(out, options)?;
@@ -69,6 +70,30 @@ fn what_is_written_is_read_equal_and_grows() {
         assert_eq!(bytes(&out), bytes(&other), "in parts and at once, the bytes are the same");
         let left: Vec<_> = fs::read_dir(folder.path().join("corpus.zarr")).unwrap().collect();
         assert_eq!(left.len(), 2, "{left:?}");
+    }
+}
+
+#[test]
+fn an_open_store_keeps_its_state_when_it_grows_and_is_stale_when_it_is_written_anew() {
+    let opens: [fn(&Path) -> windrow_core::Result<SharedSource>; 2] = [open, read_with_calls];
+    for (options, open) in kinds().into_iter().flat_map(|options| opens.map(|open| (options.clone(), open))) {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("train");
+        let other: Vec<Vec<i64>> = some().iter().map(|ids| ids.iter().rev().copied().collect()).collect();
+        write(&out, &some(), &options).unwrap();
+        let opened = open(&out).unwrap();
+        // Nothing was read before; the last chunk is another file then.
+        write(&out, &other, &WriteOptions { append: true, ..options.clone() }).unwrap();
+        assert_eq!(sequences(opened.as_ref()).unwrap(), some(), "{options:?}");
+        drop(opened);
+
+        write(&out, &some(), &WriteOptions { overwrite: true, ..options.clone() }).unwrap();
+        let opened = open(&out).unwrap();
+        // The same lengths and the same largest id.
+        write(&out, &other, &WriteOptions { overwrite: true, ..options.clone() }).unwrap();
+        let error = sequences(opened.as_ref()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Stale, "{error}");
+        assert_eq!(sequences(open(&out).unwrap().as_ref()).unwrap(), other);
     }
 }
 

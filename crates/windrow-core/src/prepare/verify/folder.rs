@@ -148,6 +148,7 @@ impl Work<'_> {
             entries: below,
             head: Vec::new(),
             side: None,
+            identity: None,
         };
         let Ok(format) = format::choose(self.table, &look, None) else { return false };
         match format.name() {
