@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -224,3 +225,22 @@ def test_a_file_url_is_the_path_that_it_names(tmp_path: Path) -> None:
     assert wr.open(tmp_path.as_uri(), split=folder.name)[0] == {"text": "one"}
     with pytest.raises(wr.ConfigError, match="two hexadecimal digits"):
         wr.open("file:///a%2")
+
+
+def test_an_edit_that_keeps_size_time_and_end_is_not_served_from_the_cache(tmp_path: Path) -> None:
+    rest = ", ".join(["7"] * 3000)
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    one.write_text(f"[[1, {rest}]]")
+    times = os.stat(one)
+    assert wr.open(one)[0][0] == 1
+    one.write_text(f"[[2, {rest}]]")
+    os.utime(one, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert wr.open(one)[0][0] == 2
+    # A link that leads elsewhere afterwards.
+    other.write_text(f"[[3, {rest}]]")
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    link = tmp_path / "link.json"
+    for path, first in ((one, 2), (other, 3)):
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+        assert wr.open(link)[0][0] == first

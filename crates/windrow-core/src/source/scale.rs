@@ -144,7 +144,7 @@ fn cache_key(source: &dyn Source, scale: Scale, nan: Nan) -> Result<u64> {
     }
     for FileInfo { file, size } in source.files() {
         hash.update(&size.to_le_bytes());
-        hash.update(&store::modified_ns(&file).unwrap_or(0).to_le_bytes());
+        hash.update(&store::changed_ns(&file).unwrap_or(0).to_le_bytes());
     }
     Ok(hash.digest())
 }

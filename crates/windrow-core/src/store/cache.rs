@@ -109,6 +109,8 @@ fn cache_key(object: &dyn Object, what: &str) -> Result<u64> {
     match object.modified_ns() {
         Some(time) => {
             hash.update(&time.to_le_bytes());
+            // An edit may set the time back, and a link may lead elsewhere.
+            hash.update(&object.changed_ns().unwrap_or(0).to_le_bytes());
             // The end of a gzip stream holds a checksum of its content.
             let part = object.size().min(4096);
             hash.update(object.read(object.size() - part, part as usize, &mut scratch)?);

@@ -132,6 +132,10 @@ impl Object for CheckedObject {
         self.inner.modified_ns()
     }
 
+    fn changed_ns(&self) -> Option<u64> {
+        self.inner.changed_ns()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if size == 0 {
             return self.inner.read(start, size, scratch);

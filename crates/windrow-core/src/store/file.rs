@@ -78,7 +78,7 @@ impl Store for Local {
         let path = self.path(key)?;
         let (file, meta) = open_file(&path)?;
         let name = path.display().to_string();
-        let modified_ns = modified_ns(&meta);
+        let times = Times { modified_ns: modified_ns(&meta), changed_ns: changed_ns(&meta) };
         // An empty file cannot be mapped.
         if self.io == Io::Map
             && meta.len() > 0
@@ -90,7 +90,7 @@ impl Store for Local {
             let map = unsafe { memmap2::Mmap::map(&file) };
             // Some network and user-space file systems cannot map; they can be read.
             if let Ok(map) = map {
-                return Ok(Arc::new(Mapped { name, modified_ns, map, _taken: taken }));
+                return Ok(Arc::new(Mapped { name, times, map, _taken: taken }));
             }
         }
         let handle = match OPEN_FILES.take() {
@@ -98,7 +98,7 @@ impl Store for Local {
             // From wherever the program may be by then.
             None => Handle::ByPath(std::path::absolute(&path).unwrap_or(path)),
         };
-        Ok(Arc::new(Opened { name, modified_ns, size: meta.len(), handle }))
+        Ok(Arc::new(Opened { name, times, size: meta.len(), handle }))
     }
 
     fn entry(&self, key: &str) -> Result<Entry> {
@@ -196,6 +196,11 @@ pub(super) fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
     since_1970(meta.modified().ok()?)
 }
 
+pub(super) fn changed_ns(meta: &fs::Metadata) -> Option<u64> {
+    let (seconds, ns) = (u64::try_from(meta.ctime()).ok()?, u64::try_from(meta.ctime_nsec()).ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(ns)
+}
+
 fn since_1970(time: SystemTime) -> Option<u64> {
     u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
@@ -214,9 +219,15 @@ fn ends_before(name: &str, start: u64, size: usize, end: u64) -> Error {
         .byte(start)
 }
 
+#[derive(Clone, Copy)]
+struct Times {
+    modified_ns: Option<u64>,
+    changed_ns: Option<u64>,
+}
+
 struct Mapped {
     name: String,
-    modified_ns: Option<u64>,
+    times: Times,
     map: memmap2::Mmap,
     _taken: Taken,
 }
@@ -231,7 +242,11 @@ impl Object for Mapped {
     }
 
     fn modified_ns(&self) -> Option<u64> {
-        self.modified_ns
+        self.times.modified_ns
+    }
+
+    fn changed_ns(&self) -> Option<u64> {
+        self.times.changed_ns
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
@@ -279,7 +294,7 @@ pub fn fetch(_bytes: &[u8]) {}
 
 struct Opened {
     name: String,
-    modified_ns: Option<u64>,
+    times: Times,
     size: u64,
     handle: Handle,
 }
@@ -298,7 +313,7 @@ impl Opened {
     /// The file that is found at the path now, if it is still the one that was opened first.
     fn again(&self, path: &Path) -> Result<File> {
         let (file, meta) = open_file(path)?;
-        match meta.len() == self.size && modified_ns(&meta) == self.modified_ns {
+        match meta.len() == self.size && modified_ns(&meta) == self.times.modified_ns {
             true => Ok(file),
             false => Err(Error::new(
                 Kind::Stale,
@@ -327,7 +342,11 @@ impl Object for Opened {
     }
 
     fn modified_ns(&self) -> Option<u64> {
-        self.modified_ns
+        self.times.modified_ns
+    }
+
+    fn changed_ns(&self) -> Option<u64> {
+        self.times.changed_ns
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

@@ -33,6 +33,11 @@ pub fn modified_ns(path: &str) -> Option<u64> {
     fs::metadata(path).ok().as_ref().and_then(file::modified_ns)
 }
 
+/// When a file, or a name or right of it, was last changed, in nanoseconds since 1970: nobody sets that back.
+pub(crate) fn changed_ns(path: &str) -> Option<u64> {
+    fs::metadata(path).ok().as_ref().and_then(file::changed_ns)
+}
+
 fn kept_in(
     folder: &Path,
     name: &str,

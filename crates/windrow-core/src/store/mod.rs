@@ -24,6 +24,7 @@ pub(crate) use checked::Checked;
 pub use expand::{Compression, expand_to, expanded};
 pub(crate) use expand::{expanded_head, long_window, needs_window};
 pub use file::{Io, Local, fetch};
+pub(crate) use kept::changed_ns;
 pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 pub(crate) use section::Section;
@@ -95,6 +96,12 @@ pub trait Object: Send + Sync {
 
     /// When it was last changed, in nanoseconds since 1970, where the store knows.
     fn modified_ns(&self) -> Option<u64>;
+
+    /// When its content, or a name or right of it, was last changed, in nanoseconds since 1970, where the store knows. The
+    /// time above can be set back by whoever edits; this one cannot.
+    fn changed_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// Exactly `size` bytes from `start`: borrowed from a map, or laid into `scratch`.
     ///
