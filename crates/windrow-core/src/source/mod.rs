@@ -156,7 +156,8 @@ pub trait Source: Lengths {
         let _ = spans;
     }
 
-    /// Which bytes of which file hold the span.
+    /// Which bytes of which file hold the span; none hold the zeros that stand for a missing part, where those were asked
+    /// for.
     ///
     /// # Errors
     /// As [`Source::read`].

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::{self, Look, Options};
+use windrow_core::source::conformance;
 use windrow_core::store::Local;
 use windrow_core::{Error, Kind, Span};
 use windrow_zarr::{FlatTokens, FlatTokensWriter, WriteOptions};
@@ -111,6 +112,8 @@ fn a_sequence_that_begins_in_a_missing_chunk_is_read_with_zeros_for_its_first() 
     let source = open_with(&path, &options).unwrap();
     // The first sequence lies in the chunk that is there, the last begins in the other.
     assert_eq!(sequences(source.as_ref()).unwrap(), [[6, 7, 8].as_slice(), &[3, 0, 0], &[0, 0]]);
+    assert_eq!(source.locate(Span { record: 2, start: 0, len: 2 }).unwrap(), []);
+    conformance::check(source.as_ref()).unwrap();
 }
 
 #[test]
