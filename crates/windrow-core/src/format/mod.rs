@@ -58,7 +58,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Checked, Compression, Entry, Identity, Store, key};
+use crate::store::{Checked, Compression, Entry, FolderId, Store, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -152,7 +152,7 @@ pub struct Look {
     /// The side file beside it, where there is one.
     pub side: Option<SideFile>,
     /// Which folder it was; `None` for a file, and where the store cannot tell.
-    pub identity: Option<Identity>,
+    pub folder_id: Option<FolderId>,
 }
 
 impl Look {
@@ -163,7 +163,7 @@ impl Look {
     pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Look> {
         let entry = store.entry(key)?;
         // Asked before the folder is listed.
-        let identity = if entry.is_folder { store.identity(key) } else { None };
+        let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
         let mut look = Look {
             store,
             key: key.to_string(),
@@ -171,7 +171,7 @@ impl Look {
             entries: Vec::new(),
             head: Vec::new(),
             side: None,
-            identity,
+            folder_id,
         };
         if entry.is_folder {
             look.entries = look.store.walk(key).map_err(|e| look.replaced().unwrap_or(e))?;
@@ -193,15 +193,15 @@ impl Look {
             entries: self.entries.clone(),
             head: self.head.clone(),
             side: self.side.clone(),
-            identity: self.identity,
+            folder_id: self.folder_id,
         }
     }
 
     /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
     /// files of both would be no data set.
     fn replaced(&self) -> Option<Error> {
-        let then = self.identity?;
-        (self.store.identity(&self.key) != Some(then)).then(|| {
+        let then = self.folder_id?;
+        (self.store.folder_id(&self.key) != Some(then)).then(|| {
             Error::new(Kind::Stale, "the folder was replaced by another one while it was opened")
                 .at(self.display())
                 .hint("open it again")
@@ -332,7 +332,7 @@ pub struct Split {
 pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
     let checked = (options.verify == Verify::Always).then(|| {
         let index_folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
-        look.within(Arc::new(Checked::new(look.store.clone(), index_folder)))
+        look.within(Arc::new(Checked::new(look.store.clone(), index_folder, has_no_sums)))
     });
     let look = checked.as_ref().unwrap_or(look);
     // Who names an index folder means that index, whatever else lies there.
@@ -345,6 +345,11 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
             .hint("it cuts raw token files into documents; between records, pack(…, eos=…) puts an end id"));
     }
     open_as(format, look, options)
+}
+
+// Side files, and prompts, which people may mend by hand.
+fn has_no_sums(name: &str) -> bool {
+    name.ends_with(SIDE_FILE) || name == TRACKS_METADATA || (name.ends_with(".txt") && name != FILE_LIST)
 }
 
 /// Opens what `look` sees by this format: all of it, or an error where it was replaced meanwhile.

@@ -4,21 +4,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sums::{BLOCK, SUMS_FILE, Sums, sum_of};
-use super::{Entry, Identity, Object, Store, key, open_if_there};
+use super::{Entry, FolderId, Object, Store, key, open_if_there};
 use crate::error::{Error, Result};
 
 /// The objects of another store, checked block by block where they are read.
 pub(crate) struct Checked {
     inner: Arc<dyn Store>,
     index_folder: String,
+    has_none: fn(&str) -> bool,
     /// By the key of their file; `None` where there is none.
     found: Mutex<HashMap<String, Option<Arc<Sums>>>>,
 }
 
 impl Checked {
-    /// Around `inner`. An index folder of this name keeps the sums of what its index is of.
-    pub(crate) fn new(inner: Arc<dyn Store>, index_folder: &str) -> Checked {
-        Checked { inner, index_folder: index_folder.to_string(), found: Mutex::default() }
+    /// Around `inner`. An index folder of this name keeps the sums of what its index is of; of files whose name `has_none`
+    /// knows, none are kept.
+    pub(crate) fn new(inner: Arc<dyn Store>, index_folder: &str, has_none: fn(&str) -> bool) -> Checked {
+        Checked { inner, index_folder: index_folder.to_string(), has_none, found: Mutex::default() }
     }
 
     fn sums(&self, file: String) -> Result<Option<Arc<Sums>>> {
@@ -63,7 +65,7 @@ impl Checked {
 impl Store for Checked {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let inner = self.inner.open(key)?;
-        if has_none(key::name_of(key)) {
+        if (self.has_none)(key::name_of(key)) {
             return Ok(inner);
         }
         let Some((sums, at, size)) = self.find(key)? else {
@@ -98,16 +100,9 @@ impl Store for Checked {
         self.inner.display(key)
     }
 
-    fn identity(&self, key: &str) -> Option<Identity> {
-        self.inner.identity(key)
+    fn folder_id(&self, key: &str) -> Option<FolderId> {
+        self.inner.folder_id(key)
     }
-}
-
-// Side files, and prompts, which people may mend by hand: no sums of them are kept.
-fn has_none(name: &str) -> bool {
-    name.ends_with("windrow.json")
-        || name == "metadata.json"
-        || (name.ends_with(".txt") && name != "file_location.txt")
 }
 
 const RESTORE: &str = "restore the file from where it came from; `windrow verify` lists all that is damaged";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
-use super::{Entry, Identity, Object, Store, key};
+use super::{Entry, FolderId, Object, Store, key};
 use crate::array::reserve;
 use crate::error::{Error, Kind, Result};
 
@@ -169,10 +169,10 @@ impl Store for Local {
         }
     }
 
-    fn identity(&self, key: &str) -> Option<Identity> {
+    fn folder_id(&self, key: &str) -> Option<FolderId> {
         let meta = fs::metadata(self.path(key).ok()?).ok()?;
         let created_ns = meta.created().ok().and_then(since_1970);
-        Some(Identity { device: meta.dev(), inode: meta.ino(), created_ns })
+        Some(FolderId { device: meta.dev(), inode: meta.ino(), created_ns })
     }
 }
 

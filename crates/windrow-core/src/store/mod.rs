@@ -58,7 +58,7 @@ pub trait Store: Send + Sync {
     fn display(&self, key: &str) -> String;
 
     /// Which folder lies at `key`, where the store can tell it from another one that took its place.
-    fn identity(&self, key: &str) -> Option<Identity> {
+    fn folder_id(&self, key: &str) -> Option<FolderId> {
         let _ = key;
         None
     }
@@ -66,7 +66,7 @@ pub trait Store: Send + Sync {
 
 /// One folder of a store: what lies below it may change, another folder of its name is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct FolderId {
     device: u64,
     inode: u64,
     /// In nanoseconds since 1970, where the file system says: an inode that was removed is given out again.

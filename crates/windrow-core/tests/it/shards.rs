@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use windrow_core::format::{self, FORMATS, Look, Options};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Entry, Identity, Local, Object, Store};
+use windrow_core::store::{Entry, FolderId, Local, Object, Store};
 use windrow_core::view::{Tail, View, Windows};
 use windrow_core::{Draw, Kind, Piece, Result, Span};
 
@@ -208,8 +208,8 @@ impl Store for Rewritten {
         self.inner.display(key)
     }
 
-    fn identity(&self, key: &str) -> Option<Identity> {
-        self.inner.identity(key)
+    fn folder_id(&self, key: &str) -> Option<FolderId> {
+        self.inner.folder_id(key)
     }
 }
 

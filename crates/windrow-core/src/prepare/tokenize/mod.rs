@@ -13,7 +13,7 @@ pub use options::{Remainder, TokenLayout, TokenizeOptions, Track};
 
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, Layout, LayoutArray, SideFile};
+use crate::format::{self, FileRow, Layout, LayoutArray, SideFile};
 use crate::prepare::atomic;
 use crate::prepare::chunks::Chunks;
 use crate::prepare::documents::DocumentLayout;
@@ -24,6 +24,7 @@ use crate::prepare::pack::{Packed, Packer, Packing, State};
 use crate::prepare::pipeline::Work;
 use crate::prepare::series::{MegatronDocuments, ShardDocuments};
 use crate::prepare::site::Site;
+use crate::prepare::sums::SumsFile;
 use crate::prepare::{Progress, Report, Watch, check, no_ids, pipeline};
 use crate::store::{Local, SUMS_FILE, Store, key};
 use crate::threads::cores;
@@ -321,7 +322,7 @@ impl Task<'_> {
     // Writes what stands beside the samples into the work folder.
     fn describe(&self, work: &Path, packed: Packed, mut side: SideFile) -> Result<Report> {
         let durable = self.options.durable;
-        let Packed { state, rows, mut sums, writer } = packed;
+        let Packed { state, rows, sums, writer } = packed;
         if state.tokens == 0 && self.layout.is_none() && self.options.layout == TokenLayout::Tokens {
             return Err(no_ids());
         }
@@ -342,15 +343,27 @@ impl Task<'_> {
         }
         if let Some(writer) = writer {
             side = writer.finish(side)?;
-            return Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) });
-        }
-        if self.options.layout != TokenLayout::Forager {
+        } else if self.options.layout == TokenLayout::Forager {
+            self.describe_samples(work, &state.listed, rows, sums, &side)?;
+        } else {
             sums.map_or(Ok(()), |sums| sums.finish(&side.files, durable))?;
             atomic::write(&work.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
-            return Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) });
         }
+        Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) })
+    }
+
+    // Writes what stands in the index folder beside the rows.
+    fn describe_samples(
+        &self,
+        work: &Path,
+        listed: &[usize],
+        rows: Option<FileRow>,
+        mut sums: Option<SumsFile>,
+        side: &SideFile,
+    ) -> Result<()> {
+        let durable = self.options.durable;
         let index = work.join(&self.options.index_folder);
-        let paths: Vec<String> = state.listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
+        let paths: Vec<String> = listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
         let mut described = vec![(format::FILE_LIST, format::file_list(&paths)?.into_bytes())];
         if let Some(layout) = self.layout() {
             let text =
@@ -371,8 +384,7 @@ impl Task<'_> {
         atomic::sync_folder(&index, durable)?;
         let samples = work.join(&self.options.samples_folder);
         atomic::make_folder(&samples)?;
-        atomic::sync_folder(&samples, durable)?;
-        Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) })
+        atomic::sync_folder(&samples, durable)
     }
 
     fn layout(&self) -> Option<Layout> {

@@ -96,8 +96,17 @@ impl Work<'_> {
         }
         let kept = kept.and_then(|(kept, at)| {
             let name = name.strip_prefix(at.folder)?.trim_start_matches('/');
-            kept.find(name).map(|(start, _)| (kept, start, at))
+            kept.find(name).map(|(start, size)| (kept, start, size, at))
         });
+        if let Some((_, _, size, at)) = kept
+            && size != row.size
+        {
+            let (expected, found) =
+                (format!("those of {name}, {} bytes", row.size), format!("of {size} bytes"));
+            let sums_name = key::below(at.folder, at.file);
+            self.findings.problem(&sums_name, None, "block sums", expected, found);
+        }
+        let kept = kept.filter(|(_, _, size, _)| *size == row.size);
         if row.xxh3.is_none() && kept.is_none() {
             if row.modified_ns.is_some() && row.modified_ns != object.modified_ns() {
                 let text = |ns: Option<u64>| ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
@@ -125,14 +134,15 @@ impl Work<'_> {
         }
         let found = atomic::hex(hash.digest());
         let is_other = row.xxh3.as_ref().is_some_and(|expected| *expected != found);
-        let changed = kept.map(|(kept, start, _)| kept.differ(start, &sums.finish())).transpose()?.flatten();
+        let changed =
+            kept.map(|(kept, start, _, _)| kept.differ(start, &sums.finish())).transpose()?.flatten();
         let place = changed.as_ref().map(|changed| changed.text(row.size));
         match (&row.xxh3, place, kept) {
             (Some(expected), place, _) if is_other => {
                 let place = place.map_or(String::new(), |place| format!(": {place}"));
                 self.findings.problem(name, None, "xxh3", expected.clone(), format!("{found}{place}"));
             }
-            (Some(_), Some(place), Some((_, _, at))) => {
+            (Some(_), Some(place), Some((_, _, _, at))) => {
                 let sums_name = key::below(at.folder, at.file);
                 let found = format!("others, though its hash holds: {place}");
                 self.findings.problem(&sums_name, None, "block sums", format!("those of {name}"), found);

@@ -148,7 +148,7 @@ impl Work<'_> {
             entries: below,
             head: Vec::new(),
             side: None,
-            identity: None,
+            folder_id: None,
         };
         let Ok(format) = format::choose(self.table, &look, None) else { return false };
         match format.name() {

@@ -226,6 +226,23 @@ fn what_others_wrote_has_none() {
 }
 
 #[test]
+fn sums_of_other_sizes_are_a_problem_and_no_error_of_verify() {
+    let folder = tempfile::tempdir().unwrap();
+    dummy(&folder.path().join("d.bin"), 1000, 500_000, 1, false).unwrap();
+    let path = folder.path().join("d.bin.windrow.sums");
+    // As many sums as there were, those of the file the last of them: it has 489 blocks, and there are none behind.
+    let table =
+        br#"{"version":1,"block":4096,"files":[{"name":"x","size":1998848},{"name":"d.bin","size":1}]}"#;
+    let sums = [&fs::read(&path).unwrap()[..1956], table, &(table.len() as u64).to_le_bytes(), b"WRSUMS01"];
+    fs::write(&path, sums.concat()).unwrap();
+    let found = verify(&folder.path().join("d.bin"), &VerifyOptions::default(), &()).unwrap();
+    let of_sums =
+        |p: &&windrow_core::prepare::Problem| p.file == "d.bin.windrow.sums" && p.what == "block sums";
+    assert!(found.problems.iter().any(|p| of_sums(&p)), "{found:?}");
+    assert!(all(folder.path(), "d.bin", &always()).is_err());
+}
+
+#[test]
 fn damaged_sums_are_told_of() {
     let folder = tempfile::tempdir().unwrap();
     dummy(&folder.path().join("d.bin"), 1000, 5000, 1, false).unwrap();
