@@ -57,11 +57,15 @@ pub fn beside<T: Send>(threads: usize, own: impl FnOnce() -> T, other: impl Fn()
 }
 
 /// Does the parts `0..count` of a piece of work on all cores; what each gave, in the order of the parts.
-pub fn in_parts<T: Send>(count: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
+///
+/// Beside the number of the part, `part` is given what its thread keeps from one part to the next: memory, most often.
+pub fn in_parts<K: Default, T: Send>(count: usize, part: impl Fn(usize, &mut K) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
+        let mut kept = K::default();
         let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-        numbers.take_while(|number| *number < count).map(|number| (number, part(number))).collect::<Vec<_>>()
+        let parts = numbers.take_while(|number| *number < count);
+        parts.map(|number| (number, part(number, &mut kept))).collect::<Vec<_>>()
     };
     let mut done: Vec<(usize, T)> = beside(cores().min(count), work, work).into_iter().flatten().collect();
     done.sort_unstable_by_key(|(number, _)| *number);
@@ -69,13 +73,13 @@ pub fn in_parts<T: Send>(count: usize, part: impl Fn(usize) -> T + Sync) -> Vec<
 }
 
 /// Does the parts `0..count` of a piece of work on all cores, and gives here what each gave to `take`, in the order of the
-/// parts. Few wait for it at a time, which bounds the memory.
+/// parts. Few wait for it at a time, which bounds the memory. As in [`in_parts`], each thread keeps something.
 ///
 /// # Errors
 /// The first of `take`, which ends the work. A panic in a part goes on here.
-pub fn in_order<T: Send>(
+pub fn in_order<K: Default, T: Send>(
     count: usize,
-    part: impl Fn(usize) -> T + Sync,
+    part: impl Fn(usize, &mut K) -> T + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let threads = cores().min(count);
@@ -84,17 +88,19 @@ pub fn in_order<T: Send>(
     let (to_do, numbers) = sync_channel::<(usize, SyncSender<T>)>(ahead);
     let numbers = Mutex::new(numbers);
     let work = || {
+        let mut kept = K::default();
         let next = || numbers.lock().unwrap_or_else(PoisonError::into_inner).recv();
         while let Ok((number, to_result)) = next() {
             // Nobody waits for it after an error.
-            let _ = to_result.send(part(number));
+            let _ = to_result.send(part(number, &mut kept));
         }
     };
     std::thread::scope(|scope| {
         let start = |_| Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, work).ok();
         let others: Vec<_> = (0..threads).map_while(start).collect();
         if others.is_empty() {
-            return (0..count).try_for_each(|number| take(part(number)));
+            let mut kept = K::default();
+            return (0..count).try_for_each(|number| take(part(number, &mut kept)));
         }
         let (mut to_start, mut waiting) = (0..count, VecDeque::new());
         let done = (0..count).try_for_each(|_| {
@@ -128,7 +134,7 @@ mod tests {
     fn parts_come_in_their_order() {
         for count in [0, 1, 2, 1000] {
             let squares: Vec<usize> = (0..count).map(|i| i * i).collect();
-            assert_eq!(in_parts(count, |i| i * i), squares);
+            assert_eq!(in_parts(count, |i, (): &mut ()| i * i), squares);
         }
     }
 
@@ -138,7 +144,7 @@ mod tests {
             let mut taken = Vec::new();
             in_order(
                 count,
-                |i| i * i,
+                |i, (): &mut ()| i * i,
                 |square| {
                     taken.push(square);
                     Ok(())
@@ -148,13 +154,31 @@ mod tests {
             assert_eq!(taken, (0..count).map(|i| i * i).collect::<Vec<_>>());
         }
         let started = AtomicUsize::new(0);
-        let part = |i| {
+        let part = |i, (): &mut ()| {
             started.fetch_add(1, Ordering::Relaxed);
             i
         };
         let refuse = |i| if i < 3 { Ok(()) } else { Err(Error::new(Kind::Io, "full")) };
         assert_eq!(in_order(100_000, part, refuse).unwrap_err().kind(), Kind::Io);
         assert!(started.into_inner() < 100_000);
+    }
+
+    #[test]
+    fn a_thread_keeps_what_it_had_for_its_next_part() {
+        let count = 1000;
+        let counted = |_: usize, parts: &mut usize| {
+            *parts += 1;
+            *parts
+        };
+        let first = |counts: Vec<usize>| counts.into_iter().filter(|n| *n == 1).count();
+        assert!((1..=cores()).contains(&first(in_parts(count, counted))));
+        let mut counts = Vec::new();
+        in_order(count, counted, |n| {
+            counts.push(n);
+            Ok(())
+        })
+        .unwrap();
+        assert!((1..=cores()).contains(&first(counts)));
     }
 
     #[test]
@@ -170,7 +194,7 @@ mod tests {
         let silent = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let found = catch_unwind(|| beside(2, || (), || panic!("beside")));
-        let in_part = |i| if i == 70 { panic!("in a part") } else { i };
+        let in_part = |i, (): &mut ()| if i == 70 { panic!("in a part") } else { i };
         let found_in_part = catch_unwind(|| in_order(100, in_part, |_| Ok(())));
         std::panic::set_hook(silent);
         assert_eq!(found.unwrap_err().downcast_ref(), Some(&"beside"));

@@ -116,7 +116,10 @@ impl Starts {
             let size = object.size();
             units.extend((0..size.div_ceil(UNIT)).map(|i| (file, i * UNIT..(i * UNIT + UNIT).min(size))));
         }
-        let ends = |i: usize| line_ends(objects[units[i].0].as_ref(), units[i].1.clone());
+        let ends = |i: usize, scratch: &mut Vec<u8>| {
+            let (file, part) = &units[i];
+            line_ends(objects[*file].as_ref(), part.clone(), scratch)
+        };
         let found = in_parts(units.len(), ends).into_iter().collect::<Result<Vec<_>>>()?;
         let sizes: Vec<u64> = objects.iter().map(|o| o.size()).collect();
         let total: usize = found.iter().map(Vec::len).sum();

@@ -336,9 +336,9 @@ fn scan_plain(
 ) -> Result<()> {
     let size = object.size();
     let count = usize::try_from(size.div_ceil(SCANNED)).unwrap_or(usize::MAX);
-    let scan = |part: usize| {
+    let scan = |part: usize, scratch: &mut Vec<u8>| {
         let from = part as u64 * SCANNED;
-        format::line_ends(object, from..(from + SCANNED).min(size))
+        format::line_ends(object, from..(from + SCANNED).min(size), scratch)
     };
     let (mut start, mut behind) = (0, 0);
     threads::in_order(count, scan, |line_ends| {

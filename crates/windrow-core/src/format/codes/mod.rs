@@ -215,7 +215,7 @@ fn grids(store: &dyn Store, keys: &[String]) -> Result<Opened> {
         return read(keys);
     }
     let parts: Vec<&[String]> = keys.chunks(keys.len().div_ceil(threads)).collect();
-    let found = in_parts(parts.len(), |i| read(parts[i]));
+    let found = in_parts(parts.len(), |i, (): &mut ()| read(parts[i]));
     let mut all = (Vec::with_capacity(keys.len()), Vec::new());
     for part in found {
         // The first error in the order of the files: the same one on any number of threads.
