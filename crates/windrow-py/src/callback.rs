@@ -56,7 +56,7 @@ impl LineEncoder {
 impl Encode for LineEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
         match &self.text {
-            None => self.ids_of(&text_of(line, &self.field, place)?, &mut out.ids),
+            None => self.ids_of(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids),
             Some(function) => self.ids_of(&self.text_by_python(function, line)?, &mut out.ids),
         }
     }

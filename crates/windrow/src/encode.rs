@@ -55,7 +55,7 @@ impl TextEncoder {
 
 impl Encode for TextEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
-        self.encode_text(&text_of(line, &self.field, place)?, &mut out.ids)
+        self.encode_text(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids)
     }
 
     fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {

@@ -53,6 +53,8 @@ pub struct Encoded {
     pub ids: Ids,
     /// One byte per id for each track, in the order of [`super::TokenizeOptions::tracks`].
     pub tracks: Vec<Vec<u8>>,
+    /// Memory that stays from line to line, for the text on its way to ids ([`super::text_of`]).
+    pub room: Vec<u8>,
 }
 
 /// Where a line stands.
@@ -138,7 +140,7 @@ pub(super) fn encode_chunk(
         most_id: None,
         ..spare
     };
-    let mut document = Encoded { ids: Ids::default(), tracks: vec![Vec::new(); rules.tracks.len()] };
+    let mut document = Encoded { tracks: vec![Vec::new(); rules.tracks.len()], ..Encoded::default() };
     let mut start = 0;
     let breaks = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
     let unbroken = bytes.last().is_some_and(|b| *b != b'\n').then_some(bytes.len());

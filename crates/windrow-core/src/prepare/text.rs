@@ -12,12 +12,18 @@ use crate::error::{Error, Kind, Result};
 
 /// The string that stands in `field` of a JSON object; of a field that stands there twice, the last one.
 ///
-/// A byte-order mark is left out on the first line. Other fields are skipped, whatever they hold.
+/// A byte-order mark is left out on the first line. Other fields are skipped, whatever they hold. Text with escapes is
+/// laid into `room`, whose memory serves line after line ([`super::Encoded::room`]); what it holds before does not matter.
 ///
 /// # Errors
 /// `Corrupt` naming file, line and byte: a blank line, bytes that are no UTF-8, no JSON, no object, no such field, or a
 /// field that holds no string.
-pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result<Cow<'a, str>> {
+pub fn text_of<'a>(
+    line: &'a [u8],
+    field: &str,
+    place: &LinePlace<'_>,
+    room: &'a mut Vec<u8>,
+) -> Result<Cow<'a, str>> {
     const BOM: &[u8] = b"\xef\xbb\xbf";
     let unmarked = if place.line == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
     let skipped = (line.len() - unmarked.len()) as u64;
@@ -32,8 +38,8 @@ pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result
         return Err(corrupt(0, format!("a blank line; expected a JSON object with {field:?}"))
             .hint("remove blank lines from the input"));
     }
-    if let Some(found) = string_in(text, field) {
-        return Ok(found);
+    if let Some(found) = string_in(text, field, room) {
+        return Ok(Cow::Borrowed(found));
     }
     let not_json = |at: usize, e: serde_json::Error| {
         corrupt(at.min(text.len()), "the line is not JSON".to_string())
@@ -56,7 +62,8 @@ pub fn text_of<'a>(line: &'a [u8], field: &str, place: &LinePlace<'_>) -> Result
         Err(e) if e.is_syntax() => match without_number_words(text) {
             Some(plain) => {
                 let place = LinePlace { byte: place.byte + skipped, ..*place };
-                text_of(plain.as_bytes(), field, &place).map(|found| Cow::Owned(found.into_owned()))
+                text_of(plain.as_bytes(), field, &place, &mut Vec::new())
+                    .map(|found| Cow::Owned(found.into_owned()))
             }
             None => Err(not_json(e.column().saturating_sub(1), e)),
         },
@@ -192,13 +199,18 @@ impl Visitor<'_> for Key<'_> {
 mod tests {
     use super::*;
 
-    fn text(line: &[u8]) -> Result<Cow<'_, str>> {
-        text_of(line, "text", &LinePlace { file: "f.jsonl", line: 0, byte: 100 })
+    const PLACE: LinePlace<'_> = LinePlace { file: "f.jsonl", line: 0, byte: 100 };
+
+    fn text(line: &[u8]) -> Result<String> {
+        text_of(line, "text", &PLACE, &mut Vec::new()).map(Cow::into_owned)
     }
 
     #[test]
     fn text_is_borrowed_where_it_can_be() {
-        assert!(matches!(text(br#"{"a":[{"b":1}],"text":"x"}"#).unwrap(), Cow::Borrowed("x")));
+        let line = br#"{"a":[{"b":1}],"text":"x"}"#;
+        let mut room = Vec::new();
+        let found = text_of(line, "text", &PLACE, &mut room).unwrap();
+        assert!(matches!(found, Cow::Borrowed("x")) && line.as_ptr_range().contains(&found.as_ptr()));
         assert_eq!(text(br#"{"text":"a\n\u00e9"}"#).unwrap(), "a\n\u{e9}");
         assert_eq!(text("\u{feff}{\"text\":\"é\"} \r".as_bytes()).unwrap(), "é");
         assert_eq!(text(br#"{"text":"a","text":"b"}"#).unwrap(), "b");

@@ -91,7 +91,7 @@ impl Encode for Characters {
         if let Some((_, _, kind)) = self.0.filter(|at| place.file.ends_with(at.0) && place.line == at.1) {
             return Err(Error::new(kind, "the encoder fails here"));
         }
-        out.ids.extend(text_of(line, "text", place)?.chars().map(|c| i64::from(u32::from(c))));
+        out.ids.extend(text_of(line, "text", place, &mut out.room)?.chars().map(|c| i64::from(u32::from(c))));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ pub(super) struct Ord;
 
 impl Encode for Ord {
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
-        out.ids.extend(text_of(line, "text", place)?.chars().map(i64::from_char));
+        out.ids.extend(text_of(line, "text", place, &mut out.room)?.chars().map(i64::from_char));
         Ok(())
     }
 
@@ -36,7 +36,11 @@ pub(super) struct WordsInt;
 
 impl Encode for WordsInt {
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
-        out.ids.extend(text_of(line, "text", place)?.split_whitespace().map(|w| w.parse::<i64>().unwrap()));
+        out.ids.extend(
+            text_of(line, "text", place, &mut out.room)?
+                .split_whitespace()
+                .map(|w| w.parse::<i64>().unwrap()),
+        );
         Ok(())
     }
 
