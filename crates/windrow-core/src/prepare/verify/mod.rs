@@ -19,7 +19,7 @@ use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, FORMATS, Format, Look, SideFile};
-use crate::store::{Local, SUMS_FILE, Store};
+use crate::store::{Compression, Local, SUMS_FILE, Store};
 
 /// How to verify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,7 +205,11 @@ impl Work<'_> {
             return Ok(());
         }
         let look = Look::at(Arc::new(Local::new(root)), key)?;
-        format::choose(self.table, &look, None).map(drop)
+        let is_compressed = !look.is_folder && Compression::of_head(&look.head).is_some();
+        format::choose(self.table, &look, None).map(drop).map_err(|e| match is_compressed {
+            true => e,
+            false => e.hint("nothing was checked: is the path right?"),
+        })
     }
 
     // What the side file of the pair that the file is half of, or that of its folder, says of it and of its other half.
