@@ -155,7 +155,7 @@ def test_memory_that_is_refused_does_not_end_the_process(
     run_script: Callable[..., str], tmp_path: Path
 ) -> None:
     assert run_script(LITTLE_MEMORY, tmp_path).splitlines() == [
-        "no memory for 8589934592 values of 1 bytes",
+        "no memory for 8589934592 bytes",
         "no memory for 2147483648 values of 4 bytes",
         "no memory for 1 rows of 8589934592 bytes of values",
     ]

@@ -8,7 +8,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
 use super::{Entry, FolderId, Object, Store, key};
-use crate::array::reserve;
 use crate::error::{Error, Kind, Result};
 
 /// How local files are read.
@@ -367,7 +366,8 @@ impl Object for Opened {
         self.check(start, size)?;
         let room = if size < LARGE { size } else { size + ALIGNED };
         let more = room.saturating_sub(scratch.len());
-        reserve(scratch, more).map_err(|e| e.at(&self.name).byte(start))?;
+        let refused = |_| Error::memory(format!("{size} bytes")).at(&self.name).byte(start);
+        scratch.try_reserve(more).map_err(refused)?;
         scratch.resize(scratch.len().max(room), 0);
         let at = if size < LARGE { 0 } else { aligned(scratch, 0) };
         let out = &mut scratch[at..at + size];
