@@ -43,7 +43,7 @@ struct Bytes {
 
 impl Encode for Bytes {
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
-        let text = text_of(line, "text", place)?;
+        let text = text_of(line, "text", place, &mut out.room)?;
         out.ids.extend(text.bytes().map(i64::from));
         if self.track {
             out.tracks[0].extend(text.bytes().map(|b| u8::from(b == b'a')));
@@ -131,7 +131,7 @@ fn bytes(line: &Line<'_>) -> Vec<u8> {
 // The text of a line by another way: the whole value first. Stricter about fields that are skipped.
 fn document(line: &[u8], number: u64) -> Option<String> {
     let place = LinePlace { file: "x", line: number, byte: 0 };
-    let found = text_of(line, "text", &place).ok().map(|text| text.into_owned());
+    let found = text_of(line, "text", &place, &mut Vec::new()).ok().map(|text| text.into_owned());
     let unmarked = if number == 0 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
     if let Ok(Value::Object(map)) = serde_json::from_slice(unmarked) {
         assert_eq!(map.get("text").and_then(Value::as_str), found.as_deref());
