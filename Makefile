@@ -39,6 +39,7 @@ $(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requ
 # What continuous integration asks besides the tests.
 check: fuzz-check
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy --workspace --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

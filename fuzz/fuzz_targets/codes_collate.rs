@@ -30,7 +30,8 @@ struct Input {
 
 fuzz_target!(|input: Input| {
     let element = Element { dtype: dtype(input.stored), big_endian: input.stored >= 128 };
-    let schema = Schema { channels: Some(1 + usize::from(input.schema_channels % 20)), ..Schema::numbers(element) };
+    let schema =
+        Schema { channels: Some(1 + usize::from(input.schema_channels % 20)), ..Schema::numbers(element) };
     let mut delays: Option<Vec<u64>> =
         input.delays.map(|delays| delays.into_iter().map(|delay| u64::from(delay % 40)).collect());
     if let (Some(delays), Some(far)) = (&mut delays, input.far) {
@@ -58,7 +59,9 @@ fuzz_target!(|input: Input| {
         delay_pattern: layout.delay_pattern.map(|d| d.into_iter().map(|delay| delay % 300).collect()),
         ..layout
     };
-    let Ok(codes) = Codes::new(&schema, 1 + input.length % 300, &small, input.laid.map(dtype)) else { return };
+    let Ok(codes) = Codes::new(&schema, 1 + input.length % 300, &small, input.laid.map(dtype)) else {
+        return;
+    };
     let examples: Vec<Example<'_>> = input
         .examples
         .iter()

@@ -20,8 +20,10 @@ impl Refusing {
     fn check(size: usize) {
         if size > MOST.load(Ordering::Relaxed) {
             // No formatting here: it would allocate.
-            let _ =
-                std::io::Write::write_all(&mut std::io::stderr(), b"one allocation of more than is allowed\n");
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"one allocation of more than is allowed\n",
+            );
             std::process::abort();
         }
     }
