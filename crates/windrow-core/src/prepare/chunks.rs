@@ -1,10 +1,7 @@
 //! Inputs cut into chunks of whole lines.
 
-use std::ops::Range;
-
 use super::input::{Input, PART, Stream};
 use crate::error::Result;
-use crate::store::{ALIGNED, aligned};
 
 /// Longer buffers are not used again.
 pub(super) const MOST_KEPT: usize = 8 << 20;
@@ -24,13 +21,13 @@ pub(super) struct Chunk {
     pub(super) stored: u64,
     // Longer than what it holds: what was zeroed once is not zeroed again for the next chunk.
     room: Vec<u8>,
-    within: Range<usize>,
+    len: usize,
 }
 
 impl Chunk {
     /// The lines with their line breaks; may be empty at the end of an input.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.room[self.within.clone()]
+        &self.room[..self.len]
     }
 
     /// Its memory, for another one; none of a very long line, which may be the only one.
@@ -75,16 +72,14 @@ impl<'a> Chunks<'a> {
             empty => empty.insert(input.stream(self.byte)?),
         };
         let part = PART.min(self.size);
+        let mut filled = self.rest.len();
         // As much as most chunks take, so that it grows once.
-        room.resize(room.len().max(self.rest.len() + ALIGNED + self.size + part), 0);
-        // What is read, not what was left over, begins where the system lays it fastest.
-        let mut filled = aligned(&room, self.rest.len());
-        let begin = filled - self.rest.len();
-        room[begin..filled].copy_from_slice(&self.rest);
+        room.resize(room.len().max(filled + self.size + part), 0);
+        room[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
-        let mut searched = begin;
+        let mut searched = 0;
         let (end, is_last) = loop {
-            if filled - begin >= self.size {
+            if filled >= self.size {
                 // A line may be longer than a chunk: only what is new is searched.
                 if let Some(at) = memchr::memrchr(b'\n', &room[searched..filled]) {
                     break (searched + at + 1, false);
@@ -110,13 +105,13 @@ impl<'a> Chunks<'a> {
             is_last,
             stored: stream.stored(),
             room,
-            within: begin..end,
+            len: end,
         };
         if is_last {
             self.stream = None;
             (self.input, self.byte, self.line) = (self.input + 1, 0, 0);
         } else {
-            self.byte += (end - begin) as u64;
+            self.byte += end as u64;
             self.line += memchr::memchr_iter(b'\n', chunk.bytes()).count() as u64;
         }
         Ok(chunk)

@@ -47,7 +47,7 @@ pub trait Encode: Sync {
 }
 
 /// What a line became.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Encoded {
     /// Token ids.
     pub ids: Ids,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
-use crate::store::{ALIGNED, Compression, Io, Local, Object, Store, aligned, long_window, needs_window};
+use crate::store::{Compression, Io, Local, Object, Store, long_window, needs_window};
 
 /// An input as it was found when the task began.
 #[derive(Clone, Debug)]
@@ -146,11 +146,10 @@ impl Stream {
     /// As [`Stream::fill`].
     pub(super) fn next(&mut self, most: usize) -> Result<&[u8]> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(scratch.len().max(most + ALIGNED), 0);
-        let at = aligned(&scratch, 0);
-        let filled = self.fill(&mut scratch[at..at + most]);
+        scratch.resize(scratch.len().max(most), 0);
+        let filled = self.fill(&mut scratch[..most]);
         self.scratch = scratch;
-        Ok(&self.scratch[at..at + filled?])
+        Ok(&self.scratch[..filled?])
     }
 
     /// Puts the next bytes at the beginning of `out`; how many there were: fewer than it holds only at the end.

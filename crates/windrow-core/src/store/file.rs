@@ -291,18 +291,12 @@ pub fn fetch(bytes: &[u8]) {
 #[cfg(not(target_arch = "x86_64"))]
 pub fn fetch(_bytes: &[u8]) {}
 
-/// Bytes from whose multiples on the system lays what it reads at full speed: to other places some processors copy from
-/// its memory at a third of it.
-pub(crate) const ALIGNED: usize = 64;
+/// The system lays what it reads at full speed from multiples of as many bytes on: to other places some processors copy
+/// from its memory at a third of it.
+const ALIGNED: usize = 64;
 
 /// Reads of fewer bytes take no notice of it.
 const LARGE: usize = 4096;
-
-/// The first place in `room` from `from` on that lies at a multiple of [`ALIGNED`] in memory; there are as many bytes
-/// behind `from`.
-pub(crate) fn aligned(room: &[u8], from: usize) -> usize {
-    from + room[from..].as_ptr().align_offset(ALIGNED).min(ALIGNED)
-}
 
 struct Opened {
     name: String,
@@ -364,12 +358,12 @@ impl Object for Opened {
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         // Compared before the buffer grows: a claimed size must not allocate.
         self.check(start, size)?;
-        let room = if size < LARGE { size } else { size + ALIGNED };
-        let more = room.saturating_sub(scratch.len());
+        let slack = if size < LARGE { 0 } else { ALIGNED };
+        let more = (size + slack).saturating_sub(scratch.len());
         let refused = |_| Error::memory(format!("{size} bytes")).at(&self.name).byte(start);
         scratch.try_reserve(more).map_err(refused)?;
-        scratch.resize(scratch.len().max(room), 0);
-        let at = if size < LARGE { 0 } else { aligned(scratch, 0) };
+        scratch.resize(scratch.len().max(size + slack), 0);
+        let at = scratch.as_ptr().align_offset(ALIGNED).min(slack);
         let out = &mut scratch[at..at + size];
         self.read_into(start, out)?;
         Ok(out)

@@ -23,7 +23,6 @@ pub(crate) use cache::{Draft, cache_folder, cached};
 pub(crate) use checked::Checked;
 pub use expand::{Compression, expand_to, expanded};
 pub(crate) use expand::{expanded_head, long_window, needs_window};
-pub(crate) use file::{ALIGNED, aligned};
 pub use file::{Io, Local, fetch};
 pub(crate) use kept::changed_ns;
 pub use kept::{kept, modified_ns};
