@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,24 @@ def test_documents_are_what_stands_up_to_an_end_id(tmp_path: Path) -> None:
     assert ds.info()["records"] == 4
     assert ds.info()["eos"] == 0
     assert len(wr.open(tmp_path / "a.bin", dtype="uint16")) == 1
+
+
+def test_a_stream_may_be_compressed_after_it_was_written(tmp_path: Path) -> None:
+    documents = [list(range(1, n % 50 + 2)) + [0] for n in range(2000)]
+    wr.write_tokens(tmp_path / "a.bin", documents, dtype="uint16", vocab_size=60)
+    packed = tmp_path / "a.bin.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "a.bin").read_bytes()))
+    with pytest.raises(wr.ConfigError, match="twice"):
+        wr.open(tmp_path)
+    (tmp_path / "a.bin").unlink()
+    for path in (packed, tmp_path):
+        found = wr.open(path, eos=0)
+        assert found.info()["dtype"] == "uint16" and found.info()["vocab_size"] == 60
+        assert [list(record) for record in found] == documents
+    # What a stopped run left of it is none.
+    packed.write_bytes(packed.read_bytes()[:-1])
+    with pytest.raises(wr.CorruptError, match="cut off"):
+        wr.open(packed)
 
 
 def test_documents_train_and_resume_like_any_records(tmp_path: Path) -> None:

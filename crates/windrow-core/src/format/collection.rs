@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::discover::natural_order;
+use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
 use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose, open_as};
 use crate::error::{Error, Kind, Result};
@@ -44,6 +44,7 @@ impl Format for Collection {
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let names = units(look.names());
+        refuse_copies(names.iter().map(String::as_str), |name| look.store.display(&look.below(name)))?;
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
         for name in &names {

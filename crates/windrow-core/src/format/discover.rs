@@ -1,17 +1,43 @@
 //! Which files below a folder belong to a data set, and in which order.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use super::forager::{EXPANDED, LOCATIONS};
-use crate::error::Result;
-use crate::store::{Entry, Store};
+use crate::error::{Error, Result};
+use crate::store::{Entry, Store, plain_name};
 
 /// The files of lines below `prefix`, as [`lines_among`].
 ///
 /// # Errors
-/// What [`Store::walk`] says.
+/// What [`Store::walk`] says; as [`refuse_copies`].
 pub(crate) fn line_files(store: &dyn Store, prefix: &str, suffixes: &[&str]) -> Result<Vec<Entry>> {
-    Ok(lines_among(&store.walk(prefix)?, suffixes).into_iter().cloned().collect())
+    let found: Vec<Entry> = lines_among(&store.walk(prefix)?, suffixes).into_iter().cloned().collect();
+    refuse_copies(found.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
+    Ok(found)
+}
+
+/// That no file stands there twice, compressed and expanded or compressed in two ways, as `gzip -k` leaves it: each of its
+/// records would come twice, or half of them more often where it was interrupted.
+///
+/// # Errors
+/// `Config` naming both.
+pub(crate) fn refuse_copies<'a>(
+    keys: impl Iterator<Item = &'a str>,
+    display: impl Fn(&str) -> String,
+) -> Result<()> {
+    let mut seen = HashMap::new();
+    for key in keys {
+        if let Some(other) = seen.insert(plain_name(key), key) {
+            return Err(Error::config(format!(
+                "{} stands beside it: the same records would come twice",
+                display(other)
+            ))
+            .at(display(key))
+            .hint("move one of the two to another folder, or name one of them instead of the folder"));
+        }
+    }
+    Ok(())
 }
 
 /// The same as [`among`] without what an index expanded: it stands twice below the folder, compressed and in the index
@@ -101,6 +127,23 @@ mod tests {
             line_files(&store, "", suffixes).unwrap().into_iter().map(|e| e.key).collect()
         };
         assert_eq!(keys(&[".jsonl", ".JSONL"]), ["a.jsonl", "a.JSONL", "b/x.jsonl"]);
+    }
+
+    #[test]
+    fn a_file_and_what_it_was_compressed_to_are_refused() {
+        let found = |names: &[&str]| {
+            let store = names.iter().fold(Memory::new(), |store, name| store.with(name, *b""));
+            line_files(&store, "", &[".jsonl", ".jsonl.gz", ".jsonl.zst"])
+        };
+        assert_eq!(found(&["a.jsonl", "b.jsonl.gz", "b/a.jsonl.gz", "a.json", "a.gz"]).unwrap().len(), 3);
+        for names in [["a.jsonl", "a.jsonl.gz"], ["x/a.jsonl.gz", "x/a.jsonl.zst"]] {
+            let error = found(&names).unwrap_err();
+            assert_eq!(error.kind(), crate::Kind::Config);
+            assert!(error.message().contains("twice"), "{error}");
+            for name in names {
+                assert!(error.to_string().contains(name), "{error}");
+            }
+        }
     }
 
     #[test]

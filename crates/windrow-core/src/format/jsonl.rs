@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::data_files::DataFiles;
-use super::discover::lines_among;
+use super::discover::{lines_among, refuse_copies};
 use super::json_lines::{JsonLines, Row, Rows};
 use super::lines::line_ends;
 use super::{About, Certainty, Format, Look, Options};
@@ -98,6 +98,7 @@ fn keys_below(look: &Look) -> Result<Vec<String>> {
         ))
         .at(look.display()));
     }
+    refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
     Ok(keys)
 }
 

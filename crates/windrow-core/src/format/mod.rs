@@ -33,7 +33,7 @@ pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_MET
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use discover::natural_order;
-pub(crate) use discover::{line_files, lines_among};
+pub(crate) use discover::{line_files, lines_among, refuse_copies};
 pub(crate) use forager::{EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
@@ -408,7 +408,7 @@ pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) ->
             .at(look.display())
             .hint(match Compression::of_head(&look.head) {
                 Some(_) if !look.is_folder => {
-                    "expand it first: of compressed files .jsonl, .json, .yaml, .npy and .pkl are read"
+                    "expand it first: of compressed files .jsonl, .json, .yaml, .npy, .pkl and .bin are read"
                         .to_string()
                 }
                 _ => format!("say which with format=…: {}", names()),

@@ -7,14 +7,14 @@ use serde_json::{Map, json};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::atomic::{self, Finished, Growing};
-use super::input::{INPUT_SUFFIXES, Input, PART, plain_name};
+use super::input::{INPUT_SUFFIXES, Input, PART};
 use super::lines::LineScan;
 use super::site::{self, Site};
 use super::sums::SumsFile;
 use super::{Progress, Report, Watch, check, replaced};
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow, SideFile};
-use crate::store::{BlockSums, Local, Object, SUMS_FILE, Store, key};
+use crate::store::{BlockSums, Local, Object, SUMS_FILE, Store, key, plain_name};
 use crate::threads;
 
 /// How to index.
@@ -65,7 +65,6 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
             "looked for *.jsonl and *.JSONL, plain, .gz or .zst; hidden files and folders are left out",
         ));
     }
-    check_expanded_names(&inputs)?;
     let wanted = wanted(&inputs, options);
     let hash = atomic::hash_of(&wanted.to_text());
     // Complete already: nothing has to be writable.
@@ -119,21 +118,6 @@ fn expanded_name(input: &Input, index_folder: &str) -> String {
         true => format!("{index_folder}/{}/{}", format::EXPANDED, plain_name(&input.row.name)),
         false => input.row.name.clone(),
     }
-}
-
-fn check_expanded_names(inputs: &[Input]) -> Result<()> {
-    let mut seen = std::collections::HashMap::new();
-    for input in inputs.iter().filter(|i| i.is_compressed()) {
-        if let Some(other) = seen.insert(plain_name(&input.row.name), input) {
-            return Err(Error::config(format!(
-                "{:?} and {:?} expand to one name",
-                other.row.name, input.row.name
-            ))
-            .at(&input.file)
-            .hint("remove one of them"));
-        }
-    }
-    Ok(())
 }
 
 // What decides the index: the side file without its findings.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
-use crate::store::{Compression, Io, Local, Object, Store, long_window, needs_window};
+use crate::store::{Compression, Io, Local, Object, Store, long_window, needs_window, plain_name};
 
 /// An input as it was found when the task began.
 #[derive(Clone, Debug)]
@@ -22,8 +22,6 @@ pub(super) struct Input {
 /// What the names of JSONL inputs end in.
 pub(super) const INPUT_SUFFIXES: &[&str] =
     &[".jsonl", ".JSONL", ".jsonl.gz", ".jsonl.zst", ".JSONL.gz", ".JSONL.zst"];
-
-const COMPRESSED: [&str; 2] = [".gz", ".zst"];
 
 impl Input {
     /// Looks at the file; compression is told by its first bytes.
@@ -115,11 +113,6 @@ impl Input {
             .hint("the copy may be unfinished: fetch the file again"),
         }
     }
-}
-
-/// The name without `.gz` or `.zst`.
-pub(super) fn plain_name(name: &str) -> &str {
-    COMPRESSED.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
 }
 
 /// Read at once: large enough that calls cost nothing, small enough to stay in the processor's cache.

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::input::plain_name;
 use crate::error::{Error, Result};
-use crate::store::key;
+use crate::store::{key, plain_name};
 
 /// An input by its names.
 #[derive(Clone, Debug)]

@@ -61,6 +61,11 @@ impl Compression {
     }
 }
 
+/// A name without `.gz` or `.zst`.
+pub(crate) fn plain_name(name: &str) -> &str {
+    [".gz", ".zst"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
 /// All members of a gzip stream. Zeros behind a member are left out, as gzip and Python do: tapes and block devices are
 /// filled up with them.
 struct Members<R: BufRead>(Option<GzDecoder<R>>);

@@ -22,7 +22,7 @@ pub use cache::made_once;
 pub(crate) use cache::{Draft, cache_folder, cached};
 pub(crate) use checked::Checked;
 pub use expand::{Compression, expand_to, expanded};
-pub(crate) use expand::{expanded_head, long_window, needs_window};
+pub(crate) use expand::{expanded_head, long_window, needs_window, plain_name};
 pub use file::{Io, Local, fetch};
 pub(crate) use kept::changed_ns;
 pub use kept::{kept, modified_ns};

@@ -233,6 +233,59 @@ fn lines_in_compressed_files_are_records_too() {
     });
 }
 
+#[test]
+fn ids_in_compressed_files_are_those_that_were_compressed() {
+    super::alone::alone("format::ids_in_compressed_files_are_those_that_were_compressed", |_| {
+        let plain = ids(2, 70_000);
+        let (gzip, zstd) = (gzip(&plain), zstd::bulk::compress(&plain, 3).unwrap());
+        let side = |size: usize| {
+            let files = json!([{ "name": "a.bin", "size": size }]);
+            let side = json!({ "version": 1, "windrow": "0.1.0", "format": "tokens", "dtype": "uint16", "vocab_size": 100, "files": files });
+            side.to_string().into_bytes()
+        };
+        let folder = folder_of(&[
+            ("a.bin", &plain),
+            ("two/a.bin.gz", &gzip),
+            ("two/b.bin.zst", &zstd),
+            ("beside/a.bin.gz", &gzip),
+            ("beside/a.bin.windrow.json", &side(plain.len())),
+            ("around/a.bin.zst", &zstd),
+            ("around/windrow.json", &side(plain.len())),
+            ("other/a.bin.gz", &gzip),
+            ("other/windrow.json", &side(plain.len() - 2)),
+            ("pair/a.bin.gz", &gzip),
+            ("pair/a.idx", &vec![1]),
+        ]);
+        let at = |path: &str| folder.path().join(path);
+        for eos in [None, Some(99)] {
+            let said = Options { dtype: Some(DType::U16), eos, ..Options::default() };
+            for (said, untold) in
+                both_ways(&said).iter().zip(both_ways(&Options { eos, ..Options::default() }))
+            {
+                let want = open_with(&at("a.bin"), said).unwrap();
+                let two = open_with(&at("two"), said).unwrap();
+                conformance::check(two.as_ref()).unwrap();
+                assert_eq!(two.len(), 2 * want.len());
+                // What stood beside a file, or in its folder, still says what it holds.
+                let told = ["beside", "beside/a.bin.gz", "around", "around/a.bin.zst"];
+                let told = told.map(|path| open_with(&at(path), &untold).unwrap());
+                for record in 0..want.len() {
+                    let bytes = whole(want.as_ref(), record).unwrap();
+                    assert_eq!(whole(two.as_ref(), record).unwrap(), bytes);
+                    assert_eq!(whole(two.as_ref(), want.len() + record).unwrap(), bytes);
+                    told.iter().for_each(|told| assert_eq!(whole(told.as_ref(), record).unwrap(), bytes));
+                }
+                assert!(told.iter().all(|told| told.schema().vocab_size == Some(100)));
+            }
+        }
+        for path in ["other", "other/a.bin.gz"] {
+            assert_eq!(open(&at(path)).err().unwrap().kind(), Kind::Stale, "{path}");
+        }
+        // Which ids a compressed half of a pair holds, its index says.
+        assert_eq!(open(&at("pair/a.bin.gz")).err().unwrap().kind(), Kind::Unrecognised);
+    });
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -8,7 +8,7 @@ use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::vocabulary::tokenizer_must_be;
 use crate::format::{FileRow, Format, Look, Options, SIDE_FILE, SideFile};
-use crate::store::{key, open_if_there};
+use crate::store::{key, open_if_there, plain_name};
 
 /// What is known of the files of one data set without a look at their ids.
 pub(super) struct Claims {
@@ -47,12 +47,24 @@ impl Claims {
         Ok(claims)
     }
 
-    // What the side file beside one file of a folder says, where there is one.
+    // What the side file beside one file says, where there is one; of a compressed file, which keeps what stood beside it
+    // before, that of its folder too.
     fn add(&mut self, look: &Look, key: &str, hash: Option<&str>) -> Result<()> {
-        let side_key = format!("{key}.{SIDE_FILE}");
-        let side = match open_if_there(look.store.as_ref(), &side_key)? {
-            Some(object) => Some(SideFile::read(object.as_ref())?),
-            None => None,
+        let plain = plain_name(key);
+        let side_key = format!("{plain}.{SIDE_FILE}");
+        let read = |side_key: &str| match open_if_there(look.store.as_ref(), side_key)? {
+            Some(object) => SideFile::read(object.as_ref()).map(Some),
+            None => Ok(None),
+        };
+        let side = match read(&side_key)? {
+            None if plain != key && !look.is_folder => {
+                let names = |side: &SideFile| {
+                    side.format == Tokens.name()
+                        && side.files.iter().any(|row| row.name == key::name_of(plain))
+                };
+                read(&key::below(key::folder_of(key), SIDE_FILE))?.filter(names)
+            }
+            side => side,
         };
         tokenizer_must_be(side.as_ref(), hash, &look.store.display(key))?;
         self.vocab_size = match (self.vocab_size, side.as_ref().and_then(|s| s.vocab_size)) {
@@ -81,7 +93,7 @@ impl Claims {
     /// `Stale` naming the file.
     pub(super) fn check(&self, look: &Look, files: &DataFiles) -> Result<()> {
         let rows: HashMap<&str, &FileRow> = self.rows.iter().map(|row| (row.name.as_str(), row)).collect();
-        let names: Vec<&str> = files.keys().iter().map(|key| key::name_of(key)).collect();
+        let names: Vec<&str> = files.keys().iter().map(|key| plain_name(key::name_of(key))).collect();
         for (file, name) in names.iter().enumerate() {
             match rows.get(name) {
                 Some(row) => row.check_size(Some(files.get(file)?.size()), &files.name(file))?,

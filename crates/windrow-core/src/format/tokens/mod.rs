@@ -10,14 +10,14 @@ use std::sync::Arc;
 use self::claims::Claims;
 use self::documents::Documents;
 use super::data_files::DataFiles;
-use super::discover::natural_order;
+use super::discover::{natural_order, refuse_copies};
 use super::vocabulary::check_ids;
 use super::{About, Certainty, Format, Look, Options};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
-use crate::store::Compression;
+use crate::store::{Compression, Object, expanded, plain_name};
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]
@@ -33,20 +33,19 @@ impl Format for Tokens {
     fn about(&self) -> About {
         About {
             title: "Raw tokens",
-            layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64",
+            layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
             records: "one stream of ids per file; one document with `eos=`",
             written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write_tokens`, numpy's tofile",
         }
     }
 
     fn recognise(&self, look: &Look) -> Certainty {
-        let is_bin = |name: &str| name.ends_with(".bin");
         let named = match look.is_folder {
             true => {
                 look.names().any(|name| is_bin(name) && !name.contains('/'))
                     && !look.names().any(|name| name == "meta.json")
             }
-            false => is_bin(&look.file_name()),
+            false => is_bin(&look.file_name()) && !is_half(look),
         };
         match (&look.side, named) {
             (Some(side), _) if side.format == self.name() => Certainty::Yes,
@@ -62,7 +61,7 @@ impl Format for Tokens {
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         let mut keys: Vec<String> = match look.is_folder {
             true => {
-                let top = look.names().filter(|name| name.ends_with(".bin") && !name.contains('/'));
+                let top = look.names().filter(|name| is_bin(name) && !name.contains('/'));
                 top.map(|name| look.below(name)).collect()
             }
             false => vec![look.key.clone()],
@@ -71,22 +70,13 @@ impl Format for Tokens {
             return Err(Error::not_found("expected `.bin` files, found none").at(look.display()));
         }
         keys.sort_by(|a, b| natural_order(a, b));
+        refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
         let claims = Claims::of(look, &keys, options)?;
         let dtype = dtype(claims.dtype, options.dtype, look)?;
-        let files =
-            DataFiles::open(look.store.clone(), keys, |key, _| Error::not_found("the file is gone").at(key))?;
+        let objects = keys.iter().map(|key| ids(look, key, options)).collect::<Result<Vec<_>>>()?;
+        let files = DataFiles::from_objects(look.store.clone(), keys, objects);
         if !options.trust {
             claims.check(look, &files)?;
-        }
-        for file in 0..files.count() {
-            // Ids may begin with any bytes, so this is no error; but it is rarely meant.
-            if let Some(compression) = Compression::of(files.get(file)?)? {
-                log::warn!(
-                    "{}: it begins like a .{} stream, and is read as ids all the same",
-                    files.name(file),
-                    compression.suffix()
-                );
-            }
         }
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {
@@ -105,6 +95,35 @@ impl Format for Tokens {
         }
         Ok(source)
     }
+}
+
+// Whether a file holds raw ids by its name.
+fn is_bin(name: &str) -> bool {
+    plain_name(name).ends_with(".bin")
+}
+
+// Whether a compressed file is one of Megatron's, whose index stands beside it: which ids it holds, that says.
+fn is_half(look: &Look) -> bool {
+    let plain = plain_name(&look.key);
+    let index = plain.strip_suffix(".bin").filter(|_| plain != look.key).map(|stem| format!("{stem}.idx"));
+    index.is_some_and(|index| look.store.entry(&index).is_ok_and(|entry| !entry.is_folder))
+}
+
+// The file with the ids: by its name the one that it was compressed to, expanded, or the file itself.
+fn ids(look: &Look, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
+    if plain_name(key) != key {
+        return expanded(&look.store, key, options.cache_limit);
+    }
+    let object = look.store.open(key)?;
+    // Ids may begin with any bytes, so this is no error; but it is rarely meant.
+    if let Some(compression) = Compression::of(object.as_ref())? {
+        let suffix = compression.suffix();
+        log::warn!(
+            "{}: it begins like a .{suffix} stream, and is read as ids all the same; expanded, were it named .{suffix}",
+            object.name()
+        );
+    }
+    Ok(object)
 }
 
 fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DType> {

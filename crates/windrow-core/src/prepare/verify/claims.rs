@@ -2,16 +2,17 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Work;
 use crate::array::DType;
-use crate::error::Result;
-use crate::format::{FileRow, SideFile};
+use crate::error::{Kind, Result};
+use crate::format::{FileRow, Format, SideFile, Tokens};
 use crate::prepare::atomic;
 use crate::prepare::input::PART;
-use crate::store::{BlockSums, Io, Local, Object, Store, Sums, key, open_if_there};
+use crate::store::{BlockSums, Io, Local, Object, Store, Sums, expanded, key, open_if_there};
 
 /// Where block sums may stand.
 pub(super) struct SumsAt<'a> {
@@ -26,9 +27,10 @@ pub(super) struct SumsAt<'a> {
 impl Work<'_> {
     /// Every file that the side file names, and those whose block sums stand in `sums`.
     pub(super) fn claims(&mut self, base: &Path, side: &SideFile, sums: &SumsAt<'_>) -> Result<()> {
-        let store = Local::new(base).io(Io::Pread);
+        let store: Arc<dyn Store> = Arc::new(Local::new(base).io(Io::Pread));
         let sums_name = key::below(sums.folder, sums.file);
-        let found = open_if_there(&store, &sums_name).and_then(|object| object.map(Sums::open).transpose());
+        let found =
+            open_if_there(store.as_ref(), &sums_name).and_then(|object| object.map(Sums::open).transpose());
         let kept =
             self.findings.take(&sums_name, "block sums", "some that can be understood", found)?.flatten();
         // Sizes of what is there: those in the side file are claims, and their sum may pass 64 bits.
@@ -37,7 +39,7 @@ impl Work<'_> {
         }
         self.told.extend(side.files.iter().map(|row| base.join(&row.name)));
         for row in &side.files {
-            let object = store.open(&row.name);
+            let object = data_file(&store, &row.name, side);
             let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {
                 continue;
             };
@@ -52,7 +54,7 @@ impl Work<'_> {
             if told.contains(row.name.as_str()) {
                 continue;
             }
-            let object = store.open(&row.name);
+            let object = data_file(&store, &row.name, side);
             if let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? {
                 self.expect(object.size());
                 if object.size() != size {
@@ -167,5 +169,16 @@ impl Work<'_> {
                 self.findings.problem(name, Some(record), "id", expected, format!("{id} at byte {at}"));
             }
         }
+    }
+}
+
+// A file that a side file names; of raw ids also what it was compressed to since, expanded.
+fn data_file(store: &Arc<dyn Store>, name: &str, side: &SideFile) -> Result<Arc<dyn Object>> {
+    let found = store.open(name);
+    let is_gone = side.format == Tokens.name() && found.as_ref().is_err_and(|e| e.kind() == Kind::NotFound);
+    let compressed = [".gz", ".zst"].map(|suffix| format!("{name}{suffix}"));
+    match compressed.iter().find(|name| is_gone && store.entry(name).is_ok()) {
+        Some(compressed) => expanded(store, compressed, None),
+        None => found,
     }
 }

@@ -44,6 +44,10 @@ impl Work<'_> {
             .into_iter()
             .filter(|entry| rest(entry) && !self.seen.contains(&path_of(base, entry)))
             .collect();
+        let once = format::refuse_copies(lines.iter().map(|e| e.key.as_str()), |key| {
+            base.join(key).display().to_string()
+        });
+        self.findings.take(&base.display().to_string(), "names", "each file once", once)?;
         lines.iter().for_each(|e| self.expect(e.size));
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;

@@ -19,7 +19,7 @@ use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, FORMATS, Format, Look, SideFile};
-use crate::store::{Compression, Local, SUMS_FILE, Store};
+use crate::store::{Compression, Local, SUMS_FILE, Store, expanded, plain_name};
 
 /// How to verify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,15 +168,19 @@ impl Work<'_> {
             return Err(Error::config("expected the path of a file").at(path));
         };
         self.leftovers(folder, Some(name), options.gc)?;
-        let own = folder.join(format!("{name}.{}", format::SIDE_FILE));
+        // What stands beside raw ids that were compressed since speaks of them as they were.
+        let plain = plain_name(name);
+        let is_ids = plain != name && plain.ends_with(".bin");
+        let told = if is_ids && !atomic::exists(&folder.join(plain)) { plain } else { name };
+        let own = folder.join(format!("{told}.{}", format::SIDE_FILE));
         if atomic::exists(&own) {
             let side = self.side_file(&own)?;
-            let sums = SumsAt { folder: "", file: &format!("{name}.{SUMS_FILE}"), all: true };
+            let sums = SumsAt { folder: "", file: &format!("{told}.{SUMS_FILE}"), all: true };
             side.map_or(Ok(()), |side| self.claims(folder, &side, &sums))?;
             // The sums of an archive say which of its arrays is another one.
             return if format::Npz::is_named(name) { self.by_format(folder, name).map(drop) } else { Ok(()) };
         }
-        let is_told = self.told_of(folder, name)?;
+        let is_told = self.told_of(folder, told)?;
         if self.by_format(folder, name)?.is_some() {
             return Ok(());
         }
@@ -188,7 +192,14 @@ impl Work<'_> {
             return Ok(());
         }
         self.is_data(folder, name, options)?;
-        if atomic::size(path) == Some(0) {
+        let mut size = atomic::size(path);
+        if is_ids {
+            let store: Arc<dyn Store> = Arc::new(Local::new(folder));
+            let whole = expanded(&store, name, None);
+            let whole = self.findings.take(name, "content", "to be a whole stream", whole)?;
+            size = whole.map(|object| object.size());
+        }
+        if size == Some(0) {
             let (expected, found) = ("at least one value", "an empty file");
             self.findings.problem(&path.display().to_string(), None, "size", expected.into(), found.into());
             return Ok(());

@@ -64,6 +64,47 @@ fn every_cut_is_an_error_and_leaves_no_cache() {
 }
 
 #[test]
+fn a_cut_stream_of_ids_is_never_read_as_ids() {
+    alone("hostile::compressed::a_cut_stream_of_ids_is_never_read_as_ids", |cache| {
+        let ids: Vec<u8> = (0..64).collect();
+        for (name, whole) in [("a.bin.gz", gzip(&ids)), ("a.bin.zst", zstd(&ids))] {
+            for end in 0..whole.len() {
+                let folder = folder_of(&[(name, &whole[..end])]);
+                let says = ["expected a"];
+                let byte = (end < if name.ends_with("gz") { 2 } else { 4 }).then_some(0);
+                let wanted =
+                    Wanted { kind: Some(Kind::Corrupt), file: name, byte, says: &says, ..Wanted::default() };
+                for path in [name, ""] {
+                    refused(folder.path(), path, &Options::default(), &wanted);
+                }
+                assert_eq!(names(cache).len(), 0, "cut at {end}");
+            }
+        }
+    });
+}
+
+// As `gzip -k` leaves them.
+#[test]
+fn what_stands_there_compressed_and_expanded_is_refused() {
+    alone("hostile::compressed::what_stands_there_compressed_and_expanded_is_refused", |cache| {
+        for (plain, bytes) in
+            [("a.jsonl", TEXT), ("a.bin", &[1; 8]), ("a.json", b"[[1,2],[3]]"), ("a.yaml", b"[1, 2]")]
+        {
+            let packed = format!("{plain}.gz");
+            let folder = folder_of(&[(plain, bytes), (&packed, &gzip(bytes))]);
+            let says = [plain, "twice"];
+            let wanted = Wanted { kind: Some(Kind::Config), file: &packed, says: &says, ..Wanted::default() };
+            refused(folder.path(), "", &Options::default(), &wanted);
+            assert_eq!(names(cache).len(), 0);
+            for name in [plain, &packed] {
+                assert!(open_with(&folder.path().join(name), &Options::default()).is_ok());
+            }
+            names(cache).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        }
+    });
+}
+
+#[test]
 fn no_bit_that_turns_gives_other_records() {
     alone("hostile::compressed::no_bit_that_turns_gives_other_records", |_| {
         for (name, whole) in [("a.jsonl.gz", gzip(TEXT)), ("a.jsonl.zst", zstd(TEXT))] {

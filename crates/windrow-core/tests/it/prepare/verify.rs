@@ -102,6 +102,49 @@ fn every_flipped_bit_of_hashed_files_is_found() {
 }
 
 #[test]
+fn ids_that_were_compressed_since_are_held_against_what_was_said_of_them() {
+    let name = "prepare::verify::ids_that_were_compressed_since_are_held_against_what_was_said_of_them";
+    super::super::alone::alone(name, |_| {
+        let input = folder_of(&[("a.jsonl", THREE)]);
+        let out = tempfile::tempdir().unwrap();
+        let options =
+            TokenizeOptions { layout: TokenLayout::Tokens, eos: Some(0), ..TokenizeOptions::default() };
+        tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+        let [plain, packed] = ["tokens.bin", "tokens.bin.zst"].map(|name| out.path().join(name));
+        let mut ids = fs::read(&plain).unwrap();
+        fs::remove_file(&plain).unwrap();
+        let put = |ids: &[u8]| fs::write(&packed, zstd::bulk::compress(ids, 3).unwrap()).unwrap();
+        put(&ids);
+        for path in [out.path(), &packed] {
+            let findings = check(path);
+            let found = (findings.n_problems, findings.checked_files, findings.checked_bytes);
+            assert_eq!(found, (0, 1, ids.len() as u64), "{findings:?}");
+        }
+        ids[1] ^= 1;
+        put(&ids);
+        for path in [out.path(), &packed] {
+            only(path, "xxh3", "", "are changed");
+        }
+        let whole = fs::read(&packed).unwrap();
+        fs::write(&packed, &whole[..whole.len() - 1]).unwrap();
+        only(out.path(), "file", "to be there", "cut off");
+        // Nothing is said of this one, but that it is a stream to its end.
+        let alone = tempfile::tempdir().unwrap();
+        let other = alone.path().join("x.bin.zst");
+        fs::write(&other, &whole).unwrap();
+        assert_eq!(check(&other).n_problems, 0);
+        fs::write(&other, &whole[..whole.len() - 1]).unwrap();
+        only(&other, "content", "a whole stream", "cut off");
+    });
+}
+
+#[test]
+fn files_that_stand_there_twice_are_a_problem() {
+    let folder = folder_of(&[("a.jsonl", THREE), ("a.jsonl.zst", &zstd::bulk::compress(THREE, 3).unwrap())]);
+    only(folder.path(), "names", "each file once", "twice");
+}
+
+#[test]
 fn wrong_rows_are_found() {
     let rows =
         |rows: &[[u64; 3]]| -> Vec<u8> { rows.iter().flatten().flat_map(|n| n.to_le_bytes()).collect() };
