@@ -12,6 +12,7 @@ use super::converted::{self, Event, MOST_DEPTH, Shapes, Sink};
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
+use crate::store::plain_name;
 
 /// A list of series in one YAML file.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,7 @@ impl Format for Yaml {
 
     fn recognise(&self, look: &Look) -> Certainty {
         let name = look.file_name();
-        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let plain = plain_name(&name);
         match !look.is_folder && (plain.ends_with(".yaml") || plain.ends_with(".yml")) {
             true => Certainty::Maybe,
             false => Certainty::No,

@@ -19,6 +19,7 @@ use super::converted::{self, Shapes};
 use super::{About, Certainty, Format, Look, Options};
 use crate::error::Result;
 use crate::source::SharedSource;
+use crate::store::plain_name;
 
 /// Series in a Python pickle.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,7 @@ impl Format for Pickle {
 
     fn recognise(&self, look: &Look) -> Certainty {
         let name = look.file_name();
-        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let plain = plain_name(&name);
         match !look.is_folder && (plain.ends_with(".pkl") || plain.ends_with(".pickle")) {
             true => Certainty::Maybe,
             false => Certainty::No,

@@ -14,7 +14,7 @@ use crate::prepare::site::{self, Site};
 use crate::prepare::{Report, atomic};
 use crate::record::{Decode, Values};
 use crate::source::{Extras, Kind, Schema};
-use crate::store::SUMS_FILE;
+use crate::store::{SUMS_FILE, plain_name};
 
 /// Values of a record that are written at a time, where the layout allows parts.
 pub(super) const PART: u64 = 1 << 20;
@@ -332,7 +332,7 @@ fn check_ending(name: &str, layout: SeriesLayout) -> Result<()> {
         SeriesLayout::Npy | SeriesLayout::Tokens => &[""],
         _ => return Ok(()),
     };
-    if [".gz", ".zst"].iter().any(|end| name.ends_with(end)) {
+    if plain_name(&name) != name {
         return Err(Error::config(
             "what is written is not compressed, and would be taken for that by its name",
         )
