@@ -28,6 +28,19 @@ pub(super) struct Finished {
     pub(super) sums: Vec<u8>,
 }
 
+/// A file whose bytes the operating system has and the disk may lack.
+pub(super) struct Unsynced {
+    file: File,
+    path: PathBuf,
+}
+
+impl Unsynced {
+    /// Waits until the disk has them.
+    pub(super) fn sync(&self) -> Result<()> {
+        sync(&self.file, &self.path, true)
+    }
+}
+
 /// A file that grows by appending, hashed as it grows.
 pub(super) struct Growing {
     path: PathBuf,
@@ -119,6 +132,14 @@ impl Growing {
             begin_sync(&self.file, self.begun, written - self.begun);
             self.begun = written;
         }
+    }
+
+    /// Hands everything to the operating system; whoever has what is given brings it to the disk.
+    pub(super) fn unsynced(&mut self) -> Result<Unsynced> {
+        self.flush()?;
+        self.begun = self.size;
+        let file = self.file.try_clone().map_err(|e| Error::io("open the file again", &self.path, e))?;
+        Ok(Unsynced { file, path: self.path.clone() })
     }
 
     /// Hands everything to the operating system and, where `durable`, to the disk.

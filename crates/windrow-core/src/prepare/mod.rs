@@ -18,6 +18,7 @@ mod ordinary;
 mod pack;
 mod pipeline;
 mod replaced;
+mod restart;
 mod series;
 mod site;
 mod sums;

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::atomic::{self, Growing};
 use super::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use super::encode::EncodedChunk;
+use super::restart::RestartPoints;
 use super::sums::SumsFile;
 use super::tokenize::Remainder;
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{self, FileRow};
 
-const STATE: &str = "progress.json";
 const MOST_WAIT: Duration = Duration::from_secs(30);
 
 /// What is packed into what.
@@ -90,6 +90,7 @@ pub(super) struct Packer {
     sums: Option<SumsFile>,
     row_batch: Vec<u8>,
     writer: Option<Box<dyn DocumentWriter>>,
+    points: RestartPoints,
     since: u64,
     last: Instant,
 }
@@ -149,6 +150,7 @@ impl Packer {
         let sums = packing.sums.as_ref().map(|name| SumsFile::at(work.join(name), &state.finished));
         Ok(Packer {
             work: work.to_path_buf(),
+            points: RestartPoints::of(work, packing.durable),
             sums: sums.transpose()?,
             packing,
             state,
@@ -205,8 +207,10 @@ impl Packer {
             }
         }
         self.since += done;
-        if self.since >= self.packing.checkpoint_bytes || self.last.elapsed() >= MOST_WAIT {
-            self.checkpoint()?;
+        let is_due = self.since >= self.packing.checkpoint_bytes || self.last.elapsed() >= MOST_WAIT;
+        // Never more of them than the disk takes.
+        if is_due && !self.points.is_going() {
+            self.begin_checkpoint()?;
         } else if let (Some(output), true) = (&mut self.output, self.packing.durable) {
             output.begin_sync();
         }
@@ -215,39 +219,41 @@ impl Packer {
 
     /// Writes a restart point: whatever happens after it, a rerun goes on from here.
     pub(super) fn checkpoint(&mut self) -> Result<()> {
-        let durable = self.packing.durable;
-        if let Some(rows) = &mut self.rows {
-            rows.sync(durable)?;
-        }
-        self.state.output_size = 0;
-        if let Some(output) = &mut self.output {
-            output.sync(durable)?;
-            self.state.output_size = output.size();
-        }
+        self.begin_checkpoint()?;
+        self.points.wait()
+    }
+
+    fn begin_checkpoint(&mut self) -> Result<()> {
+        self.state.output_size = self.output.as_ref().map_or(0, Growing::size);
         if let Some(sums) = &mut self.sums {
             // A thousandth of what is written would grow with it. A rerun that goes on makes these again.
             sums.begin(&self.output.as_mut().map_or_else(Vec::new, Growing::take_sums))?;
-            sums.sync(durable)?;
         }
+        let growing =
+            self.rows.iter_mut().chain(&mut self.output).chain(self.sums.as_mut().map(SumsFile::file));
+        let files = growing.map(Growing::unsynced).collect::<Result<_>>()?;
         if let Some(writer) = &mut self.writer {
             self.state.kept = Some(writer.keep()?);
         }
-        let path = self.work.join(STATE);
-        let text = serde_json::to_vec(&self.state).map_err(|e| Error::io("write it", &path, e.into()))?;
-        atomic::replace(&path, &text, durable)?;
+        let text =
+            serde_json::to_vec(&self.state).map_err(|e| Error::io("write it", &self.work, e.into()))?;
+        self.points.begin(text, files)?;
         self.since = 0;
         self.last = Instant::now();
         Ok(())
     }
 
     /// Whether a rerun has somewhere to go on from.
-    pub(super) fn has_checkpoint(&self) -> bool {
-        atomic::exists(&self.work.join(STATE))
+    pub(super) fn has_checkpoint(&mut self) -> bool {
+        // One that failed does not count; the one before it does.
+        let _ = self.points.wait();
+        self.points.is_there()
     }
 
     /// Closes all files but those of a layout of documents, which is handed out. Where no input was, every output is
     /// there and empty.
     pub(super) fn finish(mut self) -> Result<Packed> {
+        self.points.wait()?;
         if self.state.finished.len() < self.packing.outputs.len() {
             self.output = Some(match self.output.take() {
                 Some(output) => output,
@@ -413,7 +419,7 @@ impl Packing {
 }
 
 fn read_state(work: &Path, packing: &Packing) -> Option<State> {
-    let state: State = serde_json::from_slice(&atomic::read(&work.join(STATE))?).ok()?;
+    let state: State = serde_json::from_slice(&RestartPoints::read(work)?).ok()?;
     let fits = state.finished.len() <= packing.outputs.len()
         && state.rest_tracks.len() == packing.track_pads.len()
         && state.listed.iter().all(|n| *n < packing.outputs.len())

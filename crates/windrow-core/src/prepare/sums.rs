@@ -38,9 +38,9 @@ impl SumsFile {
         Ok(FileRow { name: name.into(), modified_ns: None, ..file.row })
     }
 
-    /// What was added stays, whatever happens.
-    pub(super) fn sync(&mut self, durable: bool) -> Result<()> {
-        self.file.sync(durable)
+    /// The file that they are written to.
+    pub(super) fn file(&mut self) -> &mut Growing {
+        &mut self.file
     }
 
     /// Completes it with the names and sizes of all files, in the order in which they were added.

@@ -297,7 +297,7 @@ impl DocumentWriter for Shards {
 
     fn keep(&mut self) -> Result<Value> {
         self.meta.sync(self.durable)?;
-        self.sums.sync(self.durable)?;
+        self.sums.file().sync(self.durable)?;
         if let Some((file, _)) = &mut self.shard {
             file.sync(self.durable)?;
         }

@@ -1,0 +1,123 @@
+//! Restart points, brought to the disk while the task goes on: a slow disk holds nobody up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use super::atomic::{self, Unsynced};
+use crate::error::{Error, Kind, Result};
+
+const NAME: &str = "progress.json";
+
+/// The restart point of a work folder. One is on its way to the disk at a time; until it is there, the one before it
+/// counts.
+pub(super) struct RestartPoints {
+    path: PathBuf,
+    durable: bool,
+    going: Option<JoinHandle<Result<()>>>,
+}
+
+/// What has to be on the disk, in this order.
+struct Point {
+    files: Vec<Unsynced>,
+    text: Vec<u8>,
+    path: PathBuf,
+}
+
+impl RestartPoints {
+    /// Those of a work folder.
+    pub(super) fn of(work: &Path, durable: bool) -> RestartPoints {
+        RestartPoints { path: work.join(NAME), durable, going: None }
+    }
+
+    /// The restart point that counts, where there is one.
+    pub(super) fn read(work: &Path) -> Option<Vec<u8>> {
+        atomic::read(&work.join(NAME))
+    }
+
+    /// Whether a run could go on from one.
+    pub(super) fn is_there(&self) -> bool {
+        atomic::exists(&self.path)
+    }
+
+    /// Whether one is on its way.
+    pub(super) fn is_going(&self) -> bool {
+        self.going.as_ref().is_some_and(|going| !going.is_finished())
+    }
+
+    /// Begins the next one, which counts once all that was written to `files` is on the disk.
+    ///
+    /// # Errors
+    /// `Io`: those of the one before it, too.
+    pub(super) fn begin(&mut self, text: Vec<u8>, files: Vec<Unsynced>) -> Result<()> {
+        self.wait()?;
+        if !self.durable {
+            return atomic::replace(&self.path, &text, false).map(drop);
+        }
+        let point = Arc::new(Point { files, text, path: self.path.clone() });
+        let elsewhere = Arc::clone(&point);
+        match Builder::new().name("windrow-restart".to_string()).spawn(move || elsewhere.bring()) {
+            Ok(going) => self.going = Some(going),
+            // Without a further thread it is done here.
+            Err(_) => point.bring()?,
+        }
+        Ok(())
+    }
+
+    /// Waits for the one that is on its way.
+    ///
+    /// # Errors
+    /// `Io`. The one before it counts then.
+    pub(super) fn wait(&mut self) -> Result<()> {
+        let Some(going) = self.going.take() else { return Ok(()) };
+        let ended = || Error::new(Kind::Io, "the thread that writes restart points has ended");
+        going.join().unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+impl Point {
+    fn bring(&self) -> Result<()> {
+        self.files.iter().try_for_each(Unsynced::sync)?;
+        atomic::replace(&self.path, &self.text, true).map(drop)
+    }
+}
+
+impl Drop for RestartPoints {
+    fn drop(&mut self) {
+        // Nobody may write to the folder any more. Whoever wants to know of an error has waited before.
+        let _ = self.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prepare::atomic::Growing;
+
+    #[test]
+    fn one_after_the_other_and_errors_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        for durable in [true, false] {
+            let mut file = Growing::create(folder.path().join("data")).unwrap();
+            let mut points = RestartPoints::of(folder.path(), durable);
+            for n in 0..20 {
+                file.write(b"some").unwrap();
+                let files = if durable { vec![file.unsynced().unwrap()] } else { Vec::new() };
+                points.begin(format!("{n}").into_bytes(), files).unwrap();
+            }
+            points.wait().unwrap();
+            assert!(points.is_there() && !points.is_going());
+            assert_eq!(RestartPoints::read(folder.path()).unwrap(), b"19");
+            points.begin(b"last".to_vec(), Vec::new()).unwrap();
+            drop(points);
+            assert_eq!(RestartPoints::read(folder.path()).unwrap(), b"last");
+        }
+        let none = folder.path().join("none");
+        let mut points = RestartPoints::of(&none, true);
+        points.begin(Vec::new(), Vec::new()).unwrap();
+        // Told by the next one, or by waiting.
+        let told = points.begin(Vec::new(), Vec::new()).unwrap_err();
+        assert!(told.place().file.as_ref().is_some_and(|f| f.contains("none")), "{told}");
+        assert!(points.wait().is_ok() && !points.is_there());
+    }
+}
