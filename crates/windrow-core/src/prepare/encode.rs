@@ -176,32 +176,27 @@ impl Rules {
                 self.tracks.len()
             )));
         }
-        let most = match document.ids.kept() {
-            Kept::Small([]) => None,
-            // A loop over vectors, as `max` is not.
-            Kept::Small(ids) => Some(ids.iter().fold(0, |most: u32, id| most.max(*id)).into()),
-            Kept::Large(ids) => {
-                ids.iter().try_for_each(|id| self.check(*id))?;
-                ids.iter().copied().max()
-            }
-        };
-        if let Some(most) = most {
-            // Whatever holds it holds those that are less.
+        if let Kept::Large(ids) = document.ids.kept() {
+            ids.iter().try_for_each(|id| self.check(*id))?;
+        }
+        let width = self.dtype.size();
+        if let Some(most) = document.ids.kept().lay(width, &mut out.tokens) {
+            // Whatever holds it holds those that are less. Ids that were cut off are not kept: nothing of a chunk is after
+            // an error.
             self.check(most)?;
             out.most_id = out.most_id.max(Some(most));
         }
-        self.store(&document.ids.kept(), &mut out.tokens);
         for (stored, (given, _)) in out.tracks.iter_mut().zip(&self.tracks) {
             stored.extend_from_slice(&document.tracks[*given]);
         }
         if let Some(eos) = self.eos {
-            self.store(&Kept::Large(&[eos]), &mut out.tokens);
+            Kept::Large(&[eos]).lay(width, &mut out.tokens);
             out.most_id = out.most_id.max(Some(eos));
             for (stored, (_, value)) in out.tracks.iter_mut().zip(&self.tracks) {
                 stored.push(*value);
             }
         }
-        out.ends.push((out.tokens.len() / self.dtype.size()) as u64);
+        out.ends.push((out.tokens.len() / width) as u64);
         Ok(())
     }
 
@@ -229,35 +224,6 @@ impl Rules {
             ))),
             (None, _) => Ok(()),
         }
-    }
-
-    fn store(&self, ids: &Kept<'_>, out: &mut Vec<u8>) {
-        match ids {
-            Kept::Small(ids) if cfg!(target_endian = "little") && self.dtype.size() == 4 => {
-                out.extend_from_slice(bytemuck::cast_slice(ids));
-            }
-            Kept::Small(ids) => lay(self.dtype, ids, out),
-            Kept::Large(ids) => lay(self.dtype, ids, out),
-        }
-    }
-}
-
-fn lay<T: Copy + Into<i64>>(dtype: DType, ids: &[T], out: &mut Vec<u8>) {
-    match dtype.size() {
-        1 => narrow::<1, T>(ids, out),
-        2 => narrow::<2, T>(ids, out),
-        4 => narrow::<4, T>(ids, out),
-        _ => narrow::<8, T>(ids, out),
-    }
-}
-
-// Little-endian: the low bytes of an id that fits are the id in any narrower type.
-fn narrow<const N: usize, T: Copy + Into<i64>>(ids: &[T], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + ids.len() * N, 0);
-    for (place, id) in out[start..].as_chunks_mut::<N>().0.iter_mut().zip(ids) {
-        let id: i64 = (*id).into();
-        place.copy_from_slice(&id.to_le_bytes()[..N]);
     }
 }
 
