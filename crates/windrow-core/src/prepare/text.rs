@@ -72,7 +72,7 @@ pub fn text_of<'a>(
 }
 
 // What stands in the field.
-fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Option<&'a RawValue>> {
+pub(super) fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Option<&'a RawValue>> {
     let mut json = serde_json::Deserializer::from_str(text);
     let found = Field(field).deserialize(&mut json)?;
     json.end().map(|()| found)
