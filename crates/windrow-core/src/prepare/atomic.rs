@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::disk::Disk;
 use crate::error::{Error, Kind, Result};
 use crate::format::FileRow;
 use crate::store::{self, BlockSums};
@@ -35,6 +36,11 @@ pub(super) struct Unsynced {
 }
 
 impl Unsynced {
+    #[cfg(test)]
+    pub(super) fn new(file: File, path: PathBuf) -> Unsynced {
+        Unsynced { file, path }
+    }
+
     /// Waits until the disk has them.
     pub(super) fn sync(&self) -> Result<()> {
         sync(&self.file, &self.path, true)
@@ -155,6 +161,18 @@ impl Growing {
     /// Closes the file.
     pub(super) fn finish(mut self, durable: bool) -> Result<Finished> {
         self.sync(durable)?;
+        self.complete()
+    }
+
+    /// Closes the file, which comes to the disk beside others.
+    pub(super) fn finish_on(mut self, disk: &mut Disk) -> Result<Finished> {
+        let unsynced = self.unsynced()?;
+        let finished = self.complete()?;
+        disk.bring(unsynced)?;
+        Ok(finished)
+    }
+
+    fn complete(self) -> Result<Finished> {
         let meta = self.file.metadata().map_err(|e| Error::io("ask for the file's size", &self.path, e))?;
         if meta.len() != self.size {
             return Err(Error::new(Kind::Io, format!("wrote {} bytes, found {}", self.size, meta.len()))
@@ -215,6 +233,13 @@ pub(super) fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<Finished
     file.finish(durable)
 }
 
+/// Writes a whole file under its own name, which comes to the disk beside others.
+pub(super) fn write_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished> {
+    let mut file = Growing::create(path)?;
+    file.write(bytes)?;
+    file.finish_on(disk)
+}
+
 /// A file that is being written by somebody else's writer.
 pub(super) type Handle = File;
 
@@ -239,6 +264,14 @@ pub(super) fn write_at(path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
 pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
     let beside = path.with_extension("tmp");
     let written = write(&beside, bytes, durable)?;
+    rename(&beside, path)?;
+    Ok(written.row)
+}
+
+/// Writes a whole file in place of another that nobody sees; it comes to the disk beside others.
+pub(super) fn replace_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<FileRow> {
+    let beside = path.with_extension("tmp");
+    let written = write_on(&beside, bytes, disk)?;
     rename(&beside, path)?;
     Ok(written.row)
 }

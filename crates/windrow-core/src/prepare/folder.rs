@@ -85,7 +85,7 @@ impl WholeFolder {
     ///
     /// # Errors
     /// `Exists`, `Io`. What is there is then as it was.
-    pub fn finish(self, overwrite: bool) -> Result<()> {
+    pub fn finish(mut self, overwrite: bool) -> Result<()> {
         if !overwrite && self.is_there() {
             return Err(site::exists(&self.out));
         }

@@ -7,6 +7,7 @@ use serde_json::{Map, json};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::atomic::{self, Finished, Growing};
+use super::disk::Disk;
 use super::input::{INPUT_SUFFIXES, Input, PART};
 use super::lines::LineScan;
 use super::site::{self, Site};
@@ -175,6 +176,7 @@ fn build(
     let mut sums = sums.transpose()?;
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
     let mut folders = vec![folder.clone()];
+    let mut disk = Disk::new(durable);
     for input in inputs {
         let name = expanded_name(input, &options.index_folder);
         let expanded = input.is_compressed().then(|| work.join(&name));
@@ -189,6 +191,7 @@ fn build(
             side.files.len() as u64,
             &mut rows,
             options,
+            &mut disk,
             &mut |stored, n| {
                 watch.progress(Progress { done_bytes: now.done_bytes + stored, records: n, ..now });
                 check(watch)
@@ -215,6 +218,7 @@ fn build(
         sums.finish(side.files.iter().chain([&rows, &list]), durable)?;
     }
     atomic::write(&folder.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+    disk.wait()?;
     folders.sort();
     folders.dedup();
     folders.iter().rev().try_for_each(|f| atomic::sync_folder(f, durable))?;
@@ -264,6 +268,7 @@ fn scan(
     number: u64,
     rows: &mut Rows,
     options: &IndexOptions,
+    disk: &mut Disk,
     step: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<Finished> {
     let mut stream = input.stream(0)?;
@@ -296,7 +301,7 @@ fn scan(
     stream.finish()?;
     match copy {
         Some(copy) => {
-            let Finished { row, sums } = copy.finish(options.durable)?;
+            let Finished { row, sums } = copy.finish_on(disk)?;
             let xxh3 = row.xxh3.filter(|_| options.checksum);
             Ok(Finished { row: FileRow { xxh3, ..row }, sums })
         }

@@ -5,6 +5,7 @@
 
 mod atomic;
 mod chunks;
+mod disk;
 mod documents;
 mod dummy;
 mod encode;

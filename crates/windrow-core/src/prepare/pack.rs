@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::atomic::{self, Growing};
+use super::disk::Disk;
 use super::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use super::encode::EncodedChunk;
 use super::restart::RestartPoints;
@@ -91,6 +92,8 @@ pub(super) struct Packer {
     row_batch: Vec<u8>,
     writer: Option<Box<dyn DocumentWriter>>,
     points: RestartPoints,
+    /// Brings what was written since the last restart point.
+    disk: Disk,
     since: u64,
     last: Instant,
 }
@@ -151,6 +154,7 @@ impl Packer {
         Ok(Packer {
             work: work.to_path_buf(),
             points: RestartPoints::of(work, packing.durable),
+            disk: Disk::new(packing.durable),
             sums: sums.transpose()?,
             packing,
             state,
@@ -231,13 +235,16 @@ impl Packer {
         }
         let growing =
             self.rows.iter_mut().chain(&mut self.output).chain(self.sums.as_mut().map(SumsFile::file));
-        let files = growing.map(Growing::unsynced).collect::<Result<_>>()?;
+        for file in growing {
+            self.disk.bring(file.unsynced()?)?;
+        }
         if let Some(writer) = &mut self.writer {
             self.state.kept = Some(writer.keep()?);
         }
         let text =
             serde_json::to_vec(&self.state).map_err(|e| Error::io("write it", &self.work, e.into()))?;
-        self.points.begin(text, files)?;
+        let disk = std::mem::replace(&mut self.disk, Disk::new(self.packing.durable));
+        self.points.begin(text, disk)?;
         self.since = 0;
         self.last = Instant::now();
         Ok(())
@@ -266,13 +273,14 @@ impl Packer {
             let file = file.finish(self.packing.durable)?;
             rows = self.sums.as_mut().map(|sums| sums.add(name, file)).transpose()?;
         }
+        self.disk.wait()?;
         Ok(Packed { state: self.state, rows, sums: self.sums, writer: self.writer })
     }
 
     fn finish_output(&mut self, number: usize) -> Result<()> {
         if let Some(output) = self.output.take() {
             let name = self.packing.outputs[number].clone();
-            let file = output.finish(self.packing.durable)?;
+            let file = output.finish_on(&mut self.disk)?;
             self.state.finished.push(match &mut self.sums {
                 Some(sums) => sums.add(name, file)?,
                 None => FileRow { name, modified_ns: None, ..file.row },

@@ -1,10 +1,11 @@
 //! Restart points, brought to the disk while the task goes on: a slow disk holds nobody up.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::atomic::{self, Unsynced};
+use super::atomic;
+use super::disk::Disk;
 use crate::error::{Error, Kind, Result};
 
 const NAME: &str = "progress.json";
@@ -17,9 +18,9 @@ pub(super) struct RestartPoints {
     going: Option<JoinHandle<Result<()>>>,
 }
 
-/// What has to be on the disk, in this order.
+/// What is written once all files are on the disk.
 struct Point {
-    files: Vec<Unsynced>,
+    disk: Disk,
     text: Vec<u8>,
     path: PathBuf,
 }
@@ -45,21 +46,21 @@ impl RestartPoints {
         self.going.as_ref().is_some_and(|going| !going.is_finished())
     }
 
-    /// Begins the next one, which counts once all that was written to `files` is on the disk.
+    /// Begins the next one, which counts once all files that `disk` brings are there.
     ///
     /// # Errors
     /// `Io`: those of the one before it, too.
-    pub(super) fn begin(&mut self, text: Vec<u8>, files: Vec<Unsynced>) -> Result<()> {
+    pub(super) fn begin(&mut self, text: Vec<u8>, disk: Disk) -> Result<()> {
         self.wait()?;
         if !self.durable {
             return atomic::replace(&self.path, &text, false).map(drop);
         }
-        let point = Arc::new(Point { files, text, path: self.path.clone() });
+        let point = Arc::new(Mutex::new(Some(Point { disk, text, path: self.path.clone() })));
         let elsewhere = Arc::clone(&point);
-        match Builder::new().name("windrow-restart".to_string()).spawn(move || elsewhere.bring()) {
+        match Builder::new().name("windrow-restart".to_string()).spawn(move || bring(&elsewhere)) {
             Ok(going) => self.going = Some(going),
             // Without a further thread it is done here.
-            Err(_) => point.bring()?,
+            Err(_) => bring(&point)?,
         }
         Ok(())
     }
@@ -75,11 +76,11 @@ impl RestartPoints {
     }
 }
 
-impl Point {
-    fn bring(&self) -> Result<()> {
-        self.files.iter().try_for_each(Unsynced::sync)?;
-        atomic::replace(&self.path, &self.text, true).map(drop)
-    }
+fn bring(point: &Mutex<Option<Point>>) -> Result<()> {
+    let point = point.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(mut point) = point else { return Ok(()) };
+    point.disk.wait()?;
+    atomic::replace(&point.path, &point.text, true).map(drop)
 }
 
 impl Drop for RestartPoints {
@@ -102,21 +103,22 @@ mod tests {
             let mut points = RestartPoints::of(folder.path(), durable);
             for n in 0..20 {
                 file.write(b"some").unwrap();
-                let files = if durable { vec![file.unsynced().unwrap()] } else { Vec::new() };
-                points.begin(format!("{n}").into_bytes(), files).unwrap();
+                let mut disk = Disk::new(durable);
+                disk.bring(file.unsynced().unwrap()).unwrap();
+                points.begin(format!("{n}").into_bytes(), disk).unwrap();
             }
             points.wait().unwrap();
             assert!(points.is_there() && !points.is_going());
             assert_eq!(RestartPoints::read(folder.path()).unwrap(), b"19");
-            points.begin(b"last".to_vec(), Vec::new()).unwrap();
+            points.begin(b"last".to_vec(), Disk::new(durable)).unwrap();
             drop(points);
             assert_eq!(RestartPoints::read(folder.path()).unwrap(), b"last");
         }
         let none = folder.path().join("none");
         let mut points = RestartPoints::of(&none, true);
-        points.begin(Vec::new(), Vec::new()).unwrap();
+        points.begin(Vec::new(), Disk::new(true)).unwrap();
         // Told by the next one, or by waiting.
-        let told = points.begin(Vec::new(), Vec::new()).unwrap_err();
+        let told = points.begin(Vec::new(), Disk::new(true)).unwrap_err();
         assert!(told.place().file.as_ref().is_some_and(|f| f.contains("none")), "{told}");
         assert!(points.wait().is_ok() && !points.is_there());
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::atomic;
+use super::disk::Disk;
 use crate::error::Result;
 use crate::format::FileRow;
 
@@ -11,18 +12,20 @@ use crate::format::FileRow;
 pub struct WorkFolder {
     root: PathBuf,
     durable: bool,
+    disk: Disk,
     folders: BTreeSet<PathBuf>,
 }
 
 impl WorkFolder {
     /// Makes the folder, where it is not there.
     pub(super) fn at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
-        let mut folder = WorkFolder { root, durable, folders: BTreeSet::new() };
+        let mut folder = WorkFolder { root, durable, disk: Disk::new(durable), folders: BTreeSet::new() };
         folder.make("")?;
         Ok(folder)
     }
 
-    /// Writes a file, whole, in place of one that is there; its size and hash.
+    /// Writes a file, whole, in place of one that is there; its size and hash. Whether it is on the disk, [`WorkFolder::sync`]
+    /// says.
     ///
     /// # Errors
     /// `Io`.
@@ -31,7 +34,7 @@ impl WorkFolder {
             self.make(folder)?;
         }
         // Renamed to its place: another folder may share the bytes that are there.
-        let row = atomic::replace(&self.place(name), bytes, self.durable)?;
+        let row = atomic::replace_on(&self.place(name), bytes, &mut self.disk)?;
         Ok(FileRow { name: name.to_string(), modified_ns: None, ..row })
     }
 
@@ -67,11 +70,12 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Makes the names in all its folders durable.
+    /// Waits until all that was written is on the disk, and the names in all its folders.
     ///
     /// # Errors
     /// `Io`.
-    pub fn sync(&self) -> Result<()> {
+    pub fn sync(&mut self) -> Result<()> {
+        self.disk.wait()?;
         self.folders.iter().try_for_each(|folder| atomic::sync_folder(folder, self.durable))
     }
 

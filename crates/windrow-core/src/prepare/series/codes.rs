@@ -13,6 +13,7 @@ use crate::format::{
     FileRow, MOST_SIDE_BYTES, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file,
 };
 use crate::prepare::atomic::{self, Growing};
+use crate::prepare::disk::Disk;
 use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
 use crate::store::SUMS_FILE;
@@ -23,6 +24,7 @@ pub(super) struct Codes {
     dtype: DType,
     channels: usize,
     durable: bool,
+    disk: Disk,
     metadata: Growing,
     names: HashSet<String>,
     bytes: u64,
@@ -56,6 +58,7 @@ impl Codes {
             dtype: begin.dtype,
             channels: begin.channels.unwrap_or(1),
             durable: begin.options.durable,
+            disk: Disk::new(begin.options.durable),
             metadata,
             names: HashSet::new(),
             bytes: 0,
@@ -83,7 +86,7 @@ impl Body for Codes {
             tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;
         self.bytes += file.len() as u64;
         let name = format!("{TRACKS_FOLDER}/{stem}.pt");
-        let file = atomic::write(&self.folder.join(&name), &file, self.durable)?;
+        let file = atomic::write_on(&self.folder.join(&name), &file, &mut self.disk)?;
         self.tracks.push(self.sums.add(name, file)?);
         let mut fields = record.extras.clone();
         // Both sides are stored, and the name is the file's.
@@ -111,6 +114,7 @@ impl Body for Codes {
             text = SideFile { files: Vec::new(), ..side }.to_text();
         }
         atomic::write(&self.folder.join(SIDE_FILE), text.as_bytes(), self.durable)?;
+        self.disk.wait()?;
         atomic::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;
         Ok(Written { targets: vec![self.name], files, bytes: self.bytes })
