@@ -17,7 +17,7 @@ use crate::text;
 
 /// Index the lines of the JSONL files below a folder, so that any of them is found at once
 ///
-/// Takes *.jsonl and *.JSONL at any depth, also .gz and .zst. The index appears complete or not at all; a run that was
+/// Takes *.jsonl, *.JSONL and *.ndjson at any depth, also .gz and .zst. The index appears complete or not at all; a run that was
 /// stopped can be run again.
 #[derive(Args, Debug)]
 pub(crate) struct Index {

@@ -13,7 +13,7 @@ use crate::store::{Object, expanded};
 use crate::threads::in_parts;
 
 /// What the names of JSON Lines files end in.
-pub(crate) const SUFFIXES: [&str; 9] = [
+pub(crate) const SUFFIXES: &[&str] = &[
     ".jsonl",
     ".JSONL",
     ".ndjson",
@@ -89,8 +89,7 @@ pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
 }
 
 fn keys_below(look: &Look) -> Result<Vec<String>> {
-    let keys: Vec<String> =
-        lines_among(&look.entries, &SUFFIXES).into_iter().map(|e| e.key.clone()).collect();
+    let keys: Vec<String> = lines_among(&look.entries, SUFFIXES).into_iter().map(|e| e.key.clone()).collect();
     if keys.is_empty() {
         return Err(Error::not_found(format!(
             "expected files ending in {}, found none",

@@ -34,10 +34,13 @@ pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use discover::natural_order;
 pub(crate) use discover::{line_files, lines_among, refuse_copies};
-pub(crate) use forager::{EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, file_list, location_row};
+pub(crate) use forager::{
+    EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, expanded_inputs, file_list, is_as_it_was, location_row,
+};
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
+pub(crate) use jsonl::SUFFIXES as JSONL_SUFFIXES;
 pub(crate) use lines::line_ends;
 pub use megatron::Megatron;
 pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};

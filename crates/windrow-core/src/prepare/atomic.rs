@@ -324,6 +324,11 @@ pub(super) fn remove_if_empty(path: &Path) {
     let _ = fs::remove_dir(path);
 }
 
+/// Where a file is once links are followed; `None` where none can be found.
+pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
 /// Whether anything is there, a broken link too.
 pub(super) fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()

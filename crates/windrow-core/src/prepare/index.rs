@@ -63,7 +63,7 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
     let inputs = inputs_below(base)?;
     if inputs.is_empty() && !options.allow_empty {
         return Err(Error::not_found("no JSONL file lies in the folder or below it").at(base).hint(
-            "looked for *.jsonl and *.JSONL, plain, .gz or .zst; hidden files and folders are left out",
+            "looked for *.jsonl, *.JSONL and *.ndjson, plain, .gz or .zst; hidden files and folders are left out",
         ));
     }
     let wanted = wanted(&inputs, options);

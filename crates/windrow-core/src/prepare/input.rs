@@ -20,8 +20,7 @@ pub(super) struct Input {
 }
 
 /// What the names of JSONL inputs end in.
-pub(super) const INPUT_SUFFIXES: &[&str] =
-    &[".jsonl", ".JSONL", ".jsonl.gz", ".jsonl.zst", ".JSONL.gz", ".JSONL.zst"];
+pub(super) use crate::format::JSONL_SUFFIXES as INPUT_SUFFIXES;
 
 impl Input {
     /// Looks at the file; compression is told by its first bytes.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::atomic;
 use crate::error::{Error, Result};
 use crate::store::{key, plain_name};
 
@@ -13,6 +14,30 @@ pub(super) struct Named {
     pub(super) file: PathBuf,
     /// Its name below the folder that was given; for a file that was given, below the folder that holds all such files.
     pub(super) relative: String,
+}
+
+/// The files that were found so far, by where they are once links are followed.
+#[derive(Default)]
+pub(super) struct Given {
+    files: HashMap<PathBuf, (usize, PathBuf)>,
+}
+
+impl Given {
+    /// Notes a file of the input of this number. Several names of one file within an input are its owner's own choice.
+    ///
+    /// # Errors
+    /// `Config` where an input before has it already: a folder and one in it, a link, another spelling.
+    pub(super) fn add(&mut self, input: usize, file: &Path) -> Result<()> {
+        // What cannot be found is told by whoever opens it.
+        let Some(place) = atomic::real_path(file) else { return Ok(()) };
+        let (before, other) = self.files.entry(place).or_insert_with(|| (input, file.to_path_buf()));
+        if *before == input {
+            return Ok(());
+        }
+        Err(Error::config(format!("an input before has it already, as {}", other.display()))
+            .at(file)
+            .hint("every record would come twice: give it once"))
+    }
 }
 
 /// The output name of each input without postfix: the name without its last suffix; among inputs that share it, with the
@@ -119,6 +144,26 @@ mod tests {
         let one = Named { file: "/in/a.jsonl".into(), relative: "a.jsonl".into() };
         let error = output_names(&[one.clone(), one]).unwrap_err();
         assert_eq!(error.kind(), crate::Kind::Config);
+    }
+
+    #[test]
+    fn a_file_of_two_inputs_is_refused_by_whatever_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("below")).unwrap();
+        std::fs::write(at("below/a"), "").unwrap();
+        std::os::unix::fs::symlink("below/a", at("link")).unwrap();
+        std::fs::hard_link(at("below/a"), at("another")).unwrap();
+        for other in ["below/a", "below/../below/a", "link"] {
+            let mut given = Given::default();
+            given.add(0, &at("below/a")).unwrap();
+            // A second name in one input, and a file of its own.
+            given.add(0, &at("link")).unwrap();
+            given.add(1, &at("another")).unwrap();
+            given.add(1, &at("none")).unwrap();
+            let error = given.add(1, &at(other)).unwrap_err();
+            assert!(error.message().contains("below/a"), "{error}");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::super::json_lines::Rows;
 use super::rows::LocationRows;
 use super::{FILE_LIST, LOCATIONS, Layout, SAMPLE_SCHEMA, join};
 use crate::error::{Error, Kind, Result};
-use crate::format::SideFile;
-use crate::store::Store;
+use crate::format::{FileRow, SideFile};
+use crate::store::{Object, Store, plain_name};
 
 /// The index holds as many rows, the list the files, and the schema the tokens that the side file says.
 ///
@@ -63,32 +63,45 @@ pub(super) fn check_claims(
 pub(super) fn check_unchanged(side: &SideFile, base: &str, store: &dyn Store, with_time: bool) -> Result<()> {
     for row in &side.files {
         let key = join(base, &row.name);
-        let stale = |what: String| {
-            Error::new(Kind::Stale, what)
-                .at(store.display(&key))
-                .hint("`windrow index --overwrite` (or `tokenize --overwrite`) makes it anew; trust=True reads it as it is")
-        };
         let object = match store.open(&key) {
             Ok(object) => object,
             Err(e) if e.kind() == Kind::NotFound => {
-                return Err(stale("the file is gone since it was indexed".to_string()));
+                return Err(stale("the file is gone since it was indexed".to_string(), store, &key));
             }
             Err(e) => return Err(e),
         };
-        if object.size() != row.size {
-            return Err(stale(format!(
-                "the file has {} bytes, it had {} when it was indexed",
-                object.size(),
-                row.size
-            )));
-        }
-        if let (true, Some(then), Some(now)) = (with_time, row.modified_ns, object.modified_ns())
-            && then != now
-        {
-            return Err(stale(
-                "the file was changed after it was indexed: its time of change differs".to_string(),
-            ));
+        is_as_it_was(object.as_ref(), row, with_time).map_err(|what| stale(what, store, &key))?;
+    }
+    for row in expanded_inputs(side) {
+        let key = join(base, &row.name);
+        if let Ok(object) = store.open(&key) {
+            is_as_it_was(object.as_ref(), row, true).map_err(|what| stale(what, store, &key))?;
         }
     }
     Ok(())
+}
+
+/// What an index of records expanded, as it is stored. Gone, it leaves the index whole; another one in its place does not.
+pub(crate) fn expanded_inputs(side: &SideFile) -> impl Iterator<Item = &FileRow> {
+    let is_index = side.options.get("task").is_some_and(|task| task == "index");
+    side.inputs.iter().filter(move |row| is_index && plain_name(&row.name) != row.name)
+}
+
+fn stale(what: String, store: &dyn Store, key: &str) -> Error {
+    Error::new(Kind::Stale, what).at(store.display(key)).hint(
+        "`windrow index --overwrite` (or `tokenize --overwrite`) makes it anew; trust=True reads it as it is",
+    )
+}
+
+/// What differs, where something does.
+pub(crate) fn is_as_it_was(now: &dyn Object, then: &FileRow, with_time: bool) -> Result<(), String> {
+    if now.size() != then.size {
+        return Err(format!("the file has {} bytes, it had {} when it was indexed", now.size(), then.size));
+    }
+    match (then.modified_ns, now.modified_ns()) {
+        (Some(then), Some(now)) if with_time && then != now => {
+            Err("the file was changed after it was indexed: its time of change differs".to_string())
+        }
+        _ => Ok(()),
+    }
 }

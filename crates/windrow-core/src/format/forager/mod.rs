@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::claims::{check_claims, check_unchanged};
+pub(crate) use self::claims::{expanded_inputs, is_as_it_was};
 use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
 use super::data_files::DataFiles;
@@ -162,7 +163,7 @@ impl Forager {
         let tokens = layout.is_some()
             || side.as_ref().is_some_and(|s| s.dtype.is_some())
             || all_end(&[".bin"])
-            || (options.dtype.is_some() && !all_end(&SUFFIXES));
+            || (options.dtype.is_some() && !all_end(SUFFIXES));
         if let Some(side) = &side {
             let at = |name| store.display(&key(name));
             check_claims(side, &listed, &rows, layout.as_ref(), &at)?;

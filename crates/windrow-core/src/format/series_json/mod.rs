@@ -73,7 +73,7 @@ impl Format for SeriesJsonLines {
     }
 
     fn series_suffixes(&self) -> &'static [&'static str] {
-        &jsonl::SUFFIXES
+        jsonl::SUFFIXES
     }
 
     /// Sure where the first line is a series; else it is JSON Lines of something else.

@@ -12,12 +12,12 @@ use self::documents::Documents;
 use super::data_files::DataFiles;
 use super::discover::{natural_order, refuse_copies};
 use super::vocabulary::check_ids;
-use super::{About, Certainty, Format, Look, Options};
+use super::{About, Certainty, Format, Look, Options, SIDE_FILE};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
-use crate::store::{Compression, Object, expanded, plain_name};
+use crate::store::{Compression, Object, SUMS_FILE, expanded, plain_name};
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +68,13 @@ impl Format for Tokens {
         };
         if keys.is_empty() {
             return Err(Error::not_found("expected `.bin` files, found none").at(look.display()));
+        }
+        if look.is_folder && look.side.is_none() && look.names().any(|name| name == SUMS_FILE) {
+            return Err(Error::corrupt(format!(
+                "{SUMS_FILE} is there without what describes the files: no {SIDE_FILE}, no meta.json"
+            ))
+            .at(look.display())
+            .hint("bring it back, or write the data again; a file named alone is read as bare ids"));
         }
         keys.sort_by(|a, b| natural_order(a, b));
         refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;

@@ -3,7 +3,7 @@
 mod existing;
 mod options;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ use crate::prepare::chunks::Chunks;
 use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, EncodedChunk, Rules};
 use crate::prepare::input::{INPUT_SUFFIXES, Input};
-use crate::prepare::names::{Named, below_common_folder, output_names};
+use crate::prepare::names::{Given, Named, below_common_folder, output_names};
 use crate::prepare::pack::{Packed, Packer, Packing, State};
 use crate::prepare::pipeline::Work;
 use crate::prepare::series::{MegatronDocuments, ShardDocuments};
@@ -167,24 +167,39 @@ fn targets(options: &TokenizeOptions) -> Vec<&str> {
     }
 }
 
-// Every input with the name it goes by.
+// An input's path from the root. What goes up and down again is followed: names of outputs are made from it.
+fn absolute(input: &Path) -> Result<PathBuf> {
+    let goes_up = input.components().any(|part| part == Component::ParentDir);
+    match atomic::real_path(input).filter(|_| goes_up) {
+        Some(path) => Ok(path),
+        None => std::path::absolute(input).map_err(|e| Error::io("find it", input, e)),
+    }
+}
+
+// Every input with the name it goes by, none of them twice.
 fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
     let mut found = Vec::new();
     let mut single = Vec::new();
-    for input in inputs {
-        let path = std::path::absolute(input).map_err(|e| Error::io("find it", input, e))?;
+    let mut given = Given::default();
+    for (number, input) in inputs.iter().enumerate() {
+        let path = absolute(input)?;
         let store = Local::new(&path);
         if !store.entry("")?.is_folder {
+            given.add(number, &path)?;
             single.push((found.len(), path.clone()));
             found.push(Named { file: path, relative: String::new() });
             continue;
         }
         let entries = format::line_files(&store, "", INPUT_SUFFIXES)?;
         let before = found.len();
-        found.extend(entries.into_iter().map(|e| Named { file: path.join(&e.key), relative: e.key }));
+        for entry in entries {
+            let file = path.join(&entry.key);
+            given.add(number, &file)?;
+            found.push(Named { file, relative: entry.key });
+        }
         if found.len() == before && !options.allow_empty {
             return Err(Error::not_found("no JSONL file lies in the folder or below it").at(input).hint(
-                "looked for *.jsonl and *.JSONL, plain, .gz or .zst; hidden files and folders are left out",
+                "looked for *.jsonl, *.JSONL and *.ndjson, plain, .gz or .zst; hidden files and folders are left out",
             ));
         }
     }

@@ -35,6 +35,19 @@ impl Work<'_> {
             }
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
+            let sums = base.join(folder).join(SUMS_FILE);
+            if found == Found::Nothing && atomic::exists(&sums) {
+                // Only windrow writes them, and never alone.
+                is_described = true;
+                let expected = format!("{} or meta.json beside it", format::SIDE_FILE);
+                self.findings.problem(
+                    &sums.display().to_string(),
+                    None,
+                    "description",
+                    expected,
+                    "none".to_string(),
+                );
+            }
             if found == Found::Whole {
                 whole.insert(folder);
             }
@@ -127,6 +140,7 @@ impl Work<'_> {
             let named = of_index.iter().flat_map(|side| &side.files);
             self.seen.extend(named.map(|row| folder.join(&row.name).display().to_string()));
             self.rows(base, key, &options.index_folder, of_index.as_ref())?;
+            self.expanded_from(&folder, of_index.as_ref())?;
             return Ok(Found::Described);
         }
         Ok(match self.by_format(base, key)? {
@@ -136,6 +150,25 @@ impl Work<'_> {
             None if has_side => Found::Described,
             None => Found::Nothing,
         })
+    }
+
+    // What an index expanded, beside what it was made of: that may be another one by now.
+    fn expanded_from(&mut self, folder: &Path, of_index: Option<&SideFile>) -> Result<()> {
+        let store = Local::new(folder);
+        for row in of_index.into_iter().flat_map(format::expanded_inputs) {
+            match store.open(&row.name) {
+                Ok(object) => {
+                    if let Err(found) = format::is_as_it_was(object.as_ref(), row, true) {
+                        let expected = "as it was when it was indexed".to_string();
+                        self.findings.problem(&store.display(&row.name), None, "file", expected, found);
+                    }
+                }
+                // Nobody needs it any more.
+                Err(e) if e.kind() == Kind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
     }
 
     // Whether the names below a folder can only be those of a data set.

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use windrow_core::prepare::{
-    Encode, Encoded, IndexOptions, LinePlace, Remainder, TokenLayout, TokenizeOptions, dummy, index, tokenize,
+    Encode, Encoded, IndexOptions, LinePlace, Remainder, TokenLayout, TokenizeOptions, VerifyOptions, dummy,
+    index, tokenize, verify,
 };
 use windrow_core::{DType, Kind, Result};
 
+use super::super::disk::open;
 use super::encoders::{Ord, WordsInt};
 use super::{folder_of, tree};
 
@@ -336,4 +338,58 @@ fn a_layout_that_cannot_be_opened_without_ids_is_refused() {
         assert!(error.message().contains("no id to write"), "{error}");
         assert_eq!(tree(out.path()).len(), 0);
     }
+}
+
+#[test]
+fn every_name_of_json_lines_is_read() {
+    let input =
+        folder_of(&[("a.jsonl", ABC), ("b.ndjson", ABC), ("c.JSONL", ABC), ("d.ndjson.gz", &gzip(ABC))]);
+    let out = tempfile::tempdir().unwrap();
+    let report = tokenize(&[input.path().into()], out.path(), &Ord, &packed(1), &()).unwrap();
+    assert_eq!((report.documents, report.records), (8, 4 * (3 + 2 + 2)));
+    assert_eq!(index(input.path(), &IndexOptions::default(), &()).unwrap().records, 8);
+}
+
+#[test]
+fn one_file_by_two_ways_is_refused_and_no_output_is_hidden() {
+    let folder = folder_of(&[("d/a.jsonl", ABC), ("e/b.jsonl", ABC)]);
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink(at("d"), at("link")).unwrap();
+    for (one, other) in
+        [("d", "d/a.jsonl"), ("d", "link"), ("link/a.jsonl", "d/a.jsonl"), ("d", "e/../d"), (".", "d")]
+    {
+        let out = tempfile::tempdir().unwrap();
+        let error = tokenize(&[at(one), at(other)], out.path(), &Ord, &packed(1), &()).unwrap_err();
+        assert!(
+            error.kind() == Kind::Config && error.hint_text().is_some_and(|h| h.contains("give it once")),
+            "{error}"
+        );
+        assert_eq!(tree(out.path()).len(), 0);
+    }
+    fs::copy(at("d/a.jsonl"), at("e/a.jsonl")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let inputs = [at("e/../d/a.jsonl"), at("d/../e/a.jsonl"), at("e/b.jsonl")];
+    tokenize(&inputs, out.path(), &Ord, &packed(1), &()).unwrap();
+    let names: Vec<String> =
+        tree(out.path()).into_keys().filter(|name| name.ends_with("samples.bin")).collect();
+    assert!(names.iter().all(|name| !name.contains("/.")), "{names:?}");
+    assert_eq!(names.len(), 3);
+}
+
+#[test]
+fn an_index_of_a_compressed_file_that_was_replaced_is_stale() {
+    let input = folder_of(&[("a.jsonl.gz", &gzip(ABC)), ("b.jsonl", ABC)]);
+    index(input.path(), &IndexOptions::default(), &()).unwrap();
+    assert_eq!(open(input.path()).unwrap().len(), 4);
+    fs::write(input.path().join("a.jsonl.gz"), gzip(b"{\"text\":\"another\"}\n")).unwrap();
+    let error = open(input.path()).map(drop).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.place().file.as_deref().map(|f| f.ends_with("a.jsonl.gz"))),
+        (Kind::Stale, Some(true))
+    );
+    let findings = verify(input.path(), &VerifyOptions::default(), &()).unwrap();
+    assert!(findings.problems.iter().any(|p| p.file.ends_with("a.jsonl.gz")), "{findings:?}");
+    // Its copy is all that is read.
+    fs::remove_file(input.path().join("a.jsonl.gz")).unwrap();
+    assert_eq!(open(input.path()).unwrap().len(), 4);
 }

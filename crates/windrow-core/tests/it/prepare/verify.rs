@@ -477,3 +477,25 @@ fn what_is_no_regular_file_is_an_error() {
     let error = verify(Path::new("/dev/null"), &VerifyOptions::default(), &()).unwrap_err();
     assert!(error.place().file.is_some(), "{error}");
 }
+
+#[test]
+fn a_line_that_reading_refuses_is_a_problem() {
+    let deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+    for (line, is_bad) in [
+        (r#"{"text":"x","a":"\ud800"}"#, true),
+        (r#"{"text":"x","\ud800":1}"#, true),
+        (r#"{"text":"x","a":1e999}"#, true),
+        (deep.as_str(), true),
+        (&deep[1..deep.len() - 1], false),
+        (r#"{"a":[1,-2.5,1e300,18446744073709551615,true,null,"\ud83d\ude00é"],"b":{"c":{}}}"#, false),
+    ] {
+        let folder = folder_of(&[("a.jsonl", format!("{line}\n").as_bytes())]);
+        let read = open(folder.path()).unwrap().text(0, &mut String::new()).map(drop);
+        let parsed = windrow_core::format::parse_json(line.as_bytes(), &windrow_core::Place::default());
+        assert_eq!(
+            (check(folder.path()).n_problems == 1, parsed.is_err()),
+            (is_bad, is_bad),
+            "{line} {read:?}"
+        );
+    }
+}

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use windrow_core::DType;
 use windrow_core::prepare::{
     Findings, IndexOptions, TokenLayout, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
+use windrow_core::{DType, Kind};
 
+use super::super::disk::open;
 use super::encoders::Ord;
 use super::folder_of;
 
@@ -146,4 +147,25 @@ fn series_are_read_once_and_what_nothing_describes_is_noted() {
     let findings = check(folder.path());
     assert_eq!((findings.n_problems, findings.checked_records), (0, 3), "{findings:?}");
     assert_eq!(findings.notes, ["nothing says what a.npy and 1 more should hold: not looked at"]);
+}
+
+#[test]
+fn a_folder_that_lost_what_describes_it_is_neither_good_nor_read_as_other_numbers() {
+    let folder = folder_of(&[("raw/a.jsonl", LINES)]);
+    let base = folder.path();
+    for (layout, description) in [(TokenLayout::Shards, "meta.json"), (TokenLayout::Tokens, "windrow.json")] {
+        let out = base.join(description.replace('.', "-"));
+        let options = TokenizeOptions { layout, eos: Some(0), ..TokenizeOptions::default() };
+        tokenize(&[base.join("raw/a.jsonl")], &out, &Ord, &options, &()).unwrap();
+        assert_eq!(check(&out).n_problems, 0);
+        fs::remove_file(out.join(description)).unwrap();
+        for place in [&out, base] {
+            let findings = check(place);
+            let problem = findings.problems.iter().find(|p| p.what == "description");
+            assert!(problem.is_some_and(|p| p.file.contains(&out.display().to_string())), "{findings:?}");
+        }
+        let error = open(&out).map(drop).unwrap_err();
+        assert!(error.kind() == Kind::Corrupt && error.message().contains("describes"), "{error}");
+        fs::remove_dir_all(&out).unwrap();
+    }
 }
