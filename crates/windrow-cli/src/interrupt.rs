@@ -3,11 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
 use windrow::{Error, Kind, Result};
 
 use crate::failure::INTERRUPTED;
+
+/// Makes a limit on the size of files (`ulimit -f`) an error of writing. By default the system ends the program there,
+/// without a word.
+pub(crate) fn limits_are_errors() {
+    // A system that takes no handler does as it does by default.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Whether the user asked to stop. While it lives, Ctrl-C does not end the program.
 pub(crate) struct Interrupt {

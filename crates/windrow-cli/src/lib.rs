@@ -50,6 +50,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
         Err(e) => return not_parsed(&e, &args),
     };
     warnings::listen(cli.quiet);
+    interrupt::limits_are_errors();
     let mut out = Out::new(cli.json, cli.quiet, cli.command.name());
     let done = command::run(cli.command, &mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
     match done {
