@@ -154,3 +154,16 @@ def test_an_option_of_another_layout_is_refused(tmp_path: Path, option: str, opt
         wr.convert(tmp_path / "tokens.bin", tmp_path / "out", **options)
     assert raised.value.field == option
     assert not (tmp_path / "out").exists()
+
+
+def test_flat_tokens_hold_ids_and_say_what_they_leave_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    np.save(tmp_path / "a.npy", np.array([[1, 2], [3, -1]]))
+    with pytest.raises(wr.ConfigError, match="no token id") as caught:
+        wr.convert(tmp_path / "a.npy", tmp_path / "out", to="flat-tokens")
+    assert caught.value.record == 1
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "b.jsonl").write_text('{"sequence": [1, 2]}\n{"sequence": [3], "name": "x"}\n')
+    wr.convert(tmp_path / "b.jsonl", tmp_path / "out", to="flat-tokens")
+    assert [r.message for r in caplog.records if "left out" in r.message] == [
+        "flat-tokens hold ids only: what stands beside them is left out"
+    ]

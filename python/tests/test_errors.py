@@ -258,6 +258,21 @@ def test_what_fits_is_written_as_shards(tmp_path: Path) -> None:
     assert wr.open(tmp_path / "i")[0].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "sequence",
+    [np.array([1 + 2j]), np.array(["2020-01-01"], "M8[D]"), np.array([3], "m8[s]"), ["1", "2"], "12", [1.0, None],
+     np.ma.array([1.0, 2.0], mask=[False, True])],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_what_is_no_number_is_not_written(tmp_path: Path, sequence: object, dtype: str) -> None:
+    with pytest.raises(wr.ConfigError, match="expected numbers|are masked") as caught:
+        wr.write_shards(tmp_path / "s", [[1], sequence], dtype=dtype)
+    assert caught.value.record == 1
+    assert not (tmp_path / "s").exists()
+    wr.write_shards(tmp_path / "s", [np.ma.array([1, 2])], dtype=dtype)
+    assert wr.open(tmp_path / "s")[0].tolist() == [1, 2]
+
+
 def test_a_batch_makes_no_finite_number_infinite(tmp_path: Path) -> None:
     np.array([1, 70_000, 5], np.uint32).tofile(tmp_path / "ids.bin")
     view = wr.open(tmp_path / "ids.bin", dtype="uint32").pack(2)

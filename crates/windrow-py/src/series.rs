@@ -106,6 +106,20 @@ fn as_stored<'py>(
     let py = sequence.py();
     let numpy = py.import("numpy")?;
     let given = numpy.call_method1("asarray", (sequence,))?;
+    let kind: String = given.getattr("dtype")?.getattr("kind")?.extract()?;
+    if "cOSUmM".contains(&kind) {
+        let dtype = given.getattr("dtype")?.str()?;
+        let error = Error::config(format!("a sequence of {dtype}; expected numbers"))
+            .record(number as u64)
+            .hint("complex numbers are two channels; times, texts and None are no numbers");
+        return Err(raise(py, &error));
+    }
+    if numpy.getattr("ma")?.call_method1("is_masked", (sequence,))?.is_truthy()? {
+        let error = Error::config("a sequence of which numbers are masked")
+            .record(number as u64)
+            .hint("fill them: sequence.filled(…)");
+        return Err(raise(py, &error));
+    }
     let array = numpy.call_method1("ascontiguousarray", (&given, stored))?;
     let is_infinite = |numbers: &Bound<'py, PyAny>| numpy.call_method1("isinf", (numbers,));
     let fits = if dtype.is_integer() {

@@ -219,7 +219,12 @@ pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &
         writer.side = Some(side);
     }
     let (mut scratch, mut ids) = (Vec::new(), Vec::new());
+    let mut warned = false;
     for record in 0..source.len() {
+        if !warned && !source.extras(record)?.is_empty() {
+            log::warn!("flat-tokens hold ids only: what stands beside them is left out");
+            warned = true;
+        }
         let len = source.length(record)?;
         let mut start = 0;
         // A record without values is one part, too.
@@ -233,8 +238,10 @@ pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &
             let span = Span { record, start, len: PART.min(len - start) };
             let values = source.read(span, &mut scratch)?;
             ids.resize(values.bytes.len() / values.element.size(), 0u32);
-            copy_values(&values, 0, bytemuck::cast_slice_mut(&mut ids), DType::U32)
-                .map_err(|e| e.record(record))?;
+            copy_values(&values, 0, bytemuck::cast_slice_mut(&mut ids), DType::U32).map_err(|e| {
+                let error = Error::config("a number is no token id: expected 0 to 2147483647");
+                error.record(record).caused_by(e)
+            })?;
             let end = start + span.len;
             writer.add_part(&ids, start == 0, end == len)?;
             let done_bytes = writer.report.tokens * 4;

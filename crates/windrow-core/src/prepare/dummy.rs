@@ -80,6 +80,7 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
             && atomic::size(&path) == Some(report.output_bytes);
         return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::differs(out)) };
     }
+    atomic::enough_room(folder, report.output_bytes)?;
     let work = site.work(&atomic::hash_of(&side.to_text()))?;
     let written = write_blocks(&work.join(name), blocks).and_then(|file| {
         let names = tell_beside(&work, name, side, file, true)?;

@@ -85,6 +85,11 @@ fn no_ids() -> Error {
     Error::config("no id to write: an empty file is no data")
 }
 
+/// The error of a layout that nobody could open without a record.
+fn no_records() -> Error {
+    Error::config("no record to write: nobody could open the output")
+}
+
 // A path that is no text is told as far as it is: serde refuses it.
 fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())

@@ -14,6 +14,7 @@ use crate::format::{
 };
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::disk::Disk;
+use crate::prepare::no_records;
 use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
 use crate::store::SUMS_FILE;
@@ -101,7 +102,7 @@ impl Body for Codes {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         if self.names.is_empty() {
-            return Err(Error::config("no record to write: a folder without tracks is no data set"));
+            return Err(no_records());
         }
         self.metadata.write(b"\n}\n")?;
         self.metadata.finish(self.durable)?;

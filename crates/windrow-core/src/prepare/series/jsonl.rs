@@ -11,6 +11,7 @@ use crate::collate::copy_values;
 use crate::error::{Error, Result};
 use crate::format::SideFile;
 use crate::prepare::atomic::Growing;
+use crate::prepare::no_records;
 use crate::prepare::sums::tell_beside;
 use crate::record::{Decode, Values};
 
@@ -69,6 +70,9 @@ impl Body for Jsonl {
     }
 
     fn finish(self: Box<Self>) -> Result<Written> {
+        if self.records == 0 {
+            return Err(no_records());
+        }
         let size = self.file.size();
         let file = self.file.finish(self.durable)?;
         let side = SideFile { records: Some(self.records), ..self.side };

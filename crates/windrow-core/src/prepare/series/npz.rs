@@ -12,6 +12,7 @@ use super::npy::{descr, header};
 use crate::error::{Error, Result};
 use crate::format::{MOST_MEMBERS, SideFile};
 use crate::prepare::atomic::{self, Handle};
+use crate::prepare::no_records;
 use crate::prepare::sums::tell_beside;
 
 pub(super) struct Npz {
@@ -85,6 +86,9 @@ impl Body for Npz {
     }
 
     fn finish(self: Box<Self>) -> Result<Written> {
+        if self.records == 0 {
+            return Err(no_records());
+        }
         let path = self.work.join(&self.name);
         let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
         archive.map_err(|e| Error::io("write the file", &path, e))?;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use windrow_core::format::{Options, SideFile};
-use windrow_core::prepare::{SeriesLayout, SeriesOptions, VerifyOptions, convert, verify};
-use windrow_core::source::Source;
+use windrow_core::prepare::{SeriesLayout, SeriesOptions, SeriesWriter, VerifyOptions, convert, verify};
+use windrow_core::source::{Schema, Source};
 use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Decode, Element, Kind, Result};
 
@@ -290,5 +290,20 @@ fn what_the_disk_has_no_room_for_is_not_begun() {
         assert_eq!(error.kind(), Kind::Io);
         assert!(error.message().contains("the disk has room for"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn no_records_are_no_output_that_nobody_can_open() {
+    let folder = tempfile::tempdir().unwrap();
+    for (layout, name) in
+        [(SeriesLayout::Npz, "a.npz"), (SeriesLayout::Jsonl, "a.jsonl"), (SeriesLayout::Codes, "a")]
+    {
+        let element = Element::little(if layout == SeriesLayout::Codes { DType::I16 } else { DType::F32 });
+        let out = folder.path().join(name);
+        let writer = SeriesWriter::create(&out, &Schema::numbers(element), &to(layout)).unwrap();
+        let error = writer.finish().unwrap_err();
+        assert!(error.message().contains("no record to write"), "{error}");
+        assert!(!out.exists());
     }
 }
