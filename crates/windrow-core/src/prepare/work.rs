@@ -24,8 +24,8 @@ impl WorkFolder {
         Ok(folder)
     }
 
-    /// Writes a file, whole, in place of one that is there; its size and hash. Whether it is on the disk, [`WorkFolder::sync`]
-    /// says.
+    /// Writes a file, whole, in place of one that is there; its size and hash. [`WorkFolder::sync`] waits until
+    /// it is on the disk.
     ///
     /// # Errors
     /// `Io`.

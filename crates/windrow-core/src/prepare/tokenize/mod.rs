@@ -180,12 +180,14 @@ fn absolute(input: &Path) -> Result<PathBuf> {
 fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
     let mut found = Vec::new();
     let mut single = Vec::new();
-    let mut given = Given::default();
+    // One alone gives each of its files once.
+    let mut given = (inputs.len() > 1).then(Given::default);
+    let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
     for (number, input) in inputs.iter().enumerate() {
         let path = absolute(input)?;
         let store = Local::new(&path);
         if !store.entry("")?.is_folder {
-            given.add(number, &path)?;
+            note(number, &path)?;
             single.push((found.len(), path.clone()));
             found.push(Named { file: path, relative: String::new() });
             continue;
@@ -194,7 +196,7 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
         let before = found.len();
         for entry in entries {
             let file = path.join(&entry.key);
-            given.add(number, &file)?;
+            note(number, &file)?;
             found.push(Named { file, relative: entry.key });
         }
         if found.len() == before && !options.allow_empty {

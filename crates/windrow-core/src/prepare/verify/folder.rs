@@ -1,7 +1,7 @@
 //! A folder: every data set in it and below it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::claims::SumsAt;
@@ -19,6 +19,9 @@ impl Work<'_> {
         let entries = Local::new(base).walk("")?;
         let mut is_described = self.own_side_files(base, &entries)?;
         let folders = folders(&entries);
+        for folder in without_files(base, &folders)? {
+            self.leftovers(&folder, None, options.gc)?;
+        }
         // Folders that a format reads as a whole: nothing below them stands for itself.
         let mut whole: BTreeSet<&str> = BTreeSet::new();
         for folder in &folders {
@@ -248,6 +251,25 @@ fn folders(entries: &[Entry]) -> BTreeSet<&str> {
     let outer = |entry: &'_ Entry| entry.key.match_indices('/').map(|(at, _)| at).collect::<Vec<_>>();
     let below = entries.iter().flat_map(|entry| outer(entry).into_iter().map(|at| &entry.key[..at]));
     below.chain([""]).collect()
+}
+
+// The other folders: there a run was stopped before anything could be seen.
+fn without_files(base: &Path, folders: &BTreeSet<&str>) -> Result<Vec<PathBuf>> {
+    let (mut found, mut below) = (Vec::new(), vec![String::new()]);
+    while let Some(folder) = below.pop() {
+        for name in atomic::names(&base.join(&folder))?.into_iter().filter(|name| !name.starts_with('.')) {
+            let key = key::below(&folder, &name);
+            let path = base.join(&key);
+            if path.is_symlink() || !path.is_dir() {
+                continue;
+            }
+            if !folders.contains(key.as_str()) {
+                found.push(path);
+            }
+            below.push(key);
+        }
+    }
+    Ok(found)
 }
 
 // Half an index is one too.

@@ -169,3 +169,16 @@ fn a_folder_that_lost_what_describes_it_is_neither_good_nor_read_as_other_number
         fs::remove_dir_all(&out).unwrap();
     }
 }
+
+#[test]
+fn what_a_stopped_run_left_is_found_where_nothing_else_lies() {
+    let folder = folder_of(&[("raw/a.jsonl", LINES)]);
+    let left = folder.path().join("sub/out/.tokenize.tmp-0123456789abcdef");
+    for gc in [false, true] {
+        fs::create_dir_all(&left).unwrap();
+        let options = VerifyOptions { gc, ..VerifyOptions::default() };
+        let findings = verify(folder.path(), &options, &()).unwrap();
+        assert!(findings.notes.iter().any(|note| note.contains(".tokenize.tmp-*")), "{findings:?}");
+        assert_eq!(left.exists(), !gc);
+    }
+}
