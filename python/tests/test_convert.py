@@ -167,3 +167,14 @@ def test_flat_tokens_hold_ids_and_say_what_they_leave_out(tmp_path: Path, caplog
     assert [r.message for r in caplog.records if "left out" in r.message] == [
         "flat-tokens hold ids only: what stands beside them is left out"
     ]
+
+
+def test_json_lines_hold_no_number_that_cannot_be_read_back(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[2**63 - 1, 1], [2**63, 1]], np.uint64))
+    with pytest.raises(wr.ConfigError, match="9223372036854775808 is beyond int64") as caught:
+        wr.convert(tmp_path / "a.npy", tmp_path / "a.jsonl", to="jsonl")
+    assert caught.value.record == 1
+    assert not (tmp_path / "a.jsonl").exists()
+    np.save(tmp_path / "b.npy", np.array([[2**63 - 1, 1]], np.uint64))
+    wr.convert(tmp_path / "b.npy", tmp_path / "b.jsonl", to="jsonl")
+    assert wr.open(tmp_path / "b.jsonl")[0].tolist() == [2**63 - 1, 1]

@@ -95,7 +95,13 @@ fn numbers(record: &Stored<'_>, dtype: DType, channels: Option<usize>, line: &mu
     copy_values(&values, 0, out.bytes_mut(), wide)?;
     match wide {
         DType::U64 => {
-            list(bytemuck::cast_slice::<_, u64>(out.bytes()), channels, line, |x, l| write!(l, "{x}"))
+            let numbers = bytemuck::cast_slice::<_, u64>(out.bytes());
+            if let Some(number) = numbers.iter().find(|x| i64::try_from(**x).is_err()) {
+                return Err(Error::config(format!("{number} is beyond int64, as which JSON is read"))
+                    .record(record.number)
+                    .hint("npy, npz and shards hold uint64"));
+            }
+            list(numbers, channels, line, |x, l| write!(l, "{x}"))
         }
         DType::I64 => {
             list(bytemuck::cast_slice::<_, i64>(out.bytes()), channels, line, |x, l| write!(l, "{x}"))
