@@ -36,11 +36,12 @@ impl Work<'_> {
             if !folder.is_empty() {
                 self.leftovers(&base.join(folder), None, options.gc)?;
             }
+            let before = self.findings.n_problems;
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
             let sums = base.join(folder).join(SUMS_FILE);
-            if found == Found::Nothing && atomic::exists(&sums) {
-                // Only windrow writes them, and never alone.
+            if found == Found::Nothing && self.findings.n_problems == before && atomic::exists(&sums) {
+                // Only windrow writes them, and never alone. What is damaged was told.
                 is_described = true;
                 let expected = format!("{} or meta.json beside it", format::SIDE_FILE);
                 self.findings.problem(
