@@ -161,18 +161,19 @@ impl Growing {
     /// Closes the file.
     pub(super) fn finish(mut self, durable: bool) -> Result<Finished> {
         self.sync(durable)?;
-        self.complete()
+        Ok(self.complete()?.0)
     }
 
     /// Closes the file, which comes to the disk beside others.
     pub(super) fn finish_on(mut self, disk: &mut Disk) -> Result<Finished> {
-        let unsynced = self.unsynced()?;
-        let finished = self.complete()?;
+        self.flush()?;
+        // Closed once it is there: closing may ask a network disk, and nobody hears what it answers.
+        let (finished, unsynced) = self.complete()?;
         disk.bring(unsynced)?;
         Ok(finished)
     }
 
-    fn complete(self) -> Result<Finished> {
+    fn complete(self) -> Result<(Finished, Unsynced)> {
         let meta = self.file.metadata().map_err(|e| Error::io("ask for the file's size", &self.path, e))?;
         if meta.len() != self.size {
             return Err(Error::new(Kind::Io, format!("wrote {} bytes, found {}", self.size, meta.len()))
@@ -185,7 +186,8 @@ impl Growing {
             modified_ns: modified(&meta),
             xxh3: Some(hex(self.hash.digest())),
         };
-        Ok(Finished { row, sums: self.sums.finish() })
+        let unsynced = Unsynced { file: self.file, path: self.path };
+        Ok((Finished { row, sums: self.sums.finish() }, unsynced))
     }
 
     fn flush(&mut self) -> Result<()> {
