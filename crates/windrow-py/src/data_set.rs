@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use windrow::format::{Options, Verify};
 use windrow::{DataSet, Error, ViewRecipe};
+use windrow_core::store::whole;
 use windrow_core::{Decode, Span, Values};
 
 use crate::array::value_array;
@@ -142,7 +143,7 @@ impl Dataset {
         }
         let has_channels = schema.channels.is_some();
         let source = self.data.source();
-        let len = self.data.length(record).or_raise(py)?;
+        let len = source.length(record).or_raise(py)?;
         let span = Span { record, start: 0, len };
         let mut scratch = Vec::new();
         let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
@@ -164,7 +165,7 @@ impl Dataset {
     fn stored<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let source = self.data.source();
         let schema = source.schema();
-        let span = Span { record, start: 0, len: self.data.length(record).or_raise(py)? };
+        let span = Span { record, start: 0, len: source.length(record).or_raise(py)? };
         let mut scratch = Vec::new();
         let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
         let (values, dtype) = match values.decode {
@@ -207,12 +208,12 @@ impl Dataset {
         one: impl Fn(&Dataset, Python<'py>, u64) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         match Index::read(key, "record", self.data.len())? {
-            Index::One(record) => one(self, py, record),
+            Index::One(record) => whole(|| one(self, py, record)),
             Index::Many(records) => {
                 let list = PyList::empty(py);
                 for record in records {
                     py.check_signals()?;
-                    list.append(one(self, py, record)?)?;
+                    list.append(whole(|| one(self, py, record))?)?;
                 }
                 Ok(list.into_any())
             }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use lru::LruCache;
-use windrow_core::Result;
+use windrow_core::{Result, store};
 
 use crate::piece::Piece;
 
@@ -34,13 +34,14 @@ impl Cache {
     }
 
     /// The piece, made now where it is not there. Two threads that ask for one at the same time may both make it.
-    pub(crate) fn get(&self, key: Key, make: impl FnOnce() -> Result<Piece>) -> Result<Arc<Piece>> {
+    pub(crate) fn get(&self, key: Key, make: impl FnMut() -> Result<Piece>) -> Result<Arc<Piece>> {
         if let Some(mut state) = self.lock()
             && let Some(piece) = state.pieces.get(&key)
         {
             return Ok(piece.clone());
         }
-        let piece = Arc::new(make()?);
+        // Nothing is kept that was made of a torn map.
+        let piece = Arc::new(store::whole(make)?);
         if let Some(mut state) = self.lock() {
             state.size += piece.size();
             if let Some((_, old)) = state.pieces.push(key, piece.clone()) {

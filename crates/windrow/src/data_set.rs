@@ -9,7 +9,7 @@ use windrow_core::format::{Options, SideFile, Split, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
-use windrow_core::{DType, Error, Lengths, Place, Result, Span};
+use windrow_core::{DType, Error, Lengths, Place, Result, Span, store};
 
 use crate::builder::LoaderBuilder;
 use crate::recipe::{RecipePart, ScalerName, ViewRecipe};
@@ -123,7 +123,7 @@ impl DataSet {
     /// `OutOfRange`, `Corrupt`.
     pub fn bytes(&self, record: u64) -> Result<Vec<u8>> {
         self.check(record)?;
-        Ok(self.source.read_whole(record, &mut Vec::new())?.bytes.to_vec())
+        store::whole(|| Ok(self.source.read_whole(record, &mut Vec::new())?.bytes.to_vec()))
     }
 
     /// Values in a record.
@@ -132,7 +132,7 @@ impl DataSet {
     /// `OutOfRange`, `Corrupt`.
     pub fn length(&self, record: u64) -> Result<u64> {
         self.check(record)?;
-        self.source.length(record)
+        store::whole(|| self.source.length(record))
     }
 
     fn check(&self, record: u64) -> Result<()> {
@@ -151,6 +151,10 @@ impl DataSet {
             return Err(Error::config("the records are numbers, not JSON").or_at(&self.path));
         }
         self.check(record)?;
+        store::whole(|| self.parsed(record))
+    }
+
+    fn parsed(&self, record: u64) -> Result<Value> {
         let mut scratch = Vec::new();
         let values = self.source.read_whole(record, &mut scratch)?;
         let parsed = parse_json(values.bytes, &Place::default());
@@ -175,7 +179,7 @@ impl DataSet {
     /// `OutOfRange`, `Corrupt`.
     pub fn extras(&self, record: u64) -> Result<Extras> {
         self.check(record)?;
-        self.source.extras(record)
+        store::whole(|| self.source.extras(record))
     }
 
     /// Format, counts, lengths, files.
@@ -183,6 +187,10 @@ impl DataSet {
     /// # Errors
     /// `Corrupt` when an index is wrong.
     pub fn info(&self) -> Result<Info> {
+        store::whole(|| self.counted())
+    }
+
+    fn counted(&self) -> Result<Info> {
         let schema = self.source.schema();
         let files = self.source.files();
         let (mut min, mut max, mut sum) = (None, None, None);
@@ -356,7 +364,9 @@ impl DataSet {
                 self.lay(self.source.clone(), recipe.clone(), dtype)?;
                 match scale {
                     None => self.source.clone(),
-                    Some(scale) => Arc::new(Scaled::new(self.source.clone(), scale, recipe.nan(), stop)?),
+                    Some(scale) => Arc::new(store::whole(|| {
+                        Scaled::new(self.source.clone(), scale, recipe.nan(), stop)
+                    })?),
                 }
             }
         };
@@ -365,6 +375,10 @@ impl DataSet {
 
     // `source`: these records, scaled or not.
     fn lay(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
+        store::whole(|| self.laid(source.clone(), recipe.clone(), dtype))
+    }
+
+    fn laid(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
         let source = match recipe {
             ViewRecipe::Pack { eos: None, .. } => source.joined().unwrap_or(source),
             _ => source,
@@ -509,7 +523,7 @@ impl Samples {
     /// # Errors
     /// `Corrupt` when an index is wrong.
     pub fn coverage(&self) -> Result<Coverage> {
-        self.feed.coverage()
+        store::whole(|| self.feed.coverage())
     }
 
     /// A loader of these samples.

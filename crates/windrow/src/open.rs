@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Look, Options};
 use windrow_core::prepare::{self, Findings, VerifyOptions, Watch};
-use windrow_core::store::Local;
+use windrow_core::store::{self, Local};
 use windrow_core::{Error, Result};
 
 use crate::DataSet;
@@ -69,7 +69,8 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     let look = Look::at(Arc::new(store), &key)?;
-    let source = format::open(formats(), &look, &with_tokenizer_hash(options)?)?;
+    let options_of_formats = with_tokenizer_hash(options)?;
+    let source = store::whole(|| format::open(formats(), &look, &options_of_formats))?;
     let source = match options.split {
         Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
         None => source,
@@ -128,7 +129,7 @@ fn no_url(scheme: &str, place: &str) -> Error {
 /// # Errors
 /// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
-    prepare::verify_by(formats(), &file_of_pair(path), options, watch)
+    store::whole(|| prepare::verify_by(formats(), &file_of_pair(path), options, watch))
 }
 
 // A store names its objects in text.

@@ -6,6 +6,7 @@ use crate::collate::{Batch, Collate, Pool, Sample, Scratch};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
 use crate::source::SharedSource;
+use crate::store;
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -66,18 +67,21 @@ impl Feed {
     /// `OutOfRange`; what reading the source says.
     pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
         let mut workspace = Workspace::default();
-        for &sample in samples {
-            if sample >= self.len() {
-                return Err(Error::out_of_range("sample", sample, self.len()));
+        store::whole(|| {
+            workspace.clear();
+            for &sample in samples {
+                if sample >= self.len() {
+                    return Err(Error::out_of_range("sample", sample, self.len()));
+                }
+                workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
             }
-            workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
-        }
-        // A loader's threads decode side by side; here is one.
-        self.source.decode_ahead(&mut workspace.pieces.iter().filter_map(|piece| match piece {
-            Piece::Read(span) => Some(*span),
-            Piece::Value(_) => None,
-        }));
-        workspace.lay(std::slice::from_ref(self), Some(&self.pool))
+            // A loader's threads decode side by side; here is one.
+            self.source.decode_ahead(&mut workspace.pieces.iter().filter_map(|piece| match piece {
+                Piece::Read(span) => Some(*span),
+                Piece::Value(_) => None,
+            }));
+            workspace.lay(std::slice::from_ref(self), Some(&self.pool))
+        })
     }
 }
 

@@ -20,6 +20,7 @@ use crate::collate::{Batch, Field, Pool};
 use crate::error::{Error, Result};
 use crate::record::Draw;
 use crate::sampler::{Sampler, Turn};
+use crate::store;
 
 /// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
 pub struct Plan {
@@ -107,13 +108,15 @@ impl Plan {
         let Workspace { turns, feed } = workspace;
         turns.clear();
         self.sampler.turns(epoch, positions, turns);
-        feed.clear();
-        for turn in turns.iter() {
-            let (number, sample) = self.feed_of(turn.sample);
-            let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
-            feed.add(&self.feeds[number], number, sample, draw)?;
-        }
-        feed.lay(&self.feeds, pool)
+        store::whole(|| {
+            feed.clear();
+            for turn in turns.iter() {
+                let (number, sample) = self.feed_of(turn.sample);
+                let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
+                feed.add(&self.feeds[number], number, sample, draw)?;
+            }
+            feed.lay(&self.feeds, pool)
+        })
     }
 
     // Which feed a sample number belongs to, and its number there.

@@ -9,6 +9,7 @@ use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, chec
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
+use crate::store;
 
 /// A whole record on its way through a function.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +99,15 @@ impl Transformed {
         if let Some(found) = self.kept().and_then(|mut kept| kept.get(record)) {
             return Ok(found);
         }
+        // Nothing is kept that was made of a torn map.
+        let bytes = store::whole(|| self.make(record))?;
+        if let Some(mut kept) = self.kept() {
+            kept.put(record, bytes.clone());
+        }
+        Ok(bytes)
+    }
+
+    fn make(&self, record: u64) -> Result<Arc<[u8]>> {
         let mut scratch = Vec::new();
         let stored = self.inner.read_whole(record, &mut scratch)?;
         floats::check(&stored, record)?;
@@ -116,11 +126,7 @@ impl Transformed {
             .record(record)
             .hint("a scaler gives as many values as it gets: windows are cut afterwards"));
         }
-        let bytes: Arc<[u8]> = made.iter().flat_map(|x| x.to_le_bytes()).collect();
-        if let Some(mut kept) = self.kept() {
-            kept.put(record, bytes.clone());
-        }
-        Ok(bytes)
+        Ok(made.iter().flat_map(|x| x.to_le_bytes()).collect())
     }
 
     // A lock that another thread held while this process was forked never opens in the child; it is held for moments only.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
+use super::torn::Watched;
 use super::{Entry, FolderId, Object, Store, key};
 use crate::error::{Error, Kind, Result};
 
@@ -15,8 +16,8 @@ use crate::error::{Error, Kind, Result};
 #[serde(rename_all = "lowercase")]
 pub enum Io {
     /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
-    /// truncates while it is mapped ends the process (SIGBUS). Where a program may not have as many maps as there are
-    /// files, the others are read by position.
+    /// truncates while samples or records are read is `Stale`; while something else reads it, the process ends
+    /// (SIGBUS). Where a program may not have as many maps as there are files, the others are read by position.
     #[default]
     Map,
     /// Positional reads: for network mounts and for files that others may truncate.
@@ -83,13 +84,14 @@ impl Store for Local {
             && meta.len() > 0
             && let Some(taken) = MAPS.take()
         {
-            // SAFETY: the file is opened read-only and the map is private to this process. Another process that
-            // truncates the file can still end this one (documented at `Io::Map`); it cannot make memory unsafe
-            // beyond that, because every access is bounds-checked against the size at opening.
+            // SAFETY: the file is opened read-only and the map is private to this process. What another process that
+            // truncates the file brings about is documented at `Io::Map`; it cannot make memory unsafe, because every
+            // access is bounds-checked against the size at opening.
             let map = unsafe { memmap2::Mmap::map(&file) };
             // Some network and user-space file systems cannot map; they can be read.
             if let Ok(map) = map {
-                return Ok(Arc::new(Mapped { name, times, map, _taken: taken }));
+                let watched = Watched::new(&map);
+                return Ok(Arc::new(Mapped { name, times, watched, map, _taken: taken }));
             }
         }
         let handle = match OPEN_FILES.take() {
@@ -218,6 +220,13 @@ fn ends_before(name: &str, start: u64, size: usize, end: u64) -> Error {
         .byte(start)
 }
 
+fn shorter(name: &str, start: u64) -> Error {
+    Error::new(Kind::Stale, "the file became shorter while it was read")
+        .at(name)
+        .byte(start)
+        .hint("put a file in another's place by rename, and open the data again")
+}
+
 #[derive(Clone, Copy)]
 struct Times {
     modified_ns: Option<u64>,
@@ -227,6 +236,8 @@ struct Times {
 struct Mapped {
     name: String,
     times: Times,
+    /// Before the map, so that it goes before it.
+    watched: Watched,
     map: memmap2::Mmap,
     _taken: Taken,
 }
@@ -249,11 +260,14 @@ impl Object for Mapped {
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        slice(&self.map, start, size, &self.name)
+        match self.watched.is_torn() {
+            false => slice(&self.map, start, size, &self.name),
+            true => Err(shorter(&self.name, start)),
+        }
     }
 
     fn mapped(&self) -> Option<&[u8]> {
-        Some(&self.map)
+        (!self.watched.is_torn()).then_some(&self.map)
     }
 
     fn touch(&self, start: u64, size: u64) {
@@ -376,11 +390,7 @@ impl Object for Opened {
             Handle::ByPath(path) => self.again(path)?.read_exact_at(out, start),
         };
         read.map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                Error::new(Kind::Stale, "the file became shorter while it was read")
-                    .at(&self.name)
-                    .byte(start)
-            }
+            std::io::ErrorKind::UnexpectedEof => shorter(&self.name, start),
             _ => Error::io("read the file", &self.name, e),
         })
     }

@@ -15,6 +15,7 @@ mod section;
 mod stream;
 mod sums;
 mod sync;
+mod torn;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub(crate) use section::Section;
 pub(crate) use stream::Stream;
 pub(crate) use sums::{BlockSums, SUMS_FILE, Sums, end as end_of_sums, size_of_sums};
 pub(crate) use sync::sync_folder;
+pub use torn::whole;
 
 use crate::error::Result;
 

@@ -35,6 +35,8 @@ mod shards;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod torn;
+#[cfg(test)]
 mod toy;
 #[cfg(test)]
 mod view;

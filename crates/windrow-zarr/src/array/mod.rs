@@ -6,7 +6,7 @@ mod chunks;
 use std::sync::Arc;
 
 use windrow_core::source::{FileInfo, Location};
-use windrow_core::store::{Object, Store, fetch, read_small};
+use windrow_core::store::{self, Object, Store, fetch, read_small};
 use windrow_core::{DType, Element, Error, Kind, Result};
 use zarrs::array::ArrayMetadata;
 use zarrs::array::codec::CodecChain;
@@ -330,7 +330,7 @@ impl Array {
             (_, Some(size)) => size,
             (Layout::Sharded(shards), None) => shards.inner_size,
             (Layout::Whole(chain), None) => {
-                let size = chain.piece_size(whole(object.as_ref(), &mut scratch)?)?;
+                let size = store::whole(|| chain.piece_size(whole(object.as_ref(), &mut scratch)?))?;
                 self.chunks.get(chunk)?.map_or(size, |chunk| *chunk.piece_size.get_or_init(|| size))
             }
         };
