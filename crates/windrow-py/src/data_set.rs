@@ -18,6 +18,7 @@ use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
 use crate::options::{Count, Id, choice};
+use crate::pickled::{check, fingerprint};
 use crate::scaler::{Scaler, cut};
 use crate::view::View;
 use crate::waiting::wait_for;
@@ -262,10 +263,11 @@ impl Dataset {
         format!("Dataset({:?}, format={format:?}, records={})", self.data.path(), self.data.len())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (OsString, String))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (OsString, String, u64))> {
         let reopen = py.import("windrow._native")?.getattr("_reopen")?;
         let options = serde_json::to_string(self.data.options()).unwrap_or_default();
-        Ok((reopen, (self.data.path().into(), options)))
+        let data = fingerprint(py, self.data.source())?;
+        Ok((reopen, (self.data.path().into(), options, data)))
     }
 
     /// Two data sets: ``(train, validation)``, by whole records, so that no value stands on both sides.
@@ -690,10 +692,15 @@ impl Dataset {
 
 /// Opens a pickled data set again.
 #[pyfunction]
-pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Dataset> {
+pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str, data: u64) -> PyResult<Dataset> {
     let options: Options = serde_json::from_str(options)
         .map_err(|e| raise(py, &Error::corrupt("this is no pickled data set").caused_by(e)))?;
-    Ok(Dataset::new(wait_for(py, move || windrow::open_with(&path, &options))?))
+    let opened = {
+        let path = path.clone();
+        wait_for(py, move || windrow::open_with(&path, &options))?
+    };
+    check(py, opened.source(), data, &path)?;
+    Ok(Dataset::new(opened))
 }
 
 // What the face understands: a hash, a name or a path.

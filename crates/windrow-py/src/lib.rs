@@ -18,6 +18,7 @@ mod keys;
 mod loader;
 mod logging;
 mod options;
+mod pickled;
 mod prepare;
 mod running;
 mod scaler;

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 #[serde(rename_all = "lowercase")]
 pub enum Io {
     /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
-    /// truncates while samples or records are read is `Stale`; while something else reads it, the process ends
+    /// truncates while samples or records are read is `Stale`; while `convert`, `trace` or `find` reads it, the process ends
     /// (SIGBUS). Where a program may not have as many maps as there are files, the others are read by position.
     #[default]
     Map,
@@ -242,6 +242,18 @@ struct Mapped {
     _taken: Taken,
 }
 
+impl Mapped {
+    /// Whether the file still reaches as far as it did. What a page holds behind the end of its file reads as zeros, without
+    /// a word; the last page, where it is gone, does not.
+    fn is_whole(&self) -> bool {
+        if let Some(last) = self.map.last() {
+            // SAFETY: a reference may be read. Volatile, for nobody wants the byte.
+            let _ = unsafe { std::ptr::read_volatile(last) };
+        }
+        !self.watched.is_torn()
+    }
+}
+
 impl Object for Mapped {
     fn size(&self) -> u64 {
         self.map.len() as u64
@@ -260,14 +272,14 @@ impl Object for Mapped {
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        match self.watched.is_torn() {
-            false => slice(&self.map, start, size, &self.name),
-            true => Err(shorter(&self.name, start)),
+        match self.is_whole() {
+            true => slice(&self.map, start, size, &self.name),
+            false => Err(shorter(&self.name, start)),
         }
     }
 
     fn mapped(&self) -> Option<&[u8]> {
-        (!self.watched.is_torn()).then_some(&self.map)
+        self.is_whole().then_some(&self.map)
     }
 
     fn touch(&self, start: u64, size: u64) {
