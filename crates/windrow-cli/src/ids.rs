@@ -3,6 +3,7 @@
 use windrow::Span;
 use windrow::collate::copy_values;
 use windrow::source::Source;
+use windrow::store::whole;
 use windrow::text::Tokenizer;
 use windrow::{DType, Result};
 
@@ -24,10 +25,12 @@ pub(crate) fn decoded(tokenizer: &Tokenizer, ids: &[i64]) -> Option<String> {
 
 fn numbers<T: bytemuck::Pod>(source: &dyn Source, span: Span, dtype: DType) -> Result<Vec<T>> {
     let mut scratch = Vec::new();
-    let values = source.read(span, &mut scratch)?;
-    // The source read that many: they fit memory.
-    let n = values.bytes.len() / values.element.size();
-    let mut out = vec![T::zeroed(); n];
-    copy_values(&values, 0, bytemuck::cast_slice_mut(&mut out), dtype)?;
-    Ok(out)
+    whole(|| {
+        let values = source.read(span, &mut scratch)?;
+        // The source read that many: they fit memory.
+        let n = values.bytes.len() / values.element.size();
+        let mut out = vec![T::zeroed(); n];
+        copy_values(&values, 0, bytemuck::cast_slice_mut(&mut out), dtype)?;
+        Ok(out)
+    })
 }

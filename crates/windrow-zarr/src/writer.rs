@@ -8,7 +8,7 @@ use windrow_core::collate::copy_values;
 use windrow_core::format::{Certainty, Format, Look, Options, SIDE_FILE, SideFile};
 use windrow_core::prepare::{Progress, Report, Watch, WholeFolder, side_file_of};
 use windrow_core::source::{Kind as SourceKind, Source};
-use windrow_core::store::{Local, Store, key, read_small};
+use windrow_core::store::{Local, Store, key, read_small, whole_at_once};
 use windrow_core::{DType, Error, Kind, Result, Span};
 
 use crate::format::{FlatTokens, STARTS};
@@ -198,6 +198,16 @@ pub(crate) fn is_ours(out: &Path) -> bool {
 /// # Errors
 /// As [`FlatTokensWriter`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
 pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &dyn Watch) -> Result<Report> {
+    whole_at_once(|| written(source, out, options, watch))?.finish()
+}
+
+/// A writer that has taken all records.
+fn written(
+    source: &dyn Source,
+    out: &Path,
+    options: &WriteOptions,
+    watch: &dyn Watch,
+) -> Result<FlatTokensWriter> {
     let schema = source.schema();
     if schema.kind == SourceKind::Json {
         return Err(Error::config("the records are JSON texts, not numbers")
@@ -249,5 +259,5 @@ pub fn convert(source: &dyn Source, out: &Path, options: &WriteOptions, watch: &
             start += span.len.max(1);
         }
     }
-    writer.finish()
+    Ok(writer)
 }

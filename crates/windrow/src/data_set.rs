@@ -364,9 +364,7 @@ impl DataSet {
                 self.lay(self.source.clone(), recipe.clone(), dtype)?;
                 match scale {
                     None => self.source.clone(),
-                    Some(scale) => Arc::new(store::whole(|| {
-                        Scaled::new(self.source.clone(), scale, recipe.nan(), stop)
-                    })?),
+                    Some(scale) => Arc::new(Scaled::new(self.source.clone(), scale, recipe.nan(), stop)?),
                 }
             }
         };

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::collate::{Batch, Collate, Pool, Sample, Scratch};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
-use crate::source::SharedSource;
-use crate::store;
+use crate::source::{SharedSource, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -67,7 +66,7 @@ impl Feed {
     /// `OutOfRange`; what reading the source says.
     pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
         let mut workspace = Workspace::default();
-        store::whole(|| {
+        whole(|| {
             workspace.clear();
             for &sample in samples {
                 if sample >= self.len() {

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Plan;
 use crate::error::{Error, Result};
-use crate::store;
+use crate::source::whole;
 
 /// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Identity {
                 "{}:{}:{:016x}{treated}",
                 source.format(),
                 source.len(),
-                store::whole(|| source.fingerprint())?
+                whole(|| source.fingerprint())?
             ));
             views.push(feed.view().describe());
         }

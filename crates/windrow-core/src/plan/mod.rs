@@ -20,7 +20,7 @@ use crate::collate::{Batch, Field, Pool};
 use crate::error::{Error, Result};
 use crate::record::Draw;
 use crate::sampler::{Sampler, Turn};
-use crate::store;
+use crate::source::whole;
 
 /// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
 pub struct Plan {
@@ -108,7 +108,7 @@ impl Plan {
         let Workspace { turns, feed } = workspace;
         turns.clear();
         self.sampler.turns(epoch, positions, turns);
-        store::whole(|| {
+        whole(|| {
             feed.clear();
             for turn in turns.iter() {
                 let (number, sample) = self.feed_of(turn.sample);

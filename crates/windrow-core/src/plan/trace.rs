@@ -4,7 +4,7 @@ use super::{Identity, Plan};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::sampler::Turn;
-use crate::source::Location;
+use crate::source::{Location, whole};
 
 /// What stood at one position of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ impl Plan {
     /// # Errors
     /// `OutOfRange`; what reading an index says.
     pub fn trace(&self, epoch: u64, position: u64) -> Result<Traced> {
+        whole(|| self.traced(epoch, position))
+    }
+
+    fn traced(&self, epoch: u64, position: u64) -> Result<Traced> {
         if let Some(len) = self.sampler().len(epoch)
             && position >= len
         {
@@ -97,7 +101,7 @@ impl Plan {
             .ok_or_else(|| Error::out_of_range("view", feed, self.feeds().len() as u64))?
             .view();
         let mut found = Vec::new();
-        'samples: for sample in view.samples_of(record)? {
+        'samples: for sample in whole(|| view.samples_of(record))? {
             // A mixture may go through its smaller part several times in one epoch.
             for pass in 0.. {
                 let turn = Turn { sample: self.starts[feed] + sample, pass };

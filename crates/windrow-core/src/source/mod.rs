@@ -20,6 +20,7 @@ use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 
+pub use crate::store::whole;
 pub use concat::Concat;
 
 /// What stands beside a record's values: prompt, other JSON keys.

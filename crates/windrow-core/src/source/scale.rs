@@ -11,6 +11,7 @@ use super::statistics::Statistics;
 use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, floats};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
+use crate::store::whole;
 use crate::store::{self, Object};
 use crate::threads::{beside, cores};
 
@@ -218,6 +219,10 @@ struct Measure<'a> {
 
 impl Measure<'_> {
     fn record(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Statistics> {
+        whole(|| self.measured(record, stop))
+    }
+
+    fn measured(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Statistics> {
         let length = self.source.length(record)?;
         let most = (PART / self.source.schema().channels.unwrap_or(1) as u64).max(1);
         let mut statistics = Statistics::default();

@@ -74,7 +74,7 @@ pub(super) fn cached_in(
     let temporary = draft_in(folder, &name).map_err(|e| failed("create a file in the cache", e))?;
     let (file, path) = temporary.into_parts();
     let mut draft = Draft::new(file, folder);
-    whole_at_once(object.name(), || make(&mut draft)).map_err(|e| match e.kind() {
+    whole_at_once(|| make(&mut draft)).map_err(|e| match e.kind() {
         Kind::Io if e.hint_text().is_none() => e.hint(HINT),
         _ => e,
     })?;

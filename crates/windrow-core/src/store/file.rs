@@ -16,8 +16,8 @@ use crate::error::{Error, Kind, Result};
 #[serde(rename_all = "lowercase")]
 pub enum Io {
     /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
-    /// truncates while samples or records are read is `Stale`; while `convert`, `trace` or `find` reads it, the process ends
-    /// (SIGBUS). Where a program may not have as many maps as there are files, the others are read by position.
+    /// truncates is `Stale` to what reads it inside of [`whole`](super::whole), as samples, records, statistics and
+    /// conversions are read; other reads end the process (SIGBUS). Where a program may not have as many maps as there are files, the others are read by position.
     #[default]
     Map,
     /// Positional reads: for network mounts and for files that others may truncate.

@@ -32,7 +32,7 @@ pub(crate) use section::Section;
 pub(crate) use stream::Stream;
 pub(crate) use sums::{BlockSums, SUMS_FILE, Sums, end as end_of_sums, size_of_sums};
 pub(crate) use sync::sync_folder;
-pub use torn::whole;
+pub use torn::{whole, whole_at_once};
 
 use crate::error::Result;
 

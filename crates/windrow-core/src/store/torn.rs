@@ -35,7 +35,7 @@ thread_local! {
 }
 
 struct Thread {
-    /// How many [`whole`] it is inside of.
+    /// How many works it is inside of.
     depth: Cell<u32>,
     /// Works it began, in this process.
     begun: Cell<u32>,
@@ -44,6 +44,30 @@ struct Thread {
 /// Does work that reads maps and gives away nothing before it is done. Where a map was torn meanwhile, by whichever
 /// thread, the work is done again: a torn map answers with `Stale` then, and work that did not read it comes out right.
 pub fn whole<T>(mut work: impl FnMut() -> T) -> T {
+    loop {
+        if let (done, false) = watched(&mut work) {
+            return done;
+        }
+    }
+}
+
+/// The same for work that cannot be done twice, before what it made is given away: it fails where a map was torn
+/// meanwhile, of whatever data.
+///
+/// # Errors
+/// `Stale`; what the work says.
+pub fn whole_at_once<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    match watched(work) {
+        (done, false) => done,
+        // It says which.
+        (Err(error), true) if error.kind() == Kind::Stale => Err(error),
+        (_, true) => Err(Error::new(Kind::Stale, "a file became shorter while it was read")
+            .hint("put a file in another's place by rename, and try again")),
+    }
+}
+
+/// What the work gives, and whether a map was torn meanwhile.
+fn watched<T>(work: impl FnOnce() -> T) -> (T, bool) {
     /// Others take the signal for themselves when they begin, as torch does in its workers: a thread, and a process
     /// that was forked, looks at each of so many works first,
     const FIRST: u32 = 64;
@@ -55,22 +79,18 @@ pub fn whole<T>(mut work: impl FnMut() -> T) -> T {
         if begun < FIRST || begun.is_multiple_of(OFTEN) {
             take_signal();
         }
-        loop {
-            let before = TORN.load(Ordering::Acquire);
-            let done = {
-                let _inside = Inside::of(&thread.depth);
-                work()
-            };
-            // What the work read was read before the look at the number.
-            fence(Ordering::Acquire);
-            if TORN.load(Ordering::Acquire) == before {
-                return done;
-            }
-        }
+        let before = TORN.load(Ordering::Acquire);
+        let done = {
+            let _inside = Inside::of(&thread.depth);
+            work()
+        };
+        // What the work read was read before the look at the number.
+        fence(Ordering::Acquire);
+        (done, TORN.load(Ordering::Acquire) != before)
     })
 }
 
-/// A thread is inside of [`whole`], until this is dropped: by a panic too.
+/// A thread is inside of such work, until this is dropped: by a panic too.
 struct Inside<'a>(&'a Cell<u32>);
 
 impl Inside<'_> {
@@ -84,18 +104,6 @@ impl Drop for Inside<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
-}
-
-/// The same for work that cannot be done twice: it fails where a map was torn meanwhile. `at` is what it reads.
-///
-/// # Errors
-/// `Stale`; what the work says.
-pub(crate) fn whole_at_once<T>(at: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let mut work = Some(work);
-    whole(|| match work.take() {
-        Some(work) => work(),
-        None => Err(Error::new(Kind::Stale, "a file became shorter while it was read").at(at)),
-    })
 }
 
 /// A map whose pages the handler knows. It must be dropped before the map is.

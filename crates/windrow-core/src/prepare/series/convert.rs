@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::prepare::{Progress, Report, Watch, check};
 use crate::record::Span;
 use crate::source::Source;
+use crate::store;
 
 /// Writes all records of a source in another layout.
 ///
@@ -20,6 +21,17 @@ pub fn convert(
     options: &SeriesOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
+    let (writer, input_bytes) = store::whole_at_once(|| written(source, out, options, watch))?;
+    Ok(Report { input_bytes, ..writer.finish()? })
+}
+
+/// A writer that has taken all records, and the bytes of their values.
+fn written(
+    source: &dyn Source,
+    out: &Path,
+    options: &SeriesOptions,
+    watch: &dyn Watch,
+) -> Result<(SeriesWriter, u64)> {
     let lengths = sum_of_lengths(source)?;
     let origin = Origin::of(source)?;
     let mut writer = SeriesWriter::begin(out, source.schema(), options, Some(lengths), Some(&origin), None)?;
@@ -48,7 +60,7 @@ pub fn convert(
             start += span.len.max(1);
         }
     }
-    Ok(Report { input_bytes: total_bytes, ..writer.finish()? })
+    Ok((writer, total_bytes))
 }
 
 fn sum_of_lengths(source: &dyn Source) -> Result<u64> {
