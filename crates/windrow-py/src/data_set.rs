@@ -43,7 +43,7 @@ use crate::waiting::wait_for;
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
 ///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
-///     io: ``"map"``, or ``"pread"`` for network mounts and for files that others may truncate.
+///     io: ``"map"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
 ///     verify: ``"always"`` holds each block of 4 KiB against its block sum, whenever it is read; data without them is
 ///         refused. ``None``: sizes, headers and indices are checked when it is opened.
 ///

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
+use super::remote::is_remote;
 use super::torn::Watched;
 use super::{Entry, FolderId, Object, Store, key};
 use crate::error::{Error, Kind, Result};
@@ -17,10 +18,11 @@ use crate::error::{Error, Kind, Result};
 pub enum Io {
     /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
     /// truncates is `Stale` to what reads it inside of [`whole`](super::whole), as samples, records, statistics and
-    /// conversions are read; other reads end the process (SIGBUS). Where a program may not have as many maps as there are files, the others are read by position.
+    /// conversions are read; other reads end the process (SIGBUS). Files of other machines are read by position, and so
+    /// are those beyond the number of maps that a program may have.
     #[default]
     Map,
-    /// Positional reads: for network mounts and for files that others may truncate.
+    /// Positional reads: for files that others may truncate.
     Pread,
 }
 
@@ -82,13 +84,14 @@ impl Store for Local {
         // An empty file cannot be mapped.
         if self.io == Io::Map
             && meta.len() > 0
+            && !is_remote(&file)
             && let Some(taken) = MAPS.take()
         {
             // SAFETY: the file is opened read-only and the map is private to this process. What another process that
             // truncates the file brings about is documented at `Io::Map`; it cannot make memory unsafe, because every
             // access is bounds-checked against the size at opening.
             let map = unsafe { memmap2::Mmap::map(&file) };
-            // Some network and user-space file systems cannot map; they can be read.
+            // Some file systems cannot map; they can be read.
             if let Ok(map) = map {
                 let watched = Watched::new(&map);
                 return Ok(Arc::new(Mapped { name, times, watched, map, _taken: taken }));
@@ -252,6 +255,24 @@ impl Mapped {
         }
         !self.watched.is_torn()
     }
+
+    /// Why there is nothing to read. A disk that cannot give a page raises the same signal as a file that ends before it.
+    #[cold]
+    fn lost(&self, start: u64) -> Error {
+        match fs::metadata(&self.name) {
+            Ok(meta) if meta.len() >= self.size() => {
+                let what =
+                    "a page of the file could not be read: its disk failed, or it was shorter for a while";
+                Error::new(Kind::Stale, what)
+                    .at(&self.name)
+                    .byte(start)
+                    .hint("open the data again; with io=\"pread\" the system says what failed")
+            }
+            // A mount that has gone, for example.
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Error::io("read the file", &self.name, e),
+            _ => shorter(&self.name, start),
+        }
+    }
 }
 
 impl Object for Mapped {
@@ -274,7 +295,7 @@ impl Object for Mapped {
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         match self.is_whole() {
             true => slice(&self.map, start, size, &self.name),
-            false => Err(shorter(&self.name, start)),
+            false => Err(self.lost(start)),
         }
     }
 

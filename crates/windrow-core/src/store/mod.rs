@@ -11,6 +11,7 @@ mod file;
 mod kept;
 pub mod key;
 mod memory;
+mod remote;
 mod section;
 mod stream;
 mod sums;
