@@ -99,10 +99,10 @@ impl View {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Recut)> {
-        let recipe = serde_json::to_string(self.samples.recipe()).unwrap_or_default();
+        let recipe = Pickled::of(py, &self.samples)?;
+        let recipe = serde_json::to_string(&recipe).unwrap_or_default();
         let scaler = self.scaler.as_ref().map(|function| function.clone_ref(py));
-        let data = fingerprint(py, self.samples.feed().source())?;
-        Ok((py.import("windrow._native")?.getattr("_recut")?, (recipe, data, self.seed, scaler)))
+        Ok((py.import("windrow._native")?.getattr("_recut")?, (recipe, self.seed, scaler)))
     }
 
     /// What one epoch sees of the data, in values: a dict of used, repeated, padded, unseen, and skipped_records.
@@ -140,7 +140,7 @@ impl View {
 }
 
 // What a pickled view is opened from.
-type Recut = (String, u64, u64, Option<Py<PyAny>>);
+type Recut = (String, u64, Option<Py<PyAny>>);
 
 /// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
@@ -246,12 +246,11 @@ impl Mix {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Remix)> {
-        let parts: Vec<_> = self.mixture.parts().map(|(name, s, w)| (name, s.recipe(), w)).collect();
+        let part = |(name, samples, weight)| Ok((name, Pickled::of(py, samples)?, weight));
+        let parts = self.mixture.parts().map(part).collect::<PyResult<Vec<_>>>()?;
         let recipe = serde_json::to_string(&(parts, self.mixture.stop())).unwrap_or_default();
         let scalers = self.scalers.iter().map(|s| s.as_ref().map(|s| s.clone_ref(py))).collect();
-        let parts = self.mixture.parts();
-        let data = parts.map(|(_, s, _)| fingerprint(py, s.feed().source())).collect::<PyResult<_>>()?;
-        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, data, self.seeds.clone(), scalers)))
+        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seeds.clone(), scalers)))
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.
@@ -293,7 +292,7 @@ impl Mix {
 }
 
 // What a pickled mixture is opened from.
-type Remix = (String, Vec<u64>, Vec<u64>, Vec<Option<Py<PyAny>>>);
+type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
 
 /// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
 ///
@@ -333,46 +332,51 @@ pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyMapping>, stop: &str) -> P
 
 /// Opens and cuts a pickled view again.
 #[pyfunction]
-#[pyo3(signature = (recipe, data, seed, scaler=None))]
-pub(crate) fn _recut(
-    py: Python<'_>,
-    recipe: &str,
-    data: u64,
-    seed: u64,
-    scaler: Option<Py<PyAny>>,
-) -> PyResult<View> {
-    let recipe: RecipePart = unpickled(py, recipe)?;
-    Ok(View::new(reopen(py, &recipe, data, scaler.as_ref())?, seed, scaler))
+#[pyo3(signature = (recipe, seed, scaler=None))]
+pub(crate) fn _recut(py: Python<'_>, recipe: &str, seed: u64, scaler: Option<Py<PyAny>>) -> PyResult<View> {
+    let recipe: Pickled = unpickled(py, recipe)?;
+    Ok(View::new(reopen(py, &recipe, scaler.as_ref())?, seed, scaler))
 }
 
 /// Opens a pickled mixture again.
 #[pyfunction]
-#[pyo3(signature = (recipe, data, seeds, scalers=Vec::new()), text_signature = "(recipe, data, seeds, scalers=...)")]
+#[pyo3(signature = (recipe, seeds, scalers=Vec::new()), text_signature = "(recipe, seeds, scalers=...)")]
 pub(crate) fn _remix(
     py: Python<'_>,
     recipe: &str,
-    data: Vec<u64>,
     seeds: Vec<u64>,
     scalers: Vec<Option<Py<PyAny>>>,
 ) -> PyResult<Mix> {
-    let (parts, stop): (Vec<(String, RecipePart, f64)>, Stop) = unpickled(py, recipe)?;
+    let (parts, stop): (Vec<(String, Pickled, f64)>, Stop) = unpickled(py, recipe)?;
     let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
     let reopened = parts
         .into_iter()
-        .zip(data)
         .zip(functions)
-        .map(|(((name, part, weight), data), function)| {
-            Ok((name, reopen(py, &part, data, function)?, weight))
-        })
+        .map(|((name, part, weight), function)| Ok((name, reopen(py, &part, function)?, weight)))
         .collect::<PyResult<_>>()?;
     Ok(Mix::new(py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seeds, scalers))
 }
 
-fn reopen(py: Python<'_>, part: &RecipePart, data: u64, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
+/// What a pickle holds of samples: where they lie and how they are cut, and the fingerprint of what lay there.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Pickled {
+    recipe: RecipePart,
+    data: u64,
+}
+
+impl Pickled {
+    fn of(py: Python<'_>, samples: &Samples) -> PyResult<Pickled> {
+        let data = fingerprint(py, samples.feed().source())?;
+        Ok(Pickled { recipe: samples.recipe().clone(), data })
+    }
+}
+
+fn reopen(py: Python<'_>, pickled: &Pickled, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
+    let part = &pickled.recipe;
     let (path, options) = (part.path.clone(), part.options.clone());
     let opened = wait_for(py, move || windrow::open_with(&path, &options))?;
     let samples = cut(py, &opened, part.view.clone(), part.dtype, function)?;
-    check(py, samples.feed().source(), data, &part.path)?;
+    check(py, samples.feed().source(), pickled.data, &part.path)?;
     Ok(samples)
 }
 

@@ -11,7 +11,6 @@ use super::statistics::Statistics;
 use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, floats};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
-use crate::store::whole;
 use crate::store::{self, Object};
 use crate::threads::{beside, cores};
 
@@ -219,7 +218,7 @@ struct Measure<'a> {
 
 impl Measure<'_> {
     fn record(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Statistics> {
-        whole(|| self.measured(record, stop))
+        store::whole(|| self.measured(record, stop))
     }
 
     fn measured(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Statistics> {

@@ -3,8 +3,6 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
-use super::signal::take_signal;
-
 /// The newest place; each knows the one before.
 static NEWEST: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 
@@ -20,7 +18,6 @@ pub(in crate::store) struct Watched(&'static Place);
 impl Watched {
     /// Watches the bytes of a map.
     pub(in crate::store) fn new(map: &[u8]) -> Watched {
-        take_signal();
         let place = Place::take();
         place.set(map.as_ptr().addr(), map.len());
         Watched(place)
