@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use windrow::format::{self, Options};
 use windrow::{
@@ -31,6 +31,15 @@ pub(crate) struct Cli {
     /// No progress, no warnings
     #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
+}
+
+/// The command line. A number below zero is the value of the option before it, which then says what it expects.
+pub(crate) fn command() -> clap::Command {
+    let takes_numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    };
+    Cli::command().mut_subcommands(|command| command.mut_args(takes_numbers))
 }
 
 #[derive(Debug, Subcommand)]
@@ -334,14 +343,13 @@ fn word<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
     use clap::error::ErrorKind;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     fn cutting(options: &str) -> Result<Cutting, ErrorKind> {

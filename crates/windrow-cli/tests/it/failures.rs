@@ -73,6 +73,14 @@ fn a_command_line_that_makes_no_sense_exits_2() {
     let other = desk.windrow("inspect nothing --json").json()["error"].clone();
     let keys = |error: &serde_json::Value| error.as_object().map(|e| e.keys().cloned().collect::<Vec<_>>());
     assert_eq!(keys(&error), keys(&other));
+    for (line, said) in [
+        ("trace tok --pack 8 --step 0 --seed -1", "invalid value '-1' for '--seed <S>'"),
+        ("peek tok -n -1", "invalid value '-1' for '-n <N>'"),
+        ("bench tok --seconds -0.5", "--seconds -0.5: expected a time above 0"),
+    ] {
+        let err = desk.windrow(line).failed(2);
+        assert!(err.contains(said), "{line}: {err}");
+    }
     let given = desk.windrow("convert tok x --to shards --chunks-per-shard 8").err;
     assert!(given.contains("--chunks-per-shard is an option of --to flat-tokens"), "{given}");
 }
