@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windrow_core::store::{Local, Object, Store};
+use windrow_core::store::{Io, Local, Object, Store};
 use windrow_core::{Error, Result};
 
 use crate::options::Options;
@@ -50,7 +50,8 @@ impl Decoder {
         let Some(name) = name.to_str() else {
             return Err(Error::config("the name of the file is not UTF-8").at(path));
         };
-        Self::new(Local::new(folder).open(name)?, options)
+        // By position: a file that is cut short meanwhile is an error then, and decoding costs far more than the copy.
+        Self::new(Local::new(folder).io(Io::Pread).open(name)?, options)
     }
 
     /// The same for an object of any store.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use safetensors::{Dtype, SafeTensors};
 use windrow_core::format::{Saved, SavedTensor};
-use windrow_core::store::{Local, Object, Store};
+use windrow_core::store::{Io, Local, Object, Store};
 use windrow_core::{Error, Kind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -44,12 +44,13 @@ impl Weights {
     /// Opens a `.pth` or `.safetensors`; which of them it is, its first bytes tell.
     pub(crate) fn open(path: &Path) -> Result<Weights> {
         let key = path.to_string_lossy();
-        let object = Local::new("").allow_outside(true).open(&key).map_err(|e| match e.kind() {
-            Kind::NotFound => {
-                Error::not_found("expected a file of weights, found none").at(path).hint(PUBLISHED)
-            }
-            _ => e,
-        })?;
+        let object =
+            Local::new("").io(Io::Pread).allow_outside(true).open(&key).map_err(|e| match e.kind() {
+                Kind::NotFound => {
+                    Error::not_found("expected a file of weights, found none").at(path).hint(PUBLISHED)
+                }
+                _ => e,
+            })?;
         Weights::of(object.clone()).map_err(|e| e.or_at(object.name()))
     }
 

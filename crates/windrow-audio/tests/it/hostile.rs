@@ -35,6 +35,18 @@ fn a_file_that_was_cut_short_is_an_error_in_every_kind() {
 }
 
 #[test]
+fn a_file_that_is_cut_short_while_it_is_decoded_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.wav");
+    std::fs::write(&path, wav(16_000, 1, Stored::Pcm16, &sine(16_000, 440.0, 2_000_000))).unwrap();
+    let mut decoder = Decoder::open(&path, &own_rate()).unwrap();
+    assert!(decoder.next().unwrap().is_ok());
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1_000_000).unwrap();
+    let error = decoder.find_map(Result::err).unwrap();
+    assert_eq!((error.kind(), error.place().file.as_deref()), (Kind::Stale, path.to_str()), "{error}");
+}
+
+#[test]
 fn what_is_left_of_a_cut_file_can_be_read_when_allowed() {
     for (name, whole) in one_of_each() {
         // The index of this m4a stands at its end: without it nothing can be found.

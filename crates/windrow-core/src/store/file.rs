@@ -17,9 +17,9 @@ use crate::error::{Error, Kind, Result};
 #[serde(rename_all = "lowercase")]
 pub enum Io {
     /// A memory map: one copy less, twice as fast for records of some kilobytes. A file that another program
-    /// truncates is `Stale` to what reads it inside of [`whole`](super::whole), as samples, records, statistics and
-    /// conversions are read; other reads end the process (SIGBUS). Files of other machines are read by position, and so
-    /// are those beyond the number of maps that a program may have.
+    /// truncates is `Stale` to what reads it inside of [`whole`](super::whole), as windrow does; other reads end the
+    /// process (SIGBUS). Files of other machines are read by position, and so are those beyond the number of maps that a
+    /// program may have.
     #[default]
     Map,
     /// Positional reads: for files that others may truncate.

@@ -175,6 +175,5 @@ pub fn read_small(object: &dyn Object, most: u64) -> Result<Vec<u8>> {
     }
     let mut scratch = Vec::new();
     // Bounded above, so it fits.
-    let bytes = object.read(0, object.size() as usize, &mut scratch)?;
-    Ok(bytes.to_vec())
+    whole(|| Ok(object.read(0, object.size() as usize, &mut scratch)?.to_vec()))
 }

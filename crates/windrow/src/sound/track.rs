@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windrow_audio::{Decoder, Options, Quality};
-use windrow_core::store::{Local, Object, Store, made_once};
+use windrow_core::store::{Io, Local, Object, Store, made_once};
 use windrow_core::{Error, Kind, Result};
 use windrow_dac::Codec;
 
@@ -86,7 +86,7 @@ pub fn codes_of(
     reading: &Reading,
     on_block: &mut dyn FnMut(u64, Option<u64>) -> bool,
 ) -> Result<Track> {
-    let store = Local::new(path.parent().unwrap_or(Path::new("")));
+    let store = Local::new(path.parent().unwrap_or(Path::new(""))).io(Io::Pread);
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Error::config("the name of the file is not UTF-8").at(path))?;
     let object = store.open(name)?;

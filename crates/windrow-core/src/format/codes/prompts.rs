@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::error::{Error, Result};
 use crate::format::json_lines::error_byte;
 use crate::source::Extras;
-use crate::store::{self, Entry, Object, Store, key, read_small};
+use crate::store::{Entry, Object, Store, key, read_small};
 
 /// What describes the tracks of a folder.
 pub(crate) const METADATA: &str = "metadata.json";
@@ -122,7 +122,7 @@ impl Prompts {
                 if let Some(text) = text.get() {
                     return Ok(text);
                 }
-                let read = store::whole(|| read_prompt(self.store.open(key)?.as_ref()))?;
+                let read = read_prompt(self.store.open(key)?.as_ref())?;
                 Ok(text.get_or_init(|| read))
             }
             Some(Prompt::None) | None => Ok(""),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow::audio::{Decoder, Options};
 use windrow::format::natural_order;
-use windrow::store::{Entry, Local, Object, Store};
+use windrow::store::{Entry, Io, Local, Object, Store};
 use windrow::{Error, Result};
 
 /// Names of sound files: those that are read, and those that should be named as not read.
@@ -47,7 +47,7 @@ impl Files {
     /// `NotFound`, `Io`.
     pub(in super::super) fn find(path: &Path) -> Result<Files> {
         if path.is_dir() {
-            let store = Local::new(path);
+            let store = Local::new(path).io(Io::Pread);
             let all = store.walk("")?;
             let (mut sounds, others): (Vec<Entry>, Vec<Entry>) =
                 all.into_iter().partition(|entry| has_name(Path::new(&entry.key)));
@@ -61,7 +61,7 @@ impl Files {
             return Err(Error::config("the name of the file is not UTF-8").at(path));
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let store = Local::new(parent);
+        let store = Local::new(parent).io(Io::Pread);
         let size = store.entry(name)?.size;
         Ok(Files { store, list: vec![File { key: name.to_string(), size }], others: 0, others_but_notes: 0 })
     }
