@@ -513,6 +513,20 @@ def test_a_file_without_lines_has_no_sequences(tmp_path: Path) -> None:
             GeneralSequenceDataset(tmp_path / name)
 
 
+def test_lines_without_a_value_are_sequences_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    cases = {"[]": [0], '{"sequence": []}\n': [0], '[]\n{"sequence": []}\n': [0, 0], "[]\n[1, 2]\n": [0, 2]}
+    for text, lengths in cases.items():
+        path.write_text(text)
+        found = GeneralSequenceDataset(path)
+        assert [len(found[i]) for i in range(len(found))] == lengths
+        assert len(build_ts_dataset(path, 4, 4)) == lengths.count(2)
+    path.write_text('{"sequence": []}\n{"text": "a"}\n')
+    with pytest.raises(wr.CorruptError, match="expected the key `sequence`") as failed:
+        GeneralSequenceDataset(path)
+    assert (failed.value.record, failed.value.path) == (1, str(path))
+
+
 def test_wrong_options_are_errors(tmp_path: Path) -> None:
     stored = BinarySequenceDataset(shards(tmp_path / "s", [[1.0, 2.0, 3.0]]))
     for args in ((0,), (4, 0, -1), (4, 0, None, True, [5]), (4, 0, None, True, [0, 4])):

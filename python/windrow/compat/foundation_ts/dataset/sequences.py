@@ -208,9 +208,5 @@ def open_series(path: str) -> windrow.Dataset | Arrays:
         return members_of(path)
     if opened.info()["dtype"] is not None:
         return opened
-    for name in [f["name"] for f in windrow.formats() if "series" in f["name"]]:
-        try:
-            return windrow.open(path, format=name)
-        except windrow.UnrecognisedError:
-            continue
-    raise failure(windrow.UnrecognisedError, "found JSON texts, expected sequences of numbers", path=path)
+    # Lines that do not say what they are: texts, which is an error, or series without a value.
+    return windrow.open(path, format="series-jsonl")
