@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import multiprocessing
+import os
 import pathlib
+import pickle
 import struct
 import subprocess
 import sys
@@ -120,6 +122,25 @@ def test_wrong_arguments_are_errors(tmp_path):
         LitDataLoader.from_file(tmp_path / "nope.bin", 1, 1)
     with pytest.raises(OSError, match=tmp_path.name):
         LitDataLoader.from_file(tmp_path, 1, 1)
+
+
+def test_a_file_is_read_part_by_part(tmp_path):
+    path = tmp_path / "data.bin"
+    np.arange(100_000, dtype="<u4").tofile(path)
+    loader = LitDataLoader.from_file(path, 2, 1000)
+    loader.next_batch()
+    # A loader that goes to another process takes the path along, not the tokens.
+    pickled = pickle.dumps(loader)
+    assert len(pickled) < 1000
+    os.truncate(path, 12_000)
+    with pytest.raises(windrow.StaleError, match="became shorter") as failed:
+        loader.next_batch()
+    assert (failed.value.path, failed.value.byte) == (str(path), 12_000)
+    np.arange(100_000, dtype="<u4").tofile(path)
+    # The same batch again, in both.
+    inputs, _ = pickle.loads(pickled).next_batch()
+    assert inputs[0, 0] == 2000
+    assert np.array_equal(inputs, loader.next_batch()[0])
 
 
 def test_dummy_data_differs_and_stays_below_the_vocabulary():

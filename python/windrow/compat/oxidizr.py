@@ -7,11 +7,13 @@ more. `windrow.open(path).pack(seq_len)` is the native view that uses every toke
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import secrets
 import stat
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,23 +73,27 @@ class LitDataLoader:
                 windrow.ConfigError,
                 f"batch_size is {batch_size} and seq_len {seq_len}; both must be at least 1",
             )
-        self._tokens = _as_tokens(tokens)
         self._batch_size = batch_size
         self._seq_len = seq_len
         self._path: str | None = None
-        self._start, self._end = 0, len(self._tokens)
-        self._cursor = self._start
+        self._read(_as_tokens(tokens))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], batch_size: int, seq_len: int) -> LitDataLoader:
-        """Over a headerless file of little-endian u32, mapped and not read into memory.
+        """Over a headerless file of little-endian u32, of which each batch reads its own part.
 
         Raises `windrow.NotFoundError` when it is not there and `windrow.CorruptError` when its size is not a multiple
-        of 4.
+        of 4. A file that becomes shorter later is a `windrow.StaleError` at `next_batch`.
         """
-        loader = cls(_map_tokens(os.fspath(path)), batch_size, seq_len)
+        loader = cls((), batch_size, seq_len)
         loader._path = os.fspath(path)
+        loader._read(_TokenFile(loader._path))
         return loader
+
+    def _read(self, tokens: npt.NDArray[Any] | _TokenFile) -> None:
+        self._tokens = tokens
+        self._start, self._end = 0, len(tokens)
+        self._cursor = self._start
 
     def with_sharding(self, rank: int, world_size: int) -> LitDataLoader:
         """Restricts this loader to part `rank` of `world_size` equal parts (the last takes the remainder), and returns
@@ -235,27 +241,58 @@ def _as_tokens(tokens: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _map_tokens(path: str) -> npt.NDArray[Any]:
-    try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise failure(windrow.CorruptError, "found a pipe or device, expected a file", path=path)
-            size = status.st_size
-            if size % 4:
+class _TokenFile:
+    """The tokens of a file, read by position: forked processes share no place in it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            # Without waiting: a FIFO must not hang.
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+            weakref.finalize(self, os.close, self._descriptor)
+            status = os.fstat(self._descriptor)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        except FileNotFoundError as error:
+            raise failure(windrow.NotFoundError, "there is no such token file", path=path) from error
+        except OSError as error:
+            raise failure(windrow.IoError, f"cannot open the token file: {error.strerror}", path=path) from error
+        if not stat.S_ISREG(status.st_mode):
+            raise failure(windrow.CorruptError, "found a pipe or device, expected a file", path=path)
+        self._size = status.st_size
+        if self._size % 4:
+            raise failure(
+                windrow.CorruptError,
+                f"found {self._size} bytes, expected a multiple of 4: tokens are u32",
+                path=path,
+                byte=self._size - self._size % 4,
+                hint="a token is missing a part, or the file is not a raw u32 stream",
+            )
+
+    def __len__(self) -> int:
+        return self._size // 4
+
+    def __getitem__(self, part: slice) -> npt.NDArray[Any]:
+        tokens = np.empty(part.stop - part.start, "<u4")
+        room = memoryview(tokens.view(np.uint8))
+        at = 4 * part.start
+        while room:
+            try:
+                found = os.preadv(self._descriptor, [room], at)
+            except OSError as error:
                 raise failure(
-                    windrow.CorruptError,
-                    f"found {size} bytes, expected a multiple of 4: tokens are u32",
-                    path=path,
-                    byte=size - size % 4,
-                    hint="a token is missing a part, or the file is not a raw u32 stream",
+                    windrow.IoError, f"cannot read the tokens: {error.strerror}", path=self._path, byte=at
+                ) from error
+            if found == 0:
+                raise failure(
+                    windrow.StaleError,
+                    "the file became shorter while it was read",
+                    path=self._path,
+                    byte=at,
+                    hint="put a file in another's place by rename, and open the data again",
                 )
-            return np.memmap(file, dtype="<u4", mode="r") if size else np.zeros(0, np.uint32)
-    except FileNotFoundError as error:
-        raise failure(windrow.NotFoundError, "there is no such token file", path=path) from error
-    except OSError as error:
-        raise failure(windrow.IoError, f"cannot open the token file: {error.strerror}", path=path) from error
+            room, at = room[found:], at + found
+        return tokens
 
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a FIFO must not hang
+    def __reduce__(self) -> tuple[type[_TokenFile], tuple[str]]:
+        return _TokenFile, (self._path,)
