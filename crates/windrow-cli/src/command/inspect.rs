@@ -106,7 +106,8 @@ pub(crate) fn show(
             ));
         }
     }
-    pairs.extend(info.vocab_size.map(|vocab_size| ("vocabulary", text::count(vocab_size))));
+    let ids = if codes::are_codes(data.source().as_ref()) { "codebook" } else { "vocabulary" };
+    pairs.extend(info.vocab_size.map(|vocab_size| (ids, text::count(vocab_size))));
     if !info.tracks.is_empty() {
         pairs.push(("tracks", text::escaped(&info.tracks.join(", "))));
     }

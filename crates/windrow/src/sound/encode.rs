@@ -133,6 +133,7 @@ fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> SideFi
         _ => "codes",
     });
     side.dtype = Some(options.dtype);
+    side.vocab_size = Some(codec.codebook_size() as u64);
     side.inputs = files
         .iter()
         .map(|file| FileRow {

@@ -72,8 +72,12 @@ impl Format for Codes {
         if !options.trust {
             no_more_than_told(look)?;
         }
-        let source: SharedSource = Arc::new(tracks(look, options)?);
-        check_number_options(source.as_ref(), None, options, &look.display())?;
+        // What the side file says of the codebook is so: codes are checked before they are written.
+        let side = look.side.as_ref().filter(|side| look.is_folder && side.format == self.name());
+        let known = side.and_then(|side| side.vocab_size);
+        let told = Options { vocab_size: options.vocab_size.or(known), ..options.clone() };
+        let source: SharedSource = Arc::new(tracks(look, &told)?);
+        check_number_options(source.as_ref(), side, options, &look.display())?;
         Ok(source)
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Begin<'a> {
     pub(super) name: &'a str,
     pub(super) dtype: DType,
     pub(super) channels: Option<usize>,
+    /// What is known of the numbers as ids: they are below this.
+    pub(super) vocab_size: Option<u64>,
     pub(super) options: &'a SeriesOptions,
     pub(super) total_values: Option<u64>,
     /// What the records come from, where that is known.

@@ -7,15 +7,17 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::body::{Begin, Body, Stored, Written};
-use crate::array::DType;
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::{
-    FileRow, MOST_SIDE_BYTES, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, tensor_file,
+    CODEBOOK, FileRow, MOST_SIDE_BYTES, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, first_outside,
+    tensor_file,
 };
 use crate::prepare::atomic::{self, Growing};
 use crate::prepare::disk::Disk;
 use crate::prepare::no_records;
 use crate::prepare::sums::SumsFile;
+use crate::record::{Decode, Values};
 use crate::source::Extras;
 use crate::store::SUMS_FILE;
 
@@ -24,6 +26,8 @@ pub(super) struct Codes {
     name: String,
     dtype: DType,
     channels: usize,
+    /// Codes are below this.
+    codebook: u64,
     durable: bool,
     disk: Disk,
     metadata: Growing,
@@ -52,20 +56,39 @@ impl Codes {
         atomic::make_folder(&folder.join(TRACKS_FOLDER))?;
         let mut metadata = Growing::create(folder.join(TRACKS_METADATA))?;
         metadata.write(b"{")?;
+        let mut side = begin.told.cloned().unwrap_or_else(|| begin.side_file("codes"));
+        side.vocab_size = side.vocab_size.or(begin.vocab_size);
         Ok(Codes {
             sums: SumsFile::at(folder.join(SUMS_FILE), [])?,
             folder,
             name: begin.name.to_string(),
             dtype: begin.dtype,
             channels: begin.channels.unwrap_or(1),
+            codebook: begin.vocab_size.unwrap_or(CODEBOOK).max(1),
             durable: begin.options.durable,
             disk: Disk::new(begin.options.durable),
             metadata,
             names: HashSet::new(),
             bytes: 0,
-            side: begin.told.cloned().unwrap_or_else(|| begin.side_file("codes")),
+            side,
             tracks: Vec::new(),
         })
+    }
+}
+
+impl Codes {
+    // That a record holds codes, which is what readers take it for.
+    fn check(&self, record: &Stored<'_>) -> Result<()> {
+        let (element, channels) = (Element::little(self.dtype), self.channels.max(1));
+        let values = Values { bytes: record.bytes, element, channels, decode: Decode::Plain };
+        let Some((at, code)) = first_outside(&values, self.codebook) else { return Ok(()) };
+        let (frame, channel) = (at / channels, at % channels);
+        Err(Error::config(format!(
+            "{code} at frame {frame}, channel {channel} is no code: expected 0 to {}",
+            self.codebook - 1
+        ))
+        .record(record.number)
+        .hint("tracks hold the codes of a codec; shards hold any numbers"))
     }
 }
 
@@ -82,6 +105,7 @@ impl Body for Codes {
                 .field("name")
                 .hint("give them other names, or write shards"));
         }
+        self.check(record)?;
         let shape = [record.len, self.channels as u64];
         let file =
             tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;

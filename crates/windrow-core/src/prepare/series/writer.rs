@@ -130,6 +130,7 @@ impl SeriesWriter {
             name,
             dtype,
             channels: schema.channels,
+            vocab_size: options.vocab_size.or(told.and_then(|told| told.vocab_size)).or(schema.vocab_size),
             options,
             total_values,
             origin,

@@ -19,6 +19,7 @@ impl Work<'_> {
             self.findings.problem(&wrong.file, wrong.record, &wrong.what, wrong.expected, wrong.found);
         }
         let mut scratch = Vec::new();
+        let codebook = source.schema().vocab_size.unwrap_or(CODEBOOK).max(1);
         for record in 0..source.len() {
             let length = source.length(record)?;
             let mut start = 0;
@@ -26,14 +27,14 @@ impl Work<'_> {
                 let span = Span { record, start, len: PART.min(length - start) };
                 // What cannot be read was found before.
                 let Ok(values) = source.read(span, &mut scratch) else { break };
-                if let Some((at, code)) = first_outside(&values, CODEBOOK) {
+                if let Some((at, code)) = first_outside(&values, codebook) {
                     let (frame, channel) = (start + (at / values.channels) as u64, at % values.channels);
                     let file = source.locate(span)?.into_iter().next().map_or_else(String::new, |l| l.file);
                     self.findings.problem(
                         &file,
                         Some(record),
                         &format!("code at frame {frame}, channel {channel}"),
-                        format!("0 to {}", CODEBOOK - 1),
+                        format!("0 to {}", codebook - 1),
                         code.to_string(),
                     );
                     break;

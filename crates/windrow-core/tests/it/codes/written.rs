@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use serde_json::Value;
+use windrow_core::format::Options;
 use windrow_core::prepare::{SeriesLayout, SeriesOptions, convert, verify};
 use windrow_core::source::{Source, conformance};
 use windrow_core::{DType, Kind, Span};
 
 use super::dia;
-use crate::disk::{bytes_at, folder_of, open, put, whole};
+use crate::disk::{bytes_at, folder_of, open, open_with, put, whole};
 
 fn to(layout: SeriesLayout) -> SeriesOptions {
     SeriesOptions { durable: false, ..SeriesOptions::new(layout) }
@@ -87,6 +88,34 @@ fn the_same_bytes_are_written_every_time() {
     }
     let read = |name: &str| std::fs::read(out.path().join(name).join("encoded_audio/only.pt")).unwrap();
     assert_eq!(read("a"), read("b"));
+}
+
+#[test]
+fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
+    let lines = b"{\"sequence\": [[1, 2], [3, 1023]]}\n{\"sequence\": [[4, 5], [6, 7], [8, 2047]]}\n";
+    let folder = folder_of(&[("a.jsonl", lines)]);
+    let from = open(&folder.path().join("a.jsonl")).unwrap();
+    let tracks = folder.path().join("tracks");
+    let error = convert(from.as_ref(), &tracks, &to(SeriesLayout::Codes), &()).unwrap_err();
+    assert_eq!((error.kind(), error.place().record), (Kind::Config, Some(1)));
+    assert!(
+        error.to_string().contains("2047 at frame 2, channel 1 is no code: expected 0 to 1023"),
+        "{error}"
+    );
+    assert!(!tracks.exists());
+
+    let larger = SeriesOptions { vocab_size: Some(2048), ..to(SeriesLayout::Codes) };
+    convert(from.as_ref(), &tracks, &larger, &()).unwrap();
+    let again = open(&tracks).unwrap();
+    assert_eq!(again.schema().vocab_size, Some(2048));
+    assert!(verify(&tracks, &Default::default(), &()).unwrap().problems.is_empty());
+    // What it tells goes along.
+    let copy = folder.path().join("copy");
+    convert(again.as_ref(), &copy, &to(SeriesLayout::Codes), &()).unwrap();
+    assert_eq!(open(&copy).unwrap().schema().vocab_size, Some(2048));
+    same_codes(again.as_ref(), open(&copy).unwrap().as_ref());
+    let error = open_with(&copy, &Options { vocab_size: Some(1024), ..Options::default() }).err().unwrap();
+    assert!(error.kind() == Kind::Corrupt && error.to_string().contains("2047"), "{error}");
 }
 
 #[test]
