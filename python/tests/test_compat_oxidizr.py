@@ -136,6 +136,8 @@ def test_a_file_is_read_part_by_part(tmp_path):
     with pytest.raises(windrow.StaleError, match="became shorter") as failed:
         loader.next_batch()
     assert (failed.value.path, failed.value.byte) == (str(path), 12_000)
+    with pytest.raises(windrow.StaleError, match="found 12000 bytes where 400000 were"):
+        pickle.loads(pickled)
     np.arange(100_000, dtype="<u4").tofile(path)
     # The same batch again, in both.
     inputs, _ = pickle.loads(pickled).next_batch()

@@ -242,9 +242,9 @@ def _as_tokens(tokens: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class _TokenFile:
-    """The tokens of a file, read by position: forked processes share no place in it."""
+    """The tokens of a file, read by position: forked processes share no place in it. `size` is what it has to have."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, size: int | None = None) -> None:
         self._path = path
         try:
             # Without waiting: a FIFO must not hang.
@@ -267,6 +267,10 @@ class _TokenFile:
                 path=path,
                 byte=self._size - self._size % 4,
                 hint="a token is missing a part, or the file is not a raw u32 stream",
+            )
+        if size is not None and size != self._size:
+            raise failure(
+                windrow.StaleError, f"found {self._size} bytes where {size} were when the loader was pickled", path=path
             )
 
     def __len__(self) -> int:
@@ -294,5 +298,5 @@ class _TokenFile:
             room, at = room[found:], at + found
         return tokens
 
-    def __reduce__(self) -> tuple[type[_TokenFile], tuple[str]]:
-        return _TokenFile, (self._path,)
+    def __reduce__(self) -> tuple[type[_TokenFile], tuple[str, int]]:
+        return _TokenFile, (self._path, self._size)
