@@ -11,7 +11,7 @@ import splintr
 import tokenizers
 import windrow as wr
 from data import jsonl, sources
-from measure import DATA, TINY, in_turns, limit, table
+from measure import DATA, TINY, in_turns, limit, table, warm
 
 
 def package(path, name):
@@ -52,6 +52,8 @@ def bench_d(passes, seconds):
 
             out = DATA / "packed"
             shutil.rmtree(out, ignore_errors=True)
+            # Some systems take out of the page cache what nobody has read for seconds.
+            warm(path)
             start = time.perf_counter()
             wr.tokenize([path], out, tokenizer=name, sample_size=1024, threads=2)
             return text_bytes / (time.perf_counter() - start)
@@ -66,7 +68,7 @@ def bench_d(passes, seconds):
             # The library's own call for many texts, with so many at a time as Datasets' map gives it; or with all.
             "limit: the tokenizer's encode_batch, 1,000 texts": lambda: bare("encode-batch", path, name, 2, 1000),
             "limit: the tokenizer's encode_batch, all at once": lambda: bare("encode-batch", path, name, 2, 1 << 40),
-            # A loop of our own that keeps no ids. Threads share a tokenizer, or each has a copy.
+            # A loop of our own around the library that keeps no ids. Threads share a tokenizer, or each has a copy.
             "limit: bare tokenizer, 2 threads": lambda: bare("encode", path, name, 2),
             "limit: bare tokenizer, a copy for each thread": lambda: bare("encode", path, name, 2, "own"),
             # What a user of Python has without windrow: ids as lists of the interpreter's numbers.

@@ -19,6 +19,10 @@ impl Engine for Bytes {
         Box::new(Bytes)
     }
 
+    fn is_shared_well(&self) -> bool {
+        true
+    }
+
     fn vocab_size(&self) -> u64 {
         u64::from(EOS_ID) + 1
     }

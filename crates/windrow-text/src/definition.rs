@@ -16,6 +16,8 @@ pub(crate) struct Definition {
     pub(crate) vocab_size: u64,
     /// Tokens that are matched in the text before the model sees it.
     pub(crate) added: Vec<Added>,
+    /// Characters of the text may become others before it is cut into words.
+    pub(crate) normalizes: bool,
 }
 
 /// One of them.
@@ -60,7 +62,7 @@ impl Definition {
             ))
             .field("model.vocab"));
         }
-        Ok(Definition { vocab_size, added })
+        Ok(Definition { vocab_size, added, normalizes: file.normalizer.is_some() })
     }
 }
 
@@ -68,6 +70,8 @@ impl Definition {
 struct File {
     #[serde(default)]
     added_tokens: Option<Vec<Added>>,
+    #[serde(default)]
+    normalizer: Option<IgnoredAny>,
     model: Model,
 }
 

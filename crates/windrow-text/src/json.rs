@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 use splintr::{Backend, SpecialMode, Tokenize};
 use windrow_core::{Error, Result};
 
-use crate::definition::{Added, Definition};
+use crate::definition::Definition;
 use crate::hard;
+use crate::pretokens::PreTokens;
 use crate::tokenizer::{Engine, NAMES, add, no_such_id};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
@@ -35,6 +36,8 @@ struct Fast {
     // Without the special tokens: where there are special ones, which are text, and others, which are matched in it.
     others: Option<Arc<Backend>>,
     any_special: bool,
+    // Where a text's ids are those of its words.
+    pre_tokens: Option<PreTokens>,
 }
 
 /// The built-in GPT-2 tokenizer.
@@ -91,7 +94,7 @@ impl Json {
             reference_special: OnceLock::new(),
             fast: None,
         };
-        match json.agreeing(content, &definition.added)? {
+        match json.agreeing(content, &definition)? {
             Ok(fast) => json.fast = Some(fast),
             Err(why) => log::warn!("{name}: {why}; it is encoded by the reference, which is slower"),
         }
@@ -99,13 +102,17 @@ impl Json {
     }
 
     // The fast engine, or why not.
-    fn agreeing(&self, content: &[u8], added: &[Added]) -> Result<Result<Fast, String>> {
-        let strings = hard::strings(added)?;
+    fn agreeing(&self, content: &[u8], definition: &Definition) -> Result<Result<Fast, String>> {
+        let strings = hard::strings(&definition.added)?;
         // A reference that breaks on one of them is of no use to anybody.
         let plain = answers(&self.reference, &strings)?;
         let special = answers(self.reference_special(), &strings)?;
-        let compared = Fast::load(content, added).and_then(|fast| {
-            let other = hard::first_difference(&strings, &plain, |text| fast.encode(text))
+        let compared = Fast::load(content, definition).and_then(|fast| {
+            let encode = |text: &str| {
+                let mut ids = Vec::new();
+                fast.encode(text, &mut ids).map(|()| ids)
+            };
+            let other = hard::first_difference(&strings, &plain, encode)
                 .or_else(|| hard::first_difference(&strings, &special, |text| fast.encode_special(text)));
             match other {
                 Some(text) => {
@@ -142,6 +149,10 @@ impl Engine for Json {
         })
     }
 
+    fn is_shared_well(&self) -> bool {
+        self.fast.as_ref().is_some_and(|fast| fast.pre_tokens.is_some())
+    }
+
     fn vocab_size(&self) -> u64 {
         self.vocab_size
     }
@@ -156,7 +167,7 @@ impl Engine for Json {
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         match &self.fast {
-            Some(fast) if !text.is_empty() => add(fast.encode(text).ok_or_else(not_encoded)?, out),
+            Some(fast) if !text.is_empty() => fast.encode(text, out).ok_or_else(not_encoded)?,
             _ => add(ids_of(&self.reference, text)?, out),
         }
         Ok(())
@@ -186,7 +197,8 @@ impl Engine for Json {
 }
 
 impl Fast {
-    fn load(content: &[u8], added: &[Added]) -> Result<Fast, String> {
+    fn load(content: &[u8], definition: &Definition) -> Result<Fast, String> {
+        let added = &definition.added;
         let load = |content: &[u8]| match guarded(|| splintr::from_json_bytes(content)) {
             Ok(Ok(loaded)) => Ok(Arc::new(loaded.into_backend())),
             Ok(Err(e)) => Err(format!("the fast engine cannot load it ({e})")),
@@ -195,7 +207,10 @@ impl Fast {
         let any_special = added.iter().any(|a| a.special);
         let both_kinds = any_special && added.iter().any(|a| !a.special);
         let others = if both_kinds { Some(load(&without_special(content)?)?) } else { None };
-        Ok(Fast { all: load(content)?, others, any_special })
+        let all = load(content)?;
+        let is_made_of_words = !definition.normalizes && added.iter().all(|a| a.special);
+        let pre_tokens = (is_made_of_words && matches!(*all, Backend::Bpe(_))).then(PreTokens::default);
+        Ok(Fast { all, others, any_special, pre_tokens })
     }
 
     fn copy(&self) -> Fast {
@@ -204,15 +219,24 @@ impl Fast {
             Backend::Bpe(model) => Arc::new(Backend::Bpe(model.clone())),
             _ => engine.clone(),
         };
-        Fast { all: of(&self.all), others: self.others.as_ref().map(of), any_special: self.any_special }
+        Fast {
+            all: of(&self.all),
+            others: self.others.as_ref().map(of),
+            any_special: self.any_special,
+            pre_tokens: self.pre_tokens.as_ref().map(|_| PreTokens::default()),
+        }
     }
 
-    fn encode(&self, text: &str) -> Option<Vec<u32>> {
-        match &self.others {
+    fn encode(&self, text: &str, out: &mut Vec<u32>) -> Option<()> {
+        if let (Some(pre_tokens), Backend::Bpe(bpe)) = (&self.pre_tokens, &*self.all) {
+            return guarded(|| pre_tokens.encode(bpe, text, out)).ok();
+        }
+        let ids = match &self.others {
             Some(others) => encode_without_template(others, text, &SpecialMode::All),
             None if self.any_special => encode_without_template(&self.all, text, &SpecialMode::Ordinary),
             None => self.encode_special(text),
-        }
+        };
+        ids.map(|ids| add(ids, out))
     }
 
     fn encode_special(&self, text: &str) -> Option<Vec<u32>> {

@@ -24,6 +24,7 @@ mod tokenizer;
 
 mod bytes;
 mod named;
+mod pretokens;
 
 mod definition;
 mod hard;

@@ -3,12 +3,13 @@
 use splintr::{AnyTokenizer, Backend, Tokenizer as Bpe};
 use windrow_core::{Error, Kind, Result};
 
+use crate::pretokens::PreTokens;
 use crate::tokenizer::{Engine, add, no_such_id};
 
 /// A byte-pair vocabulary built into the program.
-#[derive(Clone)]
 pub(crate) struct Named {
     bpe: Bpe,
+    pre_tokens: PreTokens,
     special: Vec<(String, u32)>,
 }
 
@@ -27,7 +28,7 @@ impl Named {
             any.special_tokens().iter().map(|(token, &id)| (token.clone(), id)).collect();
         special.sort_by_key(|&(_, id)| id);
         match any.into_backend() {
-            Backend::Bpe(bpe) => Ok(Named { bpe, special }),
+            Backend::Bpe(bpe) => Ok(Named { bpe, pre_tokens: PreTokens::default(), special }),
             _ => Err(wrong("it is not a byte-pair vocabulary".to_string())),
         }
     }
@@ -39,7 +40,15 @@ impl Engine for Named {
     }
 
     fn copy(&self) -> Box<dyn Engine> {
-        Box::new(self.clone())
+        Box::new(Named {
+            bpe: self.bpe.clone(),
+            pre_tokens: PreTokens::default(),
+            special: self.special.clone(),
+        })
+    }
+
+    fn is_shared_well(&self) -> bool {
+        true
     }
 
     fn vocab_size(&self) -> u64 {
@@ -51,7 +60,7 @@ impl Engine for Named {
     }
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
-        add(self.bpe.encode_ordinary(text), out);
+        self.pre_tokens.encode(&self.bpe, text, out);
         Ok(())
     }
 

@@ -32,6 +32,11 @@ pub(crate) trait Engine: Send + Sync {
     /// The same engine with caches of its own; what never changes may be shared.
     fn copy(&self) -> Box<dyn Engine>;
 
+    /// Whether threads that share it take nothing from each other, so that a copy would gain nothing.
+    fn is_shared_well(&self) -> bool {
+        false
+    }
+
     /// Ids are below this.
     fn vocab_size(&self) -> u64;
 
@@ -138,11 +143,12 @@ impl Tokenizer {
     /// A copy for one more thread that encodes much, where threads are faster with one each; `None` where they had
     /// better share this one.
     ///
-    /// With a small vocabulary most words take several tokens and come from a cache, which threads that share it take
-    /// from each other word by word. Most words of a large one are tokens: its caches are asked little, and a second
-    /// copy of its tables drives the first one out of the processor's caches.
+    /// Of most byte-pair tokenizers, each thread remembers the words that it has seen: those are shared. Of the others,
+    /// those with a small vocabulary: most words take several tokens and come from a cache, which threads that share it
+    /// take from each other word by word. Most words of a large one are tokens: its caches are asked little, and a
+    /// second copy of its tables drives the first one out of the processor's caches.
     pub fn for_thread(&self) -> Option<Tokenizer> {
-        (self.vocab_size() <= MOST_COPIED).then(|| self.clone())
+        (!self.engine.is_shared_well() && self.vocab_size() <= MOST_COPIED).then(|| self.clone())
     }
 
     /// What encodes: `splintr` (fast), `tokenizers` (the reference) or `bytes`.

@@ -1,0 +1,362 @@
+//! The ids of pre-tokens, remembered: of the words that a text is cut into, most were seen before.
+//!
+//! The engine asks the tables of its vocabulary, and caches that all threads share, about one word after the other, and
+//! most of its time is the memory's. Here a thread asks tables of its own, about many words at once, and the engine only
+//! about those that are not in them. Ids are the engine's, always: a word is remembered only where the engine, asked
+//! about it alone, cuts it into nothing but itself, and words are looked up only in texts that they make up without a gap.
+
+mod table;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+use splintr::Tokenizer as Bpe;
+
+use table::{Entry, Table, hash, key, short_key};
+
+/// What several threads remember, each for itself.
+#[derive(Default)]
+pub(crate) struct PreTokens {
+    // Of those threads that encode nothing at the moment.
+    idle: Mutex<Vec<(ThreadId, Box<Memory>)>>,
+}
+
+impl PreTokens {
+    /// Adds the ids of `text`, special tokens in it being text.
+    ///
+    /// The engine has to give the same ids for a text as for its words one after the other: it changes no characters
+    /// before it cuts, and matches no added tokens.
+    pub(crate) fn encode(&self, bpe: &Bpe, text: &str, out: &mut Vec<u32>) {
+        let thread = std::thread::current().id();
+        let mut memory = self.of(thread);
+        let before = out.len();
+        if memory.is_of_use() && memory.encode(bpe, text, out) {
+            memory.fitting += 1;
+        } else {
+            memory.others += 1;
+            out.truncate(before);
+            out.extend(bpe.encode_ordinary(text));
+        }
+        self.idle().push((thread, memory));
+    }
+
+    // The one that a thread had before, which is in its processor's cache; or any other.
+    fn of(&self, thread: ThreadId) -> Box<Memory> {
+        let mut idle = self.idle();
+        let own = idle.iter().position(|(owner, _)| *owner == thread);
+        let found = own.or(idle.len().checked_sub(1)).map(|at| idle.swap_remove(at).1);
+        found.unwrap_or_default()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(ThreadId, Box<Memory>)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Words that are looked up together: while the memory answers for one, the others are asked for.
+const BATCH: usize = 32;
+/// Words that are cut before they are looked up.
+const CUT: usize = 32 * BATCH;
+/// Longer words are not remembered, nor those of more ids.
+const LONG: (usize, usize) = (32, LONG_IDS);
+const LONG_IDS: usize = 7;
+/// What most words fit in: half a line of the processor's cache.
+const SHORT: (usize, usize) = (16, 3);
+
+/// The words that one thread has seen, and room to work in.
+#[derive(Default)]
+struct Memory {
+    words: Words,
+    /// Where words of the text end that are not looked up yet.
+    ends: Ends,
+    batch: Batch,
+    /// Texts that were made of words that stand for themselves, and others.
+    fitting: u64,
+    others: u64,
+}
+
+/// As many as are cut before they are looked up.
+struct Ends([usize; CUT]);
+
+impl Default for Ends {
+    fn default() -> Self {
+        Ends([0; CUT])
+    }
+}
+
+#[derive(Default)]
+struct Words {
+    short: Table<{ SHORT.0 }, { SHORT.1 }>,
+    long: Table<{ LONG.0 }, { LONG.1 }>,
+}
+
+/// What is known of words that are looked up together.
+#[derive(Default)]
+struct Batch {
+    lens: [usize; BATCH],
+    /// Of those that are short.
+    keys: [[u8; SHORT.0]; BATCH],
+    /// Of those that are short, and then of those that may be among the long ones.
+    hashes: [u64; BATCH],
+    /// Without an id where a word is not among the short ones.
+    found: [Entry<{ SHORT.0 }, { SHORT.1 }>; BATCH],
+}
+
+impl Memory {
+    // A tokenizer of which most texts do not fit is left to the engine alone.
+    fn is_of_use(&self) -> bool {
+        self.others <= self.fitting.max(8)
+    }
+
+    // False where the text is not made of words that stand for themselves; what was added then is of no use.
+    fn encode(&mut self, bpe: &Bpe, text: &str, out: &mut Vec<u32>) -> bool {
+        let Memory { words, ends: Ends(ends), batch, .. } = self;
+        let base = text.as_ptr().addr();
+        // Where the next word is cut, and where the next one begins that is looked up.
+        let (mut at, mut start) = (0, 0);
+        let (mut n, mut fits) = (0, true);
+        bpe.for_each_pre_token(text, |word| {
+            fits &= word.as_ptr().addr() == base + at;
+            at += word.len();
+            ends[n] = at;
+            // An empty one has no ids.
+            n += usize::from(!word.is_empty());
+            if n == CUT {
+                fits = fits && at <= text.len() && words.look_up(bpe, text, start, &ends[..n], batch, out);
+                (start, n) = (at, 0);
+            }
+        });
+        fits && at == text.len() && words.look_up(bpe, text, start, &ends[..n], batch, out)
+    }
+}
+
+impl Words {
+    // Adds the ids of the words from `start` on.
+    fn look_up(
+        &mut self,
+        bpe: &Bpe,
+        text: &str,
+        mut start: usize,
+        ends: &[usize],
+        batch: &mut Batch,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        ends.chunks(BATCH).all(|ends| {
+            self.ask(text.as_bytes(), start, ends, batch);
+            start = ends[ends.len() - 1];
+            self.answer(bpe, text, ends, batch, out)
+        })
+    }
+
+    // Asks the memory for what is known of the words, and takes it of those that are short.
+    #[inline(always)]
+    fn ask(&self, text: &[u8], mut start: usize, ends: &[usize], batch: &mut Batch) {
+        let Batch { lens, keys, hashes, found } = batch;
+        for (i, &end) in ends.iter().enumerate() {
+            let len = end - start;
+            if len <= SHORT.0 {
+                keys[i] = short_key(text, start, len);
+                hashes[i] = hash(&keys[i], len);
+                self.short.prefetch(hashes[i]);
+            } else if len <= LONG.0 {
+                hashes[i] = hash(&key::<{ LONG.0 }>(&text[start..end]), len);
+                self.long.prefetch(hashes[i]);
+            }
+            lens[i] = len;
+            start = end;
+        }
+        for i in 0..ends.len() {
+            found[i].n_ids = 0;
+            if lens[i] > SHORT.0 {
+                continue;
+            }
+            match self.short.find(hashes[i], &keys[i], lens[i]) {
+                Some(entry) => found[i] = *entry,
+                None => {
+                    hashes[i] = hash(&key::<{ LONG.0 }>(&keys[i]), lens[i]);
+                    self.long.prefetch(hashes[i]);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, bpe: &Bpe, text: &str, ends: &[usize], batch: &Batch, out: &mut Vec<u32>) -> bool {
+        let (mut ids, mut n) = ([0; BATCH * SHORT.1], 0);
+        for (i, &end) in ends.iter().enumerate() {
+            let found = &batch.found[i];
+            if found.n_ids > 0 {
+                // All of them, and the next ones over those that are none.
+                ids[n..n + SHORT.1].copy_from_slice(&found.ids);
+                n += usize::from(found.n_ids);
+                continue;
+            }
+            out.extend_from_slice(&ids[..n]);
+            n = 0;
+            if !self.further(bpe, &text[end - batch.lens[i]..end], batch.hashes[i], out) {
+                return false;
+            }
+        }
+        out.extend_from_slice(&ids[..n]);
+        true
+    }
+
+    // A long word, one of many ids, or a new one.
+    fn further(&mut self, bpe: &Bpe, word: &str, hash_of_long: u64, out: &mut Vec<u32>) -> bool {
+        let len = word.len();
+        let key = (len <= LONG.0).then(|| key::<{ LONG.0 }>(word.as_bytes()));
+        if let Some(found) = key.and_then(|key| self.long.find(hash_of_long, &key, len)) {
+            out.extend_from_slice(&found.ids[..usize::from(found.n_ids)]);
+            return true;
+        }
+        if !stands_for_itself(bpe, word) {
+            return false;
+        }
+        let ids = bpe.encode_ordinary(word);
+        out.extend_from_slice(&ids);
+        if len <= SHORT.0 && (1..=SHORT.1).contains(&ids.len()) {
+            let key = short_key(word.as_bytes(), 0, len);
+            self.short.put(hash(&key, len), key, len, &ids);
+        } else if let (Some(key), 1..=LONG_IDS) = (key, ids.len()) {
+            self.long.put(hash_of_long, key, len, &ids);
+        }
+        true
+    }
+}
+
+// Whether a word is cut into nothing but itself when it stands alone: then its ids alone are those that it has in a text.
+fn stands_for_itself(bpe: &Bpe, word: &str) -> bool {
+    let mut whole = false;
+    bpe.for_each_pre_token(word, |found| whole = std::ptr::eq(found, word));
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use splintr::Backend;
+
+    use super::*;
+    use crate::pretokens::table::FEWEST;
+
+    fn named(name: &str) -> Bpe {
+        match splintr::from_pretrained(name).unwrap().into_backend() {
+            Backend::Bpe(bpe) => bpe,
+            _ => unreachable!(),
+        }
+    }
+
+    // `change` makes another definition of the one that is there.
+    fn tiny4k(change: impl FnOnce(&mut serde_json::Value)) -> Bpe {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tokenizer/tiny4k/tokenizer.json");
+        let mut definition = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        change(&mut definition);
+        match splintr::from_json_bytes(definition.to_string().as_bytes()).unwrap().into_backend() {
+            Backend::Bpe(bpe) => bpe,
+            _ => unreachable!(),
+        }
+    }
+
+    fn all() -> Vec<(Bpe, PreTokens)> {
+        let named = ["cl100k_base", "o200k_base", "deepseek_v3"].map(named);
+        let spaced = tiny4k(|root| root["pre_tokenizer"]["add_prefix_space"] = true.into());
+        let pieces = serde_json::json!({"type": "Sequence", "pretokenizers": [
+            {"type": "Digits", "individual_digits": true},
+            {"type": "Split", "pattern": {"Regex": "b(?=a)|ab"}, "behavior": "Isolated", "invert": false},
+            {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
+        ]});
+        // A `b` before an `a` is cut off; alone it is not, nor is it where the `a` belongs to it.
+        let looking_ahead = tiny4k(|root| root["pre_tokenizer"] = pieces);
+        let others = [tiny4k(|_| {}), spaced, looking_ahead];
+        named.into_iter().chain(others).map(|bpe| (bpe, PreTokens::default())).collect()
+    }
+
+    fn ids(pre_tokens: &PreTokens, bpe: &Bpe, text: &str) -> Vec<u32> {
+        let mut out = vec![7];
+        pre_tokens.encode(bpe, text, &mut out);
+        assert_eq!(out.remove(0), 7);
+        out
+    }
+
+    #[test]
+    fn the_corpus_gives_the_engines_ids_when_it_is_new_and_when_it_is_known() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/text/corpus.jsonl");
+        let corpus = std::fs::read_to_string(path).unwrap();
+        // Unescaped or not is the same here; words of all lengths, and texts of more than are cut at once.
+        let lines: Vec<&str> = corpus.lines().step_by(7).collect();
+        for (bpe, pre_tokens) in all() {
+            for line in lines.iter().chain(&lines) {
+                assert!(ids(&pre_tokens, &bpe, line) == bpe.encode_ordinary(line), "{line}");
+            }
+            let memory = &pre_tokens.idle()[0].1;
+            let (short, long) = (memory.words.short.filled, memory.words.long.filled);
+            match stands_for_itself(&bpe, "the") {
+                true => assert!(memory.is_of_use() && short + long > FEWEST && long > 0, "{short} {long}"),
+                false => {
+                    assert!(!memory.is_of_use() && short == 0 && memory.others == 2 * lines.len() as u64)
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_cut_otherwise_when_it_stands_alone_is_never_taken_for_itself() {
+        let spaced = tiny4k(|root| root["pre_tokenizer"]["add_prefix_space"] = true.into());
+        assert!(stands_for_itself(&spaced, " end") && !stands_for_itself(&spaced, "end"));
+        let mut memory = Memory::default();
+        let mut out = Vec::new();
+        // The text begins with a space, so that nothing is put before it; `.` alone would get one.
+        assert!(!memory.encode(&spaced, " the.", &mut out));
+        assert!(!memory.encode(&spaced, "the", &mut out));
+        assert!(memory.encode(&spaced, " the end", &mut out));
+        let known = PreTokens::default();
+        for text in [" the.", "the.", ".", " .", "", " "] {
+            assert_eq!(ids(&known, &spaced, text), spaced.encode_ordinary(text), "{text:?}");
+        }
+    }
+
+    const PARTS: [&str; 24] = [
+        "a",
+        "b",
+        "ab",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "the",
+        " end",
+        ".",
+        "'s",
+        "'LL",
+        "123",
+        "4567",
+        "é",
+        "你好",
+        "🤖",
+        "\u{301}",
+        "\0",
+        "<|endoftext|>",
+        "a_long_name_of_a_thing_in_a_source",
+        "!!!",
+        "x",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn any_text_gives_the_engines_ids(texts in vec(vec(select(&PARTS[..]), 0..60), 1..20), any in ".*") {
+            // What is remembered stays from case to case.
+            static ALL: LazyLock<Vec<(Bpe, PreTokens)>> = LazyLock::new(all);
+            for (bpe, pre_tokens) in &*ALL {
+                for text in texts.iter().map(|parts| parts.concat()).chain([any.clone()]) {
+                    prop_assert_eq!(ids(pre_tokens, bpe, &text), bpe.encode_ordinary(&text), "{:?}", text);
+                }
+            }
+        }
+    }
+}
