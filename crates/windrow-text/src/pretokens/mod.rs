@@ -12,7 +12,7 @@ use std::thread::ThreadId;
 
 use splintr::Tokenizer as Bpe;
 
-use table::{Entry, Table, hash, key, short_key};
+use table::{Ids, Key, Table, hash, key, lengthened, short_key};
 
 /// What several threads remember, each for itself.
 #[derive(Default)]
@@ -54,14 +54,15 @@ impl PreTokens {
 }
 
 /// Words that are looked up together: while the memory answers for one, the others are asked for.
-const BATCH: usize = 32;
+const BATCH: usize = 16;
 /// Words that are cut before they are looked up.
 const CUT: usize = 32 * BATCH;
+/// Bytes and ids of what most words fit in: half a line of the processor's cache.
+const SHORT: (usize, usize) = (15, SHORT_IDS);
+const SHORT_IDS: usize = 3;
 /// Longer words are not remembered, nor those of more ids.
-const LONG: (usize, usize) = (32, LONG_IDS);
+const LONG: (usize, usize) = (31, LONG_IDS);
 const LONG_IDS: usize = 7;
-/// What most words fit in: half a line of the processor's cache.
-const SHORT: (usize, usize) = (16, 3);
 
 /// The words that one thread has seen, and room to work in.
 #[derive(Default)]
@@ -69,7 +70,8 @@ struct Memory {
     words: Words,
     /// Where words of the text end that are not looked up yet.
     ends: Ends,
-    batch: Batch,
+    /// Of the text: those that are looked up, and those that the memory is asked for meanwhile.
+    batches: [Batch; 2],
     /// Texts that were made of words that stand for themselves, and others.
     fitting: u64,
     others: u64,
@@ -86,20 +88,23 @@ impl Default for Ends {
 
 #[derive(Default)]
 struct Words {
-    short: Table<{ SHORT.0 }, { SHORT.1 }>,
-    long: Table<{ LONG.0 }, { LONG.1 }>,
+    short: Table<2, { SHORT.1 }>,
+    long: Table<4, { LONG.1 }>,
 }
 
-/// What is known of words that are looked up together.
+/// Words of a text that are looked up together.
+type Batch = [Word; BATCH];
+
+/// One of them, and what is known of it.
 #[derive(Default)]
-struct Batch {
-    lens: [usize; BATCH],
-    /// Of those that are short.
-    keys: [[u8; SHORT.0]; BATCH],
-    /// Of those that are short, and then of those that may be among the long ones.
-    hashes: [u64; BATCH],
-    /// Without an id where a word is not among the short ones.
-    found: [Entry<{ SHORT.0 }, { SHORT.1 }>; BATCH],
+struct Word {
+    len: usize,
+    /// Of a short one.
+    key: Key<2>,
+    /// Among the short ones, and where it is none of them, among the long ones.
+    hash: u64,
+    /// Without an id where it is not among the short ones.
+    found: Ids<{ SHORT.1 }>,
 }
 
 impl Memory {
@@ -110,7 +115,7 @@ impl Memory {
 
     // False where the text is not made of words that stand for themselves; what was added then is of no use.
     fn encode(&mut self, bpe: &Bpe, text: &str, out: &mut Vec<u32>) -> bool {
-        let Memory { words, ends: Ends(ends), batch, .. } = self;
+        let Memory { words, ends: Ends(ends), batches, .. } = self;
         let base = text.as_ptr().addr();
         // Where the next word is cut, and where the next one begins that is looked up.
         let (mut at, mut start) = (0, 0);
@@ -122,59 +127,72 @@ impl Memory {
             // An empty one has no ids.
             n += usize::from(!word.is_empty());
             if n == CUT {
-                fits = fits && at <= text.len() && words.look_up(bpe, text, start, &ends[..n], batch, out);
+                fits = fits && at <= text.len() && words.look_up(bpe, text, start, &ends[..n], batches, out);
                 (start, n) = (at, 0);
             }
         });
-        fits && at == text.len() && words.look_up(bpe, text, start, &ends[..n], batch, out)
+        fits && at == text.len() && words.look_up(bpe, text, start, &ends[..n], batches, out)
     }
 }
 
 impl Words {
-    // Adds the ids of the words from `start` on.
+    // Adds the ids of the words from `start` on. The memory is asked for the next ones before these are needed.
     fn look_up(
         &mut self,
         bpe: &Bpe,
         text: &str,
         mut start: usize,
         ends: &[usize],
-        batch: &mut Batch,
+        batches: &mut [Batch; 2],
         out: &mut Vec<u32>,
     ) -> bool {
+        let [mut asked, mut next] = batches.each_mut();
+        let mut to_ask = ends.chunks(BATCH);
+        let mut ask = |words: &Words, batch: &mut Batch| {
+            let ends = to_ask.next().unwrap_or_default();
+            words.ask(text.as_bytes(), start, ends, batch);
+            start = ends.last().copied().unwrap_or(start);
+        };
+        ask(self, asked);
         ends.chunks(BATCH).all(|ends| {
-            self.ask(text.as_bytes(), start, ends, batch);
-            start = ends[ends.len() - 1];
-            self.answer(bpe, text, ends, batch, out)
+            ask(self, next);
+            self.find(&mut asked[..ends.len()]);
+            let answered = self.answer(bpe, text, ends, asked, out);
+            std::mem::swap(&mut asked, &mut next);
+            answered
         })
     }
 
-    // Asks the memory for what is known of the words, and takes it of those that are short.
+    // Asks the memory for what is known of the words.
     #[inline(always)]
     fn ask(&self, text: &[u8], mut start: usize, ends: &[usize], batch: &mut Batch) {
-        let Batch { lens, keys, hashes, found } = batch;
-        for (i, &end) in ends.iter().enumerate() {
-            let len = end - start;
-            if len <= SHORT.0 {
-                keys[i] = short_key(text, start, len);
-                hashes[i] = hash(&keys[i], len);
-                self.short.prefetch(hashes[i]);
-            } else if len <= LONG.0 {
-                hashes[i] = hash(&key::<{ LONG.0 }>(&text[start..end]), len);
-                self.long.prefetch(hashes[i]);
+        for (word, &end) in batch.iter_mut().zip(ends) {
+            word.len = end - start;
+            if word.len <= SHORT.0 {
+                word.key = short_key(text, start, word.len);
+                word.hash = hash(&word.key);
+                self.short.prefetch(word.hash);
+            } else if word.len <= LONG.0 {
+                word.hash = hash(&key::<4>(&text[start..end]));
+                self.long.prefetch(word.hash);
             }
-            lens[i] = len;
             start = end;
         }
-        for i in 0..ends.len() {
-            found[i].n_ids = 0;
-            if lens[i] > SHORT.0 {
+    }
+
+    // Takes it of those that are short.
+    #[inline(always)]
+    fn find(&self, batch: &mut [Word]) {
+        for word in batch {
+            word.found.n = 0;
+            if word.len > SHORT.0 {
                 continue;
             }
-            match self.short.find(hashes[i], &keys[i], lens[i]) {
-                Some(entry) => found[i] = *entry,
+            match self.short.find(word.hash, &word.key) {
+                Some(ids) => word.found = *ids,
                 None => {
-                    hashes[i] = hash(&key::<{ LONG.0 }>(&keys[i]), lens[i]);
-                    self.long.prefetch(hashes[i]);
+                    word.hash = hash(&lengthened(&word.key));
+                    self.long.prefetch(word.hash);
                 }
             }
         }
@@ -183,17 +201,16 @@ impl Words {
     #[inline(always)]
     fn answer(&mut self, bpe: &Bpe, text: &str, ends: &[usize], batch: &Batch, out: &mut Vec<u32>) -> bool {
         let (mut ids, mut n) = ([0; BATCH * SHORT.1], 0);
-        for (i, &end) in ends.iter().enumerate() {
-            let found = &batch.found[i];
-            if found.n_ids > 0 {
+        for (word, &end) in batch.iter().zip(ends) {
+            if word.found.n > 0 {
                 // All of them, and the next ones over those that are none.
-                ids[n..n + SHORT.1].copy_from_slice(&found.ids);
-                n += usize::from(found.n_ids);
+                ids[n..n + SHORT.1].copy_from_slice(&word.found.ids);
+                n += word.found.n as usize;
                 continue;
             }
             out.extend_from_slice(&ids[..n]);
             n = 0;
-            if !self.further(bpe, &text[end - batch.lens[i]..end], batch.hashes[i], out) {
+            if !self.further(bpe, &text[end - word.len..end], word, out) {
                 return false;
             }
         }
@@ -202,23 +219,27 @@ impl Words {
     }
 
     // A long word, one of many ids, or a new one.
-    fn further(&mut self, bpe: &Bpe, word: &str, hash_of_long: u64, out: &mut Vec<u32>) -> bool {
-        let len = word.len();
-        let key = (len <= LONG.0).then(|| key::<{ LONG.0 }>(word.as_bytes()));
-        if let Some(found) = key.and_then(|key| self.long.find(hash_of_long, &key, len)) {
-            out.extend_from_slice(&found.ids[..usize::from(found.n_ids)]);
+    fn further(&mut self, bpe: &Bpe, text: &str, word: &Word, out: &mut Vec<u32>) -> bool {
+        let short = (word.len <= SHORT.0).then_some(word.key);
+        let long = (word.len <= LONG.0).then(|| key(text.as_bytes()));
+        if let Some(found) = long.and_then(|key| self.long.find(word.hash, &key)) {
+            out.extend_from_slice(found.ids());
             return true;
         }
-        if !stands_for_itself(bpe, word) {
+        // It may have been new among the words before it.
+        if let Some(found) = short.and_then(|key| self.short.find(hash(&key), &key)) {
+            out.extend_from_slice(found.ids());
+            return true;
+        }
+        if !stands_for_itself(bpe, text) {
             return false;
         }
-        let ids = bpe.encode_ordinary(word);
+        let ids = bpe.encode_ordinary(text);
         out.extend_from_slice(&ids);
-        if len <= SHORT.0 && (1..=SHORT.1).contains(&ids.len()) {
-            let key = short_key(word.as_bytes(), 0, len);
-            self.short.put(hash(&key, len), key, len, &ids);
-        } else if let (Some(key), 1..=LONG_IDS) = (key, ids.len()) {
-            self.long.put(hash_of_long, key, len, &ids);
+        match (short, long, ids.len()) {
+            (Some(key), _, 1..=SHORT_IDS) => self.short.put(key, &ids),
+            (_, Some(key), 1..=LONG_IDS) => self.long.put(key, &ids),
+            _ => {}
         }
         true
     }
@@ -241,7 +262,6 @@ mod tests {
     use splintr::Backend;
 
     use super::*;
-    use crate::pretokens::table::FEWEST;
 
     fn named(name: &str) -> Bpe {
         match splintr::from_pretrained(name).unwrap().into_backend() {
@@ -295,7 +315,7 @@ mod tests {
             let memory = &pre_tokens.idle()[0].1;
             let (short, long) = (memory.words.short.filled, memory.words.long.filled);
             match stands_for_itself(&bpe, "the") {
-                true => assert!(memory.is_of_use() && short + long > FEWEST && long > 0, "{short} {long}"),
+                true => assert!(memory.is_of_use() && short + long > 256 && long > 0, "{short} {long}"),
                 false => {
                     assert!(!memory.is_of_use() && short == 0 && memory.others == 2 * lines.len() as u64)
                 }
@@ -316,6 +336,20 @@ mod tests {
         let known = PreTokens::default();
         for text in [" the.", "the.", ".", " .", "", " "] {
             assert_eq!(ids(&known, &spaced, text), spaced.encode_ordinary(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_new_twice_takes_one_place() {
+        let bpe = named("cl100k_base");
+        for (word, places) in
+            [(" qzx", [1, 0]), (" qzxjkvwpmbg", [0, 1]), (" qzxjkvwpmbgqzxjkvwpmbgqzxjkvwpmb", [0, 0])]
+        {
+            let mut memory = Memory::default();
+            let mut out = Vec::new();
+            let text = word.repeat(50);
+            assert!(memory.encode(&bpe, &text, &mut out) && out == bpe.encode_ordinary(&text));
+            assert_eq!([memory.words.short.filled, memory.words.long.filled], places, "{word}");
         }
     }
 

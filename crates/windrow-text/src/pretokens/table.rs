@@ -1,5 +1,8 @@
 //! A table of words and their ids, in which the processor finds one with one look at its memory.
 
+/// A word, zeros behind it, and its length in the last byte.
+pub(super) type Key<const WORDS: usize> = [u64; WORDS];
+
 /// Words and their ids. It forgets: each word has two places, the first for the one that came last.
 pub(super) struct Table<const KEY: usize, const IDS: usize> {
     sets: Vec<Set<KEY, IDS>>,
@@ -7,21 +10,28 @@ pub(super) struct Table<const KEY: usize, const IDS: usize> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Entry<const KEY: usize, const IDS: usize> {
-    key: [u8; KEY],
+struct Entry<const KEY: usize, const IDS: usize> {
+    key: Key<KEY>,
+    ids: Ids<IDS>,
+}
+
+/// The first `n` are.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Ids<const IDS: usize> {
     pub(super) ids: [u32; IDS],
-    len: u8,
-    pub(super) n_ids: u8,
+    pub(super) n: u32,
 }
 
-impl<const KEY: usize, const IDS: usize> Entry<KEY, IDS> {
-    // No word is empty.
-    const NONE: Self = Entry { key: [0; KEY], ids: [0; IDS], len: 0, n_ids: 0 };
+impl<const IDS: usize> Ids<IDS> {
+    pub(super) fn ids(&self) -> &[u32] {
+        &self.ids[..self.n as usize]
+    }
 }
 
-impl<const KEY: usize, const IDS: usize> Default for Entry<KEY, IDS> {
+impl<const IDS: usize> Default for Ids<IDS> {
     fn default() -> Self {
-        Self::NONE
+        Ids { ids: [0; IDS], n: 0 }
     }
 }
 
@@ -29,14 +39,21 @@ impl<const KEY: usize, const IDS: usize> Default for Entry<KEY, IDS> {
 #[repr(align(64))]
 struct Set<const KEY: usize, const IDS: usize>([Entry<KEY, IDS>; 2]);
 
-/// Sets at first, and bytes at most.
-pub(super) const FEWEST: usize = 1 << 8;
+impl<const KEY: usize, const IDS: usize> Set<KEY, IDS> {
+    // No word is empty.
+    const EMPTY: Self = Set([Entry { key: [0; KEY], ids: Ids { ids: [0; IDS], n: 0 } }; 2]);
+}
+
+/// Bytes at first, how many times more whenever half of the first places may be taken, and at most.
+const LEAST: usize = 16 << 10;
+const MORE: usize = 8;
 const MOST: usize = 8 << 20;
 /// What the processor reads at once.
 const LINE: usize = 64;
 
 impl<const KEY: usize, const IDS: usize> Table<KEY, IDS> {
     // Their number is a power of two.
+    #[inline(always)]
     fn set(&self, hash: u64) -> usize {
         (hash >> 32) as usize & (self.sets.len() - 1)
     }
@@ -51,75 +68,100 @@ impl<const KEY: usize, const IDS: usize> Table<KEY, IDS> {
     }
 
     #[inline(always)]
-    pub(super) fn find(&self, hash: u64, key: &[u8; KEY], len: usize) -> Option<&Entry<KEY, IDS>> {
-        let is_it = |entry: &Entry<KEY, IDS>| (entry.key == *key) & (usize::from(entry.len) == len);
+    pub(super) fn find(&self, hash: u64, key: &Key<KEY>) -> Option<&Ids<IDS>> {
+        let is_it = |entry: &Entry<KEY, IDS>| entry.key.iter().zip(key).fold(0, |a, (b, c)| a | (b ^ c)) == 0;
         let set = &self.sets[self.set(hash)].0;
         // Without a branch for which of the two it is: that cannot be foretold.
         let entry = &set[usize::from(!is_it(&set[0]))];
-        is_it(entry).then_some(entry)
+        is_it(entry).then_some(&entry.ids)
     }
 
-    pub(super) fn put(&mut self, hash: u64, key: [u8; KEY], len: usize, ids: &[u32]) {
-        let (Ok(len), Ok(n_ids)) = (u8::try_from(len), u8::try_from(ids.len())) else { return };
-        if self.filled > self.sets.len() && size_of_val(&self.sets[..]) < MOST {
+    pub(super) fn put(&mut self, key: Key<KEY>, ids: &[u32]) {
+        if 2 * self.filled > self.sets.len() && size_of_val(&self.sets[..]) < MOST {
             self.grow();
         }
-        let mut entry = Entry { key, len, n_ids, ..Entry::NONE };
-        entry.ids[..ids.len()].copy_from_slice(ids);
-        self.place(hash, entry);
+        let mut entry = Entry { key, ids: Ids { n: ids.len() as u32, ..Ids::default() } };
+        entry.ids.ids[..ids.len()].copy_from_slice(ids);
+        self.place(entry);
     }
 
-    fn place(&mut self, hash: u64, entry: Entry<KEY, IDS>) {
-        let set = self.set(hash);
+    fn place(&mut self, entry: Entry<KEY, IDS>) {
+        let set = self.set(hash(&entry.key));
         let [first, second] = &mut self.sets[set].0;
-        self.filled += usize::from(second.len == 0);
+        self.filled += usize::from(second.ids.n == 0);
         *second = std::mem::replace(first, entry);
     }
 
+    fn of(bytes: usize) -> Self {
+        Table { sets: vec![Set::EMPTY; bytes / size_of::<Set<KEY, IDS>>()], filled: 0 }
+    }
+
     fn grow(&mut self) {
-        let more = vec![Set([Entry::NONE; 2]); self.sets.len() * 2];
-        let before = std::mem::replace(self, Table { sets: more, filled: 0 });
+        let before = std::mem::replace(self, Self::of(MORE * size_of_val(&self.sets[..])));
         // The last one first again.
         let entries = before.sets.iter().flat_map(|set| set.0.iter().rev());
-        entries.filter(|entry| entry.len > 0).for_each(|entry| {
-            self.place(hash(&entry.key, entry.len.into()), *entry);
-        });
+        entries.filter(|entry| entry.ids.n > 0).for_each(|entry| self.place(*entry));
     }
 }
 
 impl<const KEY: usize, const IDS: usize> Default for Table<KEY, IDS> {
     fn default() -> Self {
-        Table { sets: vec![Set([Entry::NONE; 2]); FEWEST], filled: 0 }
+        Self::of(LEAST)
     }
 }
 
-// A word and zeros behind it.
-pub(super) fn key<const KEY: usize>(word: &[u8]) -> [u8; KEY] {
-    let mut key = [0; KEY];
-    key[..word.len()].copy_from_slice(word);
+/// Where the length is in the last part of a key.
+const LEN: u32 = 56;
+
+/// The key of a word that is shorter than the key.
+pub(super) fn key<const WORDS: usize>(word: &[u8]) -> Key<WORDS> {
+    let mut key = [0; WORDS];
+    for (part, bytes) in key.iter_mut().zip(word.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        *part = u64::from_le_bytes(padded);
+    }
+    key[WORDS - 1] |= (word.len() as u64) << LEN;
     key
 }
 
-// The same of a short word, which is not empty, in a text.
+/// The key of a word in a text, which has at most 15 bytes.
 #[inline(always)]
-pub(super) fn short_key(text: &[u8], start: usize, len: usize) -> [u8; 16] {
-    match text[start..].first_chunk() {
-        Some(bytes) => (u128::from_le_bytes(*bytes) & (u128::MAX >> (128 - 8 * len))).to_le_bytes(),
+pub(super) fn short_key(text: &[u8], start: usize, len: usize) -> Key<2> {
+    const KEPT: [[u64; 2]; 16] = {
+        let mut kept = [[0; 2]; 16];
+        let mut len = 1;
+        while len < 16 {
+            let mask = u128::MAX >> (128 - 8 * len);
+            kept[len] = [mask as u64, (mask >> 64) as u64];
+            len += 1;
+        }
+        kept
+    };
+    match text[start..].first_chunk::<16>() {
+        Some(bytes) => {
+            let bytes = u128::from_le_bytes(*bytes);
+            let [first, second] = KEPT[len % 16];
+            [bytes as u64 & first, (bytes >> 64) as u64 & second | (len as u64) << LEN]
+        }
         None => key(&text[start..start + len]),
     }
 }
 
+/// The longer key of a word with a short one.
+pub(super) fn lengthened([first, second]: &Key<2>) -> Key<4> {
+    let len = second >> LEN << LEN;
+    [*first, second ^ len, 0, len]
+}
+
 // Of each 16 bytes of the key, the two halves multiplied.
 #[inline(always)]
-pub(super) fn hash<const KEY: usize>(key: &[u8; KEY], len: usize) -> u64 {
-    const ODD: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
-    let mut hash = (len as u64).wrapping_mul(ODD[0]);
-    for part in key.as_chunks::<16>().0 {
-        let part = u128::from_le_bytes(*part);
-        let product = u128::from(part as u64 ^ ODD[1]) * u128::from((part >> 64) as u64 ^ hash ^ ODD[2]);
-        hash = (product as u64 ^ (product >> 64) as u64).wrapping_mul(ODD[0]);
-    }
-    hash
+pub(super) fn hash<const WORDS: usize>(key: &Key<WORDS>) -> u64 {
+    const ODD: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+    key.as_chunks::<2>().0.iter().fold(0, |hash, part| {
+        let product = u128::from(part[0] ^ ODD[0]) * u128::from(part[1] ^ hash ^ ODD[1]);
+        product as u64 ^ (product >> 64) as u64
+    })
 }
 
 // Asks for the line of memory that something lies in, and does not wait for it.
@@ -142,41 +184,56 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_and_mixes_nothing_up() {
-        let mut table = Table::<16, 3>::default();
-        let word = |i: u32| (key::<16>(&i.to_le_bytes()), 4);
-        let n = 3 * (MOST / size_of::<Entry<16, 3>>()) as u32;
+        let mut table = Table::<2, 3>::default();
+        let find = |table: &Table<2, 3>, word: &[u8]| {
+            let key = key(word);
+            table.find(hash(&key), &key).map(|found| found.ids().to_vec())
+        };
+        let ids = |i: u32| [i, i + 1][..1 + (i % 2) as usize].to_vec();
+        let n = 3 * (MOST / size_of::<Entry<2, 3>>()) as u32;
         for i in 0..n {
-            let (key, len) = word(i);
-            let hash = hash(&key, len);
-            assert!(table.find(hash, &key, len).is_none());
-            table.put(hash, key, len, &[i, i + 1][..1 + (i % 2) as usize]);
-            assert_eq!(table.find(hash, &key, len).unwrap().ids[0], i);
+            let word = i.to_le_bytes();
+            assert_eq!(find(&table, &word), None);
+            table.put(key(&word), &ids(i));
+            assert_eq!(find(&table, &word), Some(ids(i)));
         }
         assert_eq!(size_of_val(&table.sets[..]), MOST);
         let known = (0..n).filter(|i| {
-            let (key, len) = word(*i);
-            let found = table.find(hash(&key, len), &key, len);
-            assert!(
-                found.is_none_or(|f| f.ids[..2] == [*i, (i + 1) * (i % 2)] && f.n_ids == 1 + (i % 2) as u8)
-            );
+            let found = find(&table, &i.to_le_bytes());
+            assert!(found.is_none() || found == Some(ids(*i)));
             found.is_some()
         });
         let known = known.count();
         assert!(known > n as usize / 4 && known < n as usize / 3 + 1, "{known} of {n}");
         // Zeros behind a word are no part of it.
-        let mut table = Table::<16, 3>::default();
-        table.put(0, key(b"a"), 1, &[1]);
-        assert!(table.find(0, &key(b"a\0"), 2).is_none() && table.find(0, &key(b"a"), 1).is_some());
+        let mut table = Table::default();
+        table.put(key(b"a"), &[1]);
+        assert_eq!(
+            [b"a".as_slice(), b"a\0", b"\0"].map(|word| find(&table, word)),
+            [Some(vec![1]), None, None]
+        );
     }
 
     #[test]
-    fn short_keys_are_the_same_wherever_a_word_stands() {
+    fn it_grows_before_it_forgets() {
+        let mut table = Table::<4, 7>::default();
+        let key = |i: u32| key(&i.to_le_bytes().repeat(6));
+        // Of 3,000 words, a third place in a set is rare.
+        (0..3000).for_each(|i| table.put(key(i), &[i; 7]));
+        let known =
+            (0..3000).filter(|i| table.find(hash(&key(*i)), &key(*i)).is_some_and(|f| f.ids() == [*i; 7]));
+        assert!(known.count() > 2900 && size_of_val(&table.sets[..]) == LEAST * MORE * MORE);
+    }
+
+    #[test]
+    fn keys_are_the_same_wherever_a_word_stands_and_in_a_longer_key() {
         let text = "aé\0b \n0123456789abcdef";
         for start in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
-            for len in 1..=16.min(text.len() - start) {
+            for len in 1..=15.min(text.len() - start) {
                 let word = &text.as_bytes()[start..start + len];
                 assert_eq!(short_key(text.as_bytes(), start, len), key(word));
                 assert_eq!(short_key(word, 0, len), key(word));
+                assert_eq!(lengthened(&key(word)), key(word));
             }
         }
     }
