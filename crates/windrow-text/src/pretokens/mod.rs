@@ -54,9 +54,9 @@ impl PreTokens {
 }
 
 /// Words that are looked up together: while the memory answers for one, the others are asked for.
-const BATCH: usize = 16;
+const BATCH: usize = 64;
 /// Words that are cut before they are looked up.
-const CUT: usize = 32 * BATCH;
+const CUT: usize = 16 * BATCH;
 /// Bytes and ids of what most words fit in: half a line of the processor's cache.
 const SHORT: (usize, usize) = (15, SHORT_IDS);
 const SHORT_IDS: usize = 3;
@@ -64,25 +64,27 @@ const SHORT_IDS: usize = 3;
 const LONG: (usize, usize) = (31, LONG_IDS);
 const LONG_IDS: usize = 7;
 
-/// The words that one thread has seen, and room to work in.
+/// The words that one thread has seen.
 #[derive(Default)]
 struct Memory {
     words: Words,
-    /// Where words of the text end that are not looked up yet.
-    ends: Ends,
-    /// Of the text: those that are looked up, and those that the memory is asked for meanwhile.
-    batches: [Batch; 2],
+    room: Room,
     /// Texts that were made of words that stand for themselves, and others.
     fitting: u64,
     others: u64,
 }
 
-/// As many as are cut before they are looked up.
-struct Ends([usize; CUT]);
+/// What is known of a text's words while they are looked up.
+struct Room {
+    /// Where those end that are cut already.
+    ends: [usize; CUT],
+    /// Those that are looked up, and those that the memory is asked for meanwhile.
+    batches: [Batch; 2],
+}
 
-impl Default for Ends {
+impl Default for Room {
     fn default() -> Self {
-        Ends([0; CUT])
+        Room { ends: [0; CUT], batches: [[Word::default(); BATCH]; 2] }
     }
 }
 
@@ -96,7 +98,7 @@ struct Words {
 type Batch = [Word; BATCH];
 
 /// One of them, and what is known of it.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Word {
     len: usize,
     /// Of a short one.
@@ -115,7 +117,7 @@ impl Memory {
 
     // False where the text is not made of words that stand for themselves; what was added then is of no use.
     fn encode(&mut self, bpe: &Bpe, text: &str, out: &mut Vec<u32>) -> bool {
-        let Memory { words, ends: Ends(ends), batches, .. } = self;
+        let Memory { words, room: Room { ends, batches }, .. } = self;
         let base = text.as_ptr().addr();
         // Where the next word is cut, and where the next one begins that is looked up.
         let (mut at, mut start) = (0, 0);

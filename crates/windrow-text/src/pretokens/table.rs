@@ -116,10 +116,14 @@ const LEN: u32 = 56;
 /// The key of a word that is shorter than the key.
 pub(super) fn key<const WORDS: usize>(word: &[u8]) -> Key<WORDS> {
     let mut key = [0; WORDS];
-    for (part, bytes) in key.iter_mut().zip(word.chunks(8)) {
-        let mut padded = [0; 8];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        *part = u64::from_le_bytes(padded);
+    let (parts, rest) = word.as_chunks();
+    key.iter_mut().zip(parts).for_each(|(part, bytes)| *part = u64::from_le_bytes(*bytes));
+    if !rest.is_empty() {
+        key[parts.len()] = match word.last_chunk() {
+            // Without those that are in the part before.
+            Some(bytes) => u64::from_le_bytes(*bytes) >> (8 * (8 - rest.len())),
+            None => rest.iter().rev().fold(0, |part, byte| part << 8 | u64::from(*byte)),
+        };
     }
     key[WORDS - 1] |= (word.len() as u64) << LEN;
     key
