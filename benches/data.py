@@ -24,7 +24,7 @@ def jsonl(size=1_000_000_000, name="docs.jsonl"):
     """About 1 KB a line, cut from the real corpus."""
     path = DATA / name.split(".")[0] / name
     if not path.exists() or abs(path.stat().st_size - size) > size // 10:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         lines = []
         for line in CORPUS.open(encoding="utf-8"):
             record = json.loads(line)
@@ -44,7 +44,7 @@ def sources(most=400_000_000):
     """A document per Python file of this environment: text that does not repeat, as a corpus does not."""
     path = DATA / "sources" / "sources.jsonl"
     if not path.exists():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         left = most
         with open(path, "wb") as out:
             for file in sorted(pathlib.Path(sysconfig.get_path("purelib")).rglob("*.py")):
