@@ -90,7 +90,7 @@ def start(data, args):
 def train(model, optimiser, loader, steps):
     """Trains for so many steps; returns the losses."""
     losses = []
-    for _, batch in zip(range(steps), loader):
+    for _, batch in zip(range(steps), loader.stream()):
         logits = model(batch)
         wanted = batch["tgt_tokens"][:, 1:]
         loss = nn.functional.cross_entropy(logits[:, :-1].flatten(0, 2), wanted.flatten(), ignore_index=PAD)

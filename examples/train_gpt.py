@@ -69,7 +69,7 @@ def start(data, args):
 def train(model, optimiser, loader, steps):
     """Trains for so many steps; returns the losses."""
     losses = []
-    for _, batch in zip(range(steps), loader):
+    for _, batch in zip(range(steps), loader.stream()):
         logits = model(batch["input_ids"])
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
         optimiser.zero_grad()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::plan::{Cursor, Steps};
+use windrow_core::plan::{Cursor, LastBatch, Steps};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 
 #[derive(Arbitrary, Debug)]
@@ -17,7 +17,7 @@ struct Input {
     global_batch_size: u64,
     world_size: u64,
     rank: u64,
-    drop_last: bool,
+    last: u8,
     epochs: Option<u64>,
 }
 
@@ -46,12 +46,12 @@ fuzz_target!(|input: Input| {
     let Some(sampler) = sampler else { return };
     check(sampler.as_ref(), input.epoch, &input.positions);
     let Ok(shard) = Shard::new(input.rank, input.world_size) else { return };
-    let (global_batch_size, drop_last, epochs) = (input.global_batch_size, input.drop_last, input.epochs);
-    let steps = Steps { global_batch_size, shard, drop_last, epochs };
-    if steps.check(sampler.as_ref()).is_err() {
+    let last = [LastBatch::Drop, LastBatch::Keep, LastBatch::Repeat][usize::from(input.last) % 3];
+    let steps = Steps { global_batch_size: input.global_batch_size, shard, last, epochs: input.epochs };
+    let mut cursor = Cursor { epoch: input.epoch, samples: input.positions[0] };
+    if steps.check(sampler.as_ref(), cursor).is_err() {
         return;
     }
-    let mut cursor = Cursor { epoch: input.epoch, samples: input.positions[0] };
     for _ in 0..4 {
         let Some(step) = steps.next(sampler.as_ref(), cursor) else { return };
         assert!(
@@ -59,7 +59,8 @@ fuzz_target!(|input: Input| {
                 && step.own.start <= step.own.end
                 && step.own.end <= step.all.end
         );
-        assert!(sampler.len(step.epoch).is_none_or(|len| step.all.end <= len));
+        assert!(sampler.len(step.epoch).is_none_or(|len| step.after().samples <= len));
+        assert!(shard.world_size() > 1 || step.own_repeated() == step.n_repeated);
         cursor = step.after();
     }
 });

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use windrow::Recipe;
 use windrow_core::collate::NextToken;
 use windrow_core::format::{FORMATS, Look, Options, open};
-use windrow_core::plan::{Feed, Identity, Plan, State, Steps, Workspace};
+use windrow_core::plan::{Feed, Identity, LastBatch, Plan, State, Steps, Workspace};
 use windrow_core::sampler::{Shard, Shuffle};
 use windrow_core::store::Memory;
 use windrow_core::view::Pack;
@@ -47,17 +47,17 @@ fuzz_target!(|data: &[u8]| {
     let steps = Steps {
         global_batch_size: number(),
         shard,
-        drop_last: number() % 2 == 0,
+        last: [LastBatch::Drop, LastBatch::Keep, LastBatch::Repeat][(number() % 3) as usize],
         epochs: Some(number()).filter(|n| *n > 0),
     };
-    if steps.check(plan.sampler()).is_err() {
+    if steps.check(plan.sampler(), cursor).is_err() {
         return;
     }
     assert!(steps.in_epoch(plan.sampler(), cursor.epoch).is_some());
     for _ in 0..4 {
         let Some(step) = steps.next(plan.sampler(), cursor) else { return };
         assert!(step.own.start >= step.all.start && step.own.end <= step.all.end);
-        plan.batch(step.epoch, step.own.clone(), None, &mut Workspace::default()).expect("a step's batch");
+        plan.batch_of(&step, None, &mut Workspace::default()).expect("a step's batch");
         cursor = step.after();
     }
 });

@@ -148,13 +148,13 @@ def test_mono_is_laid_as_stereo_where_asked(tmp_path):
 def test_crops_tags_and_dropped_prompts_are_the_same_on_every_rank_and_after_a_stop(tracks):
     options = dict(tag_shuffle=True, tag_dropout=0.3, unconditional=0.2, text_length=16)
     view = wr.open(tracks).codes(12, **options)
-    whole = [{k: v.copy() for k, v in b.items()} for b in wr.Loader(view, global_batch_size=4, seed=3, epochs=5)]
+    whole = [{k: v.copy() for k, v in b.items()} for b in wr.Loader(view, global_batch_size=4, seed=3, epochs=5).stream()]
     names = ["src_tokens", "tgt_tokens"]
     assert len(whole) == 5
     assert any((whole[0]["tgt_tokens"] != other["tgt_tokens"]).any() for other in whole[1:])
     for world_size in (2, 4):
         ranks = [
-            wr.Loader(view, global_batch_size=4, seed=3, epochs=5, rank=rank, world_size=world_size)
+            wr.Loader(view, global_batch_size=4, seed=3, epochs=5, rank=rank, world_size=world_size).stream()
             for rank in range(world_size)
         ]
         for step, parts in enumerate(zip(*ranks, strict=True)):
@@ -164,7 +164,7 @@ def test_crops_tags_and_dropped_prompts_are_the_same_on_every_rank_and_after_a_s
     next(loader), next(loader)
     resumed = wr.Loader(view, global_batch_size=4, seed=3, epochs=5)
     resumed.load_state_dict(loader.state_dict())
-    for step, batch in enumerate(resumed, start=2):
+    for step, batch in enumerate(resumed.stream(), start=2):
         assert all((batch[name] == whole[step][name]).all() for name in names)
     other = wr.Loader(wr.open(tracks).codes(12, **{**options, "tag_dropout": 0.4}), global_batch_size=4, seed=3)
     with pytest.raises(wr.MismatchError):

@@ -280,6 +280,7 @@ impl Ordering {
             seed: self.seed.unwrap_or(0),
             global_batch_size: self.batch_size.unwrap_or(32),
             drop_last: !self.keep_last,
+            repeat_last: false,
             plan: None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod array;
 mod audio;
+mod batches;
 mod callback;
 mod chunking;
 mod codec;
@@ -20,6 +21,7 @@ mod logging;
 mod options;
 mod pickled;
 mod prepare;
+mod ranks;
 mod running;
 mod scaler;
 mod seqax;

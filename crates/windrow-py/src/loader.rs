@@ -3,20 +3,25 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
-use windrow::{Error, LoaderBuilder, State, mix};
+use windrow::{Error, LastBatch, LoaderBuilder, State, mix};
 use windrow_core::Result;
 
 use crate::array::Memory;
+use crate::batches::Batches;
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::json;
 use crate::options::Count;
+use crate::ranks::Ranks;
 use crate::running::Running;
 use crate::view::{Mix, View};
 
 /// Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
 /// laid into.
+///
+/// ``for batch in loader`` gives what is left of the current epoch, and the next ``for`` the next epoch; where nothing is
+/// left, it begins the next one. ``next(loader)`` and ``loader.stream()`` go on over epochs.
 ///
 /// The batch at step k depends on data, view, seed and batch size alone: not on threads, prefetch, or the number of ranks.
 ///
@@ -26,9 +31,14 @@ use crate::view::{Mix, View};
 ///     global_batch_size: rows for all ranks together.
 ///     shuffle: random order, another one each epoch; else the order of the records.
 ///     seed: keys the order and the random crops.
-///     drop_last: leave out the last batch of an epoch when it is not full.
-///     rank, world_size: this rank among all; None takes torchrun's or Slurm's, else 0 of 1.
-///     epochs: end after so many; None never ends.
+///     drop_last: leave out the last batch of an epoch when it is not full. Kept, it must have a row for each rank.
+///     rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
+///         ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, Slurm's; else 0 of 1.
+///     epochs: the run ends after so many; None has no bound.
+///     group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
+///         processes of one rank in it read the same.
+///     whole: every ``for`` begins its epoch at the first batch, as validation wants; else it goes on where the last one stopped.
+///     last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples, whatever ``drop_last`` says.
 ///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
 ///     prefetch: batches kept ready.
 ///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
@@ -38,6 +48,8 @@ use crate::view::{Mix, View};
 ///
 /// Raises:
 ///     ConfigError: options that would never give a batch.
+///     ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
+///         and the environment, that name different ranks.
 ///     MismatchError: ``load_state_dict`` of another plan; the message names the difference.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -58,6 +70,7 @@ pub(crate) struct Loader {
     running: Running,
     framework: Framework,
     collate: Option<Py<PyAny>>,
+    whole: bool,
 }
 
 impl Loader {
@@ -65,15 +78,41 @@ impl Loader {
     pub(crate) fn running(&self) -> &Running {
         &self.running
     }
+
+    /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`.
+    pub(crate) fn next<'py>(
+        &self,
+        py: Python<'py>,
+        epoch: Option<u64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let before = self.running.cursor();
+        let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
+        let handed = || -> PyResult<Bound<'py, PyAny>> {
+            let dict = self.framework.batch(&Memory::new(py, batch)?)?;
+            match &self.collate {
+                None => Ok(dict.into_any()),
+                Some(collate) => collate.bind(py).call1((dict,)),
+            }
+        };
+        match handed() {
+            Ok(batch) => Ok(Some(batch)),
+            Err(error) => {
+                // Nobody got it: the next call gives the same batch, and a state does not count it.
+                let state = self.running.state();
+                self.running.resume(py, &State { epoch: before.epoch, samples: before.samples, ..state })?;
+                Err(error)
+            }
+        }
+    }
 }
 
 #[pymethods]
 impl Loader {
     #[new]
     #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=true, seed=Count(0), drop_last=true,
-                        rank=None, world_size=None, epochs=None, num_threads=None, prefetch=Count(4),
-                        framework="numpy", dtype=None, collate=None),
-           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
+                        rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, num_threads=None,
+                        prefetch=Count(4), framework="numpy", dtype=None, collate=None),
+           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
     fn new(
         py: Python<'_>,
@@ -86,6 +125,9 @@ impl Loader {
         rank: Option<Count>,
         world_size: Option<Count>,
         epochs: Option<Count>,
+        group: Option<Py<PyAny>>,
+        whole: bool,
+        last: Option<&str>,
         num_threads: Option<Count>,
         prefetch: Count,
         framework: &str,
@@ -104,15 +146,20 @@ impl Loader {
                 return Err(raise(py, &error));
             }
         };
-        let builder = match (rank, world_size) {
-            (Some(rank), Some(world_size)) => builder.rank(rank.0, world_size.0),
-            (None, None) => builder,
-            _ => return Err(raise(py, &Error::config("rank and world_size: only one of them is given"))),
+        let last = match last {
+            None if drop_last => LastBatch::Drop,
+            None => LastBatch::Keep,
+            Some("repeat") => LastBatch::Repeat,
+            Some(other) => {
+                let error = Error::config(format!("last={other:?}")).hint("last=\"repeat\", or None");
+                return Err(raise(py, &error));
+            }
         };
+        let ranks = Ranks::new(py, rank, world_size, group)?;
         let builder = builder
             .shuffle(shuffle)
             .seed(seed.0)
-            .drop_last(drop_last)
+            .last_batch(last)
             .epochs(epochs.map(|e| e.0))
             .threads(num_threads.map(Count::size))
             .prefetch(prefetch.size());
@@ -123,35 +170,64 @@ impl Loader {
                 collate.get_type().name()?
             )));
         }
-        Ok(Loader { running: Running::new(py, builder)?, framework, collate })
+        Ok(Loader { running: Running::new(py, builder, ranks)?, framework, collate, whole })
     }
 
-    fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
-        this
+    fn __iter__(this: Bound<'_, Self>) -> PyResult<Batches> {
+        let (py, loader) = (this.py(), this.get());
+        let Some(epoch) = loader.running.upcoming_epoch(py)? else {
+            let n_epochs = loader.running.plan(py)?.1.epochs.unwrap_or(0);
+            let error = Error::config(format!(
+                "the run is over: epochs={n_epochs}, and all of them were delivered"
+            ))
+            .hint("leave epochs= out or give a larger one; next(loader) and loader.stream() just end there");
+            return Err(raise(py, &error));
+        };
+        if loader.whole && loader.running.cursor().epoch == epoch {
+            loader.running.begin(py, epoch)?;
+        }
+        Ok(Batches::of_epoch(this.unbind(), epoch))
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let before = self.running.cursor();
-        let Some(batch) = self.running.next(py)? else { return Ok(None) };
-        let handed = || -> PyResult<Bound<'py, PyAny>> {
-            let dict = self.framework.batch(&Memory::new(py, batch)?)?;
-            match &self.collate {
-                None => Ok(dict.into_any()),
-                Some(collate) => collate.bind(py).call1((dict,)),
-            }
-        };
-        match handed() {
-            Ok(batch) => Ok(Some(batch)),
-            Err(error) => {
-                // Nobody got it: the next call gives the same batch, and a state does not count it.
-                let state = self.running.state();
-                self.running.resume(py, &State { epoch: before.epoch, samples: before.samples, ..state })?;
-                Err(error)
-            }
+        self.next(py, None)
+    }
+
+    /// An iterator over all batches that are left, epoch after epoch; it ends after the last of ``epochs``.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1, epochs=2)
+    /// >>> len(loader), len(list(loader.stream()))
+    /// (3, 6)
+    fn stream(this: Bound<'_, Self>) -> Batches {
+        Batches::all(this.unbind())
+    }
+
+    /// Goes to the first batch of an epoch. The epoch that the loader is in keeps its place, so a trainer may call this
+    /// before each ``for``, after resuming too.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1)
+    /// >>> batch = next(loader)
+    /// >>> loader.set_epoch(0)
+    /// >>> loader.epoch, loader.samples
+    /// (0, 1)
+    /// >>> loader.set_epoch(5)
+    /// >>> loader.epoch, loader.samples
+    /// (5, 0)
+    #[pyo3(signature = (epoch, /))]
+    fn set_epoch(&self, py: Python<'_>, epoch: Count) -> PyResult<()> {
+        match self.running.cursor().epoch == epoch.0 {
+            true => Ok(()),
+            false => self.running.begin(py, epoch.0),
         }
     }
 
-    /// Steps in an epoch.
+    /// Batches of an epoch.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let (plan, steps) = self.running.plan(py)?;
         let n_steps = steps.in_epoch(plan.sampler(), self.running.cursor().epoch);
@@ -242,7 +318,8 @@ impl Loader {
         self.running.identity().to_string()
     }
 
-    /// A dict: batches, samples and bytes delivered here, waited_secs, threads.
+    /// A dict: batches, samples and bytes delivered here, repeated (samples among them that fill last batches), waited_secs,
+    /// threads.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -268,7 +345,7 @@ impl Loader {
     /// >>> recipe["seed"], recipe["parts"][0]["view"]
     /// (7, {'pack': {'length': 3}})
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::plain(py, &self.running.builder().recipe().or_raise(py)?)
+        json::plain(py, &self.running.builder(py)?.recipe().or_raise(py)?)
     }
 }
 
@@ -295,19 +372,26 @@ fn builder_of(py: Python<'_>, view: &Bound<'_, PyAny>, dtype: Option<AnyDType>) 
     )))
 }
 
-// A state is a flat dict of texts and whole numbers; what else it holds, Python's json writes, which takes a
-// millisecond to import.
+// A state is a flat dict of texts and whole numbers, as torch's checkpoints give them too: numbers as tensors of one value.
+// What else it holds, Python's json writes, which takes a millisecond to import.
 fn json_text(dict: &Bound<'_, PyDict>) -> PyResult<String> {
+    let py = dict.py();
+    let plain = PyDict::new(py);
     let mut map = serde_json::Map::new();
     for (key, value) in dict {
-        let value = if let Ok(text) = value.cast::<PyString>() {
-            serde_json::Value::from(text.to_str()?)
-        } else if let (true, Ok(number)) = (value.is_exact_instance_of::<PyInt>(), value.extract::<u64>()) {
-            serde_json::Value::from(number)
-        } else {
-            return dict.py().import("json")?.call_method1("dumps", (dict,))?.extract();
+        let value = match value.is_exact_instance_of::<PyInt>() || !value.hasattr("item")? {
+            true => value,
+            false => value.call_method0("item")?,
         };
-        map.insert(key.extract()?, value);
+        if let Ok(text) = value.cast::<PyString>() {
+            map.insert(key.extract()?, text.to_str()?.into());
+        } else if let (true, Ok(number)) = (value.is_exact_instance_of::<PyInt>(), value.extract::<u64>()) {
+            map.insert(key.extract()?, number.into());
+        }
+        plain.set_item(key, value)?;
     }
-    Ok(serde_json::Value::from(map).to_string())
+    match map.len() == plain.len() {
+        true => Ok(serde_json::Value::from(map).to_string()),
+        false => py.import("json")?.call_method1("dumps", (plain,))?.extract(),
+    }
 }

@@ -8,8 +8,10 @@ use windrow::{Loader, LoaderBuilder, Next, Plan, State, Stats};
 use windrow_core::Result;
 use windrow_core::collate::Batch;
 use windrow_core::plan::{Cursor, Steps};
+use windrow_core::sampler::Shard;
 
 use crate::error::OrRaise;
+use crate::ranks::Ranks;
 
 /// How long to wait before looking for Ctrl-C again.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -20,6 +22,7 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 /// The loader's own lock is held while waiting for a batch, so a child must not touch it: it builds its own loader.
 pub(crate) struct Running {
     builder: LoaderBuilder,
+    ranks: Ranks,
     // The identity and seed; its cursor is that of the beginning.
     first: State,
     slot: Mutex<Arc<Slot>>,
@@ -44,26 +47,33 @@ struct Delivered {
 }
 
 impl Running {
-    /// At the first batch.
-    pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder) -> PyResult<Running> {
+    /// At the first batch. Which rank this is need not be known yet.
+    pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder, ranks: Ranks) -> PyResult<Running> {
+        let shard = ranks.known();
+        let builder = builder.rank(shard.rank(), shard.world_size());
         let loader = py.detach(|| builder.build()).or_raise(py)?;
         let (first, cursor) = (loader.state(), loader.cursor());
         let inner = Mutex::new(Inner { loader, turn: 0 });
         Ok(Running {
             builder,
+            ranks,
             first,
             slot: Mutex::new(Slot::live(inner)),
             delivered: Mutex::new(Delivered { turn: 0, cursor }),
         })
     }
 
-    /// The next batch; `None` at the end. Ends with `KeyboardInterrupt` soon after Ctrl-C; nothing is lost then.
-    pub(crate) fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let slot = self.slot(py)?;
+    /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`. Ends with
+    /// `KeyboardInterrupt` soon after Ctrl-C; nothing is lost then.
+    pub(crate) fn next(&self, py: Python<'_>, epoch: Option<u64>) -> PyResult<Option<Batch>> {
+        let slot = self.settled(py)?;
         loop {
             let (next, turn, cursor) = py.detach(|| {
                 let mut inner = slot.lock();
-                let next = inner.loader.next_within(LOOK_UP);
+                let next = match epoch.is_some() && inner.loader.upcoming_epoch() != epoch {
+                    true => Ok(Next::End),
+                    false => inner.loader.next_within(LOOK_UP),
+                };
                 inner.turn += u64::from(matches!(next, Ok(Next::Batch(_))));
                 (next, inner.turn, inner.loader.cursor())
             });
@@ -76,6 +86,17 @@ impl Running {
                 Next::NotYet => py.check_signals()?,
             }
         }
+    }
+
+    /// The epoch of the next batch; `None` when the run is over.
+    pub(crate) fn upcoming_epoch(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let slot = self.settled(py)?;
+        Ok(py.detach(|| slot.lock().loader.upcoming_epoch()))
+    }
+
+    /// Goes to the first batch of an epoch.
+    pub(crate) fn begin(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
+        self.resume(py, &State { epoch, samples: 0, ..self.first.clone() })
     }
 
     /// Where the run stands: what Python got.
@@ -117,9 +138,9 @@ impl Running {
         Ok(())
     }
 
-    /// The pure function and its rule from step to step.
+    /// The pure function and its rule from step to step, as this rank would go now.
     pub(crate) fn plan(&self, py: Python<'_>) -> PyResult<(Arc<Plan>, Steps)> {
-        let slot = self.slot(py)?;
+        let slot = self.as_rank(py, self.ranks.find(py)?)?;
         Ok(py.detach(|| {
             let inner = slot.lock();
             (inner.loader.plan().clone(), *inner.loader.steps())
@@ -131,9 +152,27 @@ impl Running {
         &self.first.plan
     }
 
-    /// What it was built from.
-    pub(crate) fn builder(&self) -> &LoaderBuilder {
-        &self.builder
+    /// What it was built from, as the rank that this is now.
+    pub(crate) fn builder(&self, py: Python<'_>) -> PyResult<LoaderBuilder> {
+        let shard = self.ranks.find(py)?;
+        Ok(self.builder.clone().rank(shard.rank(), shard.world_size()))
+    }
+
+    // This process's loader as the rank that it stays from now on.
+    fn settled(&self, py: Python<'_>) -> PyResult<Arc<Slot>> {
+        if self.ranks.is_settled() {
+            return self.slot(py);
+        }
+        let (shard, by) = self.ranks.ask(py)?;
+        let slot = self.as_rank(py, shard)?;
+        self.ranks.settle(py, shard, &by)?;
+        Ok(slot)
+    }
+
+    fn as_rank(&self, py: Python<'_>, shard: Shard) -> PyResult<Arc<Slot>> {
+        let slot = self.slot(py)?;
+        py.detach(|| slot.lock().loader.set_shard(shard)).or_raise(py)?;
+        Ok(slot)
     }
 
     fn note(&self, now: Delivered) {
@@ -151,7 +190,9 @@ impl Running {
             return Ok(slot);
         }
         std::mem::forget(slot);
-        let mut loader = self.builder.clone().threads(Some(0)).build().or_raise(py)?;
+        let shard = self.ranks.known();
+        let builder = self.builder.clone().rank(shard.rank(), shard.world_size());
+        let mut loader = builder.threads(Some(0)).build().or_raise(py)?;
         let last = *held(&self.delivered);
         loader.resume(&self.state()).or_raise(py)?;
         let inner = Mutex::new(Inner { loader, turn: last.turn });

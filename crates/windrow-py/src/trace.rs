@@ -69,7 +69,7 @@ pub(crate) fn trace<'py>(
             None => own,
         };
         rows.map(|row| match is_wanted() {
-            true => traced_row(&plan, step.epoch, step.all.start + row, row),
+            true => traced_row(&plan, step.epoch, step.position(row), row),
             false => Err(Error::new(Kind::Interrupted, "stopped before the end")),
         })
         .collect()
@@ -119,15 +119,14 @@ pub(crate) fn find<'py>(
     let found = wait_while(py, move |is_wanted| {
         searched.find_while(part.size(), record.0, epoch.0, wanted, is_wanted)
     })?;
-    let n_steps = steps.in_epoch(plan.sampler(), epoch.0);
     let rows: Vec<Value> = found
         .iter()
-        .map(|found| {
-            let (step, row) =
-                (found.position / steps.global_batch_size, found.position % steps.global_batch_size);
-            json!({ "step": step, "row": row, "position": found.position, "sample": found.sample })
+        .flat_map(|found| {
+            let places = steps.places(plan.sampler(), epoch.0, found.position);
+            places.map(|(step, row)| {
+                json!({ "step": step, "row": row, "position": found.position, "sample": found.sample })
+            })
         })
-        .filter(|row| n_steps.is_none_or(|n| row["step"].as_u64() < Some(n)))
         .take(most.size())
         .collect();
     json::plain(py, &rows)

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use windrow_core::Result;
 use windrow_core::loader::{BatchSize, Loader, Options};
-use windrow_core::plan::{Feed, Plan};
+use windrow_core::plan::{Feed, LastBatch, Plan};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
-use windrow_core::{Error, Result};
 
 use crate::recipe::{Recipe, RecipePart, ScalerName};
 use crate::windowing::function_in_text;
-use crate::{Mixture, Samples};
+use crate::{Mixture, Samples, ranks};
 
 /// Makes a [`Loader`]. Defaults: batch size 1, shuffled, seed 0, the last partial batch left out, for ever, rank and
 /// world size from the environment of torchrun or Slurm, threads as there are cores, 4 batches ahead.
@@ -19,7 +19,7 @@ pub struct LoaderBuilder {
     shuffle: bool,
     seed: u64,
     batch: BatchSize,
-    drop_last: bool,
+    last: LastBatch,
     shard: Option<(u64, u64)>,
     epochs: Option<u64>,
     threads: Option<usize>,
@@ -47,7 +47,7 @@ impl LoaderBuilder {
             shuffle: true,
             seed: 0,
             batch: BatchSize::PerRank(1),
-            drop_last: true,
+            last: LastBatch::Drop,
             shard: None,
             epochs: None,
             threads: None,
@@ -83,10 +83,10 @@ impl LoaderBuilder {
         self
     }
 
-    /// Leaves out the last batch of an epoch when it is not full.
+    /// What becomes of an epoch's last batch when it is not full.
     #[must_use]
-    pub fn drop_last(mut self, drop_last: bool) -> Self {
-        self.drop_last = drop_last;
+    pub fn last_batch(mut self, last: LastBatch) -> Self {
+        self.last = last;
         self
     }
 
@@ -146,11 +146,10 @@ impl LoaderBuilder {
     /// # Errors
     /// `Config` when the options would never give a batch, or the environment's rank makes no sense.
     pub fn build(&self) -> Result<Loader> {
-        let (rank, world_size) = self.shard()?;
         let options = Options {
             batch: self.batch,
-            shard: Shard::new(rank, world_size)?,
-            drop_last: self.drop_last,
+            shard: self.shard()?,
+            last: self.last,
             epochs: self.epochs,
             threads: self.threads,
             prefetch: self.prefetch,
@@ -163,10 +162,9 @@ impl LoaderBuilder {
     /// # Errors
     /// As [`LoaderBuilder::build`]; `Config` where records are scaled by a function of the caller's.
     pub fn recipe(&self) -> Result<Recipe> {
-        let (_, world_size) = self.shard()?;
         let global_batch_size = match self.batch {
             BatchSize::Global(rows) => rows,
-            BatchSize::PerRank(rows) => rows.saturating_mul(world_size),
+            BatchSize::PerRank(rows) => rows.saturating_mul(self.shard()?.world_size()),
         };
         let one_or_many = match &self.from {
             From::One(samples) => std::slice::from_ref(samples.as_ref()),
@@ -196,64 +194,16 @@ impl LoaderBuilder {
             shuffle: self.shuffle,
             seed: self.seed,
             global_batch_size,
-            drop_last: self.drop_last,
+            drop_last: self.last == LastBatch::Drop,
+            repeat_last: self.last == LastBatch::Repeat,
             plan: Some(self.plan()?.identity()?.to_string()),
         })
     }
 
-    fn shard(&self) -> Result<(u64, u64)> {
+    fn shard(&self) -> Result<Shard> {
         match self.shard {
-            Some(shard) => Ok(shard),
-            None => rank_from_environment(|name| std::env::var(name).ok()),
+            Some((rank, world_size)) => Shard::new(rank, world_size),
+            None => ranks::from_environment(),
         }
-    }
-}
-
-// torchrun sets RANK and WORLD_SIZE; srun sets SLURM_PROCID and SLURM_NTASKS. A half-set pair is a mistake that would
-// feed every rank the same data, so it is an error.
-fn rank_from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<(u64, u64)> {
-    for (rank_name, world_name) in [("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")] {
-        let number = |name: &str, text: String| {
-            text.trim().parse::<u64>().map_err(|_| {
-                Error::config(format!("the environment says {name}={text:?}, which is no number"))
-                    .hint("pass rank= and world_size=")
-            })
-        };
-        match (variable(rank_name), variable(world_name)) {
-            (Some(rank), Some(world)) => return Ok((number(rank_name, rank)?, number(world_name, world)?)),
-            // An allocation without srun: a program started by hand is alone.
-            (None, Some(_)) if world_name == "SLURM_NTASKS" => {}
-            (None, None) => {}
-            (rank, _) => {
-                let (set, unset) =
-                    if rank.is_some() { (rank_name, world_name) } else { (world_name, rank_name) };
-                return Err(Error::config(format!("the environment sets {set} but not {unset}"))
-                    .hint("pass rank= and world_size=, or set both variables"));
-            }
-        }
-    }
-    Ok((0, 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn from(pairs: &[(&str, &str)]) -> Result<(u64, u64)> {
-        rank_from_environment(|name| pairs.iter().find(|p| p.0 == name).map(|p| p.1.to_string()))
-    }
-
-    #[test]
-    fn rank_comes_from_torchrun_then_slurm_then_is_alone() {
-        assert_eq!(from(&[]).unwrap(), (0, 1));
-        assert_eq!(from(&[("RANK", "3"), ("WORLD_SIZE", "8")]).unwrap(), (3, 8));
-        assert_eq!(from(&[("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")]).unwrap(), (1, 2));
-    }
-
-    #[test]
-    fn half_a_pair_or_no_number_is_an_error() {
-        assert!(from(&[("RANK", "3")]).is_err());
-        assert!(from(&[("WORLD_SIZE", "3")]).is_err());
-        assert!(from(&[("RANK", "x"), ("WORLD_SIZE", "3")]).is_err());
     }
 }

@@ -30,6 +30,7 @@ mod mixture;
 mod open;
 #[cfg(doctest)]
 mod pages;
+pub mod ranks;
 mod rebuild;
 mod recipe;
 #[cfg(feature = "dac")]
@@ -49,7 +50,7 @@ pub use windowing::{LossOn, Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
-pub use windrow_core::plan::{Plan, State};
+pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;
 pub use windrow_core::source::{Custom, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};

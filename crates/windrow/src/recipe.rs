@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use windrow_core::collate::CodesLayout;
 use windrow_core::format::Options;
+use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
 use windrow_core::source::Nan;
 use windrow_core::view::{Mode, Strategy, Tail};
@@ -247,6 +248,9 @@ pub struct Recipe {
     pub global_batch_size: u64,
     /// Leaves out the last batch of an epoch when it is not full.
     pub drop_last: bool,
+    /// Fills that batch with the epoch's first samples instead.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub repeat_last: bool,
     /// The plan's identity when it was saved: of other data nothing is said by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
@@ -281,6 +285,15 @@ impl Recipe {
         }
     }
 
+    /// What becomes of an epoch's last batch when it is not full.
+    pub fn last_batch(&self) -> LastBatch {
+        match (self.repeat_last, self.drop_last) {
+            (true, _) => LastBatch::Repeat,
+            (false, true) => LastBatch::Drop,
+            (false, false) => LastBatch::Keep,
+        }
+    }
+
     /// The JSON text.
     pub fn to_json(&self) -> String {
         // Plain structs with string keys: serialising cannot fail.
@@ -312,7 +325,7 @@ impl Recipe {
             .shuffle(self.shuffle)
             .seed(self.seed)
             .global_batch_size(self.global_batch_size)
-            .drop_last(self.drop_last);
+            .last_batch(self.last_batch());
         if let Some(saved) = &self.plan {
             builder.plan()?.identity()?.check_saved(saved)?;
         }

@@ -22,7 +22,7 @@ import windrow
 from windrow import _native
 
 from .data_forager.files import natural_order
-from .failure import failure
+from ..failure import failure
 
 __all__ = ["DataConfig", "DiaConfig", "PreEncodedDACDataset", "TestingDataset", "collate_fn", "is_unconditional", "make_unconditional"]
 

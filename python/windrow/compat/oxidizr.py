@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 import windrow
 
-from .failure import failure
+from ..failure import failure
 
 Tokens = npt.NDArray[np.uint32]
 # A batch or the error in its place, and where the cursor stood then.

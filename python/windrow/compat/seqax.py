@@ -19,7 +19,7 @@ import windrow
 from windrow._native import _swapped
 
 from .ahead import Ahead
-from .failure import failure
+from ..failure import failure
 
 __all__ = ["FlatTokensParams", "ShufflingLoader", "TokenBatch", "TokenBatchParams"]
 

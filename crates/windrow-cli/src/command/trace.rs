@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::format::Options;
-use windrow::plan::Steps;
+use windrow::plan::{Cursor, Steps};
 use windrow::sampler::Shard;
 use windrow::text::Tokenizer;
 use windrow::{Error, Plan, Recipe};
@@ -72,10 +72,10 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     let steps = Steps {
         global_batch_size: recipe.global_batch_size,
         shard: Shard::new(0, 1)?,
-        drop_last: recipe.drop_last,
+        last: recipe.last_batch(),
         epochs: None,
     };
-    steps.check(plan.sampler())?;
+    steps.check(plan.sampler(), Cursor::default())?;
     match (args.step, args.record) {
         (Some(step), _) => forwards(args, &recipe, &plan, &steps, step, out)?,
         (None, Some(record)) => backwards(args, &plan, &steps, record, out)?,
@@ -165,11 +165,12 @@ fn forwards(
     let n_rows = step.all.end - step.all.start;
     let rows = rows(args, n_rows)?;
     let tokenizer = tokenizer(args, recipe)?;
-    let (epoch, first, last) = (step.epoch, text::count(step.all.start), text::count(step.all.end - 1));
+    let (epoch, first) = (step.epoch, text::count(step.all.start));
+    let last = text::count(step.position(n_rows - 1));
     out.line(format_args!("step {number}  epoch {epoch}, positions {first} to {last}"))?;
     let mut objects = Vec::new();
     for row in rows {
-        let object = show_row(plan, epoch, step.all.start + row, row, tokenizer.as_ref(), out)?;
+        let object = show_row(plan, epoch, step.position(row), row, tokenizer.as_ref(), out)?;
         if out.is_json() {
             objects.push(object);
         }
@@ -259,16 +260,17 @@ fn backwards(args: &Trace, plan: &Plan, steps: &Steps, record: u64, out: &mut Ou
         None => record,
     };
     let epoch = args.epoch.unwrap_or(0);
-    let batch = steps.global_batch_size;
-    let in_epoch = steps.in_epoch(plan.sampler(), epoch);
     let found = plan.find(part, record, epoch, MOST_FOUND)?;
     let complete = found.len() < MOST_FOUND;
     let mut rows = Vec::new();
     for at in found {
         // A view says which samples may read a record; what was drawn decides.
         if plan.trace(epoch, at.position)?.spans.iter().any(|span| span.record == record && span.len > 0) {
-            let step = Some(at.position / batch).filter(|step| in_epoch.is_none_or(|n| *step < n));
-            rows.push((at.position, at.sample, step, at.position % batch));
+            let mut places = steps.places(plan.sampler(), epoch, at.position).peekable();
+            if places.peek().is_none() {
+                rows.push((at.position, at.sample, None, at.position % steps.global_batch_size));
+            }
+            rows.extend(places.map(|(step, row)| (at.position, at.sample, Some(step), row)));
         }
     }
     rows.sort_unstable();

@@ -200,7 +200,7 @@ impl Shared {
 
     // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.
     fn lay(&self, step: &Step, pool: &Pool, workspace: &mut Workspace) -> Result<Batch> {
-        let lay = || self.plan.batch(step.epoch, step.own.clone(), Some(pool), workspace);
+        let lay = || self.plan.batch_of(step, Some(pool), workspace);
         catch_unwind(AssertUnwindSafe(lay)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(ToString::to_string);
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

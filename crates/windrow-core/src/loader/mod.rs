@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use self::engine::{Engine, Taken};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
-use crate::plan::{Cursor, Identity, Plan, State, Step, Steps, Workspace};
+use crate::plan::{Cursor, Identity, LastBatch, Plan, State, Step, Steps, Workspace};
 use crate::sampler::Shard;
 use crate::threads::{self, cores};
 
@@ -22,8 +22,8 @@ pub struct Options {
     pub batch: BatchSize,
     /// This rank and how many there are.
     pub shard: Shard,
-    /// Leaves out the last batch of an epoch when it is not full.
-    pub drop_last: bool,
+    /// What becomes of an epoch's last batch when it is not full.
+    pub last: LastBatch,
     /// Ends after so many epochs; `None` never ends.
     pub epochs: Option<u64>,
     /// Threads that lay batches ahead of time, at most 1024; `None` takes the cores there are, at most 8; 0 lays each when
@@ -42,6 +42,17 @@ pub enum BatchSize {
     Global(u64),
 }
 
+impl BatchSize {
+    fn over(self, shard: Shard) -> Result<u64> {
+        match self {
+            BatchSize::Global(rows) => Ok(rows),
+            BatchSize::PerRank(rows) => rows
+                .checked_mul(shard.world_size())
+                .ok_or_else(|| Error::config("the batch size over all ranks is larger than 2^64")),
+        }
+    }
+}
+
 /// What a loader did since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Stats {
@@ -49,6 +60,8 @@ pub struct Stats {
     pub batches: u64,
     /// Rows delivered to this rank.
     pub samples: u64,
+    /// Rows among them that came a second time in their epoch, to fill its last batch.
+    pub repeated: u64,
     /// Bytes of the tensors delivered to this rank.
     pub bytes: u64,
     /// Seconds that the consumer waited for a batch, or laid one itself because none was ready.
@@ -75,6 +88,7 @@ pub enum Next {
 pub struct Loader {
     plan: Arc<Plan>,
     identity: Identity,
+    batch: BatchSize,
     steps: Steps,
     threads: usize,
     prefetch: usize,
@@ -93,19 +107,13 @@ impl Loader {
     /// # Errors
     /// `Config` when the options would never give a batch, or ask for more than 1024 threads.
     pub fn new(plan: Arc<Plan>, options: &Options) -> Result<Loader> {
-        let global_batch_size = match options.batch {
-            BatchSize::Global(rows) => rows,
-            BatchSize::PerRank(rows) => rows
-                .checked_mul(options.shard.world_size())
-                .ok_or_else(|| Error::config("the batch size over all ranks is larger than 2^64"))?,
-        };
         let steps = Steps {
-            global_batch_size,
+            global_batch_size: options.batch.over(options.shard)?,
             shard: options.shard,
-            drop_last: options.drop_last,
+            last: options.last,
             epochs: options.epochs,
         };
-        steps.check(plan.sampler())?;
+        steps.check(plan.sampler(), Cursor::default())?;
         threads::check(options.threads, 0)?;
         if options.prefetch == 0 || options.prefetch > MOST_AHEAD {
             return Err(Error::config(format!("a prefetch of {} batches", options.prefetch))
@@ -114,6 +122,7 @@ impl Loader {
         let threads = options.threads.unwrap_or_else(|| cores().min(8));
         Ok(Loader {
             identity: plan.identity()?,
+            batch: options.batch,
             steps,
             threads,
             prefetch: options.prefetch,
@@ -142,6 +151,27 @@ impl Loader {
         self.cursor
     }
 
+    /// The epoch that the next batch belongs to; `None` when the run is over.
+    pub fn upcoming_epoch(&self) -> Option<u64> {
+        self.steps.next(self.plan.sampler(), self.cursor).map(|step| step.epoch)
+    }
+
+    /// Goes on as another rank, from where it stands. [`BatchSize::PerRank`] then makes batches over all ranks of another
+    /// size.
+    ///
+    /// # Errors
+    /// `Config` when the options would never give a batch; the loader stays as it was.
+    pub fn set_shard(&mut self, shard: Shard) -> Result<()> {
+        if shard == self.steps.shard {
+            return Ok(());
+        }
+        let steps = Steps { global_batch_size: self.batch.over(shard)?, shard, ..self.steps };
+        steps.check(self.plan.sampler(), self.cursor)?;
+        self.stop();
+        self.steps = steps;
+        Ok(())
+    }
+
     /// What was done so far.
     pub fn stats(&self) -> Stats {
         Stats { threads: self.engine.as_ref().map_or(0, |_| self.threads), ..self.stats }
@@ -166,6 +196,7 @@ impl Loader {
                 cursor.samples
             )));
         }
+        self.steps.check(self.plan.sampler(), cursor)?;
         self.stop();
         self.cursor = cursor;
         Ok(())
@@ -236,7 +267,7 @@ impl Loader {
 
     fn lay_now(&mut self) -> Result<Next> {
         let Some(step) = self.steps.next(self.plan.sampler(), self.cursor) else { return Ok(Next::End) };
-        let batch = self.plan.batch(step.epoch, step.own.clone(), Some(&self.pool), &mut self.workspace)?;
+        let batch = self.plan.batch_of(&step, Some(&self.pool), &mut self.workspace)?;
         Ok(self.deliver(&step, batch))
     }
 
@@ -244,6 +275,7 @@ impl Loader {
         self.cursor = step.after();
         self.stats.batches += 1;
         self.stats.samples += batch.rows() as u64;
+        self.stats.repeated += step.own_repeated();
         self.stats.bytes += (0..batch.fields().len()).map(|f| batch.bytes(f).len() as u64).sum::<u64>();
         Next::Batch(batch)
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub use feed::Feed;
 pub use identity::Identity;
 pub use state::{STATE_VERSION, State};
-pub use step::{Cursor, Step, Steps};
+pub use step::{Cursor, LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
 
 use crate::collate::{Batch, Field, Pool};
@@ -105,9 +105,35 @@ impl Plan {
         {
             return Err(Error::out_of_range("position", positions.end.saturating_sub(1), len));
         }
+        self.lay(epoch, positions, pool, workspace)
+    }
+
+    /// Lays this rank's part of a step into one batch.
+    ///
+    /// # Errors
+    /// What reading the source says.
+    pub fn batch_of(&self, step: &Step, pool: Option<&Pool>, workspace: &mut Workspace) -> Result<Batch> {
+        self.lay(step.epoch, step.own.clone(), pool, workspace)
+    }
+
+    // Positions past the epoch's end stand for its first samples again.
+    fn lay(
+        &self,
+        epoch: u64,
+        positions: Range<u64>,
+        pool: Option<&Pool>,
+        workspace: &mut Workspace,
+    ) -> Result<Batch> {
         let Workspace { turns, feed } = workspace;
         turns.clear();
-        self.sampler.turns(epoch, positions, turns);
+        let len = self.sampler.len(epoch).unwrap_or(u64::MAX).max(1);
+        let mut at = positions.start;
+        while at < positions.end {
+            let start = at % len;
+            let rows = (positions.end - at).min(len - start);
+            self.sampler.turns(epoch, start..start + rows, turns);
+            at += rows;
+        }
         whole(|| {
             feed.clear();
             for turn in turns.iter() {

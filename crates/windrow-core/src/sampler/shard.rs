@@ -21,6 +21,9 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// A single process.
+    pub const ALONE: Shard = Shard { rank: 0, world_size: 1 };
+
     /// Rank `rank` of `world_size`.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use windrow_core::collate::NextToken;
 use windrow_core::loader::{BatchSize, Loader, Next, Options};
-use windrow_core::plan::{Feed, Plan, State};
+use windrow_core::plan::{Feed, LastBatch, Plan, State};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 use windrow_core::source::Source;
 use windrow_core::view::Pack;
@@ -34,7 +34,7 @@ fn options(rows: u64, rank: u64, world: u64, threads: usize) -> Options {
     Options {
         batch: BatchSize::Global(rows),
         shard: Shard::new(rank, world).unwrap(),
-        drop_last: false,
+        last: LastBatch::Keep,
         epochs: Some(3),
         threads: Some(threads),
         prefetch: 3,
@@ -77,12 +77,19 @@ fn every_sample_comes_once_an_epoch_in_another_order() {
 #[test]
 fn ranks_share_out_the_batches_of_one() {
     let plan = plan();
-    let alone = all(&plan, &options(8, 0, 1, 1));
     // Some of 11 would get nothing, at every step.
     let many = Loader::new(plan.clone(), &options(8, 0, 11, 1)).err();
     assert_eq!(many.unwrap().kind(), Kind::Config);
-    for world in [2, 3, 5, 8] {
-        let ranks: Vec<_> = (0..world).map(|rank| all(&plan, &options(8, rank, world, 1))).collect();
+    for (world, last) in [
+        (2, LastBatch::Keep),
+        (3, LastBatch::Keep),
+        (5, LastBatch::Keep),
+        (8, LastBatch::Repeat),
+        (8, LastBatch::Drop),
+    ] {
+        let options = |rank, world| Options { last, ..options(8, rank, world, 1) };
+        let alone = all(&plan, &options(0, 1));
+        let ranks: Vec<_> = (0..world).map(|rank| all(&plan, &options(rank, world))).collect();
         for (step, expected) in alone.iter().enumerate() {
             let together: Vec<i64> = ranks.iter().flat_map(|rank| rank[step].clone()).collect();
             assert_eq!(together, *expected, "step {step} of {world} ranks");
@@ -128,7 +135,8 @@ fn mixtures_resume_and_share_out_like_one_view() {
         let order: Arc<dyn Sampler> = Arc::new(Mix::new(&sizes, true, 5, stop).unwrap());
         let plan = Arc::new(Plan::new(parts.to_vec(), order, 5).unwrap());
         let take = |rank, world, from: Option<&State>| {
-            let mut loader = Loader::new(plan.clone(), &options(6, rank, world, 2)).unwrap();
+            let mut loader =
+                Loader::new(plan.clone(), &with_last(LastBatch::Repeat, 6, rank, world)).unwrap();
             if let Some(state) = from {
                 loader.resume(state).unwrap();
             }
@@ -246,8 +254,8 @@ fn impossible_options_are_refused() {
     assert_eq!(new(&|o| o.prefetch = 0), Err(Kind::Config));
     assert_eq!(new(&|o| o.threads = Some(1024)), Ok(()));
     assert_eq!(new(&|o| o.threads = Some(1025)), Err(Kind::Config));
-    assert_eq!(new(&|o| (o.batch, o.drop_last) = (BatchSize::Global(54), true)), Err(Kind::Config));
-    assert_eq!(new(&|o| (o.batch, o.drop_last) = (BatchSize::Global(54), false)), Ok(()));
+    assert_eq!(new(&|o| (o.batch, o.last) = (BatchSize::Global(54), LastBatch::Drop)), Err(Kind::Config));
+    assert_eq!(new(&|o| (o.batch, o.last) = (BatchSize::Global(54), LastBatch::Keep)), Ok(()));
     let empty = Plan::new(vec![feed(Arc::new(Toy::tokens(&[1])))], Arc::new(Sequential::new(0)), 0).unwrap();
     assert!(Loader::new(Arc::new(empty), &options(1, 0, 1, 0)).is_err());
 }
@@ -266,4 +274,128 @@ fn trace_names_what_a_row_read_and_find_is_its_inverse() {
     }
     assert!(plan.trace(0, 53).is_err());
     assert!(plan.find(1, 0, 0, 10).is_err());
+}
+
+fn with_last(last: LastBatch, rows: u64, rank: u64, world: u64) -> Options {
+    Options { last, ..options(rows, rank, world, 0) }
+}
+
+#[test]
+fn a_last_batch_without_a_row_for_each_rank_is_refused_unless_it_is_filled_or_left_out() {
+    // 53 samples: the last batch of 10 has 3 rows.
+    let new = |last, world| Loader::new(plan(), &with_last(last, 10, 0, world)).map(|_| ());
+    for world in 1..=3 {
+        assert!(new(LastBatch::Keep, world).is_ok(), "{world} ranks");
+    }
+    let error = new(LastBatch::Keep, 4).unwrap_err();
+    assert_eq!(error.kind(), Kind::Config);
+    assert!(error.to_string().contains("3 of 10 rows, for 4 ranks"), "{error}");
+    assert!(error.to_string().contains("last=\"repeat\""), "{error}");
+    assert!(new(LastBatch::Repeat, 4).is_ok() && new(LastBatch::Drop, 4).is_ok());
+}
+
+#[test]
+fn resuming_into_a_last_batch_without_a_row_for_each_rank_is_refused_and_nothing_moves() {
+    let mut six = Loader::new(plan(), &with_last(LastBatch::Keep, 6, 0, 1)).unwrap();
+    six.next_batch().unwrap().unwrap();
+    // 47 are left: batches of 15 end with 2 rows. From the beginning they end with 8.
+    let mut fifteen = Loader::new(plan(), &with_last(LastBatch::Keep, 15, 0, 4)).unwrap();
+    let before = fifteen.state();
+    assert_eq!(fifteen.resume(&six.state()).unwrap_err().kind(), Kind::Config);
+    assert_eq!(fifteen.state(), before);
+}
+
+#[test]
+fn a_filled_last_batch_repeats_the_first_samples_of_its_epoch() {
+    let plan = plan();
+    for (rows, world) in [(10, 1), (10, 4), (53, 2), (54, 3), (200, 7)] {
+        let mut ranks: Vec<Loader> = (0..world)
+            .map(|rank| Loader::new(plan.clone(), &with_last(LastBatch::Repeat, rows, rank, world)).unwrap())
+            .collect();
+        let n_steps = 53_u64.div_ceil(rows);
+        for epoch in 0..2 {
+            let mut all = Vec::new();
+            for _ in 0..n_steps {
+                let before = all.len();
+                for loader in &mut ranks {
+                    let batch = loader.next_batch().unwrap().unwrap();
+                    all.extend(batch.get::<i64>("input_ids").unwrap().chunks(2).map(<[i64]>::to_vec));
+                }
+                assert_eq!((all.len() - before) as u64, rows);
+            }
+            let own: Vec<Vec<i64>> = all[..53].to_vec();
+            assert!(
+                own.iter().cycle().zip(&all).all(|(one, row)| one == row),
+                "batches of {rows}, epoch {epoch}"
+            );
+            let mut sorted = own.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(sorted.len(), 53);
+            assert!(ranks.iter().all(|loader| loader.state() == ranks[0].state()));
+            assert_eq!((ranks[0].cursor().epoch, ranks[0].cursor().samples), (epoch, 53));
+        }
+        let repeated: u64 = ranks.iter().map(|loader| loader.stats().repeated).sum();
+        assert_eq!(repeated, 2 * (n_steps * rows - 53));
+    }
+}
+
+#[test]
+fn where_a_sample_is_delivered_counts_what_is_repeated_and_what_is_left_out() {
+    let plan = plan();
+    for (last, rows) in
+        [(LastBatch::Drop, 10), (LastBatch::Keep, 10), (LastBatch::Repeat, 10), (LastBatch::Repeat, 200)]
+    {
+        let loader = Loader::new(plan.clone(), &with_last(last, rows, 0, 1));
+        let Ok(loader) = loader else { continue };
+        let steps = loader.steps();
+        let mut delivered = Vec::new();
+        for number in 0..steps.in_epoch(plan.sampler(), 1).unwrap() {
+            let step = steps.find(plan.sampler(), Some(1), number).unwrap();
+            let own = plan.batch_of(&step, None, &mut Default::default()).unwrap();
+            for row in 0..step.all.end - step.all.start {
+                let one = plan
+                    .batch(1, step.position(row)..step.position(row) + 1, None, &mut Default::default())
+                    .unwrap();
+                let at = row as usize * 2;
+                assert_eq!(
+                    own.get::<i64>("input_ids").unwrap()[at..at + 2],
+                    one.get::<i64>("input_ids").unwrap()[..]
+                );
+                delivered.push((step.position(row), number, row));
+            }
+        }
+        let mut places: Vec<_> = (0..53)
+            .flat_map(|at| steps.places(plan.sampler(), 1, at).map(move |(step, row)| (at, step, row)))
+            .collect();
+        delivered.sort_unstable();
+        places.sort_unstable();
+        assert_eq!(places, delivered, "{last:?}");
+    }
+}
+
+#[test]
+fn a_loader_that_learns_its_rank_late_goes_on_from_where_it_stands() {
+    let per_rank = Options { batch: BatchSize::PerRank(5), ..options(0, 0, 1, 2) };
+    let mut late = Loader::new(plan(), &per_rank).unwrap();
+    late.set_shard(Shard::new(1, 2).unwrap()).unwrap();
+    let known = Options { shard: Shard::new(1, 2).unwrap(), ..per_rank };
+    assert_eq!(rest(&mut late), all(&plan(), &known));
+    // 53 samples in batches over 20 ranks of 5 rows: the only one has a row for each; over 60 it has not.
+    let mut one = Loader::new(plan(), &per_rank).unwrap();
+    assert!(one.set_shard(Shard::new(1, 20).unwrap()).is_ok());
+    assert_eq!(one.set_shard(Shard::new(1, 60).unwrap()).unwrap_err().kind(), Kind::Config);
+    assert_eq!(one.steps().shard, Shard::new(1, 20).unwrap());
+}
+
+#[test]
+fn the_upcoming_epoch_is_that_of_the_next_batch() {
+    let mut loader = Loader::new(plan(), &options(8, 0, 1, 2)).unwrap();
+    for epoch in 0..3 {
+        for _ in 0..7 {
+            assert_eq!(loader.upcoming_epoch(), Some(epoch));
+            loader.next_batch().unwrap().unwrap();
+        }
+    }
+    assert_eq!(loader.upcoming_epoch(), None);
 }

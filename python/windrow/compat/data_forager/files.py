@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 import windrow
 
-from ..failure import failure
+from ...failure import failure
 
 
 def find_jsonl_files(base_path: str | os.PathLike[str]) -> list[str]:

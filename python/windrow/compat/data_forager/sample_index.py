@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import windrow
 
-from ..failure import failure
+from ...failure import failure
 from .sample_generators.schema import SampleSchema
 
 

@@ -11,7 +11,7 @@ import zlib
 
 import windrow
 
-from ..failure import failure
+from ...failure import failure
 from .files import find_files, natural_order
 
 SUFFIXES = (".gz", ".gzip", ".GZ", ".GZIP")

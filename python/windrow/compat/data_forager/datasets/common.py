@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from ..index_stores.fs_based import IndexStore
 from ..sample_index import SampleIndex, SampleLocation
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import windrow
 
-from ...failure import describe, place
+from ....failure import describe, place
 from ..sample_index import SampleIndex
 from .common import Dataset
 

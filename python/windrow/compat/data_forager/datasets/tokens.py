@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from ..sample_index import SampleIndex, SampleLocation
 from .common import Dataset, in_native_order
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from ..sample_generators.schema import ArraySpec, SampleSchema
 from ..sample_index import SampleIndex
 from .side_file import SIDE_FILE, SideFile, file_row

@@ -11,7 +11,7 @@ import numpy as np
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 
 SIDE_FILE = "windrow.json"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from ..index_stores.common import IndexStoreInterface
 from ..sample_generators.common import NOOPSampleGenerator, SampleGeneratorInterface
 

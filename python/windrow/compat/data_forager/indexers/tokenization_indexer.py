@@ -9,7 +9,7 @@ from typing import Any
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from ..files import find_jsonl_files
 from ..index_stores.common import IndexStoreInterface
 from ..index_stores.fs_based import IndexStore

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 
 
 class Packer:

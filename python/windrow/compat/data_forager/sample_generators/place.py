@@ -9,7 +9,7 @@ from typing import Any
 
 import windrow
 
-from ...failure import describe, place
+from ....failure import describe, place
 
 
 class LineKeyError(windrow.CorruptError, KeyError):

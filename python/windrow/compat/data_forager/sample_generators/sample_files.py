@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 
 SAMPLES_FOLDER = "tokenized-samples"
 

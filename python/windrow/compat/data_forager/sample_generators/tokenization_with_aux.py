@@ -13,7 +13,7 @@ import numpy.typing as npt
 import windrow
 from windrow._native import _described
 
-from ...failure import failure
+from ....failure import failure
 from .aux.common import AuxDataGenerator, Part
 from .common import SampleData, SampleGeneratorInterface
 from .packing import Packer, exact

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 
 Array = npt.NDArray[Any]
 

@@ -8,7 +8,7 @@ import torch
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 
 Transform = Callable[[torch.Tensor], torch.Tensor]
 Normalization = str | Transform | None

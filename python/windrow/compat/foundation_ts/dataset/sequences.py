@@ -16,7 +16,7 @@ import torch
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from .arrays import Arrays, has_no_lines, in_range, members_of
 from .normalizers import NATIVE, Transform
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from .normalizers import Transform
 from .sequences import BinarySequenceDataset, GeneralSequenceDataset, StoredDataset
 

@@ -13,7 +13,7 @@ import torch
 
 import windrow
 
-from ...failure import failure
+from ....failure import failure
 from .arrays import Arrays, in_range
 from .sequences import ConcatSequenceDataset, SequenceDataset, StoredDataset
 

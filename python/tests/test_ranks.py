@@ -1,0 +1,195 @@
+"""Which rank a loader reads for, with real process groups: torch's, its subgroups and meshes, JAX's, launchers' variables."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import windrow as wr
+from test_loader import ids
+
+TORCH = """
+    import sys
+    import torch.distributed as dist
+    import torch.multiprocessing as mp
+    import windrow as wr
+    from torch.distributed.device_mesh import init_device_mesh
+
+    def ids(batch):
+        return (batch["input_ids"][:, 0] // 16).tolist()
+
+    def work(rank, tokens, store, out):
+        view = wr.open(tokens, format="tokens", dtype="uint16").pack(16)
+        # A trainer starts the group after the loader is made.
+        early = wr.Loader(view, global_batch_size=8)
+        dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        found = {
+            "world": ids(next(early)),
+            "mesh": ids(next(wr.Loader(view, global_batch_size=8, group=mesh["dp"]))),
+            "group": ids(next(wr.Loader(view, global_batch_size=8, group=halves[rank // 2]))),
+            "given": ids(next(wr.Loader(view, global_batch_size=8, rank=0, world_size=1))),
+        }
+        for name, group in (("two dimensions", mesh), ("another's", halves[1 - rank // 2]), ("a name", "dp")):
+            try:
+                next(wr.Loader(view, global_batch_size=8, group=group))
+            except (wr.ConfigError, TypeError) as error:
+                found[name] = str(error)
+        everything = [None] * 4
+        dist.all_gather_object(everything, found)
+        if rank == 0:
+            for one in everything:
+                print(one)
+        dist.destroy_process_group()
+
+    if __name__ == "__main__":
+        mp.spawn(work, args=(sys.argv[1], sys.argv[2], None), nprocs=4)
+"""
+
+
+def test_ranks_come_from_torchs_groups_and_meshes(
+    view: wr.View, tokens: Path, tmp_path: Path, run_script: Callable[..., str]
+) -> None:
+    (whole,) = ids([next(wr.Loader(view, global_batch_size=8))])
+    lines = run_script(TORCH, tokens, tmp_path / "store", limit=180).splitlines()
+    found = [eval(line, {}) for line in lines]
+    assert [one["world"] for one in found] == [whole[:2], whole[2:4], whole[4:6], whole[6:]]
+    # Ranks (0, 1) and (2, 3) are the tensor-parallel pairs: they read the same.
+    assert [one["mesh"] for one in found] == [whole[:4]] * 2 + [whole[4:]] * 2
+    assert [one["group"] for one in found] == [whole[:4], whole[4:]] * 2
+    assert [one["given"] for one in found] == [whole] * 4
+    for one in found:
+        assert "2 dimensions (dp, tp)" in one["two dimensions"] and "group=mesh['dp']" in one["two dimensions"]
+        assert "not a member" in one["another's"]
+        assert "not str" in one["a name"]
+
+
+JAX = """
+    import sys
+    import jax
+    import windrow as wr
+
+    view = wr.open(sys.argv[1], format="tokens", dtype="uint16").pack(16)
+    early = wr.Loader(view, global_batch_size=8)
+    jax.distributed.initialize(f"127.0.0.1:{sys.argv[2]}", num_processes=2, process_id=int(sys.argv[3]))
+    print((next(early)["input_ids"][:, 0] // 16).tolist())
+"""
+
+
+def test_ranks_come_from_jax(view: wr.View, tokens: Path, tmp_path: Path) -> None:
+    (whole,) = ids([next(wr.Loader(view, global_batch_size=8))])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(JAX))
+    command = [sys.executable, str(script), str(tokens), str(port)]
+    processes = [subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+    try:
+        found = [process.communicate(timeout=120)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [eval(line, {}) for line in found] == [whole[:4], whole[4:]]
+
+
+ALONE = """
+    import os, sys
+    import torch.distributed as dist
+    import windrow as wr
+
+    view = wr.open(sys.argv[1], format="tokens", dtype="uint16").pack(16)
+    dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=0, world_size=1)
+    for environment in ({"RANK": "0", "WORLD_SIZE": "1"}, {"WORLD_SIZE": "1"}, {"SLURM_PROCID": "1", "SLURM_NTASKS": "4"}):
+        os.environ.update(environment)
+        print(len(next(wr.Loader(view, global_batch_size=8))["input_ids"]))
+        for name in environment:
+            del os.environ[name]
+    for environment in ({"RANK": "1", "WORLD_SIZE": "2"}, {"WORLD_SIZE": "2"}):
+        os.environ.update(environment)
+        loader = wr.Loader(view, global_batch_size=8)
+        try:
+            next(loader)
+        except wr.ConfigError as error:
+            print(error)
+        os.environ.clear()
+        print(len(next(loader)["input_ids"]))
+"""
+
+
+def test_torch_and_the_environment_must_agree(tokens: Path, tmp_path: Path, run_script: Callable[..., str]) -> None:
+    lines = run_script(ALONE, tokens, tmp_path / "store", limit=120).splitlines()
+    assert lines == [
+        *["8"] * 3,
+        "torch.distributed says rank 0 of 1, the environment says RANK=1, WORLD_SIZE=2",
+        "  hint: pass rank= and world_size=, or group=",
+        "8",
+        "torch.distributed says rank 0 of 1, the environment says WORLD_SIZE=2",
+        "  hint: pass rank= and world_size=, or group=",
+        "8",
+    ]
+
+
+def test_the_rank_is_asked_for_with_the_first_batch_and_then_kept(
+    view: wr.View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader = wr.Loader(view, global_batch_size=8, seed=1)
+    assert len(loader) == len(view) // 8
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    expected = ids([next(wr.Loader(view, global_batch_size=8, seed=1, rank=1, world_size=2))])
+    assert ids([next(loader)]) == expected
+    monkeypatch.setenv("RANK", "0")
+    assert len(ids([next(loader)])[0]) == 4
+    monkeypatch.delenv("WORLD_SIZE")
+    next(loader)
+    # Per rank, twice as many ranks make an epoch of half as many batches, known once the ranks are.
+    per_rank = wr.Loader(view, 8)
+    monkeypatch.delenv("RANK")
+    assert len(per_rank) == len(view) // 8
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    next(per_rank)
+    assert len(per_rank) == len(view) // 16
+    assert per_rank.recipe()["global_batch_size"] == 16
+
+
+def test_half_a_pair_of_variables_is_an_error_at_the_first_batch(
+    view: wr.View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    loader = wr.Loader(view, global_batch_size=8)
+    with pytest.raises(wr.ConfigError, match="WORLD_SIZE but not RANK"):
+        next(loader)
+    with pytest.raises(wr.ConfigError, match="WORLD_SIZE but not RANK"):
+        iter(loader)
+    monkeypatch.setenv("RANK", "0")
+    assert len(next(loader)["input_ids"]) == 4
+
+
+def test_who_said_it_is_logged_once(
+    view: wr.View, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    loader = wr.Loader(view, global_batch_size=8)
+    with caplog.at_level(logging.DEBUG, logger="windrow"):
+        next(loader), next(loader)
+    told = [record for record in caplog.records if "rank 1 of 2" in record.getMessage()]
+    assert [record.levelname for record in told] == ["DEBUG"]
+
+
+def test_a_group_beside_a_rank_is_refused(view: wr.View) -> None:
+    with pytest.raises(TypeError, match="ProcessGroup"):
+        wr.Loader(view, 8, group=torch)
+    with pytest.raises(wr.ConfigError, match="group"):
+        wr.Loader(view, 8, group=torch, rank=0, world_size=1)
