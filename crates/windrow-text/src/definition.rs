@@ -16,8 +16,6 @@ pub(crate) struct Definition {
     pub(crate) vocab_size: u64,
     /// Tokens that are matched in the text before the model sees it.
     pub(crate) added: Vec<Added>,
-    /// Characters of the text may become others before it is cut into words.
-    pub(crate) normalizes: bool,
 }
 
 /// One of them.
@@ -25,8 +23,6 @@ pub(crate) struct Definition {
 pub(crate) struct Added {
     id: u32,
     pub(crate) content: String,
-    #[serde(default)]
-    pub(crate) special: bool,
 }
 
 impl Definition {
@@ -62,7 +58,7 @@ impl Definition {
             ))
             .field("model.vocab"));
         }
-        Ok(Definition { vocab_size, added, normalizes: file.normalizer.is_some() })
+        Ok(Definition { vocab_size, added })
     }
 }
 
@@ -70,8 +66,6 @@ impl Definition {
 struct File {
     #[serde(default)]
     added_tokens: Option<Vec<Added>>,
-    #[serde(default)]
-    normalizer: Option<IgnoredAny>,
     model: Model,
 }
 
@@ -135,7 +129,7 @@ mod tests {
         let added = r#""added_tokens":[{"id":9,"content":"<s>","special":true},{"id":2,"content":"x"}]"#;
         let map = read(&format!(r#"{{{added},"model":{{"type":"BPE","vocab":{{"a":0,"b":7}}}}}}"#)).unwrap();
         assert_eq!(map.vocab_size, 10);
-        assert_eq!(map.added.iter().filter(|a| a.special).count(), 1);
+        assert_eq!(map.added.iter().map(|a| a.content.as_str()).collect::<Vec<_>>(), ["<s>", "x"]);
         let list = read(r#"{"added_tokens":null,"model":{"vocab":[["a",-1.5],["b",-2]]}}"#).unwrap();
         assert_eq!(list.vocab_size, 2);
     }

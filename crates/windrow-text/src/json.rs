@@ -1,21 +1,24 @@
-//! A Hugging Face tokenizer.json: the fast engine where it gives the reference's ids, else the reference.
+//! A Hugging Face tokenizer.json: the fast way where the definition has one, else the tokenizers library, the reference.
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use splintr::{Backend, SpecialMode, Tokenize};
 use windrow_core::{Error, Result};
 
 use crate::definition::Definition;
+use crate::fast::Fast;
 use crate::hard;
-use crate::pretokens::PreTokens;
 use crate::tokenizer::{Engine, NAMES, add, no_such_id};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 
 const FILE_NAME: &str = "tokenizer.json";
+
+/// How long the fast way is compared with the reference, at each load, on strings made of the definition itself.
+const COMPARED_FOR: Duration = Duration::from_millis(100);
 
 // The largest known one has 35 MB.
 const MOST_BYTES: u64 = 512 << 20;
@@ -27,17 +30,7 @@ pub(crate) struct Json {
     reference: Arc<tokenizers::Tokenizer>,
     // The reference with special tokens that are special, made when it is first asked for.
     reference_special: OnceLock<Arc<tokenizers::Tokenizer>>,
-    fast: Option<Fast>,
-}
-
-/// The fast engine. It is never asked about an empty text: before that, it may put the space of a first word.
-struct Fast {
-    all: Arc<Backend>,
-    // Without the special tokens: where there are special ones, which are text, and others, which are matched in it.
-    others: Option<Arc<Backend>>,
-    any_special: bool,
-    // Where a text's ids are those of its words.
-    pre_tokens: Option<PreTokens>,
+    fast: Option<Arc<Fast>>,
 }
 
 /// The built-in GPT-2 tokenizer.
@@ -95,34 +88,47 @@ impl Json {
             fast: None,
         };
         match json.agreeing(content, &definition)? {
-            Ok(fast) => json.fast = Some(fast),
-            Err(why) => log::warn!("{name}: {why}; it is encoded by the reference, which is slower"),
+            Ok(fast) => json.fast = Some(Arc::new(fast)),
+            Err(why) => log::warn!("{name}: {why}; it is encoded by the tokenizers library, which is slower"),
         }
         Ok(json)
     }
 
-    // The fast engine, or why not.
+    // The fast way, or why there is none. It is the reference's by what it is made of; that is compared here once more.
     fn agreeing(&self, content: &[u8], definition: &Definition) -> Result<Result<Fast, String>> {
         let strings = hard::strings(&definition.added)?;
         // A reference that breaks on one of them is of no use to anybody.
-        let plain = answers(&self.reference, &strings)?;
-        let special = answers(self.reference_special(), &strings)?;
-        let compared = Fast::load(content, definition).and_then(|fast| {
-            let encode = |text: &str| {
-                let mut ids = Vec::new();
-                fast.encode(text, &mut ids).map(|()| ids)
+        let references = [&*self.reference, self.reference_special()];
+        let known = [answers(references[0], &strings)?, answers(references[1], &strings)?];
+        let fast = match guarded(|| Fast::of(&self.reference, content))? {
+            Ok(fast) => fast,
+            Err(why) => return Ok(Err(why)),
+        };
+        let encode = |with: &tokenizers::Tokenizer, text: &str| {
+            let mut ids = Vec::new();
+            guarded(|| fast.encode(with, text, &mut ids)).ok().map(|()| ids)
+        };
+        let mut other = None;
+        for (with, known) in references.iter().zip(&known) {
+            other = other.or_else(|| hard::first_difference(&strings, known, |text| encode(with, text)));
+        }
+        let until = Instant::now() + COMPARED_FOR;
+        let further = || {
+            let differs = |text: &String| {
+                let answer =
+                    |with| answers(with, std::slice::from_ref(text)).ok().map(|mut all| all.remove(0));
+                references.iter().any(|with| answer(with) != Some(encode(with, text)))
             };
-            let other = hard::first_difference(&strings, &plain, encode)
-                .or_else(|| hard::first_difference(&strings, &special, |text| fast.encode_special(text)));
-            match other {
-                Some(text) => {
-                    let start: String = text.chars().take(60).collect();
-                    Err(format!("the fast engine gives other ids for {start:?}"))
-                }
-                None => Ok(fast),
+            let strings = hard::of_definition(&definition.added, &self.reference);
+            strings.take_while(|_| Instant::now() < until).find(differs)
+        };
+        Ok(match other.map(str::to_string).or_else(further) {
+            Some(text) => {
+                let start: String = text.chars().take(60).collect();
+                Err(format!("the fast way gives other ids for {start:?}"))
             }
-        });
-        Ok(compared)
+            None => Ok(fast),
+        })
     }
 
     fn reference_special(&self) -> &tokenizers::Tokenizer {
@@ -136,7 +142,7 @@ impl Json {
 
 impl Engine for Json {
     fn backend(&self) -> &'static str {
-        if self.fast.is_some() { "splintr" } else { "tokenizers" }
+        if self.fast.is_some() { "windrow" } else { "tokenizers" }
     }
 
     fn copy(&self) -> Box<dyn Engine> {
@@ -145,12 +151,12 @@ impl Engine for Json {
             vocab_size: self.vocab_size,
             reference: self.reference.clone(),
             reference_special: self.reference_special.clone(),
-            fast: self.fast.as_ref().map(Fast::copy),
+            fast: self.fast.clone(),
         })
     }
 
     fn is_shared_well(&self) -> bool {
-        self.fast.as_ref().is_some_and(|fast| fast.pre_tokens.is_some())
+        true
     }
 
     fn vocab_size(&self) -> u64 {
@@ -167,18 +173,16 @@ impl Engine for Json {
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         match &self.fast {
-            Some(fast) if !text.is_empty() => fast.encode(text, out).ok_or_else(not_encoded)?,
-            _ => add(ids_of(&self.reference, text)?, out),
+            Some(fast) => guarded(|| fast.encode(&self.reference, text, out))?,
+            None => add(ids_of(&self.reference, text)?, out),
         }
         Ok(())
     }
 
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         match &self.fast {
-            Some(fast) if !text.is_empty() => {
-                add(fast.encode_special(text).ok_or_else(not_encoded)?, out);
-            }
-            _ => add(ids_of(self.reference_special(), text)?, out),
+            Some(fast) => guarded(|| fast.encode(self.reference_special(), text, out))?,
+            None => add(ids_of(self.reference_special(), text)?, out),
         }
         Ok(())
     }
@@ -194,78 +198,6 @@ impl Engine for Json {
     fn id_of(&self, token: &str) -> Option<u32> {
         self.reference.token_to_id(token)
     }
-}
-
-impl Fast {
-    fn load(content: &[u8], definition: &Definition) -> Result<Fast, String> {
-        let added = &definition.added;
-        let load = |content: &[u8]| match guarded(|| splintr::from_json_bytes(content)) {
-            Ok(Ok(loaded)) => Ok(Arc::new(loaded.into_backend())),
-            Ok(Err(e)) => Err(format!("the fast engine cannot load it ({e})")),
-            Err(_) => Err("the fast engine breaks on it".to_string()),
-        };
-        let any_special = added.iter().any(|a| a.special);
-        let both_kinds = any_special && added.iter().any(|a| !a.special);
-        let others = if both_kinds { Some(load(&without_special(content)?)?) } else { None };
-        let all = load(content)?;
-        let is_made_of_words = !definition.normalizes && added.iter().all(|a| a.special);
-        let pre_tokens = (is_made_of_words && matches!(*all, Backend::Bpe(_))).then(PreTokens::default);
-        Ok(Fast { all, others, any_special, pre_tokens })
-    }
-
-    fn copy(&self) -> Fast {
-        // The others keep no caches.
-        let of = |engine: &Arc<Backend>| match &**engine {
-            Backend::Bpe(model) => Arc::new(Backend::Bpe(model.clone())),
-            _ => engine.clone(),
-        };
-        Fast {
-            all: of(&self.all),
-            others: self.others.as_ref().map(of),
-            any_special: self.any_special,
-            pre_tokens: self.pre_tokens.as_ref().map(|_| PreTokens::default()),
-        }
-    }
-
-    fn encode(&self, text: &str, out: &mut Vec<u32>) -> Option<()> {
-        if let (Some(pre_tokens), Backend::Bpe(bpe)) = (&self.pre_tokens, &*self.all) {
-            return guarded(|| pre_tokens.encode(bpe, text, out)).ok();
-        }
-        let ids = match &self.others {
-            Some(others) => encode_without_template(others, text, &SpecialMode::All),
-            None if self.any_special => encode_without_template(&self.all, text, &SpecialMode::Ordinary),
-            None => self.encode_special(text),
-        };
-        ids.map(|ids| add(ids, out))
-    }
-
-    fn encode_special(&self, text: &str) -> Option<Vec<u32>> {
-        encode_without_template(&self.all, text, &SpecialMode::All)
-    }
-}
-
-// The definition in which special tokens are text.
-fn without_special(content: &[u8]) -> Result<Vec<u8>, String> {
-    let wrong = |e: serde_json::Error| e.to_string();
-    let mut root: serde_json::Value = serde_json::from_slice(content).map_err(wrong)?;
-    if let Some(added) = root.get_mut("added_tokens").and_then(serde_json::Value::as_array_mut) {
-        added.retain(|token| token.get("special").and_then(serde_json::Value::as_bool) != Some(true));
-    }
-    // Templates name special tokens; none is applied here.
-    if let Some(root) = root.as_object_mut() {
-        root.remove("post_processor");
-    }
-    serde_json::to_vec(&root).map_err(wrong)
-}
-
-fn encode_without_template(engine: &Backend, text: &str, mode: &SpecialMode<'_>) -> Option<Vec<u32>> {
-    let ids = guarded(|| match engine {
-        Backend::Bpe(model) => Tokenize::encode_with(model, text, mode),
-        Backend::Unigram(model) => Tokenize::encode_with(model, text, mode),
-        Backend::WordPiece(model) => Tokenize::encode_with(model, text, mode),
-        Backend::Spm(model) => Tokenize::encode_with(model, text, mode),
-    });
-    ids.ok()?.ok()
 }
 
 fn reference(content: &[u8]) -> Result<tokenizers::Tokenizer> {

@@ -4,8 +4,10 @@
 //!
 //! * Text is text. A document that contains `<|endoftext|>` gets the ids of those characters; only
 //!   [`Tokenizer::encode_special`] sees a special token in it. No template is applied, nothing is truncated or padded.
-//! * A `tokenizer.json` is encoded by the fast engine where that gives the same ids as the reference engine on a
-//!   built-in set of hard strings, checked at every load; else by the reference, with a warning.
+//! * A `tokenizer.json` gives the ids of the tokenizers library as its Python package has them. Byte-level BPE has a fast way,
+//!   made of parts that are the library's own or were shown to be equal; at every load it is compared with the library for
+//!   a tenth of a second, on hard strings and on strings made of the definition. Others are encoded by the library, with a
+//!   warning.
 //! * [`Tokenizer::lock`] says which tokenizer made the ids, [`Tokenizer::check_lock`] refuses another one.
 //!
 //! ```
@@ -27,6 +29,7 @@ mod named;
 mod pretokens;
 
 mod definition;
+mod fast;
 mod hard;
 mod json;
 

@@ -3,7 +3,7 @@
 use splintr::{AnyTokenizer, Backend, Tokenizer as Bpe};
 use windrow_core::{Error, Kind, Result};
 
-use crate::pretokens::PreTokens;
+use crate::pretokens::{PreTokens, Words};
 use crate::tokenizer::{Engine, add, no_such_id};
 
 /// A byte-pair vocabulary built into the program.
@@ -34,6 +34,23 @@ impl Named {
     }
 }
 
+impl Words for Bpe {
+    #[inline(always)]
+    fn cut(&self, text: &str, word: impl FnMut(&str)) {
+        self.for_each_pre_token(text, word);
+    }
+
+    fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool {
+        // Cut into nothing but itself when it stands alone, it has the ids there that it has in a text.
+        let mut is_one = false;
+        self.for_each_pre_token(word, |found| is_one = std::ptr::eq(found, word));
+        if is_one {
+            out.extend_from_slice(&self.encode_ordinary(word));
+        }
+        is_one
+    }
+}
+
 impl Engine for Named {
     fn backend(&self) -> &'static str {
         "splintr"
@@ -60,7 +77,9 @@ impl Engine for Named {
     }
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
-        self.pre_tokens.encode(&self.bpe, text, out);
+        if !self.pre_tokens.encode(&self.bpe, text, out) {
+            add(self.bpe.encode_ordinary(text), out);
+        }
         Ok(())
     }
 

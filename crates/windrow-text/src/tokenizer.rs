@@ -151,7 +151,8 @@ impl Tokenizer {
         (!self.engine.is_shared_well() && self.vocab_size() <= MOST_COPIED).then(|| self.clone())
     }
 
-    /// What encodes: `splintr` (fast), `tokenizers` (the reference) or `bytes`.
+    /// What encodes: `splintr` (named vocabularies), `windrow` (the fast way of a tokenizer.json), `tokenizers` (the library
+    /// that defines it) or `bytes`.
     pub fn backend(&self) -> &'static str {
         self.engine.backend()
     }

@@ -1,18 +1,25 @@
 //! The ids of pre-tokens, remembered: of the words that a text is cut into, most were seen before.
 //!
-//! The engine asks the tables of its vocabulary, and caches that all threads share, about one word after the other, and
-//! most of its time is the memory's. Here a thread asks tables of its own, about many words at once, and the engine only
-//! about those that are not in them. Ids are the engine's, always: a word is remembered only where the engine, asked
-//! about it alone, cuts it into nothing but itself, and words are looked up only in texts that they make up without a gap.
+//! A tokenizer asks the tables of its vocabulary about one word after the other, and most of its time is the memory's. Here
+//! a thread asks tables of its own, about many words at once, and the tokenizer only about those that are not in them. Ids
+//! are the tokenizer's, always: a word is remembered only where it answers for it, and words are looked up only in texts
+//! that they make up without a gap.
 
 mod table;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-use splintr::Tokenizer as Bpe;
-
 use table::{Ids, Key, Table, hash, key, lengthened, short_key};
+
+/// A tokenizer that gives the same ids for a text as for its words one after the other.
+pub(crate) trait Words {
+    /// Hands over the words of a text in order, as parts of it.
+    fn cut(&self, text: &str, word: impl FnMut(&str));
+
+    /// Adds the ids of a word, the same wherever it stands; false where it cannot answer for them.
+    fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool;
+}
 
 /// What several threads remember, each for itself.
 #[derive(Default)]
@@ -22,22 +29,17 @@ pub(crate) struct PreTokens {
 }
 
 impl PreTokens {
-    /// Adds the ids of `text`, special tokens in it being text.
-    ///
-    /// The engine has to give the same ids for a text as for its words one after the other: it changes no characters
-    /// before it cuts, and matches no added tokens.
-    pub(crate) fn encode(&self, bpe: &Bpe, text: &str, out: &mut Vec<u32>) {
+    /// Adds the ids of `text`; false, and nothing added, where it is not made of words that the tokenizer answers for.
+    pub(crate) fn encode(&self, tokenizer: &impl Words, text: &str, out: &mut Vec<u32>) -> bool {
         let thread = std::thread::current().id();
         let mut memory = self.of(thread);
         let before = out.len();
-        if memory.is_of_use() && memory.encode(bpe, text, out) {
-            memory.fitting += 1;
-        } else {
-            memory.others += 1;
+        let fits = memory.encode(tokenizer, text, out);
+        if !fits {
             out.truncate(before);
-            out.extend(bpe.encode_ordinary(text));
         }
         self.idle().push((thread, memory));
+        fits
     }
 
     // The one that a thread had before, which is in its processor's cache; or any other.
@@ -67,11 +69,8 @@ const LONG_IDS: usize = 7;
 /// The words that one thread has seen.
 #[derive(Default)]
 struct Memory {
-    words: Words,
+    words: Known,
     room: Room,
-    /// Texts that were made of words that stand for themselves, and others.
-    fitting: u64,
-    others: u64,
 }
 
 /// What is known of a text's words while they are looked up.
@@ -89,7 +88,7 @@ impl Default for Room {
 }
 
 #[derive(Default)]
-struct Words {
+struct Known {
     short: Table<2, { SHORT.1 }>,
     long: Table<4, { LONG.1 }>,
 }
@@ -110,38 +109,35 @@ struct Word {
 }
 
 impl Memory {
-    // A tokenizer of which most texts do not fit is left to the engine alone.
-    fn is_of_use(&self) -> bool {
-        self.others <= self.fitting.max(8)
-    }
-
-    // False where the text is not made of words that stand for themselves; what was added then is of no use.
-    fn encode(&mut self, bpe: &Bpe, text: &str, out: &mut Vec<u32>) -> bool {
-        let Memory { words, room: Room { ends, batches }, .. } = self;
+    // False where the text is not made of words that the tokenizer answers for; what was added then is of no use.
+    fn encode(&mut self, tokenizer: &impl Words, text: &str, out: &mut Vec<u32>) -> bool {
+        let Memory { words, room: Room { ends, batches } } = self;
         let base = text.as_ptr().addr();
         // Where the next word is cut, and where the next one begins that is looked up.
         let (mut at, mut start) = (0, 0);
         let (mut n, mut fits) = (0, true);
-        bpe.for_each_pre_token(text, |word| {
+        tokenizer.cut(text, |word| {
             fits &= word.as_ptr().addr() == base + at;
             at += word.len();
             ends[n] = at;
             // An empty one has no ids.
             n += usize::from(!word.is_empty());
             if n == CUT {
-                fits = fits && at <= text.len() && words.look_up(bpe, text, start, &ends[..n], batches, out);
+                fits = fits
+                    && at <= text.len()
+                    && words.look_up(tokenizer, text, start, &ends[..n], batches, out);
                 (start, n) = (at, 0);
             }
         });
-        fits && at == text.len() && words.look_up(bpe, text, start, &ends[..n], batches, out)
+        fits && at == text.len() && words.look_up(tokenizer, text, start, &ends[..n], batches, out)
     }
 }
 
-impl Words {
+impl Known {
     // Adds the ids of the words from `start` on. The memory is asked for the next ones before these are needed.
     fn look_up(
         &mut self,
-        bpe: &Bpe,
+        tokenizer: &impl Words,
         text: &str,
         mut start: usize,
         ends: &[usize],
@@ -150,7 +146,7 @@ impl Words {
     ) -> bool {
         let [mut asked, mut next] = batches.each_mut();
         let mut to_ask = ends.chunks(BATCH);
-        let mut ask = |words: &Words, batch: &mut Batch| {
+        let mut ask = |words: &Known, batch: &mut Batch| {
             let ends = to_ask.next().unwrap_or_default();
             words.ask(text.as_bytes(), start, ends, batch);
             start = ends.last().copied().unwrap_or(start);
@@ -159,7 +155,7 @@ impl Words {
         ends.chunks(BATCH).all(|ends| {
             ask(self, next);
             self.find(&mut asked[..ends.len()]);
-            let answered = self.answer(bpe, text, ends, asked, out);
+            let answered = self.answer(tokenizer, text, ends, asked, out);
             std::mem::swap(&mut asked, &mut next);
             answered
         })
@@ -201,7 +197,14 @@ impl Words {
     }
 
     #[inline(always)]
-    fn answer(&mut self, bpe: &Bpe, text: &str, ends: &[usize], batch: &Batch, out: &mut Vec<u32>) -> bool {
+    fn answer(
+        &mut self,
+        tokenizer: &impl Words,
+        text: &str,
+        ends: &[usize],
+        batch: &Batch,
+        out: &mut Vec<u32>,
+    ) -> bool {
         let (mut ids, mut n) = ([0; BATCH * SHORT.1], 0);
         for (word, &end) in batch.iter().zip(ends) {
             if word.found.n > 0 {
@@ -212,7 +215,7 @@ impl Words {
             }
             out.extend_from_slice(&ids[..n]);
             n = 0;
-            if !self.further(bpe, &text[end - word.len..end], word, out) {
+            if !self.further(tokenizer, &text[end - word.len..end], word, out) {
                 return false;
             }
         }
@@ -221,7 +224,7 @@ impl Words {
     }
 
     // A long word, one of many ids, or a new one.
-    fn further(&mut self, bpe: &Bpe, text: &str, word: &Word, out: &mut Vec<u32>) -> bool {
+    fn further(&mut self, tokenizer: &impl Words, text: &str, word: &Word, out: &mut Vec<u32>) -> bool {
         let short = (word.len <= SHORT.0).then_some(word.key);
         let long = (word.len <= LONG.0).then(|| key(text.as_bytes()));
         if let Some(found) = long.and_then(|key| self.long.find(word.hash, &key)) {
@@ -233,25 +236,18 @@ impl Words {
             out.extend_from_slice(found.ids());
             return true;
         }
-        if !stands_for_itself(bpe, text) {
+        let before = out.len();
+        if !tokenizer.encode(text, out) {
             return false;
         }
-        let ids = bpe.encode_ordinary(text);
-        out.extend_from_slice(&ids);
+        let ids = &out[before..];
         match (short, long, ids.len()) {
-            (Some(key), _, 1..=SHORT_IDS) => self.short.put(key, &ids),
-            (_, Some(key), 1..=LONG_IDS) => self.long.put(key, &ids),
+            (Some(key), _, 1..=SHORT_IDS) => self.short.put(key, ids),
+            (_, Some(key), 1..=LONG_IDS) => self.long.put(key, ids),
             _ => {}
         }
         true
     }
-}
-
-// Whether a word is cut into nothing but itself when it stands alone: then its ids alone are those that it has in a text.
-fn stands_for_itself(bpe: &Bpe, word: &str) -> bool {
-    let mut whole = false;
-    bpe.for_each_pre_token(word, |found| whole = std::ptr::eq(found, word));
-    whole
 }
 
 #[cfg(test)]
@@ -261,7 +257,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::select;
-    use splintr::Backend;
+    use splintr::{Backend, Tokenizer as Bpe};
 
     use super::*;
 
@@ -299,7 +295,9 @@ mod tests {
 
     fn ids(pre_tokens: &PreTokens, bpe: &Bpe, text: &str) -> Vec<u32> {
         let mut out = vec![7];
-        pre_tokens.encode(bpe, text, &mut out);
+        if !pre_tokens.encode(bpe, text, &mut out) {
+            out.extend(bpe.encode_ordinary(text));
+        }
         assert_eq!(out.remove(0), 7);
         out
     }
@@ -316,11 +314,9 @@ mod tests {
             }
             let memory = &pre_tokens.idle()[0].1;
             let (short, long) = (memory.words.short.filled, memory.words.long.filled);
-            match stands_for_itself(&bpe, "the") {
-                true => assert!(memory.is_of_use() && short + long > 256 && long > 0, "{short} {long}"),
-                false => {
-                    assert!(!memory.is_of_use() && short == 0 && memory.others == 2 * lines.len() as u64)
-                }
+            match Words::encode(&bpe, "the", &mut Vec::new()) {
+                true => assert!(short + long > 256 && long > 0, "{short} {long}"),
+                false => assert_eq!((short, long), (0, 0)),
             }
         }
     }
@@ -328,9 +324,9 @@ mod tests {
     #[test]
     fn a_word_that_is_cut_otherwise_when_it_stands_alone_is_never_taken_for_itself() {
         let spaced = tiny4k(|root| root["pre_tokenizer"]["add_prefix_space"] = true.into());
-        assert!(stands_for_itself(&spaced, " end") && !stands_for_itself(&spaced, "end"));
         let mut memory = Memory::default();
         let mut out = Vec::new();
+        assert!(Words::encode(&spaced, " end", &mut out) && !Words::encode(&spaced, "end", &mut out));
         // The text begins with a space, so that nothing is put before it; `.` alone would get one.
         assert!(!memory.encode(&spaced, " the.", &mut out));
         assert!(!memory.encode(&spaced, "the", &mut out));

@@ -48,7 +48,7 @@ fn a_tokenizer_json_gives_the_ids_of_the_python_package() {
     let tokenizer = tiny4k();
     assert_eq!(
         (tokenizer.backend(), tokenizer.name(), tokenizer.vocab_size()),
-        ("splintr", "tokenizer.json", 4096)
+        ("windrow", "tokenizer.json", 4096)
     );
     check(&tokenizer, "tiny4k");
 }
@@ -56,7 +56,7 @@ fn a_tokenizer_json_gives_the_ids_of_the_python_package() {
 #[test]
 fn gpt2_gives_the_ids_of_the_python_package() {
     let tokenizer = Tokenizer::load("gpt2").unwrap();
-    assert_eq!((tokenizer.backend(), tokenizer.name(), tokenizer.vocab_size()), ("splintr", "gpt2", 50_257));
+    assert_eq!((tokenizer.backend(), tokenizer.name(), tokenizer.vocab_size()), ("windrow", "gpt2", 50_257));
     assert_eq!(special_ids(&tokenizer, "Hello world<|endoftext|>"), [15496, 995, 50256]);
     check(&tokenizer, "gpt2");
 }

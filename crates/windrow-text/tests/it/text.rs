@@ -134,9 +134,7 @@ fn a_saved_truncation_cuts_nothing_and_other_added_tokens_are_matched() {
     std::fs::write(folder.path().join("tokenizer.json"), root.to_string()).unwrap();
     let changed = Tokenizer::load(&folder.path().display().to_string()).unwrap();
     assert_eq!(changed.vocab_size(), 4097);
-    assert_eq!(changed.backend(), "splintr");
-    // Its words are not remembered: threads are faster with one each.
-    assert_eq!(changed.for_thread().unwrap().lock(), changed.lock());
+    assert_eq!(changed.backend(), "windrow");
     assert_eq!(changed.special(), [("<|endoftext|>".to_string(), 0)]);
     let document = &corpus()[0];
     assert_eq!(ids(&changed, document), ids(&tiny4k(), document));
@@ -154,7 +152,7 @@ fn a_space_put_before_the_first_word_is_not_put_before_nothing() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("tokenizer.json"), root.to_string()).unwrap();
     let spaced = Tokenizer::load(&folder.path().display().to_string()).unwrap();
-    assert_eq!(spaced.backend(), "splintr");
+    assert_eq!(spaced.backend(), "windrow");
     assert_eq!(ids(&spaced, "the"), ids(&tiny4k(), " the"));
     assert!(ids(&spaced, "").is_empty() && special_ids(&spaced, "").is_empty());
 }
