@@ -10,8 +10,8 @@ use windrow_core::{Error, Result};
 
 use crate::definition::Definition;
 use crate::fast::Fast;
-use crate::hard;
 use crate::tokenizer::{Engine, NAMES, add, no_such_id};
+use crate::{hard, scores};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 
@@ -207,6 +207,9 @@ fn reference(content: &[u8]) -> Result<tokenizers::Tokenizer> {
     // A document is never cut, padded or framed here, whatever a saved inference setting says.
     loaded.with_truncation(None).map_err(|e| wrong().caused_by(e))?;
     loaded.with_padding(None);
+    if let Some(model) = scores::as_in_python(content, loaded.get_model()) {
+        loaded.with_model(model);
+    }
     loaded.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
     loaded.set_encode_special_tokens(true);
     Ok(loaded)

@@ -32,6 +32,7 @@ mod definition;
 mod fast;
 mod hard;
 mod json;
+mod scores;
 
 mod eos;
 mod lock;

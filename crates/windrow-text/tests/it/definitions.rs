@@ -123,6 +123,38 @@ fn a_long_s_after_an_apostrophe_is_cut_as_the_library_cuts_it() {
 }
 
 #[test]
+fn equal_scores_are_decided_by_the_packages_last_bit() {
+    // `-` before or behind eight others is the same sum to a reader that rounds to the nearest, and not to the package.
+    let scores = [
+        ("<unk>", "0.0"),
+        ("-", "-11.908200672877685"),
+        ("--", "-10.482891396753063"),
+        ("---", "-10.043623437922228"),
+        ("----", "-5.585582397340136"),
+    ];
+    let vocab: Vec<String> = scores.iter().map(|(piece, score)| format!("[{piece:?}, {score}]")).collect();
+    let definition = format!(
+        r#"{{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null, "pre_tokenizer": null,
+        "post_processor": null, "decoder": null, "model": {{"type": "Unigram", "unk_id": 0, "vocab": [{}], "byte_fallback": false}}}}"#,
+        vocab.join(", ")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tokenizer.json"), definition).unwrap();
+    let tokenizer = Tokenizer::load(&folder.path().display().to_string()).unwrap();
+    // What the Python package 0.23.3 gives.
+    for (n, want) in [
+        (9, &[1, 4, 4][..]),
+        (10, &[2, 4, 4]),
+        (13, &[1, 4, 4, 4]),
+        (14, &[2, 4, 4, 4]),
+        (18, &[2, 4, 4, 4, 4]),
+        (21, &[1, 4, 4, 4, 4, 4]),
+    ] {
+        assert_eq!(ids(&tokenizer, &"-".repeat(n)), want, "{n}");
+    }
+}
+
+#[test]
 fn ordinary_definitions_have_a_fast_way_and_others_say_that_they_have_none() {
     let gpt2 =
         json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true});
