@@ -661,3 +661,18 @@ def test_the_examples_in_the_docstrings_run():
     names = [module.name for module in pkgutil.walk_packages(package.__path__, "windrow.compat.")]
     ran = sum(doctest.testmod(importlib.import_module(name), raise_on_error=True).attempted for name in names)
     assert ran > 20
+
+
+@pytest.mark.parametrize("sample_size", [None, 0, 2.5])
+def test_arrays_beside_tokens_need_samples_of_one_size(tmp_path: Path, sample_size: object) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    with pytest.raises(windrow.ConfigError, match="sample_size is .*, expected a whole number"):
+        create_tokenize_and_index_with_aux_func(
+            process_parts_func=lambda line: [],
+            tokenizer_func=lambda text: [],
+            eos_idx=0,
+            aux_generators={"mask": LossMaskGenerator({})},
+            input_base_path=str(tmp_path),
+            output_base_path=str(tmp_path / "out"),
+            sample_size=sample_size,
+        )

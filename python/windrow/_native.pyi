@@ -262,7 +262,7 @@ def index(
     overwrite: bool = False,
     checksum: bool = False,
     allow_empty: bool = False,
-    progress: Callable[[dict[str, int]], object] | None = None,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
 ) -> dict[str, Any]: ...
 def tokenize(
     inputs: _Path | Iterable[_Path],
@@ -292,7 +292,7 @@ def tokenize(
     threads: SupportsIndex | None = None,
     allow_empty: bool = False,
     durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | None = None,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
 ) -> dict[str, Any]: ...
 def write_shards(
     out: _Path,
@@ -340,7 +340,7 @@ def convert(
     chunks_per_shard: SupportsIndex | None = None,
     overwrite: bool = False,
     durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | None = None,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
     format: str | None = None,
     open_dtype: _DType | None = None,
     open_eos: SupportsIndex | None = None,
@@ -395,7 +395,7 @@ def encode(
     threads: SupportsIndex | None = None,
     overwrite: bool = False,
     durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | None = None,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
 ) -> dict[str, Any]: ...
 def rebuild_metadata(
     path: _Path, prompts: _Path | Sequence[_Path] | None = None, *, dry_run: bool = False
@@ -425,7 +425,7 @@ def find(
     plan: Loader | dict[str, Any] | _Path,
     record: SupportsIndex,
     *,
-    part: SupportsIndex = 0,
+    part: SupportsIndex | str = 0,
     epoch: SupportsIndex = 0,
     most: SupportsIndex = 1000,
 ) -> list[dict[str, int]]: ...

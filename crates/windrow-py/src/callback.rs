@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBool, PyBytes, PyDict};
 use windrow::prepare::{Encode, Encoded, LinePlace, Progress, Watch, text_of};
 use windrow::{Error, Kind, Result, TextEncoder};
 
@@ -138,6 +138,8 @@ fn from_python(error: PyErr) -> Error {
 /// Looks for Ctrl-C, and tells a Python function how far a task is.
 pub(crate) struct Watcher {
     progress: Option<Py<PyAny>>,
+    // What `progress=True` asked for.
+    is_own_bar: bool,
     state: Mutex<Looking>,
 }
 
@@ -152,13 +154,30 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 const BETWEEN_CALLS: Duration = Duration::from_millis(100);
 
 impl Watcher {
-    /// Tells `progress`, if there is one, ten times a second and at the end.
-    pub(crate) fn new(progress: Option<Py<PyAny>>) -> Watcher {
-        Watcher { progress, state: Mutex::new(Looking { looked: Instant::now(), told: None, raised: None }) }
+    /// Tells `progress` ten times a second and at the end: a function, `True` for a bar, `False` or `None` for nobody.
+    pub(crate) fn new(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Watcher> {
+        let asked =
+            progress.as_ref().and_then(|given| given.bind(py).cast::<PyBool>().ok()).map(|b| b.is_true());
+        let progress = match (asked, progress) {
+            (Some(true), _) => Some(py.import("windrow.progress")?.call_method0("bar")?.unbind()),
+            (Some(false), _) | (None, None) => None,
+            (None, Some(function)) if function.bind(py).is_callable() => Some(function),
+            (None, Some(other)) => {
+                let class = other.bind(py).get_type().name()?.to_string();
+                return Err(PyTypeError::new_err(format!(
+                    "progress is a function, True or False, not {class}"
+                )));
+            }
+        };
+        let state = Mutex::new(Looking { looked: Instant::now(), told: None, raised: None });
+        Ok(Watcher { progress, is_own_bar: asked == Some(true), state })
     }
 
     /// What the task gave, or what Python raised meanwhile.
     pub(crate) fn finish<T>(self, py: Python<'_>, result: Result<T>) -> PyResult<T> {
+        if let (true, Some(bar)) = (self.is_own_bar, &self.progress) {
+            bar.call_method0(py, "close")?;
+        }
         let raised = self.state.into_inner().ok().and_then(|state| state.raised);
         match raised {
             Some(error) => Err(error),

@@ -17,9 +17,11 @@ use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
+use crate::near;
 use crate::options::{Count, Id, choice};
 use crate::pickled::{check, fingerprint};
 use crate::scaler::{Scaler, cut};
+use crate::shown;
 use crate::view::View;
 use crate::waiting::wait_for;
 
@@ -221,6 +223,16 @@ impl Dataset {
         }
     }
 
+    // What a record is, as `int64 [T, 2]`.
+    fn kind(&self) -> String {
+        let schema = self.data.source().schema();
+        match (self.data.is_json(), schema.channels) {
+            (true, _) => "JSON".to_string(),
+            (false, None) => format!("{} [T]", schema.element.dtype),
+            (false, Some(channels)) => format!("{} [T, {channels}]", schema.element.dtype),
+        }
+    }
+
     fn view(&self, py: Python<'_>, recipe: ViewRecipe, dtype: Option<AnyDType>, seed: u64) -> PyResult<View> {
         let data = self.data.clone();
         let samples = wait_for(py, move || data.view(recipe, dtype.map(|d| d.0)))?;
@@ -259,8 +271,34 @@ impl Dataset {
     }
 
     fn __repr__(&self) -> String {
-        let format = self.data.source().format();
-        format!("Dataset({:?}, format={format:?}, records={})", self.data.path(), self.data.len())
+        let path = self.data.path();
+        format!(
+            "Dataset({path:?}, format={:?}, {} records of {})",
+            self.data.source().format(),
+            shown::count(self.data.len()),
+            self.kind()
+        )
+    }
+
+    fn _repr_html_(&self) -> String {
+        let files = self.data.source().files();
+        let bytes = files.iter().map(|file| file.size).sum();
+        shown::table(
+            "windrow.Dataset",
+            &[
+                ("path", self.data.path().display().to_string()),
+                ("format", self.data.source().format().to_string()),
+                ("records", format!("{} of {}", shown::count(self.data.len()), self.kind())),
+                (
+                    "files",
+                    format!("{} of {} bytes together", shown::count(files.len() as u64), shown::count(bytes)),
+                ),
+            ],
+        )
+    }
+
+    fn __getattr__(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        Err(near::no_attribute(this.as_any(), name))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (OsString, String, u64))> {

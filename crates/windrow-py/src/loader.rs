@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use windrow::{Error, LastBatch, LoaderBuilder, State, mix};
 use windrow_core::Result;
+use windrow_core::plan::Cursor;
 
 use crate::array::Memory;
 use crate::batches::Batches;
@@ -16,6 +17,7 @@ use crate::options::Count;
 use crate::ranks::Ranks;
 use crate::running::Running;
 use crate::view::{Mix, View};
+use crate::{near, shown};
 
 /// Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
 /// laid into.
@@ -77,6 +79,27 @@ impl Loader {
     /// The run.
     pub(crate) fn running(&self) -> &Running {
         &self.running
+    }
+
+    // What the loader gives and where it stands.
+    fn shown(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        let (plan, steps) = self.running.plan(py)?;
+        let Cursor { epoch, samples } = self.running.cursor();
+        let views: Vec<_> = plan.feeds().iter().map(|feed| feed.view().describe()).collect();
+        let (rows, ranks) = (shown::count(steps.global_batch_size), steps.shard.world_size());
+        let in_epoch = match steps.in_epoch(plan.sampler(), epoch) {
+            Some(n) => format!("{} batches", shown::count(n)),
+            None => "no end".to_string(),
+        };
+        Ok(vec![
+            ("view", views.join(" + ")),
+            ("batch", format!("{rows} rows, rank {} of {ranks}", steps.shard.rank())),
+            ("order", format!("{}, seed {}", plan.sampler().describe(), plan.seed())),
+            (
+                "epoch",
+                format!("{epoch}, {} samples delivered; an epoch has {in_epoch}", shown::count(samples)),
+            ),
+        ])
     }
 
     /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`.
@@ -236,12 +259,18 @@ impl Loader {
             .ok_or_else(|| PyTypeError::new_err("a mixture with stop=\"never\" has no length"))
     }
 
-    fn __repr__(&self) -> String {
-        let state = self.running.state();
-        format!(
-            "Loader({}; seed={}, epoch={}, samples={})",
-            state.plan, state.seed, state.epoch, state.samples
-        )
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let rows = self.shown(py)?;
+        let texts: Vec<_> = rows.iter().map(|(name, text)| format!("{name}: {text}")).collect();
+        Ok(format!("Loader({})", texts.join("; ")))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(shown::table("windrow.Loader", &self.shown(py)?))
+    }
+
+    fn __getattr__(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        Err(near::no_attribute(this.as_any(), name))
     }
 
     fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -28,7 +28,7 @@ use crate::waiting::wait_for;
 ///     overwrite: replace an index of other inputs.
 ///     checksum: keep a hash of every data file.
 ///     allow_empty: no JSONL file at all gives an empty index.
-///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///
 /// Returns:
 ///     A dict: unchanged, output, files, records, input_bytes, ….
@@ -60,7 +60,7 @@ pub(crate) fn index<'py>(
         allow_empty,
         ..IndexOptions::default()
     };
-    let watcher = Watcher::new(progress);
+    let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| prepare::index(&path, &options, &watcher));
     json::plain(py, &watcher.finish(py, report)?)
 }
@@ -96,7 +96,7 @@ pub(crate) fn index<'py>(
 ///     threads: encoding threads; a Python function always runs alone.
 ///     allow_empty: no input at all gives an empty output.
 ///     durable: bring everything to the disk before it becomes visible.
-///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///
 /// Returns:
 ///     A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, ….
@@ -205,7 +205,7 @@ pub(crate) fn tokenize<'py>(
         vocab_size: vocab_size.map(|v| v.0),
         eos,
     };
-    let watcher = Watcher::new(progress);
+    let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| match &flat_tokens {
         Some(layout) => prepare::tokenize_as(layout, &inputs.0, &out, &encoder, &options, &watcher),
         None => prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher),
@@ -327,7 +327,7 @@ impl Eos {
 /// ['xxh3']
 #[pyfunction]
 pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-    let watcher = Watcher::new(None);
+    let watcher = Watcher::new(py, None)?;
     let findings = py.detach(|| windrow::verify(&path, &prepare::VerifyOptions::default(), &watcher));
     json::plain(py, &watcher.finish(py, findings)?)
 }

@@ -158,6 +158,11 @@ impl Running {
         Ok(self.builder.clone().rank(shard.rank(), shard.world_size()))
     }
 
+    /// The names of a mixture's parts.
+    pub(crate) fn part_names(&self) -> &[String] {
+        self.builder.part_names()
+    }
+
     // This process's loader as the rank that it stays from now on.
     fn settled(&self, py: Python<'_>) -> PyResult<Arc<Slot>> {
         if self.ranks.is_settled() {

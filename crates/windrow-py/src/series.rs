@@ -169,7 +169,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
 ///     overwrite: replace an existing output.
 ///     durable: bring everything to the disk before it becomes visible.
-///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     format, open_dtype, open_eos: ``format``, ``dtype`` and ``eos`` as ``open`` takes them.
 ///
 /// Returns:
@@ -234,7 +234,7 @@ pub(crate) fn convert<'py>(
         eos: open_eos.map(|id| id.named(py, "open_eos")).transpose()?,
         ..Default::default()
     };
-    let watcher = Watcher::new(progress);
+    let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
         let (source, of) = (data.source().as_ref(), data.side_file().cloned().map(Arc::new));

@@ -38,7 +38,7 @@ use crate::waiting::wait_for;
 ///     threads: files that are encoded at a time; None: one for each core.
 ///     overwrite: replace an existing output.
 ///     durable: bring everything to the disk before it becomes visible.
-///     progress: called now and then with a dict of done_bytes, total_bytes, records.
+///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///
 /// Returns:
 ///     A dict: ``report`` (unchanged, output, records, …), ``failed`` (a list of ``file`` and ``error``), ``seconds`` of sound.
@@ -86,7 +86,7 @@ pub(crate) fn encode<'py>(
         durable,
     };
     let codec = codec.inner.clone();
-    let watcher = Watcher::new(progress);
+    let watcher = Watcher::new(py, progress)?;
     let done = py.detach(|| {
         let files = sound::sound_files(&audio_dir, &folder)?;
         sound::encode(&files, &codec, &out, &options, &watcher)

@@ -12,7 +12,7 @@ use windrow::plan::Steps;
 use windrow::sampler::Shard;
 use windrow::{Error, Kind, Plan, Recipe, Result};
 
-use crate::error::raise;
+use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::loader::Loader;
 use crate::options::Count;
@@ -54,7 +54,7 @@ pub(crate) fn trace<'py>(
     rank: Option<Count>,
     world_size: Option<Count>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (plan, steps) = plan_of(plan)?;
+    let (plan, steps, _) = plan_of(plan)?;
     let traced = wait_while(py, move |is_wanted| -> Result<Vec<Value>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;
@@ -82,7 +82,7 @@ pub(crate) fn trace<'py>(
 /// Args:
 ///     plan: as for ``trace``.
 ///     record: the record's number in its data set.
-///     part: the view of a mixture, from 0.
+///     part: the view of a mixture: its name, or its number from 0.
 ///     epoch: the epoch, from 0.
 ///     most: ends after so many.
 ///
@@ -99,26 +99,26 @@ pub(crate) fn trace<'py>(
 /// >>> [found["step"] for found in wr.find(loader, record=0)]
 /// [0, 1, 2]
 #[pyfunction]
-#[pyo3(signature = (plan, record, *, part=Count(0), epoch=Count(0), most=Count(1000)),
+#[pyo3(signature = (plan, record, *, part=Part::Number(Count(0)), epoch=Count(0), most=Count(1000)),
        text_signature = "(plan, record, *, part=0, epoch=0, most=1000)")]
 pub(crate) fn find<'py>(
     py: Python<'py>,
     plan: &Bound<'py, PyAny>,
     record: Count,
-    part: Count,
+    part: Part,
     epoch: Count,
     most: Count,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (plan, steps) = plan_of(plan)?;
+    let (plan, steps, names) = plan_of(plan)?;
+    let part = part.number(&names).or_raise(py)?;
     if let Some(most) = steps.epochs.filter(|most| epoch.0 >= *most) {
         return Err(raise(py, &Error::out_of_range("epoch", epoch.0, most)));
     }
     // `drop_last` leaves out fewer than a batch: so many more are looked for.
     let wanted = most.size().saturating_add(Count(steps.global_batch_size).size());
     let searched = plan.clone();
-    let found = wait_while(py, move |is_wanted| {
-        searched.find_while(part.size(), record.0, epoch.0, wanted, is_wanted)
-    })?;
+    let found =
+        wait_while(py, move |is_wanted| searched.find_while(part, record.0, epoch.0, wanted, is_wanted))?;
     let rows: Vec<Value> = found
         .iter()
         .flat_map(|found| {
@@ -132,10 +132,29 @@ pub(crate) fn find<'py>(
     json::plain(py, &rows)
 }
 
-fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
+/// A part of a mixture, as it was mixed.
+#[derive(FromPyObject)]
+pub(crate) enum Part {
+    Name(String),
+    Number(Count),
+}
+
+impl Part {
+    fn number(self, names: &[String]) -> Result<usize> {
+        match self {
+            Part::Number(number) => Ok(number.size()),
+            Part::Name(name) => windrow::part_named(names, &name),
+        }
+    }
+}
+
+// The plan, its steps, and the names of its parts.
+fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, Vec<String>)> {
     let py = given.py();
     if let Ok(loader) = given.cast::<Loader>() {
-        return loader.get().running().plan(py);
+        let running = loader.get().running();
+        let (plan, steps) = running.plan(py)?;
+        return Ok((plan, steps, running.part_names().to_vec()));
     }
     let path = match given.is_instance_of::<PyDict>() {
         true => None,
@@ -157,7 +176,7 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps)> {
         };
         let recipe = recipe.map_err(|e| e.hint(HINT))?;
         let loader = recipe.builder()?.rank(0, 1).threads(Some(0)).build()?;
-        Ok((loader.plan().clone(), *loader.steps()))
+        Ok((loader.plan().clone(), *loader.steps(), recipe.names))
     })
 }
 

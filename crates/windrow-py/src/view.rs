@@ -18,6 +18,7 @@ use crate::options::choice;
 use crate::pickled::{check, fingerprint};
 use crate::scaler::cut;
 use crate::waiting::wait_for;
+use crate::{near, shown};
 
 /// The samples that a data set is cut into, by number.
 ///
@@ -93,9 +94,25 @@ impl View {
     }
 
     fn __repr__(&self) -> String {
-        let recipe = self.samples.recipe();
-        let view = serde_json::to_string(&recipe.view).unwrap_or_default();
-        format!("View({view} of {:?}, samples={})", recipe.path, self.samples.len())
+        let (view, path) = (self.samples.feed().view().describe(), &self.samples.recipe().path);
+        let n_samples = shown::count(self.samples.len());
+        format!("View({view} of {path:?}, {n_samples} samples of {})", shown::tensors(&self.samples))
+    }
+
+    fn _repr_html_(&self) -> String {
+        shown::table(
+            "windrow.View",
+            &[
+                ("view", self.samples.feed().view().describe()),
+                ("of", self.samples.recipe().path.display().to_string()),
+                ("samples", shown::count(self.samples.len())),
+                ("each", shown::tensors(&self.samples)),
+            ],
+        )
+    }
+
+    fn __getattr__(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        Err(near::no_attribute(this.as_any(), name))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Recut)> {
@@ -240,9 +257,26 @@ impl Mix {
     }
 
     fn __repr__(&self) -> String {
-        let parts: Vec<_> =
-            self.mixture.parts().map(|(name, s, w)| format!("{name}: {} × {w}", s.len())).collect();
-        format!("Mix({}, samples={})", parts.join(", "), self.len())
+        let parts: Vec<_> = self
+            .mixture
+            .parts()
+            .map(|(name, s, w)| format!("{name}: {} samples, weight {w}", shown::count(s.len())))
+            .collect();
+        format!("Mix({})", parts.join("; "))
+    }
+
+    fn _repr_html_(&self) -> String {
+        let part = |(name, samples, weight): (&'_ str, &windrow::Samples, f64)| {
+            let view = samples.feed().view().describe();
+            (name.to_string(), format!("{} samples of {view}, weight {weight}", shown::count(samples.len())))
+        };
+        let parts: Vec<(String, String)> = self.mixture.parts().map(part).collect();
+        let rows: Vec<_> = parts.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+        shown::table("windrow.Mix", &rows)
+    }
+
+    fn __getattr__(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        Err(near::no_attribute(this.as_any(), name))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Remix)> {

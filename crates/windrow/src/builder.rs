@@ -118,6 +118,14 @@ impl LoaderBuilder {
         self
     }
 
+    /// The names of a mixture's parts, in the order of their numbers; none of a view by itself.
+    pub fn part_names(&self) -> &[String] {
+        match &self.from {
+            From::One(_) => &[],
+            From::Mixed(mixture) => &mixture.names,
+        }
+    }
+
     /// The pure function without the loader.
     ///
     /// # Errors

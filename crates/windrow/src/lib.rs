@@ -42,7 +42,7 @@ pub use builder::LoaderBuilder;
 pub use data_set::{DataSet, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
-pub use mixture::{Mixture, mix};
+pub use mixture::{Mixture, mix, part_named};
 pub use open::{formats, open, open_with, verify};
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};

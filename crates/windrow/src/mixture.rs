@@ -1,7 +1,7 @@
 //! Several views as one, each with its share of every batch.
 
 use windrow_core::sampler::Stop;
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Kind, Result};
 
 use crate::{LoaderBuilder, Samples};
 
@@ -62,4 +62,18 @@ impl Mixture {
     pub fn loader(&self) -> LoaderBuilder {
         LoaderBuilder::mixed(self.clone())
     }
+}
+
+/// The number of the part with this name, among the names of a mixture's parts in order.
+///
+/// # Errors
+/// `OutOfRange` that lists the names.
+pub fn part_named(names: &[String], name: &str) -> Result<usize> {
+    names.iter().position(|other| other == name).ok_or_else(|| {
+        let error = Error::new(Kind::OutOfRange, format!("no part is named {name:?}")).field("part");
+        match names.is_empty() {
+            true => error.hint("the plan is of one view, which has no name"),
+            false => error.hint(format!("the parts are {}", names.join(", "))),
+        }
+    })
 }

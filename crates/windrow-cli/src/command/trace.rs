@@ -47,9 +47,9 @@ pub(crate) struct Trace {
     /// With --record: the file it is in
     #[arg(long, value_name = "F")]
     file: Option<String>,
-    /// With --record: the part of a mixture, from 0 [default: 0]
+    /// With --record: the part of a mixture, by its name or its number from 0 [default: 0]
     #[arg(long, value_name = "I")]
-    part: Option<usize>,
+    part: Option<String>,
     /// Decode with this tokenizer; by default the built-in one that the side file names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     steps.check(plan.sampler(), Cursor::default())?;
     match (args.step, args.record) {
         (Some(step), _) => forwards(args, &recipe, &plan, &steps, step, out)?,
-        (None, Some(record)) => backwards(args, &plan, &steps, record, out)?,
+        (None, Some(record)) => backwards(args, &recipe, &plan, &steps, record, out)?,
         (None, None) => return Err(Failure::usage("name a --step or a --record")),
     }
     Ok(DONE)
@@ -251,9 +251,22 @@ fn show_row(
     Ok(object)
 }
 
-fn backwards(args: &Trace, plan: &Plan, steps: &Steps, record: u64, out: &mut Out) -> Result<(), Failure> {
+fn backwards(
+    args: &Trace,
+    recipe: &Recipe,
+    plan: &Plan,
+    steps: &Steps,
+    record: u64,
+    out: &mut Out,
+) -> Result<(), Failure> {
     let feeds = plan.feeds();
-    let part = args.part.unwrap_or(0);
+    let part = match args.part.as_deref() {
+        None => 0,
+        Some(given) => match given.parse() {
+            Ok(number) => number,
+            Err(_) => windrow::part_named(&recipe.names, given)?,
+        },
+    };
     let feed = feeds.get(part).ok_or_else(|| Error::out_of_range("part", part, feeds.len() as u64))?;
     let record = match &args.file {
         Some(file) => record_in_file(feed, file, record)?,

@@ -46,6 +46,7 @@ pub struct SeriesWriter {
     numbers: Buffer,
     pub(super) records: u64,
     pub(super) values: u64,
+    holds_tokens: bool,
 }
 
 impl SeriesWriter {
@@ -162,6 +163,12 @@ impl SeriesWriter {
             numbers: Buffer::zeroed(0),
             records: 0,
             values: 0,
+            // Numbers of the other layouts may be anything.
+            holds_tokens: dtype.is_integer()
+                && matches!(
+                    options.layout,
+                    SeriesLayout::Tokens | SeriesLayout::Forager | SeriesLayout::Megatron
+                ),
             out: opened,
         };
         // Dropped on an error, it tidies up.
@@ -254,6 +261,10 @@ impl SeriesWriter {
         Ok(())
     }
 
+    fn n_eos(&self) -> u64 {
+        if self.eos.is_some() { self.records } else { 0 }
+    }
+
     // The error of numbers that do not fit, with the first of them.
     fn misfit(&self, values: &Values<'_>, start: u64, error: Error) -> Error {
         let width = values.element.size();
@@ -291,6 +302,7 @@ impl SeriesWriter {
             output: self.out.clone(),
             files,
             records: self.records,
+            tokens: if self.holds_tokens { self.values + self.n_eos() } else { 0 },
             output_bytes: bytes,
             ..Report::default()
         })

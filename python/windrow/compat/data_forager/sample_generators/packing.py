@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,12 @@ class Packer:
     """
 
     def __init__(self, sample_size: int, dtypes: Mapping[str, npt.DTypeLike]) -> None:
-        if sample_size < 1:
-            raise failure(windrow.ConfigError, f"sample_size is {sample_size}, expected 1 or more")
+        if not isinstance(sample_size, SupportsIndex) or operator.index(sample_size) < 1:
+            raise failure(
+                windrow.ConfigError,
+                f"sample_size is {sample_size!r}, expected a whole number, 1 or more",
+                hint="arrays beside the tokens need samples of one size",
+            )
         self._sample_size = sample_size
         self._dtypes = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
         self._rest = {name: np.zeros(0, dtype) for name, dtype in self._dtypes.items()}

@@ -1,0 +1,47 @@
+//! How handles show themselves: what stands in their `repr`, and a small table in notebooks.
+
+use std::fmt::Write as _;
+use std::iter;
+
+use windrow::Samples;
+
+/// The tensors of a row, as `input_ids int64 [1024], labels int64 [1024]`.
+pub(crate) fn tensors(samples: &Samples) -> String {
+    // Where shapes follow the samples, these are the shortest.
+    let fields = samples.feed().collate().fields(&mut iter::empty()).unwrap_or_default();
+    let each = fields.iter().map(|field| format!("{} {} {:?}", field.name, field.dtype, field.shape));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// A title and rows of name and text, as HTML.
+pub(crate) fn table(title: &str, rows: &[(&str, String)]) -> String {
+    let mut html = format!("<table><caption>{}</caption>", escaped(title));
+    for (name, text) in rows {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            html,
+            "<tr><th style=\"text-align:left\">{}</th><td style=\"text-align:left\">{}</td></tr>",
+            escaped(name),
+            escaped(text)
+        );
+    }
+    html + "</table>"
+}
+
+/// 1234567 as `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+// Paths and names of parts are the user's own text.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
