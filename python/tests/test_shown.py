@@ -89,6 +89,26 @@ def test_a_method_that_is_not_there_names_the_one_that_is(
     assert not hasattr(handles[kind], "_nothing_of_the_kind") and not hasattr(handles[kind], "xyzzyx")
 
 
+@pytest.mark.parametrize(
+    "call, told",
+    [
+        (lambda view: wr.Loader(view, 8, num_workers=2), "Loader() got an unexpected keyword argument 'num_workers'; use num_threads="),
+        (lambda view: view.loader(8, shufle=True), "did you mean 'shuffle'?"),
+        (lambda view: wr.tokenize("a", "b", tokenizer="gpt2", remaindr="pad"), "did you mean 'remainder'?"),
+        (lambda view: wr.tokenize("a", "b", tokenizer="gpt2", text_column="x"), "use text_field="),
+        (lambda view: wr.mix({"a": (view, 1.0)}, stopp="all"), "did you mean 'stop'?"),
+        (lambda view: wr.Tokenizer("bytes").encode("a", special_token=True), "did you mean 'special_tokens'?"),
+        (lambda view: wr.find(wr.Loader(view, 8), 0, xyzzy=1), "find() got an unexpected keyword argument 'xyzzy'"),
+    ],
+)
+def test_an_option_that_is_not_there_names_the_one_that_is(
+    view: wr.View, call: Callable[[wr.View], object], told: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(view)
+    assert str(caught.value).endswith(told)
+
+
 def test_a_bar_is_drawn_where_it_is_asked_for(tmp_path: Path, run_script: Callable[..., str]) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "some words"}\n' * 5000)
     script = """

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use windrow::audio::{Options, Waveform, decode};
 use windrow::prepare::write_whole;
 use windrow::{Error, Kind};
 
 use crate::dtype::numpy_ready;
 use crate::error::{OrRaise, raise};
+use crate::near::none_left;
 use crate::options::Count;
 use crate::sound::quality_of;
 use crate::waiting::wait_for;
@@ -42,7 +44,7 @@ use crate::waiting::wait_for;
 /// >>> samples.shape, samples.dtype, rate
 /// ((1, 44100), dtype('float32'), 44100)
 #[pyfunction]
-#[pyo3(signature = (path, *, sample_rate=Some(Count(44_100)), quality="high", skip_corrupt=false),
+#[pyo3(signature = (path, *, sample_rate=Some(Count(44_100)), quality="high", skip_corrupt=false, **unknown),
        text_signature = "(path, *, sample_rate=44100, quality='high', skip_corrupt=False)")]
 pub(crate) fn read_audio<'py>(
     py: Python<'py>,
@@ -50,7 +52,9 @@ pub(crate) fn read_audio<'py>(
     sample_rate: Option<Count>,
     quality: &str,
     skip_corrupt: bool,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Bound<'py, PyArray2<f32>>, u32)> {
+    none_left(py, "read_audio", unknown)?;
     let quality = quality_of(py, quality)?;
     // What does not fit is no rate either, and the decoder says so.
     let sample_rate_hz = sample_rate.map(|rate| u32::try_from(rate.0).unwrap_or(u32::MAX));
@@ -86,14 +90,16 @@ pub(crate) fn read_audio<'py>(
 /// >>> wr.read_audio(path, sample_rate=None)[0].tolist()
 /// [[0.5, 0.5, 0.5, 0.5]]
 #[pyfunction]
-#[pyo3(signature = (path, samples, sample_rate, *, overwrite=false))]
+#[pyo3(signature = (path, samples, sample_rate, *, overwrite=false, **unknown), text_signature = "(path, samples, sample_rate, *, overwrite=False)")]
 pub(crate) fn write_audio(
     py: Python<'_>,
     path: PathBuf,
     samples: &Bound<'_, PyAny>,
     sample_rate: Count,
     overwrite: bool,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
+    none_left(py, "write_audio", unknown)?;
     let sample_rate = u32::try_from(sample_rate.0).map_err(|_| {
         let found = format!("sample_rate={}: expected a number below 2^32", sample_rate.0);
         raise(py, &Error::config(found).field("sample_rate"))

@@ -13,6 +13,7 @@ use windrow_core::{Decode, Draw, Element, Values};
 use crate::array::Memory;
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
+use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 
 /// A codebook's size as Python gives it: a number, `"auto"` or `None`.
@@ -130,7 +131,7 @@ fn config_text(config: &Bound<'_, PyAny>) -> PyResult<String> {
 /// >>> wr.delay([[1, 2], [3, 4], [5, 6]], [0, 1], bos=0).tolist()
 /// [[1, 0], [3, 2], [5, 4]]
 #[pyfunction]
-#[pyo3(signature = (codes, delay_pattern=None, *, bos=Id::of(1026), eos=None),
+#[pyo3(signature = (codes, delay_pattern=None, *, bos=Id::of(1026), eos=None, **unknown),
        text_signature = "(codes, delay_pattern=None, *, bos=1026, eos=None)")]
 pub(crate) fn delay<'py>(
     py: Python<'py>,
@@ -138,7 +139,9 @@ pub(crate) fn delay<'py>(
     delay_pattern: Option<Vec<Count>>,
     bos: Id,
     eos: Option<Id>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "delay", unknown)?;
     let bos = bos.named(py, "bos")?;
     let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
     each_grid(py, codes, delay_pattern, |delays, grid| delays.apply(grid, bos, eos))
@@ -163,13 +166,15 @@ pub(crate) fn delay<'py>(
 /// >>> delayed.tolist(), wr.undelay(delayed, [0, 1]).tolist()
 /// ([[1, 1026], [3, 2], [1024, 4]], [[1, 2], [3, 4]])
 #[pyfunction]
-#[pyo3(signature = (codes, delay_pattern=None, *, tail="cut"))]
+#[pyo3(signature = (codes, delay_pattern=None, *, tail="cut", **unknown), text_signature = "(codes, delay_pattern=None, *, tail='cut')")]
 pub(crate) fn undelay<'py>(
     py: Python<'py>,
     codes: &Bound<'py, PyAny>,
     delay_pattern: Option<Vec<Count>>,
     tail: &str,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "undelay", unknown)?;
     let tail: Undelayed = choice(py, "tail", tail, &["cut", "repeat"])?;
     each_grid(py, codes, delay_pattern, |delays, grid| delays.undo(grid, tail))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use windrow::prepare::{SeriesLayout, SeriesOptions, SeriesWriter};
 use windrow::source::{Extras, Schema};
 use windrow::zarr::{FlatTokensWriter, WriteOptions};
@@ -13,6 +13,7 @@ use windrow_core::{Decode, Element, Values};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::json;
+use crate::near::none_left;
 use crate::options::{Count, Id};
 
 /// Writes documents of token ids as one headerless row of ids, ``out``, and its side file; both appear complete or not at all.
@@ -43,7 +44,7 @@ use crate::options::{Count, Id};
 /// >>> [document.tolist() for document in wr.open(out, eos=0)]
 /// [[5, 6, 0], [7, 0]]
 #[pyfunction]
-#[pyo3(signature = (out, documents, *, dtype=None, eos=None, vocab_size=None, overwrite=false, durable=true),
+#[pyo3(signature = (out, documents, *, dtype=None, eos=None, vocab_size=None, overwrite=false, durable=true, **unknown),
        text_signature = "(out, documents, *, dtype='uint32', eos=None, vocab_size=None, overwrite=False, durable=True)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn write_tokens<'py>(
@@ -55,7 +56,9 @@ pub(crate) fn write_tokens<'py>(
     vocab_size: Option<Count>,
     overwrite: bool,
     durable: bool,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "write_tokens", unknown)?;
     let dtype = dtype.map_or(DType::U32, |d| d.0);
     let options = SeriesOptions {
         dtype: Some(dtype),
@@ -113,7 +116,7 @@ pub(crate) fn write_tokens<'py>(
 #[pyfunction]
 #[pyo3(signature = (out, sequences, *, zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
                     seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, append=false, overwrite=false,
-                    durable=true),
+                    durable=true, **unknown),
        text_signature = "(out, sequences, *, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, append=False, overwrite=False, durable=True)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn write_flat_tokens<'py>(
@@ -127,7 +130,9 @@ pub(crate) fn write_flat_tokens<'py>(
     append: bool,
     overwrite: bool,
     durable: bool,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "write_flat_tokens", unknown)?;
     let options = WriteOptions {
         of: None,
         zarr_format: zarr_format.byte(py, "zarr_format")?,

@@ -13,6 +13,7 @@ use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::json;
+use crate::near::none_left;
 use crate::options::Count;
 use crate::ranks::Ranks;
 use crate::running::Running;
@@ -132,9 +133,7 @@ impl Loader {
 #[pymethods]
 impl Loader {
     #[new]
-    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=true, seed=Count(0), drop_last=true,
-                        rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, num_threads=None,
-                        prefetch=Count(4), framework="numpy", dtype=None, collate=None),
+    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=true, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
            text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
     fn new(
@@ -156,7 +155,9 @@ impl Loader {
         framework: &str,
         dtype: Option<AnyDType>,
         collate: Option<Py<PyAny>>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Loader> {
+        none_left(py, "Loader", unknown)?;
         let builder = builder_of(py, view, dtype)?;
         let builder = match (batch_size, global_batch_size) {
             (Some(rows), None) => builder.batch_size(rows.0),

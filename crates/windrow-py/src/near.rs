@@ -1,7 +1,8 @@
 //! A name that is not there: the error says which one is meant, or what windrow has instead.
 
-use pyo3::exceptions::PyAttributeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// What other libraries' data sets have, and what to type instead.
 const ELSEWHERE: [(&str, &str); 8] = [
@@ -41,4 +42,60 @@ fn told(of: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
 pub(crate) fn near(py: Python<'_>, given: &str, names: Vec<String>) -> PyResult<Option<String>> {
     let found = py.import("difflib")?.call_method1("get_close_matches", (given, names, 1))?;
     Ok(found.extract::<Vec<String>>()?.into_iter().next())
+}
+
+/// Options of other libraries, and what they are called here.
+const RENAMED: [(&str, &str); 22] = [
+    ("batch", "batch_size"),
+    ("block_size", "length"),
+    ("collate_fn", "collate"),
+    ("context_len", "context_length"),
+    ("drop_remainder", "drop_last"),
+    ("eos_id", "eos"),
+    ("eos_token_id", "eos"),
+    ("generator", "seed"),
+    ("horizon", "prediction_length"),
+    ("max_length", "length"),
+    ("max_seq_length", "length"),
+    ("num_epochs", "epochs"),
+    ("num_replicas", "world_size"),
+    ("num_workers", "num_threads"),
+    ("pad_id", "pad_value"),
+    ("pad_token_id", "pad_value"),
+    ("prefetch_factor", "prefetch"),
+    ("sampler", "shuffle"),
+    ("seq_len", "length"),
+    ("seq_length", "length"),
+    ("text_column", "text_field"),
+    ("workers", "threads"),
+];
+
+/// Refuses options that a function does not have, naming the one that is meant. `name` is the function's, or that of a
+/// class and its method.
+///
+/// # Errors
+/// `TypeError`, as Python's own.
+pub(crate) fn none_left(py: Python<'_>, name: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    let Some(given) = unknown.and_then(|unknown| unknown.keys().get_item(0).ok()) else { return Ok(()) };
+    let given: String = given.extract()?;
+    let mut function = py.import("windrow._native")?.into_any();
+    for part in name.split('.') {
+        function = function.getattr(part)?;
+    }
+    let signature: String = function.getattr("__text_signature__")?.extract()?;
+    let options: Vec<String> = signature
+        .trim_matches(['(', ')'])
+        .split(',')
+        .filter_map(|option| option.split('=').next())
+        .map(|option| option.trim().to_string())
+        .filter(|option| option.starts_with(char::is_alphabetic))
+        .collect();
+    let called = name.rsplit('.').next().unwrap_or(name);
+    let plain = format!("{called}() got an unexpected keyword argument '{given}'");
+    let renamed = RENAMED.iter().find(|(other, ours)| *other == given && options.iter().any(|o| o == ours));
+    Err(PyTypeError::new_err(match (renamed, near(py, &given, options)?) {
+        (Some((_, ours)), _) => format!("{plain}; use {ours}="),
+        (None, Some(meant)) => format!("{plain}; did you mean '{meant}'?"),
+        (None, None) => plain,
+    }))
 }

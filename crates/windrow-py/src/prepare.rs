@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use windrow::TextEncoder;
 use windrow::prepare::{self, IndexOptions, Remainder, TokenLayout, TokenizeOptions};
 use windrow::text::Tokenizer;
@@ -17,6 +17,7 @@ use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::{AnyDType, numpy_ready};
 use crate::error::{OrRaise, raise};
 use crate::json;
+use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::waiting::wait_for;
 
@@ -43,7 +44,8 @@ use crate::waiting::wait_for;
 /// >>> wr.index(folder)["records"]
 /// 2
 #[pyfunction]
-#[pyo3(signature = (path, *, index_folder="index", overwrite=false, checksum=false, allow_empty=false, progress=None))]
+#[pyo3(signature = (path, *, index_folder="index", overwrite=false, checksum=false, allow_empty=false, progress=None, **unknown), text_signature = "(path, *, index_folder='index', overwrite=False, checksum=False, allow_empty=False, progress=None)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn index<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -52,7 +54,9 @@ pub(crate) fn index<'py>(
     checksum: bool,
     allow_empty: bool,
     progress: Option<Py<PyAny>>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "index", unknown)?;
     let options = IndexOptions {
         index_folder: index_folder.to_string(),
         overwrite,
@@ -114,12 +118,9 @@ pub(crate) fn index<'py>(
 /// >>> wr.open(folder / "tokens")[1].tolist()
 /// [116, 119, 111, 256]
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text",
-                    text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop",
-                    special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples",
-                    index_folder="index", zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples", index_folder="index", zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
                     seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, max_shard_bytes=Count(5 << 30),
-                    block_sums=true, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None),
+                    block_sums=true, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, **unknown),
        text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, max_shard_bytes=5368709120, block_sums=True, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
@@ -151,7 +152,9 @@ pub(crate) fn tokenize<'py>(
     allow_empty: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "tokenize", unknown)?;
     let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
     let flat_tokens = chunking.options(py, to)?.map(FlatTokensDocuments);
     let layout: TokenLayout = match flat_tokens {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use windrow::DType;
 use windrow::audio::Quality;
 use windrow::prepare::SeriesLayout;
@@ -14,6 +15,7 @@ use crate::codec::Codec;
 use crate::dtype::{AnyDType, numpy_ready};
 use crate::error::{OrRaise, raise};
 use crate::json;
+use crate::near::none_left;
 use crate::options::{Count, choice};
 use crate::waiting::wait_for;
 
@@ -48,8 +50,7 @@ use crate::waiting::wait_for;
 ///     ConfigError: two files of one name, or none that is left; a file's own error where none can be encoded.
 ///     ExistsError: another output is there, and no ``overwrite``.
 #[pyfunction]
-#[pyo3(signature = (audio_dir, out, codec, *, prompts=None, to="codes", dtype=None, skip_tags=Vec::new(), skip_vocals=false,
-                    prompt_from_name=false, quality="high", skip_corrupt=false, threads=None, overwrite=false, durable=true, progress=None),
+#[pyo3(signature = (audio_dir, out, codec, *, prompts=None, to="codes", dtype=None, skip_tags=Vec::new(), skip_vocals=false, prompt_from_name=false, quality="high", skip_corrupt=false, threads=None, overwrite=false, durable=true, progress=None, **unknown),
        text_signature = "(audio_dir, out, codec, *, prompts=None, to='codes', dtype=None, skip_tags=(), skip_vocals=False, prompt_from_name=False, quality='high', skip_corrupt=False, threads=None, overwrite=False, durable=True, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn encode<'py>(
@@ -69,7 +70,9 @@ pub(crate) fn encode<'py>(
     overwrite: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "encode", unknown)?;
     let layout: SeriesLayout = choice(py, "to", to, &["codes", "shards"])?;
     let words = skip_vocals.then(|| "vocals".to_string()).into_iter().collect();
     let folder = FolderOptions {
@@ -122,13 +125,15 @@ pub(crate) fn encode<'py>(
 /// >>> wr.open(folder / "tracks").extras(0)["text"]
 /// 'slow, quiet'
 #[pyfunction]
-#[pyo3(signature = (path, prompts=None, *, dry_run=false))]
-pub(crate) fn rebuild_metadata(
-    py: Python<'_>,
+#[pyo3(signature = (path, prompts=None, *, dry_run=false, **unknown), text_signature = "(path, prompts=None, *, dry_run=False)")]
+pub(crate) fn rebuild_metadata<'py>(
+    py: Python<'py>,
     path: PathBuf,
     prompts: Option<Prompts>,
     dry_run: bool,
-) -> PyResult<Bound<'_, PyAny>> {
+    unknown: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "rebuild_metadata", unknown)?;
     let prompts = prompts.map_or(Vec::new(), Prompts::paths);
     let rebuilt = py.detach(|| windrow::rebuild_metadata(&path, &prompts, dry_run)).or_raise(py)?;
     json::plain(py, &rebuilt)

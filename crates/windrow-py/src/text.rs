@@ -1,9 +1,11 @@
 //! `windrow.Tokenizer`: text to ids and back.
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use windrow::text;
 
 use crate::error::OrRaise;
+use crate::near::none_left;
 use crate::options::Id;
 
 /// Text to ids and back: a built-in tokenizer by name, or a ``tokenizer.json``.
@@ -47,8 +49,15 @@ impl Tokenizer {
     /// >>> import windrow as wr
     /// >>> wr.Tokenizer("gpt2").encode("Hello world")
     /// [15496, 995]
-    #[pyo3(signature = (text, *, special_tokens=false))]
-    fn encode(&self, py: Python<'_>, text: &str, special_tokens: bool) -> PyResult<Vec<u32>> {
+    #[pyo3(signature = (text, *, special_tokens=false, **unknown), text_signature = "($self, text, *, special_tokens=False)")]
+    fn encode(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        special_tokens: bool,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<u32>> {
+        none_left(py, "Tokenizer.encode", unknown)?;
         let mut ids = Vec::new();
         py.detach(|| match special_tokens {
             true => self.inner.encode_special(text, &mut ids),

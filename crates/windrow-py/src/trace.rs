@@ -15,6 +15,7 @@ use windrow::{Error, Kind, Plan, Recipe, Result};
 use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::loader::Loader;
+use crate::near::none_left;
 use crate::options::Count;
 use crate::waiting::{wait_for, wait_while};
 
@@ -44,7 +45,8 @@ use crate::waiting::{wait_for, wait_while};
 /// >>> row["sample"], read["record"], read["start"], read["len"], read["locations"][0]["start"]
 /// (1, 0, 3, 4, 6)
 #[pyfunction]
-#[pyo3(signature = (plan, step, *, row=None, epoch=None, rank=None, world_size=None))]
+#[pyo3(signature = (plan, step, *, row=None, epoch=None, rank=None, world_size=None, **unknown), text_signature = "(plan, step, *, row=None, epoch=None, rank=None, world_size=None)")]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn trace<'py>(
     py: Python<'py>,
     plan: &Bound<'py, PyAny>,
@@ -53,7 +55,9 @@ pub(crate) fn trace<'py>(
     epoch: Option<Count>,
     rank: Option<Count>,
     world_size: Option<Count>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "trace", unknown)?;
     let (plan, steps, _) = plan_of(plan)?;
     let traced = wait_while(py, move |is_wanted| -> Result<Vec<Value>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
@@ -99,7 +103,7 @@ pub(crate) fn trace<'py>(
 /// >>> [found["step"] for found in wr.find(loader, record=0)]
 /// [0, 1, 2]
 #[pyfunction]
-#[pyo3(signature = (plan, record, *, part=Part::Number(Count(0)), epoch=Count(0), most=Count(1000)),
+#[pyo3(signature = (plan, record, *, part=Part::Number(Count(0)), epoch=Count(0), most=Count(1000), **unknown),
        text_signature = "(plan, record, *, part=0, epoch=0, most=1000)")]
 pub(crate) fn find<'py>(
     py: Python<'py>,
@@ -108,7 +112,9 @@ pub(crate) fn find<'py>(
     part: Part,
     epoch: Count,
     most: Count,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "find", unknown)?;
     let (plan, steps, names) = plan_of(plan)?;
     let part = part.number(&names).or_raise(py)?;
     if let Some(most) = steps.epochs.filter(|most| epoch.0 >= *most) {

@@ -14,6 +14,7 @@ use crate::error::{OrRaise, raise};
 use crate::framework;
 use crate::index::{Each, Index, many};
 use crate::json;
+use crate::near::none_left;
 use crate::options::choice;
 use crate::pickled::{check, fingerprint};
 use crate::scaler::cut;
@@ -347,8 +348,14 @@ type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
 /// >>> len(mixed), len(wr.Loader(mixed, batch_size=4))
 /// (8, 4)
 #[pyfunction]
-#[pyo3(signature = (parts, *, stop="first"))]
-pub(crate) fn mix(py: Python<'_>, parts: &Bound<'_, PyMapping>, stop: &str) -> PyResult<Mix> {
+#[pyo3(signature = (parts, *, stop="first", **unknown), text_signature = "(parts, *, stop='first')")]
+pub(crate) fn mix(
+    py: Python<'_>,
+    parts: &Bound<'_, PyMapping>,
+    stop: &str,
+    unknown: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Mix> {
+    none_left(py, "mix", unknown)?;
     let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
     let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
     for item in parts.items()? {
