@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from collections.abc import Callable
@@ -80,6 +81,81 @@ def test_windows_are_scaled_by_the_whole_record(
         np.testing.assert_allclose(sample["input_ids"], row, rtol=1e-6, atol=1e-6)
 
 
+def test_digits_beyond_float32_are_scaled(tmp_path: Path) -> None:
+    """Whichever format keeps them."""
+    values = 1e9 + np.arange(20)
+    np.save(tmp_path / "float64.npy", values)
+    np.save(tmp_path / "int64.npy", values.astype(np.int64))
+    np.savez(tmp_path / "arrays.npz", values)
+    (tmp_path / "series.json").write_text(json.dumps([values.tolist()]))
+    (tmp_path / "lines.jsonl").write_text(json.dumps({"sequence": values.tolist(), "id": 0.5}) + "\n")
+    (tmp_path / "lists.pkl").write_bytes(pickle.dumps([values.tolist()]))
+    (tmp_path / "arrays.pkl").write_bytes(pickle.dumps([values]))
+    wr.write_shards(tmp_path / "shards", [values], dtype="float64")
+    wr.write_shards(tmp_path / "normal", [values], normalize=True)
+    right = by_zero(np.arange(20, dtype=np.float64))
+    for path in tmp_path.iterdir():
+        if path.name == "cache":
+            continue
+        ds = wr.open(path)
+        for dtype in (None, "float64"):
+            row = ds.windows(20, scaler="zero", dtype=dtype)[0]["input_ids"]
+            assert row.dtype == (dtype or "float32")
+            np.testing.assert_allclose(row, right, rtol=1e-6, err_msg=path.name)
+    found = []
+    view = wr.open(tmp_path / "float64.npy").windows(20, scaler=lambda s: [found.append(s.dtype), s - s[0]][1])
+    assert view[0]["input_ids"].tolist() == list(range(20)) and found == [np.float64]
+    single = wr.open(tmp_path / "float64.npy").windows(20, scaler="zero-float32")
+    assert not single[0]["input_ids"].any()
+
+
+def test_what_is_not_finite_is_never_learned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "s.jsonl").write_text('{"sequence": [1.0, 2.0, Infinity, 4.0, 5.0, 6.0]}\n')
+    (tmp_path / "o.jsonl").write_text("[1.0, 2.0, 1e39, 4.0, 5.0, 6.0]\n[1.0, 2.0, -1e400, 4.0, 5.0, 6.0]\n")
+    np.save(tmp_path / "n.npy", np.array([1, 2, np.nan, 4, -np.inf, 6]))
+    for path in sorted(tmp_path.glob("*.*")):
+        for scaler in (None, "max", "zero", halved):
+            for view in (wr.open(path).windows(2, stride=2, scaler=scaler, nan="mask"), wr.open(path).segments(7, scaler=scaler, nan="mask")):
+                for sample in view:
+                    assert np.isfinite(sample["input_ids"]).all() and np.isfinite(sample["labels"]).all()
+    assert "2 numbers are beyond float32 and became infinite" in caplog.text
+    large = wr.open(tmp_path / "o.jsonl").windows(5, scaler="max", nan="mask")
+    assert large[0]["input_ids"][2] == 1 and large[0]["loss_masks"].tolist() == [1] * 5
+    np.testing.assert_allclose(large[1]["input_ids"], np.array([1, 2, 0, 4, 5]) / 6, rtol=1e-6)
+    assert large[1]["loss_masks"].tolist() == [1, 0, 1, 1, 1]
+    np.save(tmp_path / "large.npy", np.array([1, 2, 3, 1e39, 5, 6]))
+    with pytest.raises(wr.CorruptError, match="does not fit float32"):
+        wr.open(tmp_path / "large.npy").windows(5)[0]
+
+
+def test_statistics_come_from_a_part(series: wr.Dataset, cache: Path) -> None:
+    for fit in ((0.0, 0.7), (0, 0.7), range(0, 5)):
+        row = series.windows(7, scaler="max", fit=fit)[0]["input_ids"]
+        np.testing.assert_allclose(row, np.array(LEVELS[0][:7]) / 9, rtol=1e-6)
+    assert series.windows(7, scaler="max", fit=range(1, 4))[0]["input_ids"].tolist() == [1.25, 0.25, 1, 1, 2.25, 0.5, 1.5]
+    assert len(list(cache.iterdir())) == 3
+    view = series.segments(7, scaler="zero", fit=(0.0, 0.5))
+    loader = wr.Loader(view, batch_size=1)
+    assert "scaler=zero/float64,nan=spread,fit=(0.0, 0.5)" in loader.plan
+    assert loader.recipe()["parts"][0]["view"]["segments"]["fit"] == {"fraction": [0.0, 0.5]}
+    again = pickle.loads(pickle.dumps(view))
+    assert again[0]["input_ids"].tolist() == view[0]["input_ids"].tolist()
+    with pytest.raises(wr.MismatchError):
+        loader.load_state_dict(wr.Loader(series.segments(7, scaler="zero"), batch_size=1).state_dict())
+    for wrong in ((0.7, 0.2), (0.0, 1.5), range(3, 3), range(0, 9, 2), range(-3, 2)):
+        with pytest.raises(wr.ConfigError, match="fit"):
+            series.windows(3, scaler="max", fit=wrong)
+    for wrong in ("0.7", 0.7, [1, 2, 3]):
+        with pytest.raises(TypeError, match="fit"):
+            series.windows(3, scaler="max", fit=wrong)  # type: ignore[arg-type]
+    for scaler in (None, halved):
+        with pytest.raises(wr.ConfigError, match="without a scaler that has statistics"):
+            series.windows(3, scaler=scaler, fit=(0.0, 0.7))
+    with pytest.raises(wr.ConfigError, match="holds no value of a record of 3 values") as error:
+        series.windows(3, scaler="max", fit=range(4, 9))
+    assert error.value.record == 1
+
+
 def test_statistics_are_kept(series: wr.Dataset, cache: Path) -> None:
     first = series.windows(3, scaler="zero")[0]
     kept = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
@@ -126,7 +202,7 @@ def test_a_loader_and_its_recipe(series: wr.Dataset) -> None:
     with pytest.raises(wr.ConfigError, match=r"halved.*no plan can hold"):
         loader.recipe()
     kept = wr.Loader(series.windows(3, scaler="zero", nan="mask"), batch_size=1)
-    assert "scaler=zero,nan=mask" in kept.plan
+    assert "scaler=zero/float64,nan=mask" in kept.plan
     assert kept.recipe()["parts"][0]["view"]["windows"]["scaler"] == "zero"
     assert wr.trace(kept, step=0)
     with pytest.raises(wr.MismatchError, match="source"):

@@ -12,7 +12,7 @@ _Path: TypeAlias = str | PathLike[str]
 _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
 _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 _Sample: TypeAlias = dict[str, npt.NDArray[Any]]
-_Scaler: TypeAlias = Literal["max", "zero"] | Callable[[npt.NDArray[np.float32]], Any]
+_Scaler: TypeAlias = Literal["max", "zero", "max-float32", "zero-float32"] | Callable[[npt.NDArray[Any]], Any]
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
 
 __all__ = [
@@ -101,6 +101,7 @@ class Dataset:
         scaler: _Scaler | None = None,
         tail: Literal["drop", "pad"] = "drop",
         nan: Literal["spread", "mask"] = "spread",
+        fit: tuple[float, float] | range | None = None,
         loss_on: Literal["all", "prediction"] = "all",
         dtype: _DType | None = None,
     ) -> View: ...
@@ -111,6 +112,7 @@ class Dataset:
         *,
         scaler: _Scaler | None = None,
         nan: Literal["spread", "mask"] = "spread",
+        fit: tuple[float, float] | range | None = None,
         dtype: _DType | None = None,
     ) -> View: ...
     def pack(

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use windrow::format::{self, Options};
 use windrow::{
-    DType, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
+    DType, Fit, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
 };
 
 use crate::command::{
@@ -178,9 +178,12 @@ pub(crate) struct Cutting {
     /// With --windows or --segments: what each whole record is scaled by [default: none]
     #[arg(long, ignore_case = true, value_parser = word::<ScalerName>(&["none", "max", "zero"]))]
     scaler: Option<ScalerName>,
-    /// With --windows or --segments: what NaN does [default: spread]
+    /// With --windows or --segments: what NaN and infinity do [default: spread]
     #[arg(long, ignore_case = true, value_parser = word::<Nan>(&["spread", "mask"]))]
     nan: Option<Nan>,
+    /// With --scaler: the part of each record that statistics come from, as 0,0.7 (fractions) or 0..500 (values)
+    #[arg(long, value_name = "PART", value_parser = fit)]
+    fit: Option<Fit>,
 }
 
 /// The numbers of `--windows`.
@@ -211,6 +214,7 @@ impl Cutting {
             buckets: self.buckets.clone(),
             scaler: scaler.clone(),
             nan,
+            fit: self.fit,
         });
         let windows = self.windows.map(|width| ViewRecipe::Windows {
             context_length: width.context_length,
@@ -219,6 +223,7 @@ impl Cutting {
             tail: self.tail.unwrap_or_default(),
             scaler,
             nan,
+            fit: self.fit,
             loss_on: self.loss_on.unwrap_or_default(),
         });
         Ok(pack.or(records).or(windows).or(crop).or(bins).or(segments))
@@ -235,6 +240,7 @@ impl Cutting {
             ("--loss-on", self.loss_on.is_some(), "--windows", windows),
             ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),
             ("--scaler", self.scaler.is_some(), "--windows or --segments", series),
+            ("--fit", self.fit.is_some(), "--scaler", self.scaler.is_some()),
             ("--nan", self.nan.is_some(), "--windows or --segments", series),
         ];
         match options.into_iter().find(|(_, is_given, _, fits)| *is_given && !fits) {
@@ -335,6 +341,22 @@ fn windows(text: &str) -> Result<Width, String> {
 }
 
 /// The parser of an option that is one of `words`, as a recipe writes them.
+// Two fractions with a comma, or values from..to.
+fn fit(text: &str) -> Result<Fit, String> {
+    let numbers = |sign: &str| text.split_once(sign).map(|(from, to)| (from.trim(), to.trim()));
+    let fit = match (numbers(".."), numbers(",")) {
+        (Some((from, to)), _) => {
+            from.parse().ok().zip(to.parse().ok()).map(|(from, to)| Fit::Values(from, to))
+        }
+        (None, Some((from, to))) => {
+            from.parse().ok().zip(to.parse().ok()).map(|(from, to)| Fit::Fraction(from, to))
+        }
+        (None, None) => None,
+    };
+    let fit = fit.ok_or_else(|| "expected two fractions as 0,0.7, or values as 0..500".to_string())?;
+    fit.check().map(|()| fit).map_err(|e| e.to_string())
+}
+
 fn word<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     words: &'static [&'static str],
 ) -> impl TypedValueParser<Value = T> {
@@ -383,6 +405,16 @@ mod tests {
             }})
         );
         assert_eq!(
+            view("--windows 8 --scaler max --fit 0,0.7"),
+            serde_json::json!({ "windows": {
+                "context_length": 8, "prediction_length": 0, "tail": "drop", "scaler": "max", "fit": { "fraction": [0.0, 0.7] }
+            } })
+        );
+        assert_eq!(
+            view("--segments 8 --scaler max --fit 5..50")["segments"]["fit"],
+            serde_json::json!({ "values": [5, 50] })
+        );
+        assert_eq!(
             view("--segments 8 --buckets 2,4 --scaler max"),
             serde_json::json!({ "segments": { "length": 8, "buckets": [2, 4], "scaler": "max" } })
         );
@@ -402,7 +434,12 @@ mod tests {
             let failure = cutting(options).unwrap().view().unwrap_err();
             assert_eq!((failure.to_string().as_str(), failure.exit()), (said, 2));
         }
-        for options in ["--windows 8 --scaler mean", "--segments 8 --nan drop"] {
+        for options in [
+            "--windows 8 --scaler max --fit 0.7,0.2",
+            "--windows 8 --scaler max --fit 7",
+            "--windows 8 --scaler mean",
+            "--segments 8 --nan drop",
+        ] {
             assert_eq!(cutting(options).unwrap_err(), ErrorKind::InvalidValue, "{options}");
         }
         assert_eq!(cutting("--windows 8 --segments 8").unwrap_err(), ErrorKind::ArgumentConflict);

@@ -98,12 +98,26 @@ pub enum Decode {
     Plain,
     /// The value is the float32 next to it: records of other types among those of float32.
     Single,
+    /// A number that was written without a dtype, in text, kept with all its digits: the value is the float32 next to it.
+    Literal,
     /// An unsigned integer whose low bits are flags: `value = stored >> bits`.
     Shift {
         /// How many flag bits.
         bits: u32,
     },
-    /// `(stored * mul + add)` in float32, then `(x - sub) / div`: de-normalising, then scaling by record statistics.
+    /// `((stored * mul + add) - sub) / div` in float64, rounded once to the dtype of the batch: de-normalising, then scaling
+    /// by record statistics.
+    Scaled {
+        /// Factor, 1 to leave it.
+        mul: f64,
+        /// Summand, 0 to leave it.
+        add: f64,
+        /// Subtrahend, 0 to leave it.
+        sub: f64,
+        /// Divisor, 1 to leave it.
+        div: f64,
+    },
+    /// The same in float32 throughout: de-normalising as shards of float32 define it, and the published scalers.
     Affine {
         /// Factor, 1 to leave it.
         mul: f32,

@@ -20,7 +20,7 @@ use crate::json::{self, Stop};
 use crate::near;
 use crate::options::{Count, Id, choice};
 use crate::pickled::{check, fingerprint};
-use crate::scaler::{Scaler, cut};
+use crate::scaler::{Scaler, cut, read_fit};
 use crate::shown;
 use crate::view::View;
 use crate::waiting::wait_for;
@@ -425,15 +425,21 @@ impl Dataset {
     /// Args:
     ///     scaler: None for the values as they are; ``"max"`` divides by the largest magnitude of the whole record, ``"zero"``
     ///         subtracts its mean and divides by its standard deviation (of all channels together). Their statistics are
-    ///         computed once, now, and kept in the cache folder; a window reads its own values only. Or a function: it gets a
-    ///         whole record as float32 array ``[T]`` or ``[T, C]`` and gives an array of that shape, always the same one.
+    ///         computed once, now, and kept in the cache folder; a window reads its own values only. Computed in float64 and
+    ///         rounded once, to ``dtype``. Or a function: it gets a whole record as array ``[T]`` or ``[T, C]`` (float64 for
+    ///         series of float64 and of whole numbers of 32 or 64 bits, else float32) and gives an array of that shape,
+    ///         always the same one.
     ///     tail: ``"drop"``, or ``"pad"`` for a padded window more where values would be left over.
-    ///     nan: ``"spread"`` as arithmetic has it; ``"mask"`` leaves NaN out of the statistics, puts 0 in its place and takes
-    ///         its label out of ``loss_masks``.
+    ///     nan: ``"spread"`` as arithmetic has it; ``"mask"`` leaves NaN and infinity out of the statistics, puts 0 where a
+    ///         scaled value is not finite, and takes its label out of ``loss_masks``.
+    ///     fit: the part of each record that the statistics of ``"max"`` and ``"zero"`` come from: two fractions
+    ///         ``(0.0, 0.7)``, or a ``range`` of values. None takes the whole record, so windows are scaled by what comes
+    ///         after them.
     ///     loss_on: ``"all"``, or ``"prediction"`` for masks of 1 on the last ``prediction_length`` positions only.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a width or stride of 0, an unknown name, a scaler that gives another shape.
+    ///     ConfigError: JSON records, a width or stride of 0, an unknown name, a scaler that gives another shape, a ``fit``
+    ///         that is empty or holds no value of some record.
     ///     CorruptError: a record cannot be read for its statistics.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -443,11 +449,13 @@ impl Dataset {
     /// >>> view = ds.windows(context_length=3, prediction_length=1, stride=2, scaler="max", loss_on="prediction")
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["loss_masks"].tolist()
     /// ([0.375, 0.5, 0.625, 0.75], [0.5, 0.625, 0.75, 1.0], [0, 0, 0, 1])
+    /// >>> ds.windows(6, scaler="max", fit=(0.0, 0.6))[0]["input_ids"].tolist()
+    /// [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
     /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
     /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop",
-                        nan="spread", loss_on="all", dtype=None),
-           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', loss_on='all', dtype=None)")]
+                        nan="spread", fit=None, loss_on="all", dtype=None),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', fit=None, loss_on='all', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
         &self,
@@ -458,6 +466,7 @@ impl Dataset {
         scaler: Option<&Bound<'_, PyAny>>,
         tail: &str,
         nan: &str,
+        fit: Option<Bound<'_, PyAny>>,
         loss_on: &str,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
@@ -469,6 +478,7 @@ impl Dataset {
             tail: choice(py, "tail", &tail.to_lowercase(), &["drop", "pad"])?,
             scaler: scaler.name,
             nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
+            fit: fit.map(|fit| read_fit(&fit)).transpose()?,
             loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
         };
         self.scaled(py, recipe, dtype, scaler.function)
@@ -483,7 +493,7 @@ impl Dataset {
     /// Args:
     ///     buckets: lengths that T may have instead of ``length``: the smallest that takes the rest of the record a row starts
     ///         in. A batch is as long as its longest row.
-    ///     scaler, nan: as for ``windows``.
+    ///     scaler, nan, fit: as for ``windows``.
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0, a bucket of 0 or above ``length``.
@@ -495,7 +505,8 @@ impl Dataset {
     /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
-    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", dtype=None))]
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", fit=None, dtype=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
         &self,
         py: Python<'_>,
@@ -503,6 +514,7 @@ impl Dataset {
         buckets: Option<Vec<Count>>,
         scaler: Option<&Bound<'_, PyAny>>,
         nan: &str,
+        fit: Option<Bound<'_, PyAny>>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let scaler = Scaler::read(scaler)?;
@@ -511,6 +523,7 @@ impl Dataset {
             buckets: buckets.unwrap_or_default().into_iter().map(|b| b.0).collect(),
             scaler: scaler.name,
             nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
+            fit: fit.map(|fit| read_fit(&fit)).transpose()?,
         };
         self.scaled(py, recipe, dtype, scaler.function)
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use windrow::{Custom, DType, DataSet, Error, Samples, ScalerName, ViewRecipe, Whole};
+use pyo3::types::{PyBytes, PyDict, PyRange, PyString, PyTuple};
+use windrow::{Custom, DType, DataSet, Error, Fit, Samples, ScalerName, ViewRecipe, Whole};
 use windrow_core::{Decode, Element, Result, Values};
 
 use crate::array::value_array;
@@ -33,6 +33,8 @@ impl Scaler {
             return match text.to_string().to_lowercase().as_str() {
                 "max" => named(ScalerName::Max),
                 "zero" => named(ScalerName::Zero),
+                "max-float32" => named(ScalerName::MaxSingle),
+                "zero-float32" => named(ScalerName::ZeroSingle),
                 _ => Err(raise(
                     given.py(),
                     &Error::config(format!("scaler={text:?}"))
@@ -50,6 +52,30 @@ impl Scaler {
         let custom = Custom::new(&described(given), |_| Ok(Vec::new()));
         let name = ScalerName::Custom(custom.name().to_string());
         Ok(Scaler { name, function: Some(given.clone().unbind()) })
+    }
+}
+
+/// The part of each record that `fit` names: a pair of fractions, or a range of values.
+///
+/// # Errors
+/// `TypeError` for anything else; `ConfigError` for a range with a step.
+pub(crate) fn read_fit(given: &Bound<'_, PyAny>) -> PyResult<Fit> {
+    let py = given.py();
+    if let Ok(range) = given.cast::<PyRange>() {
+        let (start, stop, step) = (range.getattr("start")?, range.getattr("stop")?, range.getattr("step")?);
+        return match (start.extract(), stop.extract(), step.extract::<i64>()) {
+            (Ok(start), Ok(stop), Ok(1)) => Ok(Fit::Values(start, stop)),
+            _ => Err(raise(
+                py,
+                &Error::config(format!("fit={given}: expected a range from 0 on, without a step")),
+            )),
+        };
+    }
+    match given.extract::<(f64, f64)>() {
+        Ok((from, to)) => Ok(Fit::Fraction(from, to)),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "fit: expected two fractions as (0.0, 0.7), or a range of values, found {given}"
+        ))),
     }
 }
 
@@ -84,7 +110,7 @@ pub(crate) fn cut(
     .or_raise(py)
 }
 
-fn call(py: Python<'_>, name: &str, function: &Py<PyAny>, whole: Whole<'_>) -> Result<Vec<f32>> {
+fn call(py: Python<'_>, name: &str, function: &Py<PyAny>, whole: Whole<'_>) -> Result<Vec<f64>> {
     // What Python raised comes out as it was.
     let failed =
         |e: PyErr| Error::config(format!("the scaler {name:?} failed")).record(whole.record).caused_by(e);
@@ -100,24 +126,24 @@ fn call(py: Python<'_>, name: &str, function: &Py<PyAny>, whole: Whole<'_>) -> R
 }
 
 // The shapes of what came back and of what was given, and the numbers.
-fn called(py: Python<'_>, function: &Py<PyAny>, whole: Whole<'_>) -> PyResult<(String, String, Vec<f32>)> {
+fn called(py: Python<'_>, function: &Py<PyAny>, whole: Whole<'_>) -> PyResult<(String, String, Vec<f64>)> {
     let stored: Vec<u8> = whole.values.iter().flat_map(|x| x.to_le_bytes()).collect();
     let values = Values {
         bytes: &stored,
-        element: Element::little(DType::F32),
+        element: Element::little(DType::F64),
         channels: whole.channels.unwrap_or(1),
         decode: Decode::Plain,
     };
-    let given = value_array(py, &values, DType::F32, whole.channels.is_some())?;
+    let given = value_array(py, &values, whole.dtype, whole.channels.is_some())?;
     // It is the function's own: scaling in place is fine.
     given.call_method1("setflags", (true,))?;
     let expected = given.getattr("shape")?.repr()?.to_string();
     let made = function.bind(py).call1((given,))?;
     let options = PyDict::new(py);
-    options.set_item("dtype", "<f4")?;
+    options.set_item("dtype", "<f8")?;
     let made = py.import("numpy")?.getattr("asarray")?.call((made,), Some(&options))?;
     let found = made.getattr("shape")?.cast_into::<PyTuple>()?.repr()?.to_string();
     let bytes = made.call_method0("tobytes")?.cast_into::<PyBytes>()?;
-    let number = |chunk: &[u8]| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
-    Ok((found, expected, bytes.as_bytes().chunks_exact(4).map(number).collect()))
+    let numbers = bytes.as_bytes().as_chunks().0.iter().map(|number| f64::from_le_bytes(*number));
+    Ok((found, expected, numbers.collect()))
 }

@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::collate::{Batch, Codes, CodesLayout, Collate, NextToken, Pairs, Raw, Segments, Shifted};
+use windrow_core::collate::{
+    Batch, Codes, CodesLayout, Collate, NextToken, Pairs, Raw, Segments, Shifted, copy_values,
+};
 use windrow_core::format::{Options, SideFile, Split, parse_json};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
-use windrow_core::{DType, Error, Lengths, Place, Result, Span, store};
+use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Span, store};
 
 use crate::builder::LoaderBuilder;
 use crate::recipe::{RecipePart, ScalerName, ViewRecipe};
 use crate::split::part_of;
-use crate::windowing::{LossOn, Scaler, Windowing, scale_of};
+use crate::windowing::{LossOn, Scaler, Windowing, check_fit, scaling_of};
 
 /// Records on disk, by number.
 #[derive(Clone)]
@@ -123,7 +125,18 @@ impl DataSet {
     /// `OutOfRange`, `Corrupt`.
     pub fn bytes(&self, record: u64) -> Result<Vec<u8>> {
         self.check(record)?;
-        store::whole(|| Ok(self.source.read_whole(record, &mut Vec::new())?.bytes.to_vec()))
+        store::whole(|| {
+            let mut scratch = Vec::new();
+            let values = self.source.read_whole(record, &mut scratch)?;
+            if values.decode != Decode::Literal {
+                return Ok(values.bytes.to_vec());
+            }
+            // Kept wider than they are read.
+            let dtype = self.source.schema().element.dtype;
+            let mut read = Buffer::zeroed(values.bytes.len() / values.element.size() * dtype.size());
+            copy_values(&values, 0, read.bytes_mut(), dtype)?;
+            Ok(read.bytes().to_vec())
+        })
     }
 
     /// Values in a record.
@@ -269,7 +282,8 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::pack`]; `Config` for a bucket of 0 or above `length`.
     pub fn segments(&self, length: u64, buckets: &[u64], scaler: &Scaler, nan: Nan) -> Result<Samples> {
-        let recipe = ViewRecipe::Segments { length, buckets: buckets.to_vec(), scaler: scaler.name(), nan };
+        let recipe =
+            ViewRecipe::Segments { length, buckets: buckets.to_vec(), scaler: scaler.name(), nan, fit: None };
         self.cut(recipe, None, scaler.custom(), &|| false)
     }
 
@@ -352,6 +366,7 @@ impl DataSet {
         custom: Option<&Custom>,
         stop: &dyn Fn() -> bool,
     ) -> Result<Samples> {
+        check_fit(&recipe)?;
         // What cannot be laid is refused before the data is read for its statistics.
         let source = match (recipe.scaler(), custom) {
             (ScalerName::None, _) => self.source.clone(),
@@ -359,12 +374,12 @@ impl DataSet {
                 self.lay(self.source.clone(), recipe.clone(), dtype)?;
                 Arc::new(Transformed::new(self.source.clone(), custom.clone())?)
             }
-            (name, _) => {
-                let scale = scale_of(name)?;
+            _ => {
+                let scaling = scaling_of(&recipe)?;
                 self.lay(self.source.clone(), recipe.clone(), dtype)?;
-                match scale {
+                match scaling {
                     None => self.source.clone(),
-                    Some(scale) => Arc::new(Scaled::new(self.source.clone(), scale, recipe.nan(), stop)?),
+                    Some(scaling) => Arc::new(Scaled::new(self.source.clone(), scaling, stop)?),
                 }
             }
         };

@@ -52,7 +52,7 @@ pub use windrow_audio as audio;
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;
-pub use windrow_core::source::{Custom, Nan, Whole};
+pub use windrow_core::source::{Custom, Fit, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
     Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,

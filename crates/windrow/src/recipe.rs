@@ -9,7 +9,7 @@ use windrow_core::collate::CodesLayout;
 use windrow_core::format::Options;
 use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
-use windrow_core::source::Nan;
+use windrow_core::source::{Fit, Nan};
 use windrow_core::view::{Mode, Strategy, Tail};
 use windrow_core::{DType, Error, Result};
 
@@ -60,6 +60,9 @@ pub enum ViewRecipe {
         /// What NaN does.
         #[serde(default, skip_serializing_if = "is_default")]
         nan: Nan,
+        /// Which part of each record a scaler's statistics come from; all of it when not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fit: Option<Fit>,
         /// Which labels are learned.
         #[serde(default, skip_serializing_if = "is_default")]
         loss_on: LossOn,
@@ -121,6 +124,9 @@ pub enum ViewRecipe {
         /// What NaN does.
         #[serde(default, skip_serializing_if = "is_default")]
         nan: Nan,
+        /// Which part of each record a scaler's statistics come from; all of it when not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fit: Option<Fit>,
     },
 }
 
@@ -140,6 +146,14 @@ impl ViewRecipe {
             _ => Nan::Spread,
         }
     }
+
+    /// Which part of each record a scaler's statistics come from.
+    pub fn fit(&self) -> Option<Fit> {
+        match self {
+            ViewRecipe::Windows { fit, .. } | ViewRecipe::Segments { fit, .. } => *fit,
+            _ => None,
+        }
+    }
 }
 
 /// What each record is scaled by, in words. `Custom` only names a function: a recipe that holds it cannot be opened.
@@ -153,6 +167,12 @@ pub enum ScalerName {
     Max,
     /// Its mean and standard deviation.
     Zero,
+    /// [`ScalerName::Max`] of the values as float32: foundation_ts's own numbers.
+    #[serde(rename = "max-float32")]
+    MaxSingle,
+    /// [`ScalerName::Zero`] of the values as float32: foundation_ts's own numbers.
+    #[serde(rename = "zero-float32")]
+    ZeroSingle,
     /// The function of this name.
     Custom(String),
 }

@@ -1,7 +1,7 @@
 //! How windows are cut from series: width, stride, scaling, what is learned.
 
 use serde::{Deserialize, Serialize};
-use windrow_core::source::{Custom, Nan, Scale};
+use windrow_core::source::{Custom, Fit, Nan, Precision, Scale, Scaling};
 use windrow_core::view::Tail;
 use windrow_core::{DType, Error, Result};
 
@@ -40,16 +40,36 @@ impl Scaler {
     }
 }
 
-/// The scale of a name; `None` for none.
+/// How a recipe scales its records; `None` for not at all.
 ///
 /// # Errors
 /// `Config` for a function of the caller's, which text cannot hold.
-pub(crate) fn scale_of(name: &ScalerName) -> Result<Option<Scale>> {
-    match name {
-        ScalerName::None => Ok(None),
-        ScalerName::Max => Ok(Some(Scale::Max)),
-        ScalerName::Zero => Ok(Some(Scale::Zero)),
-        ScalerName::Custom(name) => Err(function_in_text(name)),
+pub(crate) fn scaling_of(recipe: &ViewRecipe) -> Result<Option<Scaling>> {
+    use Precision::{Double, Single};
+    let (scale, precision) = match recipe.scaler() {
+        ScalerName::None => return Ok(None),
+        ScalerName::Max => (Scale::Max, Double),
+        ScalerName::Zero => (Scale::Zero, Double),
+        ScalerName::MaxSingle => (Scale::Max, Single),
+        ScalerName::ZeroSingle => (Scale::Zero, Single),
+        ScalerName::Custom(name) => return Err(function_in_text(name)),
+    };
+    Ok(Some(Scaling { nan: recipe.nan(), precision, fit: recipe.fit(), ..Scaling::by(scale) }))
+}
+
+/// Refuses a part of each record to measure where no scaler measures.
+///
+/// # Errors
+/// `Config`.
+pub(crate) fn check_fit(recipe: &ViewRecipe) -> Result<()> {
+    match (recipe.fit(), recipe.scaler()) {
+        (Some(fit), ScalerName::None | ScalerName::Custom(_)) => {
+            Err(Error::config(format!("fit={fit} without a scaler that has statistics")).field("fit").hint(
+                "choose scaler \"max\" or \"zero\"; a function sees the whole record and takes its own part",
+            ))
+        }
+        (Some(fit), _) => fit.check(),
+        (None, _) => Ok(()),
     }
 }
 
@@ -88,6 +108,7 @@ pub struct Windowing {
     tail: Tail,
     scaler: Scaler,
     nan: Nan,
+    fit: Option<Fit>,
     loss_on: LossOn,
     dtype: Option<DType>,
 }
@@ -102,6 +123,7 @@ impl Windowing {
             tail: Tail::default(),
             scaler: Scaler::default(),
             nan: Nan::default(),
+            fit: None,
             loss_on: LossOn::default(),
             dtype: None,
         }
@@ -127,9 +149,14 @@ impl Windowing {
         Windowing { scaler, ..self }
     }
 
-    /// What NaN does.
+    /// What NaN and infinity do.
     pub fn nan(self, nan: Nan) -> Self {
         Windowing { nan, ..self }
+    }
+
+    /// Which part of each record the scaler's statistics come from: the whole of it looks ahead of a window.
+    pub fn fit(self, fit: Fit) -> Self {
+        Windowing { fit: Some(fit), ..self }
     }
 
     /// Which labels are learned.
@@ -150,6 +177,7 @@ impl Windowing {
             tail: self.tail,
             scaler: self.scaler.name(),
             nan: self.nan,
+            fit: self.fit,
             loss_on: self.loss_on,
         }
     }

@@ -250,7 +250,9 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
                 true => each(from.bytes, out, S::big, convert),
             }
         }
-        (Decode::Single | Decode::Affine { .. }, _) => return Laid::Fraction,
+        (Decode::Single | Decode::Literal | Decode::Affine { .. } | Decode::Scaled { .. }, _) => {
+            return Laid::Fraction;
+        }
     };
     if fits { Laid::Yes } else { Laid::TooLarge }
 }
@@ -259,21 +261,21 @@ fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid 
     let fits = match dtype {
         DType::F32 => {
             let out: &mut [f32] = bytemuck::cast_slice_mut(out);
-            to_float(from, out, S::to_f32, |x: f32| x);
+            to_float(from, out, S::to_f32, |x: f32| x, |x: f64| x as f32);
             stays_finite::<S, f32>(from, out, f32::MAX.into(), f32::is_infinite)
         }
         DType::F64 => {
-            to_float(from, bytemuck::cast_slice_mut(out), S::to_f64, f64::from);
+            to_float(from, bytemuck::cast_slice_mut(out), S::to_f64, f64::from, |x: f64| x);
             true
         }
         DType::F16 => {
             let out: &mut [f16] = bytemuck::cast_slice_mut(out);
-            to_float(from, out, |s: S| f16::from_f32(s.to_f32()), f16::from_f32);
+            to_float(from, out, |s: S| f16::from_f32(s.to_f32()), f16::from_f32, f16::from_f64);
             stays_finite::<S, f16>(from, out, LARGEST_F16, f16::is_infinite)
         }
         DType::Bf16 => {
             let out: &mut [bf16] = bytemuck::cast_slice_mut(out);
-            to_float(from, out, |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32);
+            to_float(from, out, |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32, bf16::from_f64);
             stays_finite::<S, bf16>(from, out, LARGEST_BF16, bf16::is_infinite)
         }
         _ => return Laid::Fraction,
@@ -307,6 +309,7 @@ fn to_float<S: Number, T: Copy>(
     out: &mut [T],
     plain: impl Fn(S) -> T + Copy,
     narrow: impl Fn(f32) -> T + Copy,
+    round: impl Fn(f64) -> T + Copy,
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -316,13 +319,14 @@ fn to_float<S: Number, T: Copy>(
             out: &mut [T],
             plain: impl Fn(S) -> T + Copy,
             narrow: impl Fn(f32) -> T + Copy,
+            round: impl Fn(f64) -> T + Copy,
         ) {
-            to_float_here(from, out, plain, narrow);
+            to_float_here(from, out, plain, narrow, round);
         }
         // SAFETY: the processor has AVX2, as was asked the line before.
-        return unsafe { wide(from, out, plain, narrow) };
+        return unsafe { wide(from, out, plain, narrow, round) };
     }
-    to_float_here(from, out, plain, narrow);
+    to_float_here(from, out, plain, narrow, round);
 }
 
 #[inline(always)]
@@ -331,6 +335,7 @@ fn to_float_here<S: Number, T: Copy>(
     out: &mut [T],
     plain: impl Fn(S) -> T + Copy,
     narrow: impl Fn(f32) -> T + Copy,
+    round: impl Fn(f64) -> T + Copy,
 ) {
     match from.decode {
         Decode::Plain if !from.big_endian => each(from.bytes, out, S::little, |s| (plain(s), true)),
@@ -339,10 +344,17 @@ fn to_float_here<S: Number, T: Copy>(
             each(from.bytes, out, S::little, |s: S| (plain(s.shift(bits)), true))
         }
         Decode::Shift { bits } => each(from.bytes, out, S::big, |s: S| (plain(s.shift(bits)), true)),
-        Decode::Single if !from.big_endian => {
+        Decode::Single | Decode::Literal if !from.big_endian => {
             each(from.bytes, out, S::little, |s: S| (narrow(s.to_f32()), true))
         }
-        Decode::Single => each(from.bytes, out, S::big, |s: S| (narrow(s.to_f32()), true)),
+        Decode::Single | Decode::Literal => each(from.bytes, out, S::big, |s: S| (narrow(s.to_f32()), true)),
+        Decode::Scaled { mul, add, sub, div } => {
+            let scaled = |s: S| (round(((s.to_f64() * mul + add) - sub) / div), true);
+            match from.big_endian {
+                false => each(from.bytes, out, S::little, scaled),
+                true => each(from.bytes, out, S::big, scaled),
+            }
+        }
         // float32 throughout: the scalers' published definition.
         Decode::Affine { mul, add, sub, div } => {
             let affine = |s: S| (narrow(((s.to_f32() * mul + add) - sub) / div), true);
@@ -450,6 +462,11 @@ mod tests {
         let affine = Decode::Affine { mul: 2.0, add: 1.0, sub: 3.0, div: 4.0 };
         let scaled = lay(&[5u8, 9], Element::little(DType::U8), affine, DType::F32).unwrap();
         assert_eq!(f32s(&scaled), [2.0, 4.0]);
+        let scaled = Decode::Scaled { mul: 2.0, add: 1e9, sub: 1e9 + 3.0, div: 4.0 };
+        assert_eq!(
+            f32s(&lay(&[5u8, 9], Element::little(DType::U8), scaled, DType::F32).unwrap()),
+            [1.75, 3.75]
+        );
         let single =
             lay(&16_777_217i64.to_le_bytes(), Element::little(DType::I64), Decode::Single, DType::F64);
         assert_eq!(single.unwrap(), 16_777_216f64.to_le_bytes());

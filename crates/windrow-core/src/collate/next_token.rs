@@ -79,7 +79,7 @@ impl NextToken {
         })
     }
 
-    /// Takes NaN as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one (any channel of
+    /// Takes NaN and infinity as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one (any channel of
     /// it). Changes nothing for whole numbers.
     #[must_use]
     pub fn mask_nan(mut self) -> Self {
@@ -201,7 +201,7 @@ impl Collate for NextToken {
             Mask::Real => "real",
             Mask::Track(_) => "track",
         };
-        let nan = if self.mask_nan { ",nan=mask" } else { "" };
+        let nan = if self.mask_nan { ",nan=mask+inf" } else { "" };
         let from = if self.learn_from > 0 { format!(",from={}", self.learn_from) } else { String::new() };
         let (length, dtype, pad) = (self.length, self.dtype, self.pad);
         format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from})")

@@ -64,7 +64,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Takes NaN as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one.
+    /// Takes NaN and infinity as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one.
     #[must_use]
     pub fn mask_nan(mut self) -> Self {
         self.mask_nan = !self.dtype.is_integer();
@@ -144,7 +144,7 @@ impl Collate for Pairs {
     }
 
     fn describe(&self) -> String {
-        let nan = if self.mask_nan { ",nan=mask" } else { "" };
+        let nan = if self.mask_nan { ",nan=mask+inf" } else { "" };
         let buckets: Vec<_> = self.buckets.iter().map(usize::to_string).collect();
         let buckets =
             if buckets.is_empty() { String::new() } else { format!(",buckets={}", buckets.join("/")) };

@@ -2,7 +2,9 @@
 
 mod concat;
 pub mod conformance;
+mod fit;
 mod floats;
+mod measure;
 mod scale;
 mod statistics;
 mod subset;
@@ -12,7 +14,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use scale::{Nan, Scale, Scaled};
+pub use fit::Fit;
+pub use floats::Precision;
+pub use scale::{Nan, Scale, Scaled, Scaling};
 pub use subset::Subset;
 pub use transform::{Custom, Transformed, Whole};
 

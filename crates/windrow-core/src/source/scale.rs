@@ -1,18 +1,18 @@
 //! A source around a source that scales each record by its own statistics, in the copy into the batch.
 
-use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::fit::Fit;
+use super::floats::Precision;
+use super::measure::measure_all;
 use super::statistics::Statistics;
-use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, floats};
-use crate::error::{Error, Kind as ErrorKind, Result};
+use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
+use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::store::{self, Object};
-use crate::threads::{beside, cores};
 
 /// What a record is scaled by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,15 +24,63 @@ pub enum Scale {
     Zero,
 }
 
-/// What NaN does.
+/// What NaN and infinity do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nan {
-    /// It spreads: the statistics of its record are NaN, and so are its scaled values.
+    /// They spread: the statistics of a record with NaN are NaN, and so are its scaled values.
     #[default]
     Spread,
-    /// It counts as missing: left out of the statistics, 0 in the batch, and never learned.
+    /// They count as missing: left out of the statistics, 0 in the batch, and never learned.
     Mask,
+}
+
+/// How records are scaled: by what, from which part of them, in which precision.
+///
+/// ```
+/// use windrow_core::source::{Fit, Nan, Scale, Scaling};
+///
+/// let scaling = Scaling { nan: Nan::Mask, fit: Some(Fit::Fraction(0.0, 0.7)), ..Scaling::by(Scale::Zero) };
+/// assert_eq!(scaling.to_string(), "scaler=zero/float64,nan=mask,fit=(0.0, 0.7)");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scaling {
+    /// What each record is scaled by.
+    pub scale: Scale,
+    /// What NaN and infinity do.
+    pub nan: Nan,
+    /// How values are rounded on the way.
+    pub precision: Precision,
+    /// The part that the statistics come from; `None` is the whole record.
+    pub fit: Option<Fit>,
+}
+
+impl Scaling {
+    /// By the whole record, in float64; NaN spreads.
+    pub fn by(scale: Scale) -> Scaling {
+        Scaling { scale, nan: Nan::default(), precision: Precision::default(), fit: None }
+    }
+
+    /// Subtrahend and divisor of a record.
+    pub(super) fn row(&self, statistics: &Statistics) -> [f64; 2] {
+        let row = self.scale.of(statistics);
+        match self.precision {
+            Precision::Double => row,
+            Precision::Single => row.map(|x| f64::from(x as f32)),
+        }
+    }
+}
+
+/// What a plan says of it: other values, other words.
+impl std::fmt::Display for Scaling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let precision = match self.precision {
+            Precision::Double => "/float64",
+            Precision::Single => "",
+        };
+        write!(f, "scaler={}{precision},nan={}", self.scale.name(), self.nan.name())?;
+        self.fit.map_or(Ok(()), |fit| write!(f, ",fit={fit}"))
+    }
 }
 
 impl Scale {
@@ -45,7 +93,7 @@ impl Scale {
     }
 
     // (subtrahend, divisor)
-    fn of(self, statistics: &Statistics) -> [f32; 2] {
+    fn of(self, statistics: &Statistics) -> [f64; 2] {
         match self {
             Scale::Max => [0.0, if statistics.most() == 0.0 { 1.0 } else { statistics.most() }],
             Scale::Zero => {
@@ -67,183 +115,86 @@ impl Nan {
     }
 }
 
-/// Records scaled by statistics of the whole record, all channels of it together.
+/// Records scaled by statistics of the whole record, or of a part of each, all channels of it together.
 ///
 /// The values are those of the inner source; only what turns a stored number into the value changes, so a window reads
-/// its own bytes and no more. Statistics are those of the values as float32, de-normalised where the inner source says
-/// so, and accumulated in float64. They are computed once, in parallel, and kept in the cache folder: 8 bytes per
-/// record, mapped.
+/// its own bytes and no more. Stored numbers are de-normalised, measured and scaled in float64 and rounded once, to the
+/// dtype of the batch, unless [`Precision::Single`] is asked for. Statistics are computed once, in parallel, and kept in
+/// the cache folder: 16 bytes per record, mapped.
 pub struct Scaled {
     inner: SharedSource,
-    scale: Scale,
-    nan: Nan,
+    scaling: Scaling,
     schema: Schema,
     rows: Arc<dyn Object>,
 }
 
 /// Statistics of another version are made again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAGIC: &[u8; 16] = b"windrow scale \0\0";
 const HEAD_SIZE: u64 = 32;
-const ROW_SIZE: u64 = 8;
-/// Numbers taken in at a time, at most: they stay in the processor's cache.
-const PART: u64 = 1 << 15;
-/// Records whose statistics are held until they are written.
-const BLOCK: u64 = 1 << 15;
-/// Records that a thread takes at a time.
-const TAKE: usize = 64;
+const ROW_SIZE: u64 = 16;
 
 impl Scaled {
     /// Computes the statistics of every record, or takes those that an earlier run kept. `stop` is asked now and then
     /// and ends the work.
     ///
     /// # Errors
-    /// `Config` for JSON records, `Unsupported` for ids with flag bits or records that are scaled already; what reading
-    /// the records says; `Interrupted` when asked to stop.
-    pub fn new(inner: SharedSource, scale: Scale, nan: Nan, stop: &dyn Fn() -> bool) -> Result<Scaled> {
+    /// `Config` for JSON records, or a record of which `fit` holds no value; `Unsupported` for ids with flag bits or
+    /// records that are scaled already; what reading the records says; `Interrupted` when asked to stop.
+    pub fn new(inner: SharedSource, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
         if inner.schema().kind == Kind::Json {
             return Err(Error::config("JSON records hold text, which cannot be scaled"));
         }
-        let key = cache_key(inner.as_ref(), scale, nan)?;
+        scaling.fit.map_or(Ok(()), Fit::check)?;
+        let key = cache_key(inner.as_ref(), &scaling)?;
         let head = [&MAGIC[..], &key.to_le_bytes(), &inner.len().to_le_bytes()].concat();
         let size = inner.len().checked_mul(ROW_SIZE).and_then(|size| size.checked_add(HEAD_SIZE));
         let size = size.ok_or_else(|| Error::corrupt(format!("{} records are too many", inner.len())))?;
         let name = format!("{key:016x}.scale");
         let rows =
-            store::kept(&name, &head, size, &mut |out| measure_all(inner.as_ref(), scale, nan, stop, out))?;
+            store::kept(&name, &head, size, &mut |out| measure_all(inner.as_ref(), &scaling, stop, out))?;
         let schema = Schema { vocab_size: None, ..inner.schema().clone() };
-        Ok(Scaled { inner, scale, nan, schema, rows })
+        Ok(Scaled { inner, scaling, schema, rows })
     }
 
     fn decode(&self, record: u64, stored: Decode) -> Result<Decode> {
         let mut scratch = Vec::new();
         let row = self.rows.read(HEAD_SIZE + record * ROW_SIZE, ROW_SIZE as usize, &mut scratch)?;
-        let number = |at: usize| f32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
+        let number = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&row[at..at + 8]);
+            f64::from_le_bytes(bytes)
+        };
         let (mul, add) = denormalising(stored, record)?;
-        Ok(Decode::Affine { mul, add, sub: number(0), div: number(4) })
+        let (sub, div) = (number(0), number(8));
+        Ok(match self.scaling.precision {
+            Precision::Double => Decode::Scaled { mul: mul.into(), add: add.into(), sub, div },
+            Precision::Single => Decode::Affine { mul, add, sub: sub as f32, div: div as f32 },
+        })
     }
 }
 
 // What the inner source does to a stored number before it is scaled.
 fn denormalising(stored: Decode, record: u64) -> Result<(f32, f32)> {
     match stored {
-        Decode::Plain | Decode::Single => Ok((1.0, 0.0)),
+        Decode::Plain | Decode::Single | Decode::Literal => Ok((1.0, 0.0)),
         Decode::Affine { mul, add, sub: 0.0, div: 1.0 } => Ok((mul, add)),
         _ => Err(Error::unsupported("the records are scaled already").record(record)),
     }
 }
 
 // A fingerprint looks at the ends of files; their times tell of an edit in the middle.
-fn cache_key(source: &dyn Source, scale: Scale, nan: Nan) -> Result<u64> {
+fn cache_key(source: &dyn Source, scaling: &Scaling) -> Result<u64> {
     let mut hash = Xxh3::new();
     hash.update(&VERSION.to_le_bytes());
     hash.update(&source.fingerprint()?.to_le_bytes());
     hash.update(&source.len().to_le_bytes());
-    for word in [scale.name(), nan.name()] {
-        hash.update(word.as_bytes());
-    }
+    hash.update(scaling.to_string().as_bytes());
     for FileInfo { file, size } in source.files() {
         hash.update(&size.to_le_bytes());
         hash.update(&store::changed_ns(&file).unwrap_or(0).to_le_bytes());
     }
     Ok(hash.digest())
-}
-
-fn measure_all(
-    source: &dyn Source,
-    scale: Scale,
-    nan: Nan,
-    stop: &dyn Fn() -> bool,
-    out: &mut dyn Write,
-) -> Result<()> {
-    log::info!("measuring {} records for scaler={}", source.len(), scale.name());
-    let mut rows = Vec::new();
-    let mut start = 0;
-    while start < source.len() {
-        let n = BLOCK.min(source.len() - start);
-        rows.clear();
-        rows.resize(n as usize, [0.0; 2]);
-        measure_block(source, scale, nan, stop, start, &mut rows)?;
-        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
-        out.write_all(&bytes).map_err(|e| {
-            Error::new(ErrorKind::Io, "cannot write the statistics of the records").caused_by(e)
-        })?;
-        start += n;
-    }
-    Ok(())
-}
-
-// Each row is one record's, whoever computes it: the threads change nothing but the time.
-fn measure_block(
-    source: &dyn Source,
-    scale: Scale,
-    nan: Nan,
-    stop: &dyn Fn() -> bool,
-    start: u64,
-    rows: &mut [[f32; 2]],
-) -> Result<()> {
-    let threads = cores().min(rows.len().div_ceil(TAKE));
-    let parts = Mutex::new((start..).step_by(TAKE).zip(rows.chunks_mut(TAKE)));
-    let ended = AtomicBool::new(false);
-    let work = |stop: &dyn Fn() -> bool| -> Result<()> {
-        let mut measure = Measure { source, nan, scratch: Vec::new(), values: Vec::new() };
-        loop {
-            // An iterator is whole between calls, so a poisoned lock is still a good one.
-            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((first, part)) = next else { return Ok(()) };
-            for (row, record) in part.iter_mut().zip(first..) {
-                let done = measure.record(record, &|| ended.load(Ordering::Relaxed) || stop());
-                match done {
-                    Ok(statistics) => *row = scale.of(&statistics),
-                    Err(error) => {
-                        ended.store(true, Ordering::Relaxed);
-                        return Err(error);
-                    }
-                }
-            }
-        }
-    };
-    let mut done = beside(threads, || work(stop), || work(&|| false));
-    // Those that were told to end because of another's error come after it.
-    done.sort_by_key(|done| done.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::Interrupted));
-    done.into_iter().find(Result::is_err).unwrap_or(Ok(()))
-}
-
-struct Measure<'a> {
-    source: &'a dyn Source,
-    nan: Nan,
-    scratch: Vec<u8>,
-    values: Vec<f32>,
-}
-
-impl Measure<'_> {
-    fn record(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Statistics> {
-        store::whole(|| self.measured(record, stop))
-    }
-
-    fn measured(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Statistics> {
-        let length = self.source.length(record)?;
-        let most = (PART / self.source.schema().channels.unwrap_or(1) as u64).max(1);
-        let mut statistics = Statistics::default();
-        let mut start = 0;
-        while start < length {
-            if stop() {
-                return Err(Error::new(ErrorKind::Interrupted, "stopped while measuring the records"));
-            }
-            let len = most.min(length - start);
-            let values = self.source.read(Span { record, start, len }, &mut self.scratch)?;
-            floats::check(&values, record)?;
-            denormalising(values.decode, record)?;
-            self.values.clear();
-            floats::append(&values, &mut self.values);
-            if self.nan == Nan::Mask {
-                self.values.retain(|x| !x.is_nan());
-            }
-            statistics.add(&self.values);
-            start += len;
-        }
-        Ok(statistics)
-    }
 }
 
 impl Lengths for Scaled {
@@ -323,7 +274,7 @@ impl Source for Scaled {
     }
 
     fn treatment(&self) -> Option<String> {
-        let own = format!("scaler={},nan={}", self.scale.name(), self.nan.name());
+        let own = self.scaling.to_string();
         Some(self.inner.treatment().map_or(own.clone(), |inner| format!("{inner},{own}")))
     }
 }

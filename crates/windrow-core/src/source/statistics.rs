@@ -1,26 +1,46 @@
 //! Mean, deviation and largest magnitude of a record, read once in parts, in float64.
 
 /// What was seen of a record so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Statistics {
+    /// Taken off every value before it is summed: digits of a large offset leave none for what varies.
+    offset: f64,
     n: f64,
+    /// Without the offset.
     mean: f64,
     /// Squared distances from the mean.
     squares: f64,
+    /// Without the offset.
     sum: f64,
-    most: f32,
+    least: f64,
+    greatest: f64,
+    most: f64,
 }
 
 impl Statistics {
+    /// Of values around `offset`: any of them, or 0.
+    pub(super) fn around(offset: f64) -> Statistics {
+        Statistics {
+            offset: if offset.is_finite() { offset } else { 0.0 },
+            n: 0.0,
+            mean: 0.0,
+            squares: 0.0,
+            sum: 0.0,
+            least: f64::INFINITY,
+            greatest: f64::NEG_INFINITY,
+            most: 0.0,
+        }
+    }
+
     /// Takes in the next values. The parts in which a record comes decide the last bits: they must be the same each time.
-    pub(super) fn add(&mut self, values: &[f32]) {
+    pub(super) fn add(&mut self, values: &[f64]) {
         if values.is_empty() {
             return;
         }
-        let n = values.len() as f64;
-        let sum = sum_of(values, |x| x);
+        let (n, offset) = (values.len() as f64, self.offset);
+        let sum = sum_of(values, |x| x - offset);
         let mean = sum / n;
-        let squares = sum_of(values, |x| (x - mean) * (x - mean));
+        let squares = sum_of(values, |x| (x - offset - mean) * (x - offset - mean));
         // Two parts joined: Chan, Golub and LeVeque.
         let delta = mean - self.mean;
         let all = self.n + n;
@@ -28,44 +48,58 @@ impl Statistics {
         self.mean += delta * (n / all);
         self.n = all;
         self.sum += sum;
-        let most = values.iter().fold(0.0f32, |most, x| most.max(x.abs()));
-        // `max` leaves NaN out; a NaN must not vanish.
-        let most = if sum.is_nan() && values.iter().any(|x| x.is_nan()) { f32::NAN } else { most };
-        self.most = if self.most.is_nan() || most.is_nan() { f32::NAN } else { self.most.max(most) };
+        self.least = values.iter().fold(self.least, |least, x| least.min(*x));
+        self.greatest = values.iter().fold(self.greatest, |greatest, x| greatest.max(*x));
+        let most = self.least.abs().max(self.greatest.abs());
+        // `min` and `max` leave NaN out; a NaN must not vanish.
+        let is_nan = self.most.is_nan() || (sum.is_nan() && values.iter().any(|x| x.is_nan()));
+        self.most = if is_nan { f64::NAN } else { most };
+    }
+
+    /// Nothing was seen.
+    pub(super) fn is_empty(&self) -> bool {
+        self.n == 0.0
     }
 
     /// The largest magnitude; NaN where there is one; 0 of nothing.
-    pub(super) fn most(&self) -> f32 {
+    pub(super) fn most(&self) -> f64 {
         self.most
     }
 
     /// The mean; 0 of nothing.
-    pub(super) fn mean(&self) -> f32 {
+    pub(super) fn mean(&self) -> f64 {
         match self.mean.is_finite() {
-            true => self.mean as f32,
+            // A mean that is rounded would leave a constant a deviation.
+            true if self.is_constant() => self.least,
+            true if self.is_empty() => 0.0,
+            true => self.offset + self.mean,
             // Joining infinite parts gives NaN; their sum still tells which infinity it is.
-            false => (self.sum / self.n) as f32,
+            false => self.sum / self.n,
         }
     }
 
-    /// The population's standard deviation (divided by n); 0 of nothing.
-    pub(super) fn deviation(&self) -> f32 {
-        match self.n == 0.0 {
+    /// The population's standard deviation (divided by n); 0 of nothing, and of a constant.
+    pub(super) fn deviation(&self) -> f64 {
+        match self.is_empty() || self.is_constant() {
             true => 0.0,
-            false => (self.squares / self.n).sqrt() as f32,
+            false => (self.squares / self.n).sqrt(),
         }
+    }
+
+    fn is_constant(&self) -> bool {
+        self.least == self.greatest && self.least.is_finite() && !self.most.is_nan()
     }
 }
 
 // Eight sums side by side: a vector register's worth, and less is lost than in one long sum.
-fn sum_of(values: &[f32], term: impl Fn(f64) -> f64) -> f64 {
+fn sum_of(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     let chunks = values.chunks_exact(LANES);
-    let rest: f64 = chunks.remainder().iter().map(|&x| term(x.into())).sum();
+    let rest: f64 = chunks.remainder().iter().map(|&x| term(x)).sum();
     for chunk in chunks {
         for (sum, &x) in sums.iter_mut().zip(chunk) {
-            *sum += term(x.into());
+            *sum += term(x);
         }
     }
     sums.iter().sum::<f64>() + rest
@@ -75,25 +109,26 @@ fn sum_of(values: &[f32], term: impl Fn(f64) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(parts: &[&[f32]]) -> [f32; 3] {
-        let mut all = Statistics::default();
+    fn of(parts: &[&[f64]]) -> [f64; 3] {
+        let mut all = Statistics::around(parts.first().and_then(|part| part.first()).copied().unwrap_or(0.0));
         parts.iter().for_each(|part| all.add(part));
         [all.mean(), all.deviation(), all.most()]
     }
 
     #[test]
     fn parts_join_to_the_whole() {
-        let values: Vec<f32> = (0..1000).map(|i| ((i * 37) % 101) as f32 - 20.0).collect();
-        let mean = values.iter().map(|x| f64::from(*x)).sum::<f64>() / 1000.0;
-        let squares = values.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / 1000.0;
-        let expected = [mean as f32, squares.sqrt() as f32, 80.0];
-        assert_eq!(of(&[&values]), expected);
-        assert_eq!(of(&[&values[..1], &[], &values[1..777], &values[777..]]), expected);
+        let values: Vec<f64> = (0..1000).map(|i| ((i * 37) % 101) as f64 - 20.0).collect();
+        let mean = values.iter().sum::<f64>() / 1000.0;
+        let squares = values.iter().map(|x| (*x - mean).powi(2)).sum::<f64>() / 1000.0;
+        let expected = [mean, squares.sqrt(), 80.0];
+        let near = |found: [f64; 3]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 1e-13 * b);
+        assert!(near(of(&[&values])), "{:?}", of(&[&values]));
+        assert!(near(of(&[&values[..1], &[], &values[1..777], &values[777..]])));
     }
 
     #[test]
     fn a_constant_has_no_deviation_at_all() {
-        for x in [0.1f32, 1e30, -7.7] {
+        for x in [0.1f64, 1e30, -7.7] {
             assert_eq!(of(&[&[x; 1001], &[x; 3]]), [x, 0.0, x.abs()]);
         }
         assert_eq!(of(&[]), [0.0; 3]);
@@ -102,19 +137,21 @@ mod tests {
 
     #[test]
     fn a_large_offset_leaves_the_deviation_whole() {
-        let values: Vec<f32> = (0..4096).map(|i| 1e6 + (i % 2) as f32).collect();
-        assert_eq!(of(&[&values[..100], &values[100..]]), [1e6 + 0.5, 0.5, 1e6 + 1.0]);
+        for offset in [1e6, 1e9, 1e15] {
+            let values: Vec<f64> = (0..4096).map(|i| offset + (i % 2) as f64).collect();
+            assert_eq!(of(&[&values[..100], &values[100..]]), [offset + 0.5, 0.5, offset + 1.0]);
+        }
     }
 
     #[test]
     fn what_is_not_finite_stays_so() {
-        let inf = f32::INFINITY;
+        let inf = f64::INFINITY;
         assert_eq!(of(&[&[1.0, inf], &[2.0]])[0], inf);
         assert_eq!(of(&[&[1.0], &[-inf, 3.0], &[-inf]])[0], -inf);
         assert!(!of(&[&[1.0, inf], &[2.0]])[1].is_finite());
         assert_eq!(of(&[&[1.0, -inf]])[2], inf);
         assert!(of(&[&[1.0, inf], &[-inf]])[0].is_nan());
-        let nan = of(&[&[1.0, f32::NAN], &[9.0]]);
+        let nan = of(&[&[1.0, f64::NAN], &[9.0]]);
         assert!(nan.iter().all(|x| x.is_nan()), "{nan:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::floats::Precision;
 use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span, floats};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
@@ -16,13 +17,15 @@ use crate::store;
 pub struct Whole<'a> {
     /// Its number.
     pub record: u64,
-    /// Its values as float32: `[T]`, or `[T, C]` row by row.
-    pub values: &'a [f32],
+    /// Its values: `[T]`, or `[T, C]` row by row.
+    pub values: &'a [f64],
+    /// What they are, and what the results are kept as: float32 where it holds every number that is stored, else float64.
+    pub dtype: DType,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,
 }
 
-type Function = dyn Fn(Whole<'_>) -> Result<Vec<f32>> + Send + Sync;
+type Function = dyn Fn(Whole<'_>) -> Result<Vec<f64>> + Send + Sync;
 
 /// A function from a whole record to as many values, and the name it has in a plan's identity.
 ///
@@ -44,7 +47,7 @@ impl Custom {
     /// A function by name; another name is another plan.
     pub fn new(
         name: &str,
-        function: impl Fn(Whole<'_>) -> Result<Vec<f32>> + Send + Sync + 'static,
+        function: impl Fn(Whole<'_>) -> Result<Vec<f64>> + Send + Sync + 'static,
     ) -> Custom {
         // An identity is one line whose parts end with a semicolon.
         let name = name.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect::<String>();
@@ -63,7 +66,8 @@ impl std::fmt::Debug for Custom {
     }
 }
 
-/// Records as a function gives them: float32, as many values as were stored.
+/// Records as a function gives them: as many values as were stored, float32, or float64 where the stored numbers have more
+/// digits than a float32 holds.
 ///
 /// The function is called once per record and its result kept, as long as the results together stay below a bound; then
 /// the ones not used for longest go, and would be made again.
@@ -90,7 +94,11 @@ impl Transformed {
         if inner.schema().kind == Kind::Json {
             return Err(Error::config("JSON records hold text, which cannot be scaled"));
         }
-        let element = Element::little(DType::F32);
+        let dtype = match inner.schema().element.dtype {
+            DType::F64 | DType::I64 | DType::U64 | DType::I32 | DType::U32 => DType::F64,
+            _ => DType::F32,
+        };
+        let element = Element::little(dtype);
         let schema = Schema { element, vocab_size: None, ..inner.schema().clone() };
         Ok(Transformed { inner, custom, schema, kept: Mutex::new(Kept { most, ..Kept::default() }) })
     }
@@ -112,9 +120,11 @@ impl Transformed {
         let stored = self.inner.read_whole(record, &mut scratch)?;
         floats::check(&stored, record)?;
         let mut values = Vec::new();
-        floats::append(&stored, &mut values);
+        let dtype = self.schema.element.dtype;
+        let precision = if dtype == DType::F64 { Precision::Double } else { Precision::Single };
+        floats::append(&stored, precision, &mut values);
         // Not under the lock: the function may take long, or take a lock of its own.
-        let whole = Whole { record, values: &values, channels: self.schema.channels };
+        let whole = Whole { record, values: &values, dtype, channels: self.schema.channels };
         let made = (self.custom.function)(whole)?;
         if made.len() != values.len() {
             return Err(Error::config(format!(
@@ -126,7 +136,10 @@ impl Transformed {
             .record(record)
             .hint("a scaler gives as many values as it gets: windows are cut afterwards"));
         }
-        Ok(made.iter().flat_map(|x| x.to_le_bytes()).collect())
+        Ok(match dtype {
+            DType::F64 => made.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            _ => made.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect(),
+        })
     }
 
     // A lock that another thread held while this process was forked never opens in the child; it is held for moments only.
@@ -203,7 +216,7 @@ impl Source for Transformed {
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         check_span(span, self.inner.length(span.record)?)?;
         let whole = self.record(span.record)?;
-        let size = 4 * self.schema.channels.unwrap_or(1);
+        let size = self.schema.element.size() * self.schema.channels.unwrap_or(1);
         // Within the record, which lies in memory.
         let start = span.start as usize * size;
         scratch.clear();
@@ -248,7 +261,8 @@ impl Source for Transformed {
     }
 
     fn treatment(&self) -> Option<String> {
-        let own = format!("scaler=custom:{}", self.custom.name);
+        let precision = if self.schema.element.dtype == DType::F64 { "/float64" } else { "" };
+        let own = format!("scaler=custom:{}{precision}", self.custom.name);
         Some(self.inner.treatment().map_or(own.clone(), |inner| format!("{inner},{own}")))
     }
 }

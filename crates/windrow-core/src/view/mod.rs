@@ -53,6 +53,11 @@ pub trait View: Send + Sync {
     /// What decides the cut, in words that never change for the same cut: part of the plan's identity.
     fn describe(&self) -> String;
 
+    /// Samples that are padded because their record is too short for one, where a view counts them.
+    fn short(&self) -> u64 {
+        0
+    }
+
     /// No samples.
     fn is_empty(&self) -> bool {
         self.len() == 0

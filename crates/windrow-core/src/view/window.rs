@@ -1,5 +1,6 @@
 //! Windows that slide over each record: fixed width, fixed stride, never across two records.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub struct Windows {
     cut: Cut,
     /// Each record's samples.
     samples: Sums,
+    /// Windows of records that do not fill one.
+    short: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -63,8 +66,17 @@ impl Windows {
         let full = lengths::with_label("width", width)?;
         lengths::at_least_one("stride", stride)?;
         let cut = Cut { full, stride, inverse: (u64::MAX / stride).wrapping_add(1), tail };
-        let samples = Sums::new(&*lengths, |len| Some(cut.windows(len)))?;
-        Ok(Windows { lengths, cut, samples })
+        let short = Cell::new(0);
+        let samples = Sums::new(&*lengths, |len| {
+            short.set(short.get() + u64::from(len >= 2 && len < full));
+            Some(cut.windows(len))
+        })?;
+        // Of equal lengths one was asked for.
+        let short = match samples {
+            Sums::Even { records, .. } if short.get() > 0 => records,
+            _ => short.get(),
+        };
+        Ok(Windows { lengths, cut, samples, short })
     }
 }
 
@@ -93,6 +105,10 @@ impl View for Windows {
 
     fn positions(&self) -> u64 {
         self.cut.full - 1
+    }
+
+    fn short(&self) -> u64 {
+        self.short
     }
 
     fn coverage(&self) -> Result<Coverage> {
@@ -199,6 +215,14 @@ mod tests {
         check(&[12], (2, 5, Tail::Drop), "0[0..3] | 0[5..8]", "0..2", [6, 0, 0, 6, 0]);
         check(&[12], (2, 5, Tail::Pad), "0[0..3] | 0[5..8] | 0[10..12]", "0..3", [8, 0, 1, 4, 0]);
         check(&[11], (2, 5, Tail::Pad), "0[0..3] | 0[5..8]", "0..2", [6, 0, 0, 5, 0]);
+    }
+
+    #[test]
+    fn windows_that_a_record_does_not_fill_are_counted() {
+        let short = |lengths: Vec<u64>| Windows::new(Arc::new(lengths), 4, 4, Tail::Pad).unwrap().short();
+        assert_eq!(short(vec![0, 1, 2, 4, 5, 9]), 2);
+        assert_eq!((short(vec![3]), short(vec![5]), short(vec![])), (1, 0, 0));
+        assert_eq!(Windows::new(Arc::new(Same(1_000, 3)), 4, 4, Tail::Drop).unwrap().short(), 1_000);
     }
 
     #[test]

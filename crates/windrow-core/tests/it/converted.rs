@@ -48,6 +48,10 @@ fn stored(source: &dyn Source, record: u64) -> (DType, Value) {
     let mut scratch = Vec::new();
     let values = source.read(span, &mut scratch).unwrap();
     let element = values.element;
+    if values.decode == Decode::Literal {
+        assert_eq!(element.dtype, DType::F64);
+        return (DType::F32, read_as(source, record, DType::F32).unwrap());
+    }
     let read = values.bytes.chunks(element.size()).map(|bytes| {
         let one = Values { bytes, channels: 1, decode: Decode::Plain, ..values };
         let mut word = Buffer::zeroed(8);

@@ -10,7 +10,9 @@ use windrow_core::collate::{Batch, Collate, NextToken, Pairs};
 use windrow_core::format::Options;
 use windrow_core::plan::{Feed, Plan};
 use windrow_core::sampler::Sequential;
-use windrow_core::source::{Custom, Nan, Scale, Scaled, SharedSource, Source, Transformed, conformance};
+use windrow_core::source::{
+    Custom, Fit, Nan, Precision, Scale, Scaled, Scaling, SharedSource, Source, Transformed, conformance,
+};
 use windrow_core::view::{Segments, Tail, Windows};
 use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result};
 
@@ -22,7 +24,16 @@ const NAN: f32 = f32::NAN;
 const INF: f32 = f32::INFINITY;
 
 fn scaled(source: impl Source + 'static, scale: Scale, nan: Nan) -> Result<Scaled> {
-    Scaled::new(Arc::new(source), scale, nan, &|| false)
+    scaled_by(source, Scaling { nan, ..Scaling::by(scale) })
+}
+
+fn scaled_by(source: impl Source + 'static, scaling: Scaling) -> Result<Scaled> {
+    Scaled::new(Arc::new(source), scaling, &|| false)
+}
+
+fn doubles(records: &[&[f64]]) -> Toy {
+    let bytes = |record: &&[f64]| record.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    Toy::stored(Element::little(DType::F64), records.iter().map(|r| (bytes(r), Decode::Plain)).collect())
 }
 
 fn windows(
@@ -100,6 +111,109 @@ fn what_is_missing_is_left_out_and_never_learned() {
 }
 
 #[test]
+fn what_is_infinite_is_missing_too() {
+    alone("scale::what_is_infinite_is_missing_too", |_| {
+        let records: &[&[f32]] = &[&[2.0, INF, -4.0, 1.0, -INF], &[INF, INF, INF]];
+        let toy = || Toy::series(records, 1, &[Decode::Plain; 2]);
+        let sources: [(SharedSource, [f32; 3]); 3] = [
+            (Arc::new(toy()), [2.0, -4.0, 1.0]),
+            (Arc::new(scaled(toy(), Scale::Max, Nan::Mask).unwrap()), [0.5, -1.0, 0.25]),
+            // Mean -1/3, deviation 2.6247…
+            (Arc::new(scaled(toy(), Scale::Zero, Nan::Mask).unwrap()), [0.889_001, -1.397_001, 0.508_001]),
+        ];
+        for (source, [a, b, c]) in sources {
+            let batch = all(&windows(source.clone(), 4, 4, NextToken::mask_nan));
+            assert_same(batch.get::<f32>("input_ids").unwrap(), &[a, 0.0, b, c, 0.0, 0.0, 0.0, 0.0], 1e-6);
+            assert_same(batch.get::<f32>("labels").unwrap(), &[0.0, b, c, 0.0, 0.0, 0.0, 0.0, 0.0], 1e-6);
+            assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 1, 1, 0, 0, 0, 0, 0]);
+            let layout = Pairs::new(source.schema(), 6, &[], Some(DType::F32)).unwrap().mask_nan();
+            let view = Segments::new(source.clone(), 6, &[]).unwrap();
+            let batch = Feed::new(source, Arc::new(view), Arc::new(layout)).batch(&[0], 0).unwrap();
+            assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 1, 1, 0, 0, 0]);
+            assert!(batch.get::<f32>("input_ids").unwrap().iter().all(|x| x.is_finite()));
+        }
+    });
+}
+
+#[test]
+fn digits_beyond_float32_are_not_lost_before_scaling() {
+    alone("scale::digits_beyond_float32_are_not_lost_before_scaling", |_| {
+        // numpy: (x - x.mean()) / x.std() of 0..20, whatever is added to them.
+        let expected: Vec<f32> = (0..20).map(|i| ((f64::from(i) - 9.5) / 33.25f64.sqrt()) as f32).collect();
+        let whole = |offset: f64| (0..20).map(|i| offset + f64::from(i)).collect::<Vec<f64>>();
+        let zero = |toy: Toy| -> Vec<f32> {
+            let source: SharedSource = Arc::new(scaled(toy, Scale::Zero, Nan::Spread).unwrap());
+            all(&windows(source, 20, 20, |layout| layout)).get::<f32>("input_ids").unwrap().to_vec()
+        };
+        for offset in [1e9, -1e12, 1e15] {
+            assert_same(&zero(doubles(&[&whole(offset)])), &expected, 1e-6);
+        }
+        let ids: Vec<u8> = (0..20i64).flat_map(|i| (1_000_000_000 + i).to_le_bytes()).collect();
+        assert_same(
+            &zero(Toy::stored(Element::little(DType::I64), vec![(ids, Decode::Plain)])),
+            &expected,
+            1e-6,
+        );
+        // De-normalised in float32 they would be 1e9 all.
+        let far = Decode::Affine { mul: 1.0, add: 1e9, sub: 0.0, div: 1.0 };
+        let near: Vec<f32> = whole(0.0).iter().map(|x| *x as f32).collect();
+        assert_same(&zero(Toy::series(&[&near], 1, &[far])), &expected, 1e-6);
+        // As the published scalers have it.
+        let single = Scaling { precision: Precision::Single, ..Scaling::by(Scale::Zero) };
+        let source: SharedSource = Arc::new(scaled_by(doubles(&[&whole(1e9)]), single).unwrap());
+        let batch = all(&windows(source, 20, 20, |layout| layout));
+        assert_eq!(batch.get::<f32>("input_ids").unwrap(), [0.0; 20]);
+        // Of a constant nothing is left, not what rounding leaves.
+        assert_eq!(zero(doubles(&[&[0.1; 20]])), [0.0; 20]);
+        // One beyond float32 is a number like others.
+        let large: &[f64] = &[1.0, 2.0, 3.0, 1e39, 5.0, 6.0];
+        let max: SharedSource = Arc::new(scaled(doubles(&[large]), Scale::Max, Nan::Spread).unwrap());
+        let batch = all(&windows(max, 6, 6, |layout| layout));
+        let expected = large.iter().map(|x| (x / 1e39) as f32).collect::<Vec<_>>();
+        assert_eq!(batch.get::<f32>("input_ids").unwrap(), expected);
+    });
+}
+
+#[test]
+fn what_comes_after_the_fit_changes_nothing_before_it() {
+    alone("scale::what_comes_after_the_fit_changes_nothing_before_it", |cache| {
+        let row = |record: &[f64], scaling: Scaling| -> Vec<f32> {
+            let source: SharedSource = Arc::new(scaled_by(doubles(&[record]), scaling).unwrap());
+            let width = record.len() as u64;
+            all(&windows(source, width, width, |layout| layout)).get::<f32>("input_ids").unwrap().to_vec()
+        };
+        let max = Scaling::by(Scale::Max);
+        let fitted = |fit| Scaling { fit: Some(fit), ..max };
+        let (calm, risen) = ([1.0, 2.0, -4.0, 3.0], [1.0, 2.0, -4.0, 100.0]);
+        for fit in [Fit::Fraction(0.0, 0.75), Fit::Values(0, 3)] {
+            assert_eq!(row(&calm, fitted(fit))[..3], [0.25, 0.5, -1.0]);
+            assert_eq!(row(&risen, fitted(fit)), [0.25, 0.5, -1.0, 25.0]);
+        }
+        assert_eq!(row(&risen, max)[0], 0.01);
+        assert_eq!(row(&risen, fitted(Fit::Values(1, 2)))[..2], [0.5, 1.0]);
+        assert_eq!(
+            row(&risen, Scaling { scale: Scale::Zero, ..fitted(Fit::Values(0, 2)) }),
+            [-1.0, 1.0, -11.0, 197.0]
+        );
+        // Each part has its own statistics in the cache.
+        assert_eq!(fs::read_dir(cache).unwrap().count(), 7);
+        let fails =
+            |record: &[f64], fit| scaled_by(doubles(&[&[1.0; 9], record]), fitted(fit)).err().unwrap();
+        let e = fails(&[1.0, 2.0], Fit::Fraction(0.0, 0.3));
+        assert_eq!((e.kind(), e.place().record), (Kind::Config, Some(1)));
+        assert_eq!(fails(&[1.0], Fit::Fraction(0.7, 0.2)).kind(), Kind::Config);
+        // A record without a pair of values is in no window.
+        assert!(scaled_by(doubles(&[&[1.0], &[]]), fitted(Fit::Fraction(0.0, 0.3))).is_ok());
+        // Nothing is learned of a series without a number to measure.
+        let nan = f64::NAN;
+        let masked = Scaling { nan: Nan::Mask, ..fitted(Fit::Values(0, 2)) };
+        let source: SharedSource = Arc::new(scaled_by(doubles(&[&[nan, nan, 3.0, 4.0]]), masked).unwrap());
+        let batch = all(&windows(source, 3, 3, NextToken::mask_nan));
+        assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0; 3]);
+    });
+}
+
+#[test]
 fn one_missing_channel_takes_the_step_out() {
     let toy = Toy::series(&[&[1.0, 2.0, 3.0, NAN, 5.0, 6.0]], 2, &[Decode::Plain]);
     let batch = all(&windows(Arc::new(toy), 2, 2, NextToken::mask_nan));
@@ -117,7 +231,7 @@ fn only_the_prediction_is_learned_where_asked() {
     assert_eq!(all(&both).get::<i32>("loss_masks").unwrap(), [0; 10]);
     assert_eq!(
         both.collate().describe(),
-        "next_token(length=5,dtype=float32,pad=0,mask=real,nan=mask,from=5)"
+        "next_token(length=5,dtype=float32,pad=0,mask=real,nan=mask+inf,from=5)"
     );
     // A layout without masks gets them.
     let layout = NextToken::new(toy().schema(), 3, None, false, 0).unwrap().learn_from(1);
@@ -170,8 +284,8 @@ fn scaled_windows_are_the_recorded_ones() {
         for (name, scale, tolerance) in cases {
             let case = golden().join(name);
             let told: Value = serde_json::from_slice(&fs::read(case.join("case.json")).unwrap()).unwrap();
-            let source: SharedSource =
-                Arc::new(scaled(recorded(&case.join("input")), scale, Nan::Spread).unwrap());
+            let single = Scaling { precision: Precision::Single, ..Scaling::by(scale) };
+            let source: SharedSource = Arc::new(scaled_by(recorded(&case.join("input")), single).unwrap());
             let number = |key: &str| told["args"][key].as_u64().unwrap();
             let feed = windows(source, number("max_length"), number("stride"), |layout| layout);
             let expected = told["expected"]["ok"]["windows"].as_array().unwrap();
@@ -232,7 +346,7 @@ fn packed_series_are_the_recorded_ones() {
 fn rows_of_one_batch_are_as_long_as_the_longest() {
     let toy = Arc::new(Toy::series(&[&[1.0, NAN, 3.0], &[4.0, 5.0, 6.0, 7.0]], 1, &[Decode::Plain; 2]));
     let layout = Pairs::new(toy.schema(), 4, &[4, 2], None).unwrap().mask_nan();
-    assert_eq!(layout.describe(), "pairs(length=4,dtype=float32,buckets=2/4,nan=mask)");
+    assert_eq!(layout.describe(), "pairs(length=4,dtype=float32,buckets=2/4,nan=mask+inf)");
     let view = Segments::new(toy.clone(), 4, &[4, 2]).unwrap();
     let batch = Feed::new(toy, Arc::new(view), Arc::new(layout)).batch(&[0, 1], 0).unwrap();
     assert_eq!(batch.get::<f32>("input_ids").unwrap(), [1.0, 0.0, 0.0, 0.0, 4.0, 5.0, 6.0, 0.0]);
@@ -256,7 +370,7 @@ fn wrapped_sources_keep_every_promise() {
     alone("scale::wrapped_sources_keep_every_promise", |_| {
         let folder = some_streams();
         for scale in [Scale::Max, Scale::Zero] {
-            let source = Scaled::new(stream(folder.path()), scale, Nan::Spread, &|| false).unwrap();
+            let source = Scaled::new(stream(folder.path()), Scaling::by(scale), &|| false).unwrap();
             conformance::check(&source).unwrap();
         }
         let halved = Custom::new("halved", |whole| Ok(whole.values.iter().map(|x| x / 2.0).collect()));
@@ -270,7 +384,7 @@ fn statistics_are_kept_and_made_again_when_the_data_changed() {
         let folder = some_streams();
         let last = |folder: &Path| {
             let source: SharedSource =
-                Arc::new(Scaled::new(stream(folder), Scale::Max, Nan::Spread, &|| false).unwrap());
+                Arc::new(Scaled::new(stream(folder), Scaling::by(Scale::Max), &|| false).unwrap());
             let feed = windows(source, 4, 39_995, |layout| layout);
             all(&feed).get::<f32>("labels").unwrap()[11]
         };
@@ -337,7 +451,7 @@ fn statistics_of_many_records_are_mapped_not_held() {
         let mut scratch = Vec::new();
         let decode = source.read(span, &mut scratch).map(|v| v.decode);
         assert_eq!(source.length(999_997).unwrap(), 1);
-        let five = Decode::Affine { mul: 1.0, add: 0.0, sub: 0.0, div: 5.0 };
+        let five = Decode::Scaled { mul: 1.0, add: 0.0, sub: 0.0, div: 5.0 };
         assert_eq!(
             source.read(windrow_core::Span { record: 999_997, ..span }, &mut scratch).unwrap().decode,
             five
@@ -361,8 +475,7 @@ fn what_cannot_be_scaled_is_an_error() {
         assert_eq!(fails(failing).kind(), Kind::Corrupt);
         let stopped = Scaled::new(
             Arc::new(Toy::series(&[&[1.0]], 1, &[Decode::Plain])),
-            Scale::Max,
-            Nan::Spread,
+            Scaling::by(Scale::Max),
             &|| true,
         );
         assert_eq!(stopped.err().unwrap().kind(), Kind::Interrupted);
@@ -414,11 +527,19 @@ fn a_plan_names_what_happens_to_its_values() {
             let n = feed.len();
             Plan::new(vec![feed], Arc::new(Sequential::new(n)), 0).unwrap().identity().unwrap().to_string()
         };
-        let max = Scaled::new(toy(), Scale::Max, Nan::Mask, &|| false).unwrap();
+        let masked = Scaling { nan: Nan::Mask, ..Scaling::by(Scale::Max) };
+        let single = Scaling { precision: Precision::Single, ..masked };
+        let fitted = Scaling { fit: Some(Fit::Values(0, 1)), ..masked };
+        let [max, single, fitted] = [masked, single, fitted]
+            .map(|scaling| Scaled::new(toy(), scaling, &|| false).unwrap())
+            .map(|scaled| identity(Arc::new(scaled)));
         let custom = Transformed::new(toy(), Custom::new("mine", |w| Ok(w.values.to_vec()))).unwrap();
-        let (plain, max, custom) = (identity(toy()), identity(Arc::new(max)), identity(Arc::new(custom)));
+        let (plain, custom) = (identity(toy()), identity(Arc::new(custom)));
         assert!(!plain.contains("scaler"), "{plain}");
-        assert!(max.contains(":scaler=max,nan=mask;view="), "{max}");
+        assert!(max.contains(":scaler=max/float64,nan=mask;view="), "{max}");
+        // What older versions said of the same values.
+        assert!(single.contains(":scaler=max,nan=mask;view="), "{single}");
+        assert!(fitted.contains(":scaler=max/float64,nan=mask,fit=range(0, 1);view="), "{fitted}");
         assert!(custom.contains(":scaler=custom:mine;view="), "{custom}");
     });
 }

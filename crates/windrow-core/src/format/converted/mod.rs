@@ -1,11 +1,12 @@
 //! Series that cannot be read in place (text, pickles): converted once into a file of the cache, and read from there.
 //!
-//! The file: a header of 64 bytes, the values one record after the other (little-endian, each record in the dtype that it
+//! The file: a header of 72 bytes, the values one record after the other (little-endian, each record in the dtype that it
 //! was written with), a row of 40 bytes per record (the bytes of values and of extras up to its end, where it begins and
 //! how long it is in the file it was made from, its dtype), the extras as JSON texts. It is only ever read by the version
 //! that wrote it; a copy that was damaged is an error, never a wrong place.
 //!
-//! All records are read as one dtype: int64 where all numbers are whole, else float32.
+//! All records are read as one dtype: int64 where all numbers are whole, else float32. Floats of text are kept as float64:
+//! a scaler measures them with all their digits.
 
 mod shapes;
 mod writer;
@@ -25,9 +26,9 @@ use crate::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Sour
 use crate::store::{Object, cache_folder, cached, expanded};
 
 /// Part of the cache file's name: another number, and everything is converted anew.
-const VERSION: &str = "series 2";
+const VERSION: &str = "series 3";
 const MAGIC: [u8; 8] = *b"wrseries";
-const HEADER: usize = 64;
+const HEADER: usize = 72;
 const ROW: u64 = 40;
 /// `channels` of `[T]`, and `uniform` where lengths differ.
 const NONE: u64 = u64::MAX;
@@ -98,26 +99,30 @@ struct Header {
     uniform: u64,
     /// Hash of the whole file it was made from.
     content: u64,
+    /// Bytes of the values as they are read, float32 for literals.
+    told_size: u64,
 }
 
 impl Header {
     fn bytes(self) -> [u8; HEADER] {
-        let dtype = u64::from(self.dtype == DType::F32);
-        let words = [
-            dtype,
-            self.channels,
-            self.records,
-            self.values_size,
-            self.extras_size,
-            self.uniform,
-            self.content,
-        ];
+        let words = self.words(self.values_size).into_iter().chain([self.told_size]);
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&MAGIC);
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
+    }
+
+    /// What it says of the records, by which a plan knows them: how wide a literal is kept changes none of its values.
+    fn identity(self) -> impl Iterator<Item = u8> {
+        let words = self.words(self.told_size);
+        MAGIC.into_iter().chain(words.into_iter().flat_map(u64::to_le_bytes))
+    }
+
+    fn words(self, values_size: u64) -> [u64; 7] {
+        let dtype = u64::from(self.dtype == DType::F32);
+        [dtype, self.channels, self.records, values_size, self.extras_size, self.uniform, self.content]
     }
 
     fn read(bytes: &[u8]) -> Option<Header> {
@@ -132,6 +137,7 @@ impl Header {
             extras_size: word(5)?,
             uniform: word(6)?,
             content: word(7)?,
+            told_size: word(8)?,
         })
     }
 
@@ -147,6 +153,8 @@ impl Header {
 struct Row {
     values: Range<u64>,
     dtype: DType,
+    /// They are floats without a dtype of their own.
+    is_literal: bool,
     extras: Range<u64>,
     place: Range<u64>,
 }
@@ -210,11 +218,13 @@ impl Converted {
             [values, extras, _, _, _, ref words @ ..] if before == 1 => (values, extras, words),
             ref words => (0, 0, words),
         };
-        let &[values_end, extras_end, start, place, dtype] = words else { return Err(self.damaged(record)) };
-        let dtype = DType::from_number(dtype).ok_or_else(|| self.damaged(record))?;
+        let &[values_end, extras_end, start, place, dtypes] = words else { return Err(self.damaged(record)) };
+        let [dtype, told] = [dtypes & u64::from(u32::MAX), dtypes >> 32].map(DType::from_number);
+        let (Some(dtype), Some(told)) = (dtype, told) else { return Err(self.damaged(record)) };
         let row = Row {
             values: values..values_end,
             dtype,
+            is_literal: dtype != told,
             extras: extras..extras_end,
             place: start..start.saturating_add(place),
         };
@@ -223,7 +233,8 @@ impl Converted {
             && fits(&row.extras, self.header.extras_size)
             && fits(&row.place, self.object.size())
             && (row.values.end - row.values.start).is_multiple_of(self.value_size(dtype))
-            && (row.values.is_empty() || dtype.is_integer() || self.header.dtype == DType::F32);
+            && (row.values.is_empty() || dtype.is_integer() || self.header.dtype == DType::F32)
+            && (!row.is_literal || (dtype, told) == (DType::F64, DType::F32));
         match is_whole {
             true => Ok(row),
             false => Err(self.damaged(record)),
@@ -248,12 +259,12 @@ impl Converted {
     }
 
     /// Where the bytes of a span lie in the converted file, and what they are.
-    fn place(&self, span: Span) -> Result<(u64, u64, DType)> {
+    fn place(&self, span: Span) -> Result<(u64, u64, Row)> {
         let row = self.row(span.record)?;
         check_span(span, self.values(&row))?;
         // All of them lie within the file: the row does, and the span within the row.
         let size = self.value_size(row.dtype);
-        Ok((HEADER as u64 + row.values.start + span.start * size, span.len * size, row.dtype))
+        Ok((HEADER as u64 + row.values.start + span.start * size, span.len * size, row))
     }
 }
 
@@ -277,15 +288,16 @@ impl Source for Converted {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let (start, size, dtype) = self.place(span)?;
+        let (start, size, row) = self.place(span)?;
         let size = usize::try_from(size)
             .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
         let bytes = self.made.read(start, size, scratch)?;
         let channels = self.schema.channels.unwrap_or(1);
-        let element = Element::little(dtype);
+        let element = Element::little(row.dtype);
         // Whole numbers among floats, and float64, are read as the float32 next to them.
         let decode = match self.header.dtype {
-            DType::F32 if dtype != DType::F32 => Decode::Single,
+            _ if row.is_literal => Decode::Literal,
+            DType::F32 if row.dtype != DType::F32 => Decode::Single,
             _ => Decode::Plain,
         };
         Ok(Values { bytes, element, channels, decode })
@@ -331,7 +343,7 @@ impl Source for Converted {
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(self.format.as_bytes());
-        hash.update(&self.header.bytes());
+        hash.update(&self.header.identity().collect::<Vec<u8>>());
         Ok(hash.digest())
     }
 

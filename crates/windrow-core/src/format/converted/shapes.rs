@@ -31,6 +31,8 @@ pub(crate) enum Event<'a> {
     Key(&'a str),
     Int(i64),
     Float(f64),
+    /// A number beyond float64, and the infinity that it becomes.
+    Overflow(f64),
     /// A whole number that int64 does not hold.
     Big(&'a str),
     Bool(bool),
@@ -44,7 +46,15 @@ pub(crate) enum Event<'a> {
 
 impl Event<'_> {
     fn is_number(&self) -> bool {
-        matches!(self, Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_) | Event::Stored(..))
+        matches!(
+            self,
+            Event::Int(_)
+                | Event::Float(_)
+                | Event::Overflow(_)
+                | Event::Bool(_)
+                | Event::Big(_)
+                | Event::Stored(..)
+        )
     }
 
     fn name(&self) -> &'static str {
@@ -52,7 +62,9 @@ impl Event<'_> {
             Event::List | Event::ListEnd | Event::Empty(_) => "a list",
             Event::Dict | Event::DictEnd | Event::Key(_) => "an object",
             Event::Bool(_) | Event::Stored(Number::Bool(_), _) => "a boolean",
-            Event::Int(_) | Event::Float(_) | Event::Big(_) | Event::Stored(..) => "a number",
+            Event::Int(_) | Event::Float(_) | Event::Overflow(_) | Event::Big(_) | Event::Stored(..) => {
+                "a number"
+            }
             Event::Text(_) => "a string",
             Event::Null => "null",
         }
@@ -215,7 +227,12 @@ impl<'d> Shapes<'d> {
         match event {
             Event::Int(number) => self.writer.put(Number::Int(number), DType::I64),
             Event::Bool(flag) => self.writer.put(Number::Bool(flag), DType::Bool),
-            Event::Float(number) => self.writer.put(Number::Float(number), DType::F32),
+            // Python and torch read it as float32; its other digits are there for scalers.
+            Event::Float(number) => self.writer.put_literal(number),
+            Event::Overflow(number) => {
+                self.writer.overflowed += 1;
+                self.writer.put_literal(number)
+            }
             Event::Stored(Number::Big(number), _) => Err(self.too_big(&number.to_string(), byte)),
             Event::Stored(number, dtype) => self.writer.put(number, dtype),
             Event::Big(text) => Err(self.too_big(text, byte)),
@@ -293,14 +310,16 @@ impl<'d> Shapes<'d> {
             }
             Event::Stored(Number::Big(number), _) => self.extras.push_str(&format!("{number},")),
             // What JSON cannot write is null there.
-            Event::Float(number) | Event::Stored(Number::Float(number), _) if !number.is_finite() => {
+            Event::Float(number) | Event::Overflow(number) | Event::Stored(Number::Float(number), _)
+                if !number.is_finite() =>
+            {
                 if !self.warned {
                     log::warn!("{}: {number} beside the values of a record becomes null", self.writer.file);
                     self.warned = true;
                 }
                 self.extras.push_str("null,");
             }
-            Event::Float(number) | Event::Stored(Number::Float(number), _) => {
+            Event::Float(number) | Event::Overflow(number) | Event::Stored(Number::Float(number), _) => {
                 self.extras.push_str(&format!("{},", serde_json::Value::from(number)))
             }
             // Beyond 64 bits JSON's readers make another number of it: it stays text, with all its digits.

@@ -23,6 +23,8 @@ pub(super) struct Writer<'d> {
     /// Of the open record: where it begins, what its numbers are, and those that are not appended yet.
     start: u64,
     dtype: Option<DType>,
+    /// What they are read as, where they are literals: float32 with more digits.
+    told: Option<DType>,
     part: Vec<u8>,
     /// All numbers so far are whole.
     is_whole: bool,
@@ -30,7 +32,9 @@ pub(super) struct Writer<'d> {
     /// The length that all records so far have.
     uniform: Option<u64>,
     /// Finite numbers that are infinite as float32.
-    overflowed: u64,
+    pub(super) overflowed: u64,
+    /// Bytes of the values, had they been kept as what they are read as.
+    told_size: u64,
 }
 
 impl<'d> Writer<'d> {
@@ -46,6 +50,8 @@ impl<'d> Writer<'d> {
             limit,
             start: HEADER as u64,
             dtype: None,
+            told: None,
+            told_size: 0,
             part: Vec::new(),
             is_whole: true,
             records: 0,
@@ -61,6 +67,16 @@ impl<'d> Writer<'d> {
 
     /// Appends a number, which had this dtype; the others of its record are kept in one that holds them all.
     pub(super) fn put(&mut self, number: Number, dtype: DType) -> Result<()> {
+        self.put_as(number, dtype, dtype)
+    }
+
+    /// Appends a float that had no dtype.
+    pub(super) fn put_literal(&mut self, number: f64) -> Result<()> {
+        self.put_as(Number::Float(number), DType::F64, DType::F32)
+    }
+
+    fn put_as(&mut self, number: Number, dtype: DType, told: DType) -> Result<()> {
+        self.told = Some(self.told.map_or(told, |found| common(found, told)));
         let dtype = match self.dtype {
             Some(found) if found == dtype => dtype,
             Some(found) => self.become_dtype(found, common(found, dtype))?,
@@ -80,7 +96,7 @@ impl<'d> Writer<'d> {
 
     /// What the open record is of, as long as it has no numbers.
     pub(super) fn is_of(&mut self, dtype: DType) {
-        self.dtype = Some(dtype);
+        (self.dtype, self.told) = (Some(dtype), Some(dtype));
     }
 
     /// Ends a record: what stands beside it, its number of values, its place in the file.
@@ -88,8 +104,11 @@ impl<'d> Writer<'d> {
         self.append_part()?;
         self.extras.append(extras.as_bytes())?;
         let end = self.values.size() - HEADER as u64;
-        let dtype = self.dtype.take().unwrap_or(DType::F32) as u64;
-        for word in [end, self.extras.size(), place.start, place.end - place.start, dtype] {
+        let dtype = self.dtype.take().unwrap_or(DType::F32);
+        let told = self.told.take().unwrap_or(dtype);
+        self.told_size += (self.values.size() - self.start) / dtype.size() as u64 * told.size() as u64;
+        let dtypes = dtype as u64 | (told as u64) << 32;
+        for word in [end, self.extras.size(), place.start, place.end - place.start, dtypes] {
             self.rows.append(&word.to_le_bytes())?;
         }
         self.start = self.values.size();
@@ -112,6 +131,7 @@ impl<'d> Writer<'d> {
             channels: channels.unwrap_or(NONE),
             records: self.records,
             values_size: self.values.size() - HEADER as u64,
+            told_size: self.told_size,
             extras_size: self.extras.size(),
             uniform: self.uniform.unwrap_or(NONE),
             content,

@@ -150,7 +150,7 @@ impl Sink for Beginning {
                 self.is_list |= self.dicts == 0 || self.is_sequence;
             }
             Event::ListEnd if self.dicts <= 1 => self.lists = self.lists.saturating_sub(1),
-            Event::Int(_) | Event::Float(_) | Event::Bool(_) | Event::Big(_) => {
+            Event::Int(_) | Event::Float(_) | Event::Overflow(_) | Event::Bool(_) | Event::Big(_) => {
                 self.is_series |= is_among && self.lists <= 2;
             }
             _ => {}

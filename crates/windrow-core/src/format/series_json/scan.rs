@@ -195,7 +195,10 @@ impl<'a> Scan<'a> {
             std::str::from_utf8(&rest[..size]).map_err(|cause| self.wrong("a number").caused_by(cause))?;
         let event = match is_whole {
             true => text.parse().map_or(Event::Big(text), Event::Int),
-            false => Event::Float(text.parse().map_err(|_| self.wrong("a number"))?),
+            false => match text.parse::<f64>().map_err(|_| self.wrong("a number"))? {
+                number if number.is_infinite() => Event::Overflow(number),
+                number => Event::Float(number),
+            },
         };
         self.at += size;
         sink.event(event, place)
@@ -245,6 +248,7 @@ mod tests {
                 Event::Key(key) => format!("{key}: "),
                 Event::Int(number) => format!("{number} "),
                 Event::Float(number) => format!("{number:?} "),
+                Event::Overflow(number) => format!("beyond {number} "),
                 Event::Big(text) => format!("big {text} "),
                 Event::Bool(flag) => format!("{flag} "),
                 Event::Text(text) => format!("{text:?} "),
@@ -280,6 +284,7 @@ mod tests {
                 "[ 9223372036854775807 big 9223372036854775808 0 ]",
             ),
             ("[1E+2, 0.5e-1, 0]", "[ 100.0 0.05 0 ]"),
+            ("[1e400, -1e400, 1e308]", "[ beyond inf beyond -inf 1e308 ]"),
         ] {
             assert_eq!(told(text).unwrap(), wanted, "{text}");
         }

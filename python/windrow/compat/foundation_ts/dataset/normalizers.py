@@ -31,8 +31,10 @@ def by_zero(sequence: torch.Tensor) -> torch.Tensor:
     return (values - mean) / deviation if deviation != 0 and torch.isfinite(deviation) else values - mean
 
 
-# What the core does itself, from statistics that it keeps.
-NATIVE: dict[Transform | None, str | None] = {None: None, by_max: "max", by_zero: "zero"}
+METHODS: dict[str, Transform] = {"max": by_max, "zero": by_zero}
+
+# What the core does itself, from statistics that it keeps; of the values as float32, as the original does it.
+NATIVE: dict[Transform | None, str | None] = {None: None, by_max: "max-float32", by_zero: "zero-float32"}
 
 
 def resolve(method: Normalization) -> Transform | None:
@@ -42,7 +44,6 @@ def resolve(method: Normalization) -> Transform | None:
     """
     if method is None or callable(method):
         return method
-    for function, name in NATIVE.items():
-        if name is not None and str(method).lower() == name:
-            return function
+    if (found := METHODS.get(str(method).lower())) is not None:
+        return found
     raise failure(windrow.ConfigError, f"Unknown normalization method: {method}", hint="one of max, zero, or a function")

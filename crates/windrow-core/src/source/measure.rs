@@ -1,0 +1,143 @@
+//! Measures records for a scaler: once, on all cores, a row of two numbers each.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::scale::{Nan, Scaling};
+use super::statistics::Statistics;
+use super::{Source, floats};
+use crate::error::{Error, Kind, Result};
+use crate::record::Span;
+use crate::store;
+use crate::threads::{beside, cores};
+
+/// Numbers taken in at a time, at most: they stay in the processor's cache.
+const PART: u64 = 1 << 15;
+/// Records whose statistics are held until they are written.
+const BLOCK: u64 = 1 << 15;
+/// Records that a thread takes at a time.
+const TAKE: usize = 64;
+
+/// Writes what each record is scaled by: subtrahend and divisor, float64.
+///
+/// # Errors
+/// What reading the records says; `Config` for a record without a value to fit; `Interrupted`.
+pub(super) fn measure_all(
+    source: &dyn Source,
+    scaling: &Scaling,
+    stop: &dyn Fn() -> bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    log::info!("measuring {} records for scaler={}", source.len(), scaling.scale.name());
+    let unknown = AtomicU64::new(0);
+    let mut rows = Vec::new();
+    let mut start = 0;
+    while start < source.len() {
+        let n = BLOCK.min(source.len() - start);
+        rows.clear();
+        rows.resize(n as usize, [0.0; 2]);
+        measure_block(source, scaling, stop, start, &mut rows, &unknown)?;
+        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x: &f64| x.to_le_bytes()).collect();
+        out.write_all(&bytes)
+            .map_err(|e| Error::new(Kind::Io, "cannot write the statistics of the records").caused_by(e))?;
+        start += n;
+    }
+    match unknown.into_inner() {
+        0 => {}
+        n => log::warn!(
+            "{n} of {} records have no finite value to be scaled by: nothing of them is learned",
+            source.len()
+        ),
+    }
+    Ok(())
+}
+
+// Each row is one record's, whoever computes it: the threads change nothing but the time.
+fn measure_block(
+    source: &dyn Source,
+    scaling: &Scaling,
+    stop: &dyn Fn() -> bool,
+    start: u64,
+    rows: &mut [[f64; 2]],
+    unknown: &AtomicU64,
+) -> Result<()> {
+    let threads = cores().min(rows.len().div_ceil(TAKE));
+    let parts = Mutex::new((start..).step_by(TAKE).zip(rows.chunks_mut(TAKE)));
+    let ended = AtomicBool::new(false);
+    let work = |stop: &dyn Fn() -> bool| -> Result<()> {
+        let mut measure = Measure { source, scaling, scratch: Vec::new(), values: Vec::new() };
+        loop {
+            // An iterator is whole between calls, so a poisoned lock is still a good one.
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((first, part)) = next else { return Ok(()) };
+            for (row, record) in part.iter_mut().zip(first..) {
+                let done = measure.record(record, &|| ended.load(Ordering::Relaxed) || stop());
+                match done {
+                    Ok(Some(statistics)) => *row = scaling.row(&statistics),
+                    // What is scaled by NaN is NaN, and so is missing.
+                    Ok(None) => {
+                        *row = [f64::NAN, 1.0];
+                        unknown.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(error) => {
+                        ended.store(true, Ordering::Relaxed);
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    };
+    let mut done = beside(threads, || work(stop), || work(&|| false));
+    // Those that were told to end because of another's error come after it.
+    done.sort_by_key(|done| done.as_ref().err().is_none_or(|e| e.kind() == Kind::Interrupted));
+    done.into_iter().find(Result::is_err).unwrap_or(Ok(()))
+}
+
+struct Measure<'a> {
+    source: &'a dyn Source,
+    scaling: &'a Scaling,
+    scratch: Vec<u8>,
+    values: Vec<f64>,
+}
+
+impl Measure<'_> {
+    fn record(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Option<Statistics>> {
+        store::whole(|| self.measured(record, stop))
+    }
+
+    // `None`: there are values, but none that counts.
+    fn measured(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Option<Statistics>> {
+        let Scaling { nan, precision, fit, .. } = *self.scaling;
+        let length = self.source.length(record)?;
+        let part = fit.map_or(0..length, |fit| fit.of(length));
+        // No pair of input and label comes of fewer than two values.
+        if let (Some(fit), true) = (fit, part.is_empty() && length >= 2) {
+            return Err(Error::config(format!("fit={fit} holds no value of a record of {length} values"))
+                .record(record)
+                .field("fit")
+                .hint("fit a longer part, or leave out the records that are too short for it"));
+        }
+        let most = (PART / self.source.schema().channels.unwrap_or(1) as u64).max(1);
+        let mut statistics: Option<Statistics> = None;
+        let mut start = part.start;
+        while start < part.end {
+            if stop() {
+                return Err(Error::new(Kind::Interrupted, "stopped while measuring the records"));
+            }
+            let len = most.min(part.end - start);
+            let values = self.source.read(Span { record, start, len }, &mut self.scratch)?;
+            floats::check(&values, record)?;
+            self.values.clear();
+            floats::append(&values, precision, &mut self.values);
+            if nan == Nan::Mask {
+                self.values.retain(|x| x.is_finite());
+            }
+            let first = self.values.first().copied().unwrap_or(0.0);
+            statistics.get_or_insert_with(|| Statistics::around(precision.offset(first))).add(&self.values);
+            start += len;
+        }
+        let statistics = statistics.unwrap_or_else(|| Statistics::around(0.0));
+        Ok((part.is_empty() || !statistics.is_empty()).then_some(statistics))
+    }
+}
