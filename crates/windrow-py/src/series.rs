@@ -28,8 +28,8 @@ const LAYOUTS: [&str; 9] =
 ///
 /// Args:
 ///     out: the folder to write.
-///     sequences: an iterable of sequences ``[T]`` (lists, arrays, tensors), or of dicts with ``sequence``; what else such a
-///         dict holds is kept beside it, and ``ds.extras(i)`` gives it back.
+///     sequences: an iterable of sequences ``[T]``, or ``[T, C]`` with C channels in all of them (lists, arrays, tensors), or of
+///         dicts with ``sequence``; what else such a dict holds is kept beside it, and ``ds.extras(i)`` gives it back.
 ///     dtype: dtype of a stored number.
 ///     max_shard_bytes: most bytes of a shard.
 ///     normalize: store ``(x - mean) / std`` as float32, and mean and std of each sequence beside it; reading undoes it.
@@ -41,7 +41,8 @@ const LAYOUTS: [&str; 9] =
 ///
 /// Raises:
 ///     ExistsError: something is there, and no ``overwrite``; or it is no folder of shards.
-///     ConfigError: a sequence that is not ``[T]``, or a number that does not fit the dtype; names the record.
+///     ConfigError: a sequence that is not ``[T]`` or ``[T, C]``, or not shaped as those before it, or a number that does not
+///         fit the dtype; names the record.
 ///
 /// >>> import windrow as wr, tempfile, pathlib
 /// >>> out = pathlib.Path(tempfile.mkdtemp()) / "shards"
@@ -73,24 +74,53 @@ pub(crate) fn write_shards<'py>(
         durable,
         ..SeriesOptions::new(SeriesLayout::Shards)
     };
-    let element = Element::little(dtype);
-    let mut writer = SeriesWriter::create(&out, &Schema::numbers(element), &options).or_raise(py)?;
-    let stored = descr(py, dtype)?;
+    // Mean and deviation are those of the numbers that are given, with all their digits.
+    let given = if normalize { DType::F64 } else { dtype };
+    let element = Element::little(given);
+    let stored = descr(py, given)?;
+    let create = |channels| {
+        let schema = Schema { channels, ..Schema::numbers(element) };
+        SeriesWriter::create(&out, &schema, &options).or_raise(py)
+    };
+    // Made with the first sequence, which says whether they are [T] or [T, C].
+    let mut begun: Option<(SeriesWriter, Option<usize>)> = None;
     for (number, item) in sequences.try_iter()?.enumerate() {
         let item = item?;
         let (sequence, extras) = parts(&item, number)?;
-        let array = as_stored(&sequence, dtype, &stored, number)?;
+        let array = as_stored(&sequence, given, &stored, number)?;
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
-        if shape.len() != 1 {
-            let error = Error::config(format!("a sequence of shape {shape:?}; shards hold sequences [T]"));
-            return Err(raise(py, &error.record(number as u64)));
+        let channels = match shape[..] {
+            [_] => None,
+            [_, channels] if channels > 0 => Some(channels),
+            _ => {
+                let error = Error::config(format!(
+                    "a sequence of shape {shape:?}; shards hold sequences [T] or [T, C]"
+                ));
+                return Err(raise(py, &error.record(number as u64)));
+            }
+        };
+        let (writer, expected) = match &mut begun {
+            Some(begun) => begun,
+            None => begun.insert((create(channels)?, channels)),
+        };
+        if *expected != channels {
+            let expected = expected.map_or("[T]".to_string(), |channels| format!("[T, {channels}]"));
+            let error = Error::config(format!("a sequence of shape {shape:?} among sequences {expected}"));
+            return Err(raise(
+                py,
+                &error.record(number as u64).hint("all sequences of a data set have the same channels"),
+            ));
         }
         let bytes = array.call_method0("tobytes")?;
         let bytes = bytes.cast::<PyBytes>()?.as_bytes();
-        let values = Values { bytes, element, channels: 1, decode: Decode::Plain };
+        let values = Values { bytes, element, channels: channels.unwrap_or(1), decode: Decode::Plain };
         py.detach(|| writer.add(&values, &extras)).or_raise(py)?;
         py.check_signals()?;
     }
+    let writer = match begun {
+        Some((writer, _)) => writer,
+        None => create(None)?,
+    };
     let report = py.detach(|| writer.finish()).or_raise(py)?;
     json::plain(py, &report)
 }

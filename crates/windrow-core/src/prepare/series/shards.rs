@@ -146,7 +146,8 @@ impl Body for Shards {
         let length = record.len * self.channels.unwrap_or(1) as u64;
         scale.insert("length".to_string(), json!(length));
         if self.normalize {
-            let mut numbers = each_number(record.bytes, self.dtype)?;
+            // Given as float64: see the writer.
+            let mut numbers = each_number(record.bytes, DType::F64)?;
             let (mean, std) = mean_and_std(&numbers);
             for (key, number) in [("mean", mean), ("std", std)] {
                 let number = serde_json::Number::from_f64(number).ok_or_else(|| {

@@ -38,6 +38,7 @@ pub struct SeriesWriter {
     out: PathBuf,
     work: PathBuf,
     overwrite: bool,
+    /// What the body is given.
     dtype: DType,
     channels: Option<usize>,
     eos: Option<i64>,
@@ -155,7 +156,8 @@ impl SeriesWriter {
             site,
             work,
             overwrite: options.overwrite,
-            dtype,
+            // What is normalised keeps its digits until it is.
+            dtype: if options.normalize { DType::F64 } else { dtype },
             channels: schema.channels,
             eos: options.eos,
             vocab_size: options.vocab_size,
@@ -219,6 +221,10 @@ impl SeriesWriter {
         let count = values.bytes.len() / values.element.size();
         let end = start + (count / values.channels.max(1)) as u64;
         let eos = self.eos.filter(|_| end == len);
+        let values = &match values.decode {
+            Decode::Literal if self.dtype == DType::F64 => Values { decode: Decode::Plain, ..*values },
+            _ => *values,
+        };
         let width = self.dtype.size();
         let size = (count + usize::from(eos.is_some())) * width;
         if !self.numbers.resize_within(size) {
