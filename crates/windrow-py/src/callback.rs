@@ -65,17 +65,6 @@ impl Encode for LineEncoder {
         self.text.is_none() && matches!(self.ids, Ids::Tokenizer(_))
     }
 
-    fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
-        let (Ids::Tokenizer(encoder), None) = (&self.ids, &self.text) else { return None };
-        Some(Box::new(LineEncoder {
-            ids: Ids::Tokenizer(encoder.for_thread()?),
-            field: self.field.clone(),
-            text: None,
-            vocab_size: self.vocab_size,
-            eos: self.eos,
-        }))
-    }
-
     fn lock(&self) -> Option<windrow::format::TokenizerLock> {
         match &self.ids {
             Ids::Tokenizer(encoder) => encoder.lock(),

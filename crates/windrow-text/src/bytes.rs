@@ -15,14 +15,6 @@ impl Engine for Bytes {
         "bytes"
     }
 
-    fn copy(&self) -> Box<dyn Engine> {
-        Box::new(Bytes)
-    }
-
-    fn is_shared_well(&self) -> bool {
-        true
-    }
-
     fn vocab_size(&self) -> u64 {
         u64::from(EOS_ID) + 1
     }

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use windrow_core::{Error, Result};
@@ -27,10 +26,10 @@ const MOST_BYTES: u64 = 512 << 20;
 pub(crate) struct Json {
     vocab_size: u64,
     // Special tokens are text to this one; it decodes too, also where the fast one encodes.
-    reference: Arc<tokenizers::Tokenizer>,
-    // The reference with special tokens that are special, made when it is first asked for.
-    reference_special: OnceLock<Arc<tokenizers::Tokenizer>>,
-    fast: Option<Arc<Fast>>,
+    reference: tokenizers::Tokenizer,
+    // The same with special tokens that are special.
+    reference_special: tokenizers::Tokenizer,
+    fast: Option<Fast>,
 }
 
 /// The built-in GPT-2 tokenizer.
@@ -80,15 +79,12 @@ impl Json {
     /// What [`Definition::read`] says; `Corrupt` when the reference refuses it.
     pub(crate) fn new(name: &str, content: &[u8]) -> Result<Json> {
         let definition = Definition::read(content)?;
-        let reference = Arc::new(reference(content)?);
-        let mut json = Json {
-            vocab_size: definition.vocab_size,
-            reference,
-            reference_special: OnceLock::new(),
-            fast: None,
-        };
+        let reference = reference(content)?;
+        let mut reference_special = reference.clone();
+        reference_special.set_encode_special_tokens(false);
+        let mut json = Json { vocab_size: definition.vocab_size, reference, reference_special, fast: None };
         match json.agreeing(content, &definition)? {
-            Ok(fast) => json.fast = Some(Arc::new(fast)),
+            Ok(fast) => json.fast = Some(fast),
             Err(why) => log::warn!("{name}: {why}; it is encoded by the tokenizers library, which is slower"),
         }
         Ok(json)
@@ -98,7 +94,7 @@ impl Json {
     fn agreeing(&self, content: &[u8], definition: &Definition) -> Result<Result<Fast, String>> {
         let strings = hard::strings(&definition.added)?;
         // A reference that breaks on one of them is of no use to anybody.
-        let references = [&*self.reference, self.reference_special()];
+        let references = [&self.reference, &self.reference_special];
         let known = [answers(references[0], &strings)?, answers(references[1], &strings)?];
         let fast = match guarded(|| Fast::of(&self.reference, content))? {
             Ok(fast) => fast,
@@ -130,33 +126,11 @@ impl Json {
             None => Ok(fast),
         })
     }
-
-    fn reference_special(&self) -> &tokenizers::Tokenizer {
-        self.reference_special.get_or_init(|| {
-            let mut special = tokenizers::Tokenizer::clone(&self.reference);
-            special.set_encode_special_tokens(false);
-            Arc::new(special)
-        })
-    }
 }
 
 impl Engine for Json {
     fn backend(&self) -> &'static str {
         if self.fast.is_some() { "windrow" } else { "tokenizers" }
-    }
-
-    fn copy(&self) -> Box<dyn Engine> {
-        // The reference does not gain by a copy, and its vocabulary takes the most memory.
-        Box::new(Json {
-            vocab_size: self.vocab_size,
-            reference: self.reference.clone(),
-            reference_special: self.reference_special.clone(),
-            fast: self.fast.clone(),
-        })
-    }
-
-    fn is_shared_well(&self) -> bool {
-        true
     }
 
     fn vocab_size(&self) -> u64 {
@@ -181,8 +155,8 @@ impl Engine for Json {
 
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         match &self.fast {
-            Some(fast) => guarded(|| fast.encode(self.reference_special(), text, out))?,
-            None => add(ids_of(self.reference_special(), text)?, out),
+            Some(fast) => guarded(|| fast.encode(&self.reference_special, text, out))?,
+            None => add(ids_of(&self.reference_special, text)?, out),
         }
         Ok(())
     }

@@ -56,18 +56,6 @@ impl Engine for Named {
         "splintr"
     }
 
-    fn copy(&self) -> Box<dyn Engine> {
-        Box::new(Named {
-            bpe: self.bpe.clone(),
-            pre_tokens: PreTokens::default(),
-            special: self.special.clone(),
-        })
-    }
-
-    fn is_shared_well(&self) -> bool {
-        true
-    }
-
     fn vocab_size(&self) -> u64 {
         self.bpe.vocab_size() as u64
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use windrow_core::format::Golden;
 use windrow_core::{Error, Result};
@@ -11,31 +12,19 @@ use crate::{bytes, eos, json, lock, named};
 /// The built-in tokenizers, by name.
 pub const NAMES: &[&str] = &["bytes", "cl100k_base", "deepseek_v3", "gpt2", "llama3", "o200k_base"];
 
-/// Text → ids and back. Shared between threads as it is; encoding takes `&self`.
-///
-/// A clone has tables and caches of its own, of 10 to 20 MB; see [`Tokenizer::for_thread`].
+/// Text → ids and back. Shared between threads as it is; encoding takes `&self`, and a clone is the same tokenizer.
+#[derive(Clone)]
 pub struct Tokenizer {
     name: String,
-    engine: Box<dyn Engine>,
+    engine: Arc<dyn Engine>,
     special: Vec<(String, u32)>,
     golden: Vec<Golden>,
     hash: String,
 }
 
-/// Larger vocabularies are shared by threads.
-const MOST_COPIED: u64 = 1 << 15;
-
 /// What turns text into ids. An engine applies no template, never truncates and never pads.
 pub(crate) trait Engine: Send + Sync {
     fn backend(&self) -> &'static str;
-
-    /// The same engine with caches of its own; what never changes may be shared.
-    fn copy(&self) -> Box<dyn Engine>;
-
-    /// Whether threads that share it take nothing from each other, so that a copy would gain nothing.
-    fn is_shared_well(&self) -> bool {
-        false
-    }
 
     /// Ids are below this.
     fn vocab_size(&self) -> u64;
@@ -65,10 +54,10 @@ impl Tokenizer {
     /// when it would give other ids from run to run, or when this build was made without the vocabulary.
     pub fn load(name_or_path: &str) -> Result<Tokenizer> {
         if NAMES.contains(&name_or_path) {
-            let engine: Box<dyn Engine> = match name_or_path {
-                "bytes" => Box::new(bytes::Bytes),
-                "gpt2" => Box::new(json::gpt2()?),
-                name => Box::new(named::Named::load(name)?),
+            let engine: Arc<dyn Engine> = match name_or_path {
+                "bytes" => Arc::new(bytes::Bytes),
+                "gpt2" => Arc::new(json::gpt2()?),
+                name => Arc::new(named::Named::load(name)?),
             };
             let golden = lock::golden(engine.as_ref());
             let hash = lock::hash_of_builtin(name_or_path, engine.vocab_size(), &golden);
@@ -78,7 +67,7 @@ impl Tokenizer {
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let engine = json::Json::new(&name, &content).map_err(|e| e.or_at(&path))?;
         let golden = lock::golden(&engine);
-        Ok(Self::new(&name, Box::new(engine), golden, lock::hash_of(&content)))
+        Ok(Self::new(&name, Arc::new(engine), golden, lock::hash_of(&content)))
     }
 
     /// Adds the ids of `text` to `out`. Special tokens that stand in the text are text.
@@ -140,17 +129,6 @@ impl Tokenizer {
         special.map(|&(_, id)| id).or_else(|| self.engine.id_of(token))
     }
 
-    /// A copy for one more thread that encodes much, where threads are faster with one each; `None` where they had
-    /// better share this one.
-    ///
-    /// Of most byte-pair tokenizers, each thread remembers the words that it has seen: those are shared. Of the others,
-    /// those with a small vocabulary: most words take several tokens and come from a cache, which threads that share it
-    /// take from each other word by word. Most words of a large one are tokens: its caches are asked little, and a
-    /// second copy of its tables drives the first one out of the processor's caches.
-    pub fn for_thread(&self) -> Option<Tokenizer> {
-        (!self.engine.is_shared_well() && self.vocab_size() <= MOST_COPIED).then(|| self.clone())
-    }
-
     /// What encodes: `splintr` (named vocabularies), `windrow` (the fast way of a tokenizer.json), `tokenizers` (the library
     /// that defines it) or `bytes`.
     pub fn backend(&self) -> &'static str {
@@ -167,20 +145,8 @@ impl Tokenizer {
         &self.golden
     }
 
-    fn new(name: &str, engine: Box<dyn Engine>, golden: Vec<Golden>, hash: String) -> Tokenizer {
+    fn new(name: &str, engine: Arc<dyn Engine>, golden: Vec<Golden>, hash: String) -> Tokenizer {
         Tokenizer { name: name.to_string(), special: engine.special(), engine, golden, hash }
-    }
-}
-
-impl Clone for Tokenizer {
-    fn clone(&self) -> Tokenizer {
-        Tokenizer {
-            name: self.name.clone(),
-            engine: self.engine.copy(),
-            special: self.special.clone(),
-            golden: self.golden.clone(),
-            hash: self.hash.clone(),
-        }
     }
 }
 

@@ -35,12 +35,6 @@ impl TextEncoder {
         &self.tokenizer
     }
 
-    /// A copy for one more thread, where threads are faster with one each: see [`Tokenizer::for_thread`].
-    pub fn for_thread(&self) -> Option<TextEncoder> {
-        let tokenizer = self.tokenizer.for_thread()?;
-        Some(TextEncoder { tokenizer, field: self.field.clone(), ..*self })
-    }
-
     /// Adds the ids of a text.
     ///
     /// # Errors
@@ -56,10 +50,6 @@ impl TextEncoder {
 impl Encode for TextEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
         self.encode_text(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids)
-    }
-
-    fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
-        self.for_thread().map(|encoder| Box::new(encoder) as Box<dyn Encode>)
     }
 
     fn lock(&self) -> Option<TokenizerLock> {

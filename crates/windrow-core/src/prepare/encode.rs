@@ -21,12 +21,6 @@ pub trait Encode: Sync {
         true
     }
 
-    /// The same encoder for one more thread, where threads that share this one take its caches from each other; `None`
-    /// where it serves several as well.
-    fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
-        None
-    }
-
     /// What the side file keeps of the tokenizer.
     fn lock(&self) -> Option<TokenizerLock> {
         None

@@ -1,6 +1,5 @@
 //! Several workers, one taker: chunks are read and encoded at once and taken in order, in bounded memory.
 
-use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,15 +23,14 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    // By an encoder of one's own, perhaps; `go_on` is asked before each line.
+    // `go_on` is asked before each line.
     fn run(
         &self,
-        encode: &dyn Encode,
         chunk: &Chunk,
         spare: EncodedChunk,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<EncodedChunk> {
-        encode_chunk(chunk, &self.names[chunk.input], encode, self.rules, spare, go_on)
+        encode_chunk(chunk, &self.names[chunk.input], self.encode, self.rules, spare, go_on)
     }
 }
 
@@ -55,7 +53,7 @@ pub(super) fn in_line(
     let (mut room, mut spare) = (Vec::new(), EncodedChunk::default());
     while let Some(chunk) = chunks.read(room) {
         let chunk = chunk?;
-        spare = work.run(work.encode, &chunk, spare, &mut go_on)?;
+        spare = work.run(&chunk, spare, &mut go_on)?;
         take(&spare)?;
         go_on()?;
         room = chunk.into_room();
@@ -80,8 +78,8 @@ pub(super) fn in_parallel(
         stop: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
-        let started = (0..threads).try_for_each(|thread| {
-            let serve = move || shared.serve(work, thread > 0);
+        let started = (0..threads).try_for_each(|_| {
+            let serve = || shared.serve(work);
             Builder::new().name("windrow-encode".to_string()).spawn_scoped(scope, serve).map(drop)
         });
         let done = started.map_err(refused).and_then(|()| shared.take_in_order(&ordered, ask, take));
@@ -129,20 +127,16 @@ impl Shared<'_> {
         }
     }
 
-    fn serve(&self, work: &Work<'_>, is_further: bool) {
-        // Made when there is something to do for it.
-        let own = OnceCell::new();
-        let own = || own.get_or_init(|| work.encode.for_thread()).as_deref();
+    fn serve(&self, work: &Work<'_>) {
         let mut room = Vec::new();
         while let Some((chunk, to_result)) = self.next(room) {
-            let encode = if is_further { own().unwrap_or(work.encode) } else { work.encode };
             let spare = lock(&self.spares).pop().unwrap_or_default();
             let mut go_on = || match self.stop.load(Ordering::Relaxed) {
                 true => Err(Error::new(Kind::Interrupted, "stopped")),
                 false => Ok(()),
             };
             // Nobody waits for it any more when the task has failed elsewhere.
-            let _ = to_result.send(work.run(encode, &chunk, spare, &mut go_on));
+            let _ = to_result.send(work.run(&chunk, spare, &mut go_on));
             room = chunk.into_room();
         }
     }

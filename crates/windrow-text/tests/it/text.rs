@@ -177,8 +177,6 @@ fn a_clone_is_the_same_tokenizer() {
     let corpus: Vec<String> = corpus().into_iter().step_by(50).collect();
     for tokenizer in all() {
         let clone = tokenizer.clone();
-        // Each thread remembers the words that it has seen.
-        assert!(tokenizer.for_thread().is_none());
         assert_eq!(clone.backend(), tokenizer.backend());
         assert_eq!(clone.lock(), tokenizer.lock());
         for text in &corpus {

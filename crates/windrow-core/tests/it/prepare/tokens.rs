@@ -3,14 +3,11 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use windrow_core::prepare::{
-    Encode, Encoded, IndexOptions, LinePlace, Remainder, TokenLayout, TokenizeOptions, VerifyOptions, dummy,
-    index, tokenize, verify,
+    IndexOptions, Remainder, TokenLayout, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
-use windrow_core::{DType, Kind, Result};
+use windrow_core::{DType, Kind};
 
 use super::super::disk::open;
 use super::encoders::{Ord, WordsInt};
@@ -60,48 +57,6 @@ fn documents_of_their_own_length_end_as_asked() {
         assert_eq!(tree(out.path())["tokenized-samples/a-tokenized-samples.bin"], want);
         assert_eq!(report.records, 2);
     }
-}
-
-/// Waits until a further thread has an encoder of its own, where there should be one.
-struct Copied<'a> {
-    made: &'a AtomicUsize,
-    alone: bool,
-    is_copy: bool,
-}
-
-impl Encode for Copied<'_> {
-    fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
-        let start = Instant::now();
-        while !self.is_copy && !self.alone && self.made.load(Ordering::Relaxed) == 0 {
-            assert!(start.elapsed() < Duration::from_secs(60), "no further encoder was asked for");
-            std::thread::yield_now();
-        }
-        Ord.encode(line, place, out)
-    }
-
-    fn for_thread(&self) -> Option<Box<dyn Encode + '_>> {
-        self.made.fetch_add(1, Ordering::Relaxed);
-        Some(Box::new(Copied { is_copy: true, ..*self }))
-    }
-
-    fn describe(&self) -> String {
-        Ord.describe()
-    }
-}
-
-#[test]
-fn further_threads_have_encoders_of_their_own() {
-    let lines: String = (0..500).map(|i| format!("{{\"text\":\"{i}\"}}\n")).collect();
-    let input = folder_of(&[("a.jsonl", lines.as_bytes())]);
-    let run = |threads: usize| {
-        let (out, made) = (tempfile::tempdir().unwrap(), AtomicUsize::new(0));
-        let encoder = Copied { made: &made, alone: threads == 1, is_copy: false };
-        let options = TokenizeOptions { threads: Some(threads), checkpoint_bytes: 64, ..packed(16) };
-        tokenize(&[input.path().into()], out.path(), &encoder, &options, &()).unwrap();
-        assert!(made.into_inner() < threads);
-        tree(out.path())["tokenized-samples/a-tokenized-samples.bin"].clone()
-    };
-    assert_eq!(run(3), run(1));
 }
 
 #[test]
