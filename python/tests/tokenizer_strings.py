@@ -82,7 +82,7 @@ class Strings:
     def one(self) -> str:
         parts = []
         for kind in self.random.choices(
-            range(len(self.atoms)), self.weights, k=self.random.choice([1, 1, 2, 3, 4, 6, 9])
+            range(len(self.atoms)), self.weights, k=self.random.choice([1, 1, 2, 3, 4, 6, 9] * 10 + [300])
         ):
             atom = self.random.choice(self.atoms[kind])
             # Of a run, the best way to cut it may be one of several equal ones.

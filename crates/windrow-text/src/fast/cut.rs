@@ -1,5 +1,7 @@
 //! Where a tokenizer.json cuts a text into words: by its own expressions, or by a scanner that was shown to cut as they do.
 
+use std::sync::Arc;
+
 use splintr::{Backend, Tokenizer as Scanner};
 use tokenizers::SplitDelimiterBehavior::{Isolated, Removed};
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
@@ -34,13 +36,23 @@ const SCANNED: &[(Unlike, &[&str])] = &[
 ];
 
 /// The steps of a pre-tokenizer that ends in bytes.
-pub(super) struct Cutter {
+pub(crate) struct Cutter {
     /// A space goes before a text that begins with none.
     pub(super) prefix_space: bool,
     steps: Vec<Step>,
     // For the steps after the first ones.
-    scanner: Option<(usize, Unlike, Box<Scanner>)>,
+    scanner: Option<(usize, Unlike, Arc<Scanner>)>,
 }
+
+/// The expressions of the vocabularies that come with windrow, in the order of their names.
+#[rustfmt::skip]
+const NAMED: &[(&str, Unlike, &[&str])] = &[
+    // As tiktoken writes it, but for quantifiers that do not matter here; there, `$` is the end of the text.
+    ("cl100k_base", Unlike::LongS, &[r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+\z|\s*[\r\n]|\s+(?!\S)|\s"]),
+    ("deepseek_v3", SCANNED[6].0, SCANNED[6].1),
+    ("llama3", SCANNED[1].0, SCANNED[1].1),
+    ("o200k_base", SCANNED[4].0, SCANNED[4].1),
+];
 
 enum Step {
     Digits { individual: bool },
@@ -65,14 +77,23 @@ impl Cutter {
         }
         let scanner = (0..=steps.len()).find_map(|from| {
             let (unlike, expressions) = *SCANNED.iter().find(|(_, all)| is_scanned(&steps[from..], all))?;
-            Some((from, unlike, Box::new(scanner(expressions)?)))
+            Some((from, unlike, Arc::new(scanner(expressions)?)))
         });
         Ok(Cutter { prefix_space: last.add_prefix_space, steps, scanner })
     }
 
+    /// Of a vocabulary that comes with windrow, which cuts as a scanner of its own.
+    pub(crate) fn named(name: &str, scanner: Arc<Scanner>) -> Option<Cutter> {
+        let (_, unlike, expressions) = *NAMED.iter().find(|named| named.0 == name)?;
+        let split =
+            |expression: &&str| Split::new(SplitPattern::Regex(expression.to_string()), Isolated, false);
+        let steps = expressions.iter().map(|e| split(e).ok().map(Step::Expression)).collect::<Option<_>>()?;
+        Some(Cutter { prefix_space: false, steps, scanner: Some((0, unlike, scanner)) })
+    }
+
     /// The words of a text, in order. With a scanner, they are right where [`Cutter::knows`] the text and each of them.
     #[inline(always)]
-    pub(super) fn cut(&self, text: &str, mut word: impl FnMut(&str)) {
+    pub(crate) fn cut(&self, text: &str, mut word: impl FnMut(&str)) {
         match &self.scanner {
             Some((0, _, scanner)) => scanner.for_each_pre_token(text, word),
             Some((first, _, scanner)) => {
@@ -83,17 +104,22 @@ impl Cutter {
     }
 
     /// The words of any text, by the expressions themselves.
-    pub(super) fn cut_exactly(&self, text: &str, mut word: impl FnMut(&str)) {
+    pub(crate) fn cut_exactly(&self, text: &str, mut word: impl FnMut(&str)) {
         cut(&self.steps, text, &mut word);
     }
 
     /// Whether `cut` may be asked about the text.
-    pub(super) fn knows(&self, text: &str) -> bool {
+    pub(crate) fn knows(&self, text: &str) -> bool {
         self.scanner.as_ref().is_none_or(|(_, unlike, _)| !unlike.in_text(text))
     }
 
+    /// Whether `cut` is to be believed about all of a text.
+    pub(crate) fn knows_all(&self, text: &str) -> bool {
+        self.scanner.as_ref().is_none_or(|(_, unlike, _)| !unlike.may_be_in(text))
+    }
+
     /// Whether `cut` is to be believed about a word.
-    pub(super) fn knows_word(&self, word: &str) -> bool {
+    pub(crate) fn knows_word(&self, word: &str) -> bool {
         self.scanner.as_ref().is_none_or(|(_, unlike, _)| !unlike.in_word(word))
     }
 }
@@ -220,6 +246,14 @@ mod tests {
         (Cutter::of(Some(&all)).unwrap(), all)
     }
 
+    // Of the one vocabulary whose expression is no other's.
+    fn cl100k() -> (Cutter, PreTokenizerWrapper) {
+        let Backend::Bpe(bpe) = splintr::from_pretrained("cl100k_base").unwrap().into_backend() else {
+            panic!()
+        };
+        (Cutter::named("cl100k_base", Arc::new(bpe)).unwrap(), of(vec![split(NAMED[0].2[0])]).1)
+    }
+
     fn scanned() -> Vec<(Cutter, PreTokenizerWrapper)> {
         SCANNED.iter().map(|(_, expressions)| of(expressions.iter().map(|e| split(e)).collect())).collect()
     }
@@ -266,7 +300,7 @@ mod tests {
 
     #[test]
     fn every_character_is_cut_as_the_expressions_cut_it() {
-        for (cutter, steps) in scanned() {
+        for (cutter, steps) in scanned().into_iter().chain([cl100k()]) {
             assert!(cutter.scanner.as_ref().is_some_and(|scanner| scanner.0 == 0));
             for c in characters() {
                 let text = places(c);
@@ -300,7 +334,7 @@ mod tests {
                     vec![split("s(?=a)|as"), digits(true)],
                     vec![removed.into(), split(GPT2)],
                 ];
-                scanned().into_iter().chain(others.map(of)).collect()
+                scanned().into_iter().chain(others.map(of)).chain([cl100k()]).collect()
             });
             let text: String = text.into_iter().collect();
             for (cutter, steps) in &*ALL {

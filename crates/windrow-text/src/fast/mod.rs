@@ -16,7 +16,7 @@ use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 
 use crate::pretokens::{PreTokens, Words};
 
-use cut::Cutter;
+pub(crate) use cut::Cutter;
 use merges::Merges;
 
 /// What encodes in the reference's place.

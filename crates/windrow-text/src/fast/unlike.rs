@@ -16,6 +16,11 @@ impl Unlike {
         self == Unlike::LongS && memchr::memmem::find(text.as_bytes(), "'ſ".as_bytes()).is_some()
     }
 
+    /// Whether its words may.
+    pub(super) fn may_be_in(self, text: &str) -> bool {
+        self.in_text(text) || self == Unlike::KanaMarks && text.contains(is_kana_mark)
+    }
+
     /// Whether a word, as the scanner cut it, does.
     pub(super) fn in_word(self, word: &str) -> bool {
         self == Unlike::KanaMarks && word.contains(is_kana_mark) && word.chars().nth(1).is_some()
