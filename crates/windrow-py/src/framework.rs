@@ -107,12 +107,44 @@ fn imported_torch(py: Python<'_>) -> PyResult<Option<&'static Torch>> {
     if let Some(torch) = TORCH.get(py) {
         return Ok(Some(torch));
     }
+    match imported(py, "torch", "from_numpy")? {
+        Some(torch) => TORCH.get_or_try_init(py, || Torch::find(&torch)).map(Some),
+        None => Ok(None),
+    }
+}
+
+// A module that this process has imported already; half imported, it has no such function yet.
+fn imported<'py>(py: Python<'py>, name: &str, function: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let modules = py.import("sys")?.getattr("modules")?;
-    match modules.cast::<PyDict>().map_err(|e| PyValueError::new_err(e.to_string()))?.get_item("torch")? {
-        // Half imported, it has no such function yet.
-        Some(torch) if torch.hasattr("from_numpy")? => {
-            TORCH.get_or_try_init(py, || Torch::find(&torch)).map(Some)
-        }
+    match modules.cast::<PyDict>().map_err(|e| PyValueError::new_err(e.to_string()))?.get_item(name)? {
+        Some(module) if module.hasattr(function)? => Ok(Some(module)),
         _ => Ok(None),
     }
+}
+
+/// Sees to it that in a worker process of torch's `DataLoader` what cannot be sent is not waited for.
+pub(crate) fn watch_worker(py: Python<'_>) -> PyResult<()> {
+    worker_seed(py).map(drop)
+}
+
+/// In a worker process of torch's `DataLoader`: the number that it draws anew each epoch, the same for all its workers.
+pub(crate) fn worker_seed(py: Python<'_>) -> PyResult<Option<u64>> {
+    static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static GUARD: PyOnceLock<()> = PyOnceLock::new();
+    let ask = match ASK.get(py) {
+        Some(ask) => ask,
+        None => match imported(py, "torch.utils.data", "get_worker_info")? {
+            Some(module) => {
+                ASK.get_or_try_init(py, || module.getattr("get_worker_info").map(Bound::unbind))?
+            }
+            None => return Ok(None),
+        },
+    };
+    let worker = ask.bind(py).call0()?;
+    if worker.is_none() {
+        return Ok(None);
+    }
+    GUARD.get_or_try_init(py, || py.import("windrow.torch").map(drop))?;
+    let (seed, id) = (worker.getattr("seed")?, worker.getattr("id")?);
+    Ok(Some(seed.extract::<u64>()?.wrapping_sub(id.extract()?)))
 }

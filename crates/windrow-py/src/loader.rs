@@ -11,7 +11,7 @@ use crate::array::Memory;
 use crate::batches::Batches;
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
-use crate::framework::Framework;
+use crate::framework::{Framework, watch_worker};
 use crate::json;
 use crate::near::none_left;
 use crate::options::Count;
@@ -109,6 +109,7 @@ impl Loader {
         py: Python<'py>,
         epoch: Option<u64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        watch_worker(py)?;
         let before = self.running.cursor();
         let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
         let handed = || -> PyResult<Bound<'py, PyAny>> {

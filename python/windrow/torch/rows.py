@@ -1,23 +1,21 @@
 """How the rows of a view reach ``torch.utils.data.DataLoader``: laid together once, and handed over as one piece.
 
 ``DataLoader`` asks a view for all rows of a batch at once. They lie in one batch already, so its collate function finds
-that batch again instead of stacking copies of its rows; and what a worker process sends is one block of shared memory,
-where each tensor of its own would cost a file descriptor and a round trip. A custom ``collate_fn`` sees a sequence of
-dicts of tensors, as ever.
+that batch again instead of stacking copies of its rows; and in a worker process that batch is one block of shared memory
+from the start. A custom ``collate_fn`` sees a sequence of dicts of tensors, as ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import torch
 from torch.utils.data import default_collate, get_worker_info
 
-__all__ = ["Row", "Rows"]
+from .shared import in_shared_memory
 
-Spec = list[tuple[str, torch.dtype, tuple[int, ...], int]]
+__all__ = ["Row", "Rows"]
 
 
 class Row(dict[str, torch.Tensor]):
@@ -25,14 +23,17 @@ class Row(dict[str, torch.Tensor]):
 
 
 class Rows(Sequence[Row]):
-    """The samples of one batch, each a dict of tensors over the batch's memory.
+    """The samples of one batch, each a dict of tensors over the batch's memory; in a worker process, shared memory.
 
     Args:
         whole: the batch, name → tensor ``[B, …]``.
+
+    Raises:
+        SharedMemoryError: a worker process gets no shared memory for the batch.
     """
 
     def __init__(self, whole: dict[str, torch.Tensor]) -> None:
-        self.whole = whole
+        self.whole = whole if get_worker_info() is None else in_shared_memory(whole)
         self._rows: list[Row] | None = None
 
     def __len__(self) -> int:
@@ -63,35 +64,11 @@ class Rows(Sequence[Row]):
         return self._rows
 
 
-class Sent(dict[str, torch.Tensor]):
-    """A batch that crosses to another process as one block of memory, and is a plain dict there."""
-
-    def __reduce_ex__(self, _protocol: Any) -> tuple[Callable[..., dict[str, torch.Tensor]], tuple[torch.Tensor, Spec]]:
-        spec: Spec = []
-        size = 0
-        for name, tensor in self.items():
-            spec.append((name, tensor.dtype, tuple(tensor.shape), size))
-            # Each tensor begins on a cache line.
-            size += -(-tensor.nbytes // 64) * 64
-        block = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(size))
-        for name, tensor in received(block, spec).items():
-            tensor.copy_(self[name])
-        return received, (block, spec)
-
-
-def received(block: torch.Tensor, spec: Spec) -> dict[str, torch.Tensor]:
-    """The tensors that lie in a block."""
-    return {
-        name: block[start : start + prod(shape) * dtype.itemsize].view(dtype).view(shape)
-        for name, dtype, shape, start in spec
-    }
-
-
 def collate(batch: Sequence[Row], *, collate_fn_map: Any = None) -> dict[str, Any]:
     """What ``default_collate`` does with rows: the batch that they lie in; others are stacked as dicts are."""
     if not isinstance(batch, Rows):
         return {name: default_collate([row[name] for row in batch]) for name in batch[0]}
-    return batch.whole if get_worker_info() is None else Sent(batch.whole)
+    return batch.whole
 
 
 # torch's documented way of teaching its collate function a type; without it rows are stacked, which is only slower.
