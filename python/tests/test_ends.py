@@ -57,11 +57,11 @@ def test_a_batch_whose_collate_failed_comes_again(view: wr.View) -> None:
 def test_parts_of_a_mixture_keep_their_seeds(dataset: wr.Dataset) -> None:
     parts = [dataset.crop(5, seed=1), dataset.crop(5, seed=2)]
     mix = wr.mix({"a": (parts[0], 1.0), "b": (parts[1], 1.0)})
+    for one in (mix, *parts):
+        one.set_epoch(0)
+    expected = [part[0]["values"].tolist() for part in parts]
     for again in (mix, __import__("pickle").loads(__import__("pickle").dumps(mix))):
-        for i, part in enumerate(parts):
-            assert {name: values.tolist() for name, values in again[i].items()} == {
-                name: values.tolist() for name, values in part[0].items()
-            }
+        assert sorted(again[i]["values"].tolist() for i in range(2)) == sorted(expected)
 
 
 def test_parts_of_other_shapes_are_no_mixture(tmp_path: Path) -> None:
@@ -90,4 +90,5 @@ def test_impossible_numbers_are_errors_at_once(view: wr.View, dataset: wr.Datase
 
 def test_a_mapping_of_any_kind_is_mixed(view: wr.View) -> None:
     mix = wr.mix(types.MappingProxyType({"a": (view, 1.0), "b": (view, 2.0)}))
-    assert len(mix) == 2 * len(view)
+    # The second part, with two thirds of the samples, ends the epoch.
+    assert len(view) * 3 // 2 <= len(mix) <= len(view) * 3 // 2 + 2

@@ -116,13 +116,18 @@ def test_a_view_pickles_by_recipe(documents: Path, monkeypatch: pytest.MonkeyPat
         assert a["values"].dtype == b["values"].dtype == np.int32
 
 
-def test_a_mixture_numbers_its_parts_in_order_and_pickles(dataset: wr.Dataset, view: wr.View) -> None:
+def test_a_mixtures_samples_are_those_of_its_own_sequence(dataset: wr.Dataset, view: wr.View) -> None:
     other = dataset.pack(16, eos=9)
-    mix = pickle.loads(pickle.dumps(wr.mix({"a": (view, 0.7), "b": (other, 0.3)}, stop="all")))
-    assert len(mix) == len(view) + len(other)
-    assert mix[len(view)]["input_ids"].tolist() == other[0]["input_ids"].tolist()
-    rows = mix.__getitems__([0, len(view), 1, -1])
-    assert [int(r["input_ids"][0]) for r in rows] == [0, 0, 16, int(other[-1]["input_ids"][0])]
+    mix = pickle.loads(pickle.dumps(wr.mix({"a": (view, 0.9), "b": (other, 0.1)})))
+    laid = [int(batch["input_ids"][0, 0]) for batch in wr.Loader(mix, 1, shuffle=False)]
+    assert [int(sample["input_ids"][0]) for sample in mix] == laid
+    assert len(mix) == len(laid) and bool(mix)
+    rows = mix.__getitems__([0, len(mix) - 1, 1, -1])
+    assert [int(r["input_ids"][0]) for r in rows] == [laid[0], laid[-1], laid[1], laid[-1]]
+    assert mix[-1]["labels"].tolist() == mix[len(mix) - 1]["labels"].tolist()
+    assert [s["labels"].tolist() for s in mix[3:9:2]] == [mix[i]["labels"].tolist() for i in (3, 5, 7)]
+    with pytest.raises(IndexError):
+        mix[len(mix)]
     assert set(mix.coverage()) == {"a", "b"}
 
 

@@ -15,6 +15,7 @@ use crate::array::value_array;
 use crate::codes::{CodesOptions, Given};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
+use crate::framework::watch_worker;
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
 use crate::near;
@@ -210,6 +211,7 @@ impl Dataset {
         key: &Bound<'py, PyAny>,
         one: impl Fn(&Dataset, Python<'py>, u64) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        watch_worker(py)?;
         match Index::read(key, "record", self.data.len())? {
             Index::One(record) => whole(|| one(self, py, record)),
             Index::Many(records) => {
@@ -236,7 +238,7 @@ impl Dataset {
     fn view(&self, py: Python<'_>, recipe: ViewRecipe, dtype: Option<AnyDType>, seed: u64) -> PyResult<View> {
         let data = self.data.clone();
         let samples = wait_for(py, move || data.view(recipe, dtype.map(|d| d.0)))?;
-        Ok(View::new(samples, seed, None))
+        View::new(py, samples, seed, None)
     }
 
     fn scaled(
@@ -247,7 +249,7 @@ impl Dataset {
         function: Option<Py<PyAny>>,
     ) -> PyResult<View> {
         let samples = cut(py, &self.data, recipe, dtype.map(|d| d.0), function.as_ref())?;
-        Ok(View::new(samples, 0, function))
+        View::new(py, samples, 0, function)
     }
 }
 

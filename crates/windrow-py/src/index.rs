@@ -3,9 +3,12 @@
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PySlice, PyString};
-use windrow::Error;
+use windrow::{Error, Kind};
 
 use crate::error::raise;
+
+/// The length of what has no end: its numbers count from the start only.
+pub(crate) const NO_END: u64 = i64::MAX as u64;
 
 /// What was asked for, each number within the length.
 pub(crate) enum Index {
@@ -25,6 +28,11 @@ impl Index {
             return Ok(Index::One(one(key, what, len)?));
         }
         if let Ok(slice) = key.cast::<PySlice>() {
+            if len == NO_END && !has_bounds(slice)? {
+                return Err(PyTypeError::new_err(format!(
+                    "{key}: of {what}s without an end, a slice needs a start and a stop that count from the first, and a step above 0"
+                )));
+            }
             let indices = slice.indices(isize::try_from(len)?)?;
             let numbers =
                 (0..indices.slicelength).map(|i| (indices.start + i as isize * indices.step) as u64);
@@ -65,7 +73,16 @@ pub(crate) fn many(keys: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<Ve
 
 fn one(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<u64> {
     let py = key.py();
-    let out_of_range = || raise(py, &Error::out_of_range(what, key, len));
+    let out_of_range = || match len {
+        NO_END => raise(
+            py,
+            &Error::new(
+                Kind::OutOfRange,
+                format!("{what} {key} is out of range: they count from 0, without an end"),
+            ),
+        ),
+        _ => raise(py, &Error::out_of_range(what, key, len)),
+    };
     let number: i64 = match key.extract() {
         Ok(number) => number,
         Err(e) if e.is_instance_of::<PyOverflowError>(py) => return Err(out_of_range()),
@@ -73,9 +90,19 @@ fn one(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<u64> {
     };
     let found = match u64::try_from(number) {
         Ok(number) => Some(number),
+        Err(_) if len == NO_END => None,
         Err(_) => len.checked_sub(number.unsigned_abs()),
     };
     found.filter(|n| *n < len).ok_or_else(out_of_range)
+}
+
+// `[a:b]` with neither of them counted from an end.
+fn has_bounds(slice: &Bound<'_, PySlice>) -> PyResult<bool> {
+    let counts_on = |name, or| -> PyResult<bool> {
+        let bound = slice.getattr(name)?;
+        if bound.is_none() { Ok(or) } else { bound.ge(0) }
+    };
+    Ok(counts_on("start", true)? && counts_on("stop", false)? && counts_on("step", true)?)
 }
 
 fn no_index(key: &Bound<'_, PyAny>) -> PyErr {

@@ -9,6 +9,7 @@ mod codec;
 mod codes;
 mod data_set;
 mod dtype;
+mod epochs;
 mod error;
 mod framework;
 mod function;

@@ -1,21 +1,24 @@
 //! Views and mixtures: samples by number, as dicts of fresh arrays; what torch's `DataLoader` takes as a data set.
 
-use std::sync::Arc;
+use std::slice;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use windrow::sampler::{Mix as Sequence, Sampler};
 use windrow::{Mixture, RecipePart, Samples, Stop, mix as mix_samples};
-use windrow_core::Result;
+use windrow_core::Draw;
 use windrow_core::collate::Batch;
+use windrow_core::plan::{Feed, Pick, batch_of};
 
 use crate::array::Memory;
+use crate::epochs::Epochs;
 use crate::error::{OrRaise, raise};
 use crate::framework;
-use crate::index::{Each, Index, many};
+use crate::index::{Each, Index, NO_END, many};
 use crate::json;
 use crate::near::none_left;
-use crate::options::choice;
+use crate::options::{Count, choice};
 use crate::pickled::{check, fingerprint};
 use crate::scaler::cut;
 use crate::waiting::wait_for;
@@ -24,7 +27,8 @@ use crate::{near, shown};
 /// The samples that a data set is cut into, by number.
 ///
 /// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
-/// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. Made by
+/// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. What is
+/// random of a sample is drawn anew each time that it comes again; ``set_epoch`` says which draw it is. Made by
 /// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins`` and ``codes``.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -39,17 +43,44 @@ pub(crate) struct View {
     seed: u64,
     // Goes with a pickle: a recipe only names it.
     scaler: Option<Py<PyAny>>,
+    epochs: Epochs,
 }
 
 impl View {
     /// Around samples; `seed` keys the random crops of `view[i]`, `scaler` is the function that scales them.
-    pub(crate) fn new(samples: Samples, seed: u64, scaler: Option<Py<PyAny>>) -> View {
-        View { samples, seed, scaler }
+    pub(crate) fn new(
+        py: Python<'_>,
+        samples: Samples,
+        seed: u64,
+        scaler: Option<Py<PyAny>>,
+    ) -> PyResult<View> {
+        View::in_epoch(py, samples, seed, scaler, None)
+    }
+
+    fn in_epoch(
+        py: Python<'_>,
+        samples: Samples,
+        seed: u64,
+        scaler: Option<Py<PyAny>>,
+        epoch: Option<Py<PyAny>>,
+    ) -> PyResult<View> {
+        let epochs = Epochs::new(py, samples.recipe().view.is_random(), epoch)?;
+        Ok(View { samples, seed, scaler, epochs })
     }
 
     /// The samples.
     pub(crate) fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    fn laid(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Batch> {
+        let epochs = self.epochs.of(py, numbers)?;
+        let picks = numbers.iter().zip(&epochs).map(|(&sample, &epoch)| Pick {
+            feed: 0,
+            sample,
+            draw: Draw::new(self.seed, epoch, 0, sample),
+        });
+        py.detach(|| batch_of(slice::from_ref(self.samples.feed()), picks)).or_raise(py)
     }
 }
 
@@ -61,19 +92,18 @@ impl View {
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let index = Index::read(key, "sample", self.samples.len())?;
-        item(py, index, |numbers| self.samples.batch(numbers, self.seed))
+        item(py, index, |number| self.laid(py, &[number]))
     }
 
     /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
     fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let numbers = many(indices, "sample", self.samples.len())?;
-        let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
-        framework::rows(&Memory::new(py, batch)?, numbers.len())
+        framework::rows(&Memory::new(py, self.laid(py, &numbers)?)?, numbers.len())
     }
 
     /// The samples with these numbers as one batch: a dict of name → numpy array ``[len(indices), …]``.
     ///
-    /// What a sampler of one's own feeds. Random crops are those of epoch 0.
+    /// What a sampler of one's own feeds.
     ///
     /// Raises:
     ///     OutOfRangeError: no such sample.
@@ -86,8 +116,7 @@ impl View {
     /// [[6, 7], [0, 1]]
     fn batch<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let numbers = many(indices, "sample", self.samples.len())?;
-        let batch = py.detach(|| self.samples.batch(&numbers, self.seed)).or_raise(py)?;
-        framework::Framework::Numpy.batch(&Memory::new(py, batch)?)
+        framework::Framework::Numpy.batch(&Memory::new(py, self.laid(py, &numbers)?)?)
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> Each {
@@ -120,7 +149,27 @@ impl View {
         let recipe = Pickled::of(py, &self.samples)?;
         let recipe = serde_json::to_string(&recipe).unwrap_or_default();
         let scaler = self.scaler.as_ref().map(|function| function.clone_ref(py));
-        Ok((py.import("windrow._native")?.getattr("_recut")?, (recipe, self.seed, scaler)))
+        let recut = py.import("windrow._native")?.getattr("_recut")?;
+        Ok((recut, (recipe, self.seed, scaler, self.epochs.pickled(py))))
+    }
+
+    /// Says for which epoch random crops, tags and the like are drawn: as a ``Loader`` of the view's seed draws them then.
+    ///
+    /// Worker processes follow, also those of ``DataLoader(…, persistent_workers=True)``. Without it, each time a sample comes
+    /// again it is another one: in worker processes by the number that ``DataLoader`` draws for them each epoch
+    /// (``torch.manual_seed`` repeats it), in this process from epoch 0 on.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(1000, dtype=np.uint16).tofile(path)
+    /// >>> view = wr.open(path, dtype="uint16").crop(3)
+    /// >>> def crop(epoch):
+    /// ...     view.set_epoch(epoch)
+    /// ...     return view[0]["values"].tolist()
+    /// >>> crop(0) == crop(0), crop(0) == crop(1)
+    /// (True, False)
+    fn set_epoch(&self, py: Python<'_>, epoch: Count) -> PyResult<()> {
+        self.epochs.set(py, epoch)
     }
 
     /// What one epoch sees of the data, in values: a dict of used, repeated, padded, unseen, and skipped_records.
@@ -158,38 +207,45 @@ impl View {
 }
 
 // What a pickled view is opened from.
-type Recut = (String, u64, Option<Py<PyAny>>);
+type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>);
 
 /// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
-/// ``mix[i]`` numbers the samples through the first view, then the second, and so on; a loader takes them in their shares.
+/// ``mix[i]`` is the i-th sample of the mixture's own sequence, which takes the samples of each view in their order: so
+/// whoever reads it by number, as ``torch.utils.data.DataLoader`` does, gets the shares. ``len(mix)`` counts an epoch of it.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> ds = wr.open(path, dtype="uint16")
-/// >>> mixed = wr.mix({"a": (ds.pack(2), 0.7), "b": (ds.pack(2), 0.3)})
-/// >>> len(mixed), mixed[0]["labels"].tolist()
-/// (8, [1, 2])
+/// >>> np.arange(100, dtype=np.uint16).tofile(path)
+/// >>> view = wr.open(path, dtype="uint16").pack(5)
+/// >>> mixed = wr.mix({"a": (view, 0.75), "b": (view, 0.25)})
+/// >>> len(view), len(mixed), [int(sample["input_ids"][0]) for sample in mixed[:8]]
+/// (19, 25, [0, 5, 10, 0, 15, 20, 25, 5])
 #[pyclass(frozen, module = "windrow", name = "Mix")]
 pub(crate) struct Mix {
     mixture: Mixture,
-    // First sample number of each part, and the number of all.
-    starts: Arc<[u64]>,
+    sequence: Sequence,
+    // Of each part, as their numbers run.
+    feeds: Vec<Feed>,
     // Of each part.
     seeds: Vec<u64>,
     // Of each part, where it has one.
     scalers: Vec<Option<Py<PyAny>>>,
+    epochs: Epochs,
 }
 
 impl Mix {
-    fn new(mixture: Mixture, seeds: Vec<u64>, scalers: Vec<Option<Py<PyAny>>>) -> Mix {
-        let ends = mixture.parts().scan(0u64, |end, (_, samples, _)| {
-            *end = end.saturating_add(samples.len());
-            Some(*end)
-        });
-        let starts = std::iter::once(0).chain(ends).collect();
-        Mix { mixture, starts, seeds, scalers }
+    fn new(
+        py: Python<'_>,
+        mixture: Mixture,
+        seeds: Vec<u64>,
+        scalers: Vec<Option<Py<PyAny>>>,
+        epoch: Option<Py<PyAny>>,
+    ) -> PyResult<Mix> {
+        let sequence = mixture.sequence().or_raise(py)?;
+        let feeds = mixture.parts().map(|(_, samples, _)| samples.feed().clone()).collect();
+        let is_random = mixture.parts().any(|(_, samples, _)| samples.recipe().view.is_random());
+        Ok(Mix { mixture, sequence, feeds, seeds, scalers, epochs: Epochs::new(py, is_random, epoch)? })
     }
 
     /// The mixture.
@@ -197,64 +253,54 @@ impl Mix {
         &self.mixture
     }
 
-    fn len(&self) -> u64 {
-        self.starts.last().copied().unwrap_or(0)
+    // Positions that may be asked for.
+    fn end(&self) -> u64 {
+        self.sequence.len(0).unwrap_or(NO_END)
     }
 
-    fn part(&self, sample: u64) -> (usize, u64) {
-        let part = self.starts.partition_point(|start| *start <= sample).saturating_sub(1);
-        (part, sample - self.starts[part])
-    }
-
-    // The samples of one part, as one batch.
-    fn batch(&self, part: usize, numbers: &[u64]) -> Result<Batch> {
-        match (self.mixture.parts().nth(part), self.seeds.get(part)) {
-            (Some((_, samples, _)), Some(seed)) => samples.batch(numbers, *seed),
-            _ => Err(windrow::Error::out_of_range("view", part, self.starts.len() as u64 - 1)),
-        }
+    fn laid(&self, py: Python<'_>, positions: &[u64]) -> PyResult<Batch> {
+        let draws = self.epochs.of(py, positions)?;
+        let epoch = self.epochs.said(py)?.unwrap_or(0);
+        let picks = positions.iter().zip(&draws).map(|(&position, &draws)| {
+            let turn = self.sequence.onward(epoch, position);
+            let (feed, sample) = self.sequence.part_of(turn.sample);
+            Pick { feed, sample, draw: Draw::new(self.seeds[feed], draws, turn.pass, sample) }
+        });
+        py.detach(|| batch_of(&self.feeds, picks)).or_raise(py)
     }
 }
 
 #[pymethods]
 impl Mix {
-    fn __len__(&self) -> usize {
-        usize::try_from(self.len()).unwrap_or(usize::MAX)
+    /// Samples in an epoch.
+    fn __len__(&self) -> PyResult<usize> {
+        let samples = self.sequence.len(0).ok_or_else(|| {
+            PyTypeError::new_err(
+                "a mixture with stop=\"never\" has no length\n  hint: stop=\"first\" or \"all\" ends its epochs; \
+                 for DataLoader give a sampler that ends, as sampler=range(100_000)",
+            )
+        })?;
+        Ok(usize::try_from(samples).unwrap_or(usize::MAX))
+    }
+
+    // Not by its length, which it may not have.
+    fn __bool__(&self) -> bool {
+        true
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let index = Index::read(key, "sample", self.len())?;
-        item(py, index, |numbers| match numbers {
-            [one] => {
-                let (part, number) = self.part(*one);
-                self.batch(part, &[number])
-            }
-            _ => Err(windrow::Error::config("samples of a mixture are laid one by one")),
-        })
+        let index = Index::read(key, "sample", self.end())?;
+        item(py, index, |number| self.laid(py, &[number]))
     }
 
-    /// The samples with these numbers: what ``DataLoader`` asks for. Tensors where torch is imported.
-    fn __getitems__<'py>(
-        &self,
-        py: Python<'py>,
-        indices: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let numbers = many(indices, "sample", self.len())?;
-        let list = PyList::empty(py);
-        // Neighbours of one part are laid together.
-        let places: Vec<_> = numbers.iter().map(|n| self.part(*n)).collect();
-        for run in places.chunk_by(|a, b| a.0 == b.0) {
-            let part = run[0].0;
-            let own: Vec<u64> = run.iter().map(|(_, number)| *number).collect();
-            let batch = py.detach(|| self.batch(part, &own)).or_raise(py)?;
-            for row in framework::rows(&Memory::new(py, batch)?, own.len())?.try_iter()? {
-                list.append(row?)?;
-            }
-        }
-        Ok(list)
+    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
+    fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let numbers = many(indices, "sample", self.end())?;
+        framework::rows(&Memory::new(py, self.laid(py, &numbers)?)?, numbers.len())
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> Each {
-        Each::of(this.as_any(), this.get().len())
+        Each::of(this.as_any(), this.get().end())
     }
 
     fn __repr__(&self) -> String {
@@ -280,12 +326,32 @@ impl Mix {
         Err(near::no_attribute(this.as_any(), name))
     }
 
+    /// Says which epoch ``mix[i]`` is of: each part goes on where it ended in the epoch before, and what is random is drawn
+    /// anew. Worker processes follow. Until it is called, ``mix[i]`` is of epoch 0.
+    ///
+    /// With ``stop="never"`` there is one endless epoch, whose numbers go on; the number given keys what is random alone.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(100, dtype=np.uint16).tofile(path)
+    /// >>> view = wr.open(path, dtype="uint16").pack(5)
+    /// >>> mixed = wr.mix({"a": (view, 0.75), "b": (view, 0.25)})
+    /// >>> [int(mixed[i]["input_ids"][0]) for i in (3, 7, 11, 15, 19, 22)]
+    /// [0, 5, 10, 15, 20, 25]
+    /// >>> mixed.set_epoch(1)
+    /// >>> [int(mixed[i]["input_ids"][0]) for i in (3, 7, 11, 15, 19, 22)]
+    /// [30, 35, 40, 45, 50, 55]
+    fn set_epoch(&self, py: Python<'_>, epoch: Count) -> PyResult<()> {
+        self.epochs.set(py, epoch)
+    }
+
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Remix)> {
         let part = |(name, samples, weight)| Ok((name, Pickled::of(py, samples)?, weight));
         let parts = self.mixture.parts().map(part).collect::<PyResult<Vec<_>>>()?;
         let recipe = serde_json::to_string(&(parts, self.mixture.stop())).unwrap_or_default();
         let scalers = self.scalers.iter().map(|s| s.as_ref().map(|s| s.clone_ref(py))).collect();
-        Ok((py.import("windrow._native")?.getattr("_remix")?, (recipe, self.seeds.clone(), scalers)))
+        let remix = py.import("windrow._native")?.getattr("_remix")?;
+        Ok((remix, (recipe, self.seeds.clone(), scalers, self.epochs.pickled(py))))
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.
@@ -327,7 +393,7 @@ impl Mix {
 }
 
 // What a pickled mixture is opened from.
-type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
+type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>);
 
 /// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
 ///
@@ -346,7 +412,7 @@ type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>);
 /// >>> ds = wr.open(path, dtype="uint16")
 /// >>> mixed = wr.mix({"a": (ds.pack(2), 0.75), "b": (ds.pack(2), 0.25)}, stop="all")
 /// >>> len(mixed), len(wr.Loader(mixed, batch_size=4))
-/// (8, 4)
+/// (16, 4)
 #[pyfunction]
 #[pyo3(signature = (parts, *, stop="first", **unknown), text_signature = "(parts, *, stop='first')")]
 pub(crate) fn mix(
@@ -368,25 +434,33 @@ pub(crate) fn mix(
         given.push((name, view.get().samples.clone(), weight));
         scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
     }
-    Ok(Mix::new(py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers))
+    Mix::new(py, py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers, None)
 }
 
 /// Opens and cuts a pickled view again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seed, scaler=None))]
-pub(crate) fn _recut(py: Python<'_>, recipe: &str, seed: u64, scaler: Option<Py<PyAny>>) -> PyResult<View> {
+#[pyo3(signature = (recipe, seed, scaler=None, epoch=None))]
+pub(crate) fn _recut(
+    py: Python<'_>,
+    recipe: &str,
+    seed: u64,
+    scaler: Option<Py<PyAny>>,
+    epoch: Option<Py<PyAny>>,
+) -> PyResult<View> {
     let recipe: Pickled = unpickled(py, recipe)?;
-    Ok(View::new(reopen(py, &recipe, scaler.as_ref())?, seed, scaler))
+    View::in_epoch(py, reopen(py, &recipe, scaler.as_ref())?, seed, scaler, epoch)
 }
 
 /// Opens a pickled mixture again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seeds, scalers=Vec::new()), text_signature = "(recipe, seeds, scalers=...)")]
+#[pyo3(signature = (recipe, seeds, scalers=Vec::new(), epoch=None),
+       text_signature = "(recipe, seeds, scalers=..., epoch=None)")]
 pub(crate) fn _remix(
     py: Python<'_>,
     recipe: &str,
     seeds: Vec<u64>,
     scalers: Vec<Option<Py<PyAny>>>,
+    epoch: Option<Py<PyAny>>,
 ) -> PyResult<Mix> {
     let (parts, stop): (Vec<(String, Pickled, f64)>, Stop) = unpickled(py, recipe)?;
     let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
@@ -395,7 +469,7 @@ pub(crate) fn _remix(
         .zip(functions)
         .map(|((name, part, weight), function)| Ok((name, reopen(py, &part, function)?, weight)))
         .collect::<PyResult<_>>()?;
-    Ok(Mix::new(py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seeds, scalers))
+    Mix::new(py, py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seeds, scalers, epoch)
 }
 
 /// What a pickle holds of samples: where they lie and how they are cut, and the fingerprint of what lay there.
@@ -429,12 +503,11 @@ fn unpickled<T: serde::de::DeserializeOwned>(py: Python<'_>, text: &str) -> PyRe
 fn item<'py>(
     py: Python<'py>,
     index: Index,
-    lay: impl Fn(&[u64]) -> Result<Batch> + Sync,
+    laid: impl Fn(u64) -> PyResult<Batch>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let one = |number: u64| -> PyResult<Bound<'py, PyDict>> {
         py.check_signals()?;
-        let batch = py.detach(|| lay(&[number])).or_raise(py)?;
-        framework::row(&Memory::new(py, batch)?, 0)
+        framework::row(&Memory::new(py, laid(number)?)?, 0)
     };
     match index {
         Index::One(number) => Ok(one(number)?.into_any()),

@@ -1,6 +1,6 @@
 //! Several views as one, each with its share of every batch.
 
-use windrow_core::sampler::Stop;
+use windrow_core::sampler::{Mix, Stop};
 use windrow_core::{Error, Kind, Result};
 
 use crate::{LoaderBuilder, Samples};
@@ -51,6 +51,15 @@ impl Mixture {
             .zip(&self.samples)
             .zip(self.weights.iter().copied())
             .map(|((n, s), w)| (n, s, w))
+    }
+
+    /// Its samples one after the other, each part in the order of its own: what a reader by number goes through.
+    ///
+    /// # Errors
+    /// `Config` when the weights cannot be mixed.
+    pub fn sequence(&self) -> Result<Mix> {
+        let sizes: Vec<_> = self.parts().map(|(_, samples, weight)| (samples.len(), weight)).collect();
+        Mix::new(&sizes, false, 0, self.stop)
     }
 
     /// When its epoch ends.

@@ -139,6 +139,15 @@ impl ViewRecipe {
         }
     }
 
+    /// Whether a sample is another one each time it is drawn: where it starts, or what is made of its text.
+    pub fn is_random(&self) -> bool {
+        match self {
+            ViewRecipe::Crop { mode, .. } => *mode == Mode::Random,
+            ViewRecipe::Codes { mode, layout, .. } => *mode == Mode::Random || layout.is_random(),
+            _ => false,
+        }
+    }
+
     /// What NaN does.
     pub fn nan(&self) -> Nan {
         match self {

@@ -19,7 +19,9 @@ from typing import Any
 import torch
 
 import windrow
+import windrow.torch  # a batch that a worker process cannot send is an error then, not waited for
 from windrow import _native
+from windrow._epoch import Epoch
 
 from .data_forager.files import natural_order
 from ..failure import failure
@@ -134,22 +136,29 @@ class _Keyed(torch.utils.data.Dataset[_Item]):
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._epoch: int | None = None
-        self._turns: dict[int, int] = {}
+        self._epoch = Epoch()
+        self._base = 0
+        self._turn = 0
+        self._seen: set[int] = set()
 
     def set_epoch(self, epoch: int) -> None:
-        """Says which epoch the next samples are drawn for."""
-        self._epoch = epoch
+        """Says which epoch the next samples are drawn for; worker processes follow."""
+        self._epoch.set(epoch)
 
     def _draw(self, number: int) -> _Key:
-        if self._epoch is not None:
-            return self.seed & _WORD, self._epoch & _WORD, 0, number
-        turn = self._turns.get(number, 0)
-        self._turns[number] = turn + 1
+        epoch = self._epoch.get()
+        if epoch is not None:
+            return self.seed & _WORD, epoch & _WORD, 0, number
         worker = torch.utils.data.get_worker_info()
         # The same for all workers of an epoch, another one in the next.
         base = 0 if worker is None else worker.seed - worker.id
-        return self.seed & _WORD, base & _WORD, turn, number
+        if base != self._base:
+            self._base, self._turn, self._seen = base, 0, set()
+        # A worker that lives on gets other samples in each epoch, so one that comes again counts for all.
+        if number in self._seen:
+            self._turn, self._seen = self._turn + 1, set()
+        self._seen.add(number)
+        return self.seed & _WORD, base & _WORD, self._turn, number
 
 
 def _start(draw: _Key, found: int, length: int, at_random: bool) -> int:
@@ -164,8 +173,8 @@ class PreEncodedDACDataset(_Keyed):
     `config.data.channels` is twice a track's channels, its codes stand for both sides.
 
     What is drawn is keyed by `seed`, the epoch and the sample, so that it is the same on every rank and for any number of
-    workers. The epoch is what `set_epoch` said; without it, what `DataLoader` draws anew for its workers each epoch, or, in
-    the main process, how often the sample was asked for.
+    workers. The epoch is what `set_epoch` said; without it, what `DataLoader` draws anew for its workers each epoch, and how
+    often samples came again in this process.
 
     Raises `windrow.NotFoundError`, a FileNotFoundError, where there are no `.pt` files; what `windrow.open` raises.
     """

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::collate::{Batch, Collate, Pool, Sample, Scratch};
 use crate::error::{Error, Result};
-use crate::record::{Draw, Piece};
+use crate::record::{Draw, Piece, Span};
 use crate::source::{SharedSource, whole};
 use crate::view::{Coverage, View};
 
@@ -65,23 +65,45 @@ impl Feed {
     /// # Errors
     /// `OutOfRange`; what reading the source says.
     pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
-        let mut workspace = Workspace::default();
-        whole(|| {
-            workspace.clear();
-            for &sample in samples {
-                if sample >= self.len() {
-                    return Err(Error::out_of_range("sample", sample, self.len()));
-                }
-                workspace.add(self, 0, sample, Draw::new(seed, 0, 0, sample))?;
-            }
-            // A loader's threads decode side by side; here is one.
-            self.source.decode_ahead(&mut workspace.pieces.iter().filter_map(|piece| match piece {
-                Piece::Read(span) => Some(*span),
-                Piece::Value(_) => None,
-            }));
-            workspace.lay(std::slice::from_ref(self), Some(&self.pool))
-        })
+        let picks =
+            samples.iter().map(|&sample| Pick { feed: 0, sample, draw: Draw::new(seed, 0, 0, sample) });
+        batch_of(std::slice::from_ref(self), picks)
     }
+}
+
+/// A sample that is asked for by number.
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    /// Which feed it is of.
+    pub feed: usize,
+    /// Its number there.
+    pub sample: u64,
+    /// Its draws.
+    pub draw: Draw,
+}
+
+/// Lays samples of feeds that lay the same tensors into one batch, in order.
+///
+/// # Errors
+/// `OutOfRange`; what reading the sources says.
+pub fn batch_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Result<Batch> {
+    let mut workspace = Workspace::default();
+    whole(|| {
+        workspace.clear();
+        for Pick { feed: number, sample, draw } in picks.clone() {
+            let feed =
+                feeds.get(number).ok_or_else(|| Error::out_of_range("view", number, feeds.len() as u64))?;
+            if sample >= feed.len() {
+                return Err(Error::out_of_range("sample", sample, feed.len()));
+            }
+            workspace.add(feed, number, sample, draw)?;
+        }
+        // A loader's threads decode side by side; here is one.
+        for (number, feed) in feeds.iter().enumerate() {
+            feed.source.decode_ahead(&mut workspace.spans_of(number));
+        }
+        workspace.lay(feeds, feeds.first().map(|feed| &feed.pool))
+    })
 }
 
 /// The samples of one batch before they are laid; memory to use again.
@@ -109,6 +131,16 @@ impl Workspace {
         feed.view.pieces(sample, draw, &mut self.pieces)?;
         self.rows.push(RowPlan { feed: number, end: self.pieces.len(), draw });
         Ok(())
+    }
+
+    // What is read of one feed.
+    fn spans_of(&self, feed: usize) -> impl Iterator<Item = Span> {
+        let starts = [0].into_iter().chain(self.rows.iter().map(|row| row.end));
+        let rows = self.rows.iter().zip(starts).filter(move |(row, _)| row.feed == feed);
+        rows.flat_map(|(row, start)| &self.pieces[start..row.end]).filter_map(|piece| match piece {
+            Piece::Read(span) => Some(*span),
+            Piece::Value(_) => None,
+        })
     }
 
     pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {

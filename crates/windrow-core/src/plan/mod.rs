@@ -10,7 +10,7 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use feed::Feed;
+pub use feed::{Feed, Pick, batch_of};
 pub use identity::Identity;
 pub use state::{STATE_VERSION, State};
 pub use step::{Cursor, LastBatch, Step, Steps};

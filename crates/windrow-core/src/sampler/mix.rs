@@ -95,6 +95,35 @@ impl Mix {
         Ok(mix)
     }
 
+    /// Whose turn it is at a position, where each part goes on in every epoch where it ended in the one before: passes count
+    /// through all epochs. A mixture that never stops has one epoch only, whatever number it is given.
+    ///
+    /// ```
+    /// use windrow_core::sampler::{Mix, Stop};
+    ///
+    /// // The second part ends the epoch after 50 samples of the first, which goes on with the next 50.
+    /// let mix = Mix::new(&[(100, 0.5), (50, 0.5)], false, 0, Stop::First)?;
+    /// let of_the_first = |epoch| (0..100).map(|p| mix.onward(epoch, p).sample).filter(|n| *n < 100).max();
+    /// assert_eq!((of_the_first(0), of_the_first(1)), (Some(49), Some(99)));
+    /// # Ok::<(), windrow_core::Error>(())
+    /// ```
+    pub fn onward(&self, epoch: u64, position: u64) -> Turn {
+        let (number, place) = self.block.place(position);
+        let part = self.part(number);
+        let in_an_epoch = self.len.map_or(0, |len| self.block.turns_before(number, len));
+        let place = u128::from(epoch) * u128::from(in_an_epoch) + u128::from(place);
+        let len = u128::from(part.len);
+        let (pass, inner) = ((place / len) as u64, (place % len) as u64);
+        let inner = if self.shuffle { self.order(0, number, pass).apply(inner) } else { inner };
+        Turn { sample: part.offset + inner, pass }
+    }
+
+    /// Which part a sample number belongs to, and its number there.
+    pub fn part_of(&self, sample: u64) -> (usize, u64) {
+        let part = self.parts.partition_point(|part| part.offset <= sample).saturating_sub(1);
+        (part, sample - self.parts[part].offset)
+    }
+
     /// Positions of an epoch. An end beyond 2^64 counts as 2^64 - 1: nobody gets there.
     fn length(&self) -> Option<u64> {
         // Where each part's place number `place(len)` comes.
@@ -156,10 +185,9 @@ impl Sampler for Mix {
 
     fn position(&self, epoch: u64, turn: Turn) -> Option<u64> {
         let Turn { sample, pass } = turn;
-        let number = self.parts.partition_point(|part| part.offset <= sample).checked_sub(1)?;
+        let (number, inner) = self.part_of(sample);
         let number = u16::try_from(number).ok()?;
         let part = self.part(number);
-        let inner = sample - part.offset;
         if inner >= part.len {
             return None;
         }
@@ -208,6 +236,50 @@ mod tests {
         assert!(refused(&[(1, f64::MAX), (1, f64::MAX), (1, 1.0)]).contains("part 2 "));
         assert!(refused(&[(1 << 63, 1.0), (1, 1.0)]).contains("part 1 "));
         assert!(refused(&vec![(1, 1.0); 65_536]).contains("65536"));
+    }
+
+    /// Positions, epochs and parts in a row: each part's samples follow one another without a gap.
+    #[test]
+    fn every_part_goes_on_where_the_epoch_before_ended() {
+        for stop in [Stop::First, Stop::All] {
+            for shuffle in [false, true] {
+                let mix = Mix::new(&[(700, 0.9), (30, 0.1)], shuffle, 3, stop).unwrap();
+                let len = mix.len(0).unwrap();
+                let mut had = [Vec::new(), Vec::new()];
+                for epoch in 0..5 {
+                    for position in 0..len {
+                        let turn = mix.onward(epoch, position);
+                        let (part, number) = mix.part_of(turn.sample);
+                        had[part].push((turn.pass, number));
+                    }
+                }
+                for (numbers, n) in had.iter().zip([700, 30]) {
+                    for (pass, of_pass) in numbers.chunks(n).enumerate() {
+                        assert!(of_pass.iter().all(|turn| turn.0 == pass as u64));
+                        let mut seen: Vec<u64> = of_pass.iter().map(|turn| turn.1).collect();
+                        assert!(shuffle || seen.is_sorted());
+                        seen.sort_unstable();
+                        seen.dedup();
+                        assert_eq!(seen.len(), of_pass.len());
+                    }
+                }
+                let shares = had.each_ref().map(Vec::len);
+                assert!((9 * shares[1]).abs_diff(shares[0]) < 10 * 5, "{shares:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_epoch_is_the_loaders_and_an_endless_one_is_the_only_one() {
+        let mix = |stop| Mix::new(&[(70, 0.9), (30, 0.1)], false, 3, stop).unwrap();
+        for position in 0..300 {
+            for stop in [Stop::First, Stop::All, Stop::Never] {
+                assert_eq!(mix(stop).onward(0, position), mix(stop).turn(0, position));
+            }
+            assert_eq!(mix(Stop::Never).onward(9, position), mix(Stop::Never).turn(0, position));
+        }
+        let long = Mix::new(&[(1 << 62, 1.0), (3, 1.0)], false, 1, Stop::First).unwrap();
+        assert!(long.onward(u64::MAX, 5).sample < (1 << 62) + 3);
     }
 
     #[test]

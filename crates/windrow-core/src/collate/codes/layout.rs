@@ -89,6 +89,11 @@ struct Config {
 }
 
 impl CodesLayout {
+    /// Whether what is laid of a text is drawn anew each time.
+    pub fn is_random(&self) -> bool {
+        self.tags.is_some_and(|tags| tags.shuffle || tags.dropout > 0.0) || self.unconditional > 0.0
+    }
+
     /// The layout that the text of a `config.json` of Dia says, and its `audio_length`, as it stands there. What it does
     /// not say keeps its default; the codebook ends where the first special value stands.
     ///

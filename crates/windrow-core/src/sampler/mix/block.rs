@@ -91,6 +91,14 @@ impl Block {
         (part, position / self.size() * self.slots_of(part) + u64::from(rank))
     }
 
+    /// How many turns a part has in the first so many positions.
+    pub(super) fn turns_before(&self, part: u16, positions: u64) -> u64 {
+        let of_part = &self.by_part[usize::from(part)];
+        let rest = positions % self.size();
+        let in_the_rest = of_part.partition_point(|&slot| u64::from(slot) < rest) as u64;
+        positions / self.size() * self.slots_of(part) + in_the_rest
+    }
+
     /// The inverse: where turn number `place` of a part comes; `None` past the last position that has a number.
     pub(super) fn position(&self, part: u16, place: u64) -> Option<u64> {
         let of_part = &self.by_part[usize::from(part)];
