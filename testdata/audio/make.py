@@ -26,6 +26,7 @@ MADE = {
     "chan3_44k.mp3": "-t 1 -i chan3.ogg -ar 44100 -b:a 128k",
     "chan3_44k.m4a": "-t 1 -i chan3.ogg -ar 44100 -b:a 128k",
     "chan3_48k.ogg": "-t 1 -i chan3.ogg -ar 48000 -c:a libvorbis",
+    "cards_004_adts.aac": "-i cards_004.m4a -c:a copy -f adts",
     "cards_001_opus.ogg": "-i cards_001.wav -c:a libopus -b:a 16k",
 }
 

@@ -25,12 +25,12 @@ impl Container {
 
     fn extensions(self) -> &'static [&'static str] {
         match self {
-            Container::Wav => &["wav", "wave"],
+            Container::Wav => &["wav", "wave", "bwf"],
             Container::Flac => &["flac"],
-            Container::Mp3 => &["mp3"],
+            Container::Mp3 => &["mp3", "mpga"],
             Container::Mp4 => &["m4a", "mp4", "m4b", "mov", "3gp"],
             Container::Ogg => &["ogg", "oga"],
-            Container::Aac => &["aac"],
+            Container::Aac => &["aac", "adts"],
         }
     }
 

@@ -103,7 +103,7 @@ impl Decoder {
 
     /// Packets so far that could not be read and were allowed by [`Options::skip_corrupt`].
     pub fn n_corrupt(&self) -> u64 {
-        self.packets.n_corrupt
+        self.packets.n_corrupt()
     }
 
     fn next_block(&mut self) -> Result<Option<Waveform>> {

@@ -23,17 +23,23 @@
 
 mod container;
 mod decoder;
+mod flac;
 mod guard;
 mod media;
+mod mp3;
+mod mp3_tag;
 mod mp4;
 mod ogg;
 mod options;
 mod packets;
+mod reader;
 mod resample;
-mod streamed;
+mod riff;
+mod samples;
 mod tags;
 mod wav;
 mod waveform;
+mod window;
 
 pub use decoder::{Decoder, Sound, decode, decode_object};
 pub use options::{Options, Quality};

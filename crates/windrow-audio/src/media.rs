@@ -1,4 +1,4 @@
-//! A part of an object as the stream that the codecs read.
+//! A part of an object, behind a header made here where it needs one, as the stream that the codecs read.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -7,25 +7,23 @@ use std::sync::Arc;
 use symphonia::core::io::MediaSource;
 use windrow_core::store::Object;
 
-use crate::streamed::Patch;
-
-/// Bytes `within` of an object, with a cursor of its own.
+/// Bytes `within` of an object behind a header, with a cursor of its own.
 pub(crate) struct Media {
+    header: Vec<u8>,
     object: Arc<dyn Object>,
     within: Range<u64>,
-    patches: Vec<Patch>,
     at: u64,
     scratch: Vec<u8>,
 }
 
 impl Media {
-    /// At the first byte of the part; `patches` are read in place of what the object holds there.
-    pub(crate) fn new(object: Arc<dyn Object>, within: Range<u64>, patches: Vec<Patch>) -> Self {
-        Media { object, within, patches, at: 0, scratch: Vec::new() }
+    /// At the first byte of the header, or of the part where it is empty.
+    pub(crate) fn new(header: Vec<u8>, object: Arc<dyn Object>, within: Range<u64>) -> Self {
+        Media { header, object, within, at: 0, scratch: Vec::new() }
     }
 
     fn size(&self) -> u64 {
-        self.within.end - self.within.start
+        self.header.len() as u64 + self.within.end - self.within.start
     }
 }
 
@@ -35,16 +33,20 @@ impl Read for Media {
         if size == 0 {
             return Ok(0);
         }
-        let start = self.within.start + self.at;
-        let bytes = self.object.read(start, size, &mut self.scratch).map_err(io::Error::other)?;
-        out[..size].copy_from_slice(bytes);
-        for (place, patch) in &self.patches {
-            for (at, byte) in
-                (*place..).zip(patch).filter(|(at, _)| (start..start + size as u64).contains(at))
-            {
-                out[(at - start) as usize] = *byte;
+        let header = self.header.get(self.at as usize..).unwrap_or_default();
+        let size = match header.is_empty() {
+            true => {
+                let start = self.within.start + self.at - self.header.len() as u64;
+                let bytes = self.object.read(start, size, &mut self.scratch).map_err(io::Error::other)?;
+                out[..size].copy_from_slice(bytes);
+                size
             }
-        }
+            false => {
+                let size = size.min(header.len());
+                out[..size].copy_from_slice(&header[..size]);
+                size
+            }
+        };
         self.at += size as u64;
         Ok(size)
     }

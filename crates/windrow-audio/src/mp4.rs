@@ -32,31 +32,57 @@ pub(crate) fn edit(
     let file = Boxes { object, may_be_cut };
     let Some(moov) = file.find(sound, b"moov")? else { return Ok(Edit::default()) };
     let Some(track) = file.track(&moov, id)? else { return Ok(Edit::default()) };
+    let media = match file.path(&track, &[b"mdia", b"mdhd"])? {
+        Some(mdhd) => {
+            let (per_second, declared) = file.timescale(&mdhd, "mdhd")?;
+            // What the table of packets adds up to; a header's number is only declared.
+            let held = file.sum_of_packets(&track)?;
+            Some((per_second, if held > 0 { held } else { declared }))
+        }
+        None => None,
+    };
+    let samples = |n: u64, per_second: u32| {
+        u64::try_from(u128::from(n) * u128::from(rate_hz) / u128::from(per_second)).unwrap_or(u64::MAX)
+    };
+    let in_media = media.map_or(0, |(per_second, len)| samples(len, per_second));
     if let Some(edit) = file.itunes(&moov)? {
+        warn_of_more(object, edit, in_media, "iTunSMPB");
         return Ok(edit);
     }
-    let Some(mdhd) = file.path(&track, &[b"mdia", b"mdhd"])? else { return Ok(Edit::default()) };
-    let (media_hz, media_len) = file.timescale(&mdhd, "mdhd")?;
+    let Some((media_hz, _)) = media else { return Ok(Edit::default()) };
     let Some(elst) = file.path(&track, &[b"edts", b"elst"])? else { return Ok(Edit::default()) };
     let Some((start, movie_len)) = file.edit_list(&elst)? else { return Ok(Edit::default()) };
     let Some(mvhd) = file.find(&moov, b"mvhd")? else { return Ok(Edit::default()) };
     let (movie_hz, _) = file.timescale(&mvhd, "mvhd")?;
 
-    let samples = |n: u64, per_second: u32| {
-        u64::try_from(u128::from(n) * u128::from(rate_hz) / u128::from(per_second)).unwrap_or(u64::MAX)
-    };
     let skip = samples(start, media_hz);
-    let in_media = samples(media_len, media_hz).saturating_sub(skip);
+    let behind_skip = in_media.saturating_sub(skip);
     let in_movie = samples(movie_len, movie_hz);
     // The movie counts in units of a millisecond or so: where both agree to one of them, the media knows the sample.
     let unit = u64::from(rate_hz.div_ceil(movie_hz));
-    let len = match (in_media, in_movie) {
+    let len = match (behind_skip, in_movie) {
         (0, 0) => None,
         (0, n) | (n, 0) => Some(n),
         (media, movie) if media.abs_diff(movie) <= unit => Some(media),
         (media, movie) => Some(media.min(movie)),
     };
-    Ok(Edit { skip, len })
+    let edit = Edit { skip, len };
+    warn_of_more(object, edit, in_media, "the edit list");
+    Ok(edit)
+}
+
+// An encoder puts a packet or two around the sound. Who cuts more away meant to, or never filled the number in.
+fn warn_of_more(object: &dyn Object, edit: Edit, in_media: u64, who: &str) {
+    const MOST_PADDING: u64 = 1 << 13;
+    let played = edit.skip.saturating_add(edit.len.unwrap_or(u64::MAX));
+    if in_media.saturating_sub(played) > MOST_PADDING || edit.skip > MOST_PADDING {
+        log::warn!(
+            "{}: {who} plays {} samples from {}; the file holds {in_media}: the others are left out",
+            object.name(),
+            edit.len.unwrap_or(in_media.saturating_sub(edit.skip)),
+            edit.skip
+        );
+    }
 }
 
 /// That the file has its index: it stands at the end of most, so a file that was cut short has none.
@@ -167,6 +193,28 @@ impl Boxes<'_> {
         // All ones: not known.
         let known = len != u64::from(u32::MAX) && len != u64::MAX;
         Ok((scale, if known { len } else { 0 }))
+    }
+
+    // What all packets last, in units of the media; 0 where the packets are in fragments.
+    fn sum_of_packets(&self, track: &Range<u64>) -> Result<u64> {
+        const BLOCK: u64 = 1 << 12;
+        let Some(stts) = self.path(track, &[b"mdia", b"minf", b"stbl", b"stts"])? else { return Ok(0) };
+        let head = self.start_of(&stts, 8)?;
+        if head.len() < 8 {
+            return Ok(0);
+        }
+        let claimed = u64::from(be_u32(&head, 4)) * 8;
+        let (mut at, mut sum) = (stts.start + 8, 0_u64);
+        let end = stts.end.min(at + claimed);
+        while at < end {
+            let bytes = self.bytes(at, (end - at).min(BLOCK) as usize)?;
+            for entry in bytes.chunks_exact(8) {
+                let len = u64::from(be_u32(entry, 0)) * u64::from(be_u32(entry, 4));
+                sum = sum.saturating_add(len);
+            }
+            at += BLOCK;
+        }
+        Ok(sum)
     }
 
     // Where the one part that is played begins in the media, and how long it is in the movie.

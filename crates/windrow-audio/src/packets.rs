@@ -1,28 +1,29 @@
 //! Packets of a file become samples at the file's own rate; what the file claims is compared with what comes out.
 
-use std::io::ErrorKind;
+use std::ops::Range;
 use std::sync::Arc;
 
 use symphonia::core::codecs::audio::{AudioCodecParameters, AudioDecoder, AudioDecoderOptions};
 use symphonia::core::errors::Error as Refused;
-use symphonia::core::formats::{FormatReader, TrackType};
-use symphonia::core::io::MediaSourceStream;
 use symphonia::core::packet::Packet;
-use symphonia::default::{formats, get_codecs};
+use symphonia::default::get_codecs;
 use windrow_core::store::Object;
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Kind, Result};
 
 use crate::container::Container;
 use crate::guard::guarded;
-use crate::media::Media;
 use crate::mp4::Edit;
-use crate::{mp4, ogg, streamed, tags};
+use crate::reader::{Reader, explained};
+use crate::{flac, mp4, ogg, tags};
 
 /// Rates that are believed: a filter between any two of them fits into some megabytes.
 pub(crate) const RATES_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 
 /// Samples beyond this are no sound, and sums of them in the resampler would be infinite.
 const LOUDEST: f32 = 1e20;
+
+/// Packets that an encoder of ogg may put behind the end of the sound.
+const MOST_BEHIND: u64 = 4;
 
 /// The packets of one track, decoded one after the other.
 pub(crate) struct Packets {
@@ -32,12 +33,10 @@ pub(crate) struct Packets {
     pub(crate) n_channels: usize,
     /// Samples the file promises, where it does.
     pub(crate) n_promised: Option<u64>,
-    /// Packets that became silence, and ends that are missing.
-    pub(crate) n_corrupt: u64,
     file: Arc<dyn Object>,
-    reader: Box<dyn FormatReader>,
+    reader: Reader,
     decoder: Box<dyn AudioDecoder>,
-    track: u32,
+    sound: Range<u64>,
     skip_corrupt: bool,
     edit: Edit,
     // Samples of the last block, planar.
@@ -45,6 +44,10 @@ pub(crate) struct Packets {
     n_packets: u64,
     n_decoded: u64,
     n_given: u64,
+    // Packets that became silence, and ends that are missing.
+    n_corrupt: u64,
+    // Packets behind the end that their page of ogg declares.
+    n_behind: u64,
     // The first block is decoded at opening, and given at the first call.
     held: bool,
     ended: bool,
@@ -64,66 +67,41 @@ impl Packets {
         if container == Container::Mp4 {
             mp4::check_index(&*file, &sound, skip_corrupt)?;
         }
-        let patches = match container {
-            Container::Wav => streamed::sizes(&*file, &sound, skip_corrupt)?,
-            _ => Vec::new(),
-        };
-        let media = Media::new(file.clone(), sound.clone(), patches);
-        let reader = guarded("reading the header", || {
-            let stream = MediaSourceStream::new(Box::new(media), Default::default());
-            demuxer(container, stream)
-        })
-        .and_then(|opened| opened.map_err(|e| explained(e, &*file, "the header")))
-        .map_err(|e| e.or_at(file.name()))?;
-
-        let Some((track, n_promised, delay, params)) = reader
-            .default_track(TrackType::Audio)
-            .and_then(|t| Some((t.id, t.num_frames, t.delay, t.codec_params.as_ref()?.audio()?.clone())))
-        else {
-            return Err(Error::unsupported(format!(
-                "the {} file has no sound track that is read",
-                container.name()
-            ))
-            .at(file.name())
-            .hint("AAC-LC is read in m4a, Vorbis in ogg; convert it: ffmpeg -i IN OUT.flac"));
-        };
+        let reader = Reader::open(file.clone(), container, sound.clone(), skip_corrupt)?;
+        let params = reader.params.clone();
         refuse_many_channels(&params, &*file)?;
-        let options = AudioDecoderOptions::default().gapless(true).verify(container == Container::Flac);
+        let options = AudioDecoderOptions::default()
+            .gapless(container != Container::Mp3)
+            .verify(container == Container::Flac);
         let decoder = guarded("starting", || get_codecs().make_audio_decoder(&params, &options))
             .and_then(|made| made.map_err(|e| explained(e, &*file, "the codec's settings")))
             .map_err(|e| e.or_at(file.name()))?;
         let codec = decoder.codec_info().short_name;
-        let promised = match container {
-            // A stream that was written to a pipe does not know its length.
-            Container::Wav => n_promised.filter(|n| *n != u64::from(u32::MAX)),
-            // Without the encoder's tag the length is a guess.
-            Container::Mp3 => n_promised.filter(|_| delay.is_some()),
-            Container::Aac => None,
-            Container::Flac | Container::Mp4 | Container::Ogg => n_promised,
-        };
         let mut packets = Packets {
             container,
             codec,
             rate_hz: 0,
             n_channels: 0,
-            n_promised: promised,
-            n_corrupt: 0,
+            n_promised: reader.n_promised,
             file,
             reader,
             decoder,
-            track,
+            sound: sound.clone(),
             skip_corrupt,
             edit: Edit::default(),
             block: Vec::new(),
             n_packets: 0,
             n_decoded: 0,
             n_given: 0,
+            n_corrupt: 0,
+            n_behind: 0,
             held: false,
             ended: false,
         };
         if container == Container::Mp4 {
             let rate_hz = packets.decoder.codec_params().sample_rate.or(params.sample_rate).unwrap_or(0);
             if RATES_HZ.contains(&rate_hz) {
+                let track = packets.reader.track;
                 packets.edit = mp4::edit(&*packets.file, &sound, track, rate_hz, skip_corrupt)?;
                 let Edit { skip, len } = packets.edit;
                 packets.n_promised = len.or(packets.n_promised.map(|n| n.saturating_sub(skip)));
@@ -149,6 +127,11 @@ impl Packets {
         Ok(Some(&self.block))
     }
 
+    /// Packets that became silence, and places that were passed over because that is allowed.
+    pub(crate) fn n_corrupt(&self) -> u64 {
+        self.n_corrupt + self.reader.n_corrupt()
+    }
+
     fn fetch(&mut self) -> Result<bool> {
         let found = self.decode_one();
         if !matches!(found, Ok(true)) {
@@ -165,20 +148,30 @@ impl Packets {
             if barren > MOST_BARREN {
                 return Err(self.corrupt(format!("{MOST_BARREN} packets in a row hold no samples")));
             }
-            let packet = match guarded("reading a packet", || self.reader.next_packet())? {
-                Ok(Some(packet)) if packet.track_id != self.track => continue,
-                Ok(Some(packet)) => packet,
+            let next = self.reader.next();
+            if next.is_err() {
+                self.refuse_second()?;
+            }
+            let taken = match next {
+                Ok(Some(taken)) => taken,
                 Ok(None) => return self.finish(),
-                Err(_) if self.skip_corrupt => {
+                Err(e) if self.skip_corrupt && e.kind() == Kind::Corrupt => {
                     self.n_corrupt += 1;
                     return Ok(false);
                 }
-                Err(e) => return Err(explained(e, &*self.file, &format!("packet {}", self.n_packets))),
+                Err(e) => return Err(e),
             };
             self.n_packets += 1;
-            self.decode(&packet)?;
+            self.n_behind += u64::from(taken.packet.dur.get() == 0 && taken.packet.trim_end.get() > 0);
+            if taken.is_first {
+                guarded("starting over", || self.decoder.reset())?;
+            }
+            self.decode(&taken.packet)?;
             self.n_decoded += self.len();
-            self.cut();
+            match taken.sound {
+                Some(sound) => self.keep(sound),
+                None => self.cut(),
+            }
             if self.len() > 0 {
                 self.refuse_strange_numbers()?;
                 self.n_given += self.len();
@@ -248,11 +241,15 @@ impl Packets {
     // Takes out what the encoder put around the sound.
     fn cut(&mut self) {
         let len = self.len();
-        let before = self.edit.skip.saturating_sub(self.n_decoded - len).min(len) as usize;
+        let before = self.edit.skip.saturating_sub(self.n_decoded - len).min(len);
         let most = self.edit.len.map_or(u64::MAX, |most| most - self.n_given);
+        self.keep(before..before.saturating_add(most));
+    }
+
+    fn keep(&mut self, sound: Range<u64>) {
         for channel in &mut self.block {
-            channel.drain(..before);
-            channel.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+            channel.truncate(usize::try_from(sound.end).unwrap_or(usize::MAX));
+            channel.drain(..channel.len().min(sound.start as usize));
         }
     }
 
@@ -270,52 +267,67 @@ impl Packets {
         Ok(())
     }
 
-    // The reader has no more packets: is that all that was promised?
+    // The reader has no more packets: is that all that was promised, and no more?
     fn finish(&mut self) -> Result<bool> {
+        let verified = guarded("comparing the checksum", || self.decoder.finalize())?.verify_ok;
+        if verified != Some(true) {
+            self.refuse_second()?;
+        }
         if self.skip_corrupt {
             return Ok(false);
         }
-        let promised = match self.container {
-            Container::Mp4 => self.edit.len,
-            _ => self.n_promised,
+        let (promised, got) = match self.container {
+            Container::Mp4 => (self.edit.len, self.n_given),
+            // The frames are counted where they are read.
+            Container::Mp3 => (None, 0),
+            _ => (self.n_promised, self.n_decoded),
         };
-        let got = if self.container == Container::Mp4 { self.n_given } else { self.n_decoded };
-        if let Some(promised) = promised.filter(|promised| *promised != got) {
-            // Pages of ogg may begin later than 0, so only what is missing counts there.
-            if self.container != Container::Ogg || got < promised {
-                return Err(self
-                    .corrupt(format!("the file holds {got} samples, its header promises {promised}"))
-                    .byte(self.file.size())
-                    .hint("copy the file again, or allow what is there with skip_corrupt"));
-            }
+        let promised = promised.filter(|promised| *promised != got);
+        let is_more = promised.is_some_and(|promised| got > promised);
+        if let Some(promised) = promised
+            // Pages of ogg may begin later than 0; frames of flac are those that were hashed.
+            && !(is_more && matches!(self.container, Container::Ogg | Container::Flac))
+        {
+            return Err(self
+                .corrupt(format!("the file holds {got} samples, its header promises {promised}"))
+                .byte(self.file.size())
+                .hint("copy the file again, or allow what is there with skip_corrupt"));
         }
-        let verified = guarded("comparing the checksum", || self.decoder.finalize())?;
-        if verified.verify_ok == Some(false) {
+        if verified == Some(false) {
             return Err(self
                 .corrupt("the samples do not have the checksum (MD5) that the header promises")
                 .hint("copy the file again, or allow what is there with skip_corrupt"));
         }
+        // An encoder leaves out the end of its last packet, and sometimes all of it.
+        if self.container == Container::Ogg && self.n_behind > MOST_BEHIND {
+            return Err(self
+                .corrupt(format!(
+                    "{} packets lie behind the position that their page of ogg declares",
+                    self.n_behind
+                ))
+                .hint("the position was never brought up to date: ffmpeg -i IN OUT.ogg, or leave them out with skip_corrupt"));
+        }
+        if is_more && self.container == Container::Flac {
+            log::warn!(
+                "{}: the header declares {} samples, the file holds {got}: all are read",
+                self.file.name(),
+                promised.unwrap_or(0)
+            );
+        }
         Ok(false)
+    }
+
+    // Joined files of flac are read by no decoder to their end, and each fails in its own words.
+    fn refuse_second(&self) -> Result<()> {
+        match self.container {
+            Container::Flac => flac::refuse_second(self.file.clone(), &self.sound),
+            _ => Ok(()),
+        }
     }
 
     fn corrupt(&self, what: impl Into<String>) -> Error {
         Error::corrupt(what).at(self.file.name())
     }
-}
-
-fn demuxer(
-    container: Container,
-    stream: MediaSourceStream<'static>,
-) -> std::result::Result<Box<dyn FormatReader>, Refused> {
-    let options = Default::default();
-    Ok(match container {
-        Container::Wav => Box::new(formats::WavReader::try_new(stream, options)?),
-        Container::Flac => Box::new(formats::FlacReader::try_new(stream, options)?),
-        Container::Mp3 => Box::new(formats::MpaReader::try_new(stream, options)?),
-        Container::Mp4 => Box::new(formats::IsoMp4Reader::try_new(stream, options)?),
-        Container::Ogg => Box::new(formats::OggReader::try_new(stream, options)?),
-        Container::Aac => Box::new(formats::AdtsReader::try_new(stream, options)?),
-    })
 }
 
 fn refuse_many_channels(params: &AudioCodecParameters, file: &dyn Object) -> Result<()> {
@@ -328,42 +340,4 @@ fn refuse_many_channels(params: &AudioCodecParameters, file: &dyn Object) -> Res
 fn channels_refused(n: usize) -> Error {
     Error::unsupported(format!("the sound has {n} channels; one and two are read"))
         .hint("mix it down: ffmpeg -i IN -ac 2 OUT.flac")
-}
-
-// What the codecs said, in windrow's words.
-fn explained(refused: Refused, file: &dyn Object, part: &str) -> Error {
-    let what = match refused {
-        Refused::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
-            return Error::corrupt(format!("the file ends in the middle of {part}"))
-                .at(file.name())
-                .byte(file.size())
-                .hint("copy the file again, or allow what is there with skip_corrupt");
-        }
-        Refused::IoError(e) => {
-            // What the store said went through the codec's hands.
-            return match e.downcast::<Error>() {
-                Ok(ours) => ours,
-                Err(e) if e.raw_os_error().is_some() => Error::io("read the file", file.name(), e),
-                // The codec's own words for bytes that end too early for it.
-                Err(e) => Error::corrupt(format!("{part} cannot be decoded: {e}"))
-                    .at(file.name())
-                    .hint("copy the file again, or allow what is there with skip_corrupt"),
-            };
-        }
-        Refused::Unsupported(what) => {
-            return Error::unsupported(format!("{part} cannot be read: {what}"))
-                .at(file.name())
-                .hint("convert it: ffmpeg -i IN OUT.flac");
-        }
-        Refused::ResetRequired => {
-            return Error::unsupported(format!("a second stream follows the first at {part}"))
-                .at(file.name())
-                .hint("convert it: ffmpeg -i IN OUT.flac");
-        }
-        Refused::DecodeError(what) | Refused::LimitError(what) => what.to_string(),
-        other => other.to_string(),
-    };
-    Error::corrupt(format!("{part} cannot be decoded: {what}"))
-        .at(file.name())
-        .hint("copy the file again, or allow what is there with skip_corrupt")
 }

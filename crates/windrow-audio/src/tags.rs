@@ -5,6 +5,8 @@ use std::ops::Range;
 use windrow_core::Result;
 use windrow_core::store::Object;
 
+use crate::window::Window;
+
 /// The bytes of `object` without ID3v2 tags at its beginning, and ID3v1 and APE tags at its end.
 ///
 /// # Errors
@@ -12,13 +14,14 @@ use windrow_core::store::Object;
 pub(crate) fn without_tags(object: &dyn Object) -> Result<Range<u64>> {
     let mut sound = 0..object.size();
     // Some writers put a second tag behind the first; nobody puts a third.
+    let mut scratch = Vec::new();
     for _ in 0..4 {
-        match id3v2_size(object, sound.start)? {
+        let size = (sound.end - sound.start).min(10) as usize;
+        match id3v2_size(object.read(sound.start, size, &mut scratch)?) {
             Some(size) if size <= sound.end - sound.start => sound.start += size,
             _ => break,
         }
     }
-    let mut scratch = Vec::new();
     if sound.end - sound.start >= 128 && object.read(sound.end - 128, 3, &mut scratch)? == b"TAG" {
         sound.end -= 128;
     }
@@ -37,16 +40,38 @@ pub(crate) fn without_tags(object: &dyn Object) -> Result<Range<u64>> {
     Ok(sound)
 }
 
-fn id3v2_size(object: &dyn Object, at: u64) -> Result<Option<u64>> {
-    if object.size().saturating_sub(at) < 10 {
-        return Ok(None);
-    }
-    let mut scratch = Vec::new();
-    let head = object.read(at, 10, &mut scratch)?;
-    if !head.starts_with(b"ID3") || head[6..10].iter().any(|b| b & 0x80 != 0) {
-        return Ok(None);
+/// Bytes of the tag that begins at a place, as joined files have them between their sounds.
+///
+/// # Errors
+/// What reading says.
+pub(crate) fn size_at(file: &mut Window, at: u64) -> Result<Option<u64>> {
+    const LONGEST_LYRICS: usize = 1 << 14;
+    let left = file.end().saturating_sub(at);
+    let size = match file.get(at, 32)? {
+        head if head.starts_with(b"TAG+") => Some(227),
+        head if head.starts_with(b"TAG") => Some(128),
+        head if head.starts_with(b"APETAGEX") && head.len() == 32 => {
+            // The size counts all but a header, which is what stands here where a flag says so.
+            let is_header = head[23] & 0x20 != 0;
+            let size = u64::from(u32::from_le_bytes([head[12], head[13], head[14], head[15]]));
+            Some(if is_header { 32 + size } else { 32 })
+        }
+        head if head.starts_with(b"LYRICSBEGIN") => {
+            let lyrics = file.get(at, LONGEST_LYRICS)?;
+            let end = lyrics.windows(9).position(|w| w == b"LYRICS200" || w == b"LYRICSEND");
+            end.map(|end| end as u64 + 9)
+        }
+        head => id3v2_size(head),
+    };
+    Ok(size.map(|size| size.min(left)))
+}
+
+// By the first ten bytes.
+fn id3v2_size(head: &[u8]) -> Option<u64> {
+    if head.len() < 10 || !head.starts_with(b"ID3") || head[6..10].iter().any(|b| b & 0x80 != 0) {
+        return None;
     }
     let size = head[6..10].iter().fold(0_u64, |size, b| size << 7 | u64::from(*b));
     let footer = if head[5] & 0x10 != 0 { 10 } else { 0 };
-    Ok(Some(10 + size + footer))
+    Some(10 + size + footer)
 }

@@ -16,7 +16,9 @@ use crate::options::Count;
 use crate::sound::quality_of;
 use crate::waiting::wait_for;
 
-/// Reads a sound file: ``.wav``, ``.flac``, ``.mp3``, ``.m4a`` (AAC-LC, ALAC) or ``.ogg`` (Vorbis), recognised by content.
+/// Reads a sound file: ``.wav``, ``.flac``, ``.mp3``, ``.m4a`` (AAC-LC, ALAC), ``.aac`` or ``.ogg`` (Vorbis), recognised by content.
+///
+/// All samples that are there are read, whatever number the header declares; the log warns where the two differ.
 ///
 /// Args:
 ///     path: the file.

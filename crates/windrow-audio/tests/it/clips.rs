@@ -81,7 +81,7 @@ fn lossy_clips_are_equal_but_for_rounding() {
         }
         seen += 1;
     }
-    assert_eq!(seen, 10);
+    assert_eq!(seen, 11);
 }
 
 #[test]

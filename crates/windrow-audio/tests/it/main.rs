@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod clips;
+mod declared;
 mod hostile;
+mod logged;
 mod memory;
 mod rates;
 mod toy;

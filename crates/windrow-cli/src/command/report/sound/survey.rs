@@ -177,9 +177,9 @@ mod tests {
         // A packet more than was allowed.
         assert!(heard.iter().all(|levels| levels.seconds < 1.5), "{heard:?}");
         assert!(some.readable().all(|(_, found)| found.seconds().is_some()));
-        assert!(some.said.starts_with("a sample of 8 of 17 files"), "{}", some.said);
+        assert!(some.said.starts_with("a sample of 8 of 18 files"), "{}", some.said);
         assert!(
-            some.checked().starts_with("Of 17 files, the headers of 8 were read, and "),
+            some.checked().starts_with("Of 18 files, the headers of 8 were read, and "),
             "{}",
             some.checked()
         );
