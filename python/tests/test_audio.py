@@ -61,3 +61,26 @@ def test_what_is_wrong_names_the_file(tmp_path: Path) -> None:
     for rate in (0, 10**12):
         with pytest.raises(wr.ConfigError, match="sample rate"):
             wr.read_audio(CLIPS / "cards_001.wav", sample_rate=rate)
+
+
+def test_what_a_header_declares_is_not_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clip = (CLIPS / "cards_003.mp3").read_bytes()
+    one, _ = wr.read_audio(CLIPS / "cards_003.mp3", sample_rate=None)
+    (tmp_path / "joined.mp3").write_bytes(clip + clip)
+    np.testing.assert_array_equal(wr.read_audio(tmp_path / "joined.mp3", sample_rate=None)[0], np.hstack([one, one]))
+    at = clip.index(b"Info") + 8
+    (tmp_path / "none.mp3").write_bytes(clip[:at] + bytes(4) + clip[at + 4 :])
+    samples, _ = wr.read_audio(tmp_path / "none.mp3", sample_rate=None)
+    np.testing.assert_array_equal(samples[:, : one.shape[1]], one)
+    assert "declares 0 frames, 45 follow it" in caplog.text
+
+    wav = (CLIPS / "cards_001.wav").read_bytes()
+    whole, _ = wr.read_audio(CLIPS / "cards_001.wav", sample_rate=None)
+    at = wav.index(b"data") + 4
+    for size in (2_000_000_000, 0x7FFFFFFF, 0x80000000, 0xFFFFFF00):
+        (tmp_path / "streamed.wav").write_bytes(wav[:at] + size.to_bytes(4, "little") + wav[at + 4 :])
+        np.testing.assert_array_equal(wr.read_audio(tmp_path / "streamed.wav", sample_rate=None)[0], whole)
+        assert f"declares {size} bytes of samples" in caplog.text
+    (tmp_path / "cut.wav").write_bytes(wav[:-1])
+    with pytest.raises(wr.CorruptError, match="declares .* bytes of samples, the file holds"):
+        wr.read_audio(tmp_path / "cut.wav")

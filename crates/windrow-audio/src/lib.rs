@@ -21,6 +21,7 @@
 //! with: the content decides and not the name, claims are compared with what comes out, the padding of encoders is cut, and
 //! what cannot be read is an error that names the file and the place.
 
+mod adts;
 mod container;
 mod decoder;
 mod flac;

@@ -14,7 +14,7 @@ use crate::container::Container;
 use crate::guard::guarded;
 use crate::mp4::Edit;
 use crate::reader::{Reader, explained};
-use crate::{flac, mp4, ogg, tags};
+use crate::{adts, flac, mp4, ogg, tags};
 
 /// Rates that are believed: a filter between any two of them fits into some megabytes.
 pub(crate) const RATES_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
@@ -64,6 +64,10 @@ impl Packets {
         if container == Container::Ogg && !skip_corrupt {
             ogg::check(&*file, &sound)?;
         }
+        let counted = match container {
+            Container::Aac if !skip_corrupt => Some(adts::count(file.clone(), &sound)? * adts::FRAME_LEN),
+            _ => None,
+        };
         if container == Container::Mp4 {
             mp4::check_index(&*file, &sound, skip_corrupt)?;
         }
@@ -82,7 +86,7 @@ impl Packets {
             codec,
             rate_hz: 0,
             n_channels: 0,
-            n_promised: reader.n_promised,
+            n_promised: counted.or(reader.n_promised),
             file,
             reader,
             decoder,
@@ -278,8 +282,8 @@ impl Packets {
         }
         let (promised, got) = match self.container {
             Container::Mp4 => (self.edit.len, self.n_given),
-            // The frames are counted where they are read.
-            Container::Mp3 => (None, 0),
+            // Their frames are counted where they are found.
+            Container::Mp3 | Container::Aac => (None, 0),
             _ => (self.n_promised, self.n_decoded),
         };
         let promised = promised.filter(|promised| *promised != got);

@@ -390,7 +390,45 @@ fn samples_of_twelve_bits_lie_in_the_upper_ones_of_sixteen() {
     }
 }
 
-// ---- flac, ogg, m4a
+// ---- aac, flac, ogg, m4a
+
+#[test]
+fn a_stream_of_aac_is_whole_or_an_error() {
+    listen();
+    let clip = clip("cards_004_adts.aac");
+    let whole = sound("a.aac", &clip);
+    assert_eq!(whole.n_samples(), 26 * 1_024);
+    assert_eq!(
+        Decoder::new(object("a.aac", clip.clone()), &own_rate()).unwrap().n_samples(),
+        Some(26 * 1_024)
+    );
+    let id3 = b"ID3\x04\0\0\0\0\0\x04abcd";
+    for between in [&b""[..], id3] {
+        let twice = sound("a.aac", &[&clip[..], between, &clip].concat());
+        assert_eq!(twice.n_samples(), 2 * whole.n_samples());
+    }
+    assert!(sound("a.aac", &[&clip[..], &[0; 100]].concat()) == whole);
+    assert!(sound("more.aac", &[&clip[..], &[7; 100]].concat()) == whole);
+    assert_eq!(warnings("more.aac").len(), 1);
+    // A header that was damaged, so that its frame is not found.
+    let size = |at: usize| {
+        usize::from(clip[at + 3] & 3) << 11 | usize::from(clip[at + 4]) << 3 | usize::from(clip[at + 5] >> 5)
+    };
+    let second = size(0);
+    let mut damaged = clip.clone();
+    damaged[second] = 0;
+    let error = refused("a.aac", &damaged);
+    assert_eq!(
+        error.message(),
+        format!("{} bytes between frames are not AAC, behind 1 frames", size(second))
+    );
+    assert_eq!((error.kind(), error.place().byte), (Kind::Corrupt, Some(second as u64)));
+    assert!(read("a.aac", damaged, &skipping()).unwrap().n_samples() < whole.n_samples());
+    assert_eq!(
+        refused("a.aac", &clip[..clip.len() - 1]).message(),
+        "the file ends in the middle of frame 25"
+    );
+}
 
 #[test]
 fn samples_beyond_the_count_of_a_flac_are_read() {
