@@ -22,10 +22,11 @@ use crate::waiting::wait_for;
 /// Encodes a folder of sound files into a data set of codes ``[T, 2 * codebooks]`` with their prompts.
 ///
 /// Files are encoded side by side, and the codes of each are kept in the cache, so that a run that was stopped goes on with
-/// the next file. The output appears at the end, whole. A file that cannot be encoded is left out and told of.
+/// the next file. The output appears at the end, whole. A file that cannot be encoded, sound of a kind that is not read, and
+/// sound in folders below is left out and told of in ``failed``.
 ///
 /// Args:
-///     audio_dir: ``.wav``, ``.flac``, ``.mp3``, ``.m4a`` and ``.ogg`` directly in it; or one file.
+///     audio_dir: ``.wav``, ``.flac``, ``.mp3``, ``.m4a``, ``.mp4``, ``.aac``, ``.ogg`` and ``.oga`` directly in it; or one file.
 ///     out: the folder to write.
 ///     codec: a ``Codec``. Each file takes its threads, so that ``Codec(weights, threads=1)`` suits a folder of many.
 ///     prompts: a folder of prompts, or several: the prompt of ``song.mp3`` is the first of ``song.txt`` beside it, and

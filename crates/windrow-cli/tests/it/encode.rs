@@ -72,6 +72,77 @@ fn what_cannot_be_encoded_is_listed_and_the_rest_is_there() {
 }
 
 #[test]
+fn every_sound_file_is_encoded_or_named() {
+    let desk = desk();
+    let read = [
+        ("adts.aac", "cards_004_adts.aac"),
+        ("movie.mp4", "cards_004.m4a"),
+        ("book.M4B", "cards_004.m4a"),
+        ("vorbis.oga", "cards_005.ogg"),
+        ("long.wave", "cards_001.wav"),
+        ("radio.bwf", "cards_001.wav"),
+        // By name a kind that is not read, by content one that is.
+        ("misnamed.opus", "cards_005.ogg"),
+    ];
+    for (name, clip) in read {
+        desk.write(&format!("sound/{name}"), testdata(&format!("audio/{clip}")));
+    }
+    let opus = testdata("audio/cards_001_opus.ogg");
+    let not_read: [(&str, &[u8]); 8] = [
+        ("a.opus", &opus),
+        // Beside a file of the same name: that is the one that becomes a track.
+        ("cards_002.opus", &opus),
+        ("b.aiff", b"FORM\0\0\0\x10AIFF"),
+        ("c.caf", b"caff\0\x01\0\0desc"),
+        ("d.wma", b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"),
+        ("e.webm", b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81"),
+        ("f.wv", b"wvpk\0\0\0\0"),
+        ("g.amr", b"#!AMR\n"),
+    ];
+    for (name, bytes) in not_read {
+        desk.write(&format!("sound/{name}"), bytes);
+    }
+    desk.write("sound/notes.txt", "no sound");
+    desk.write("sound/below/deep/h.wav", testdata("audio/cards_001.wav"));
+    desk.write("sound/below/i.opus", &opus);
+
+    let ran = desk.windrow(&format!("{ENCODE} --json"));
+    let (code, done) = (ran.code, ran.json());
+    assert_eq!((code, &done["report"]["records"]), (Some(5), &json!(2 + read.len())), "{ran:?}");
+    for (name, _) in read {
+        let stem = name.rsplit_once('.').unwrap().0;
+        assert!(desk.path(&format!("out/encoded_audio/{stem}.pt")).exists(), "{name}");
+    }
+    let failed = done["failed"].as_array().unwrap();
+    let files: Vec<&str> = failed.iter().map(|row| row["file"].as_str().unwrap()).collect();
+    let mut named: Vec<String> = not_read.iter().map(|(name, _)| format!("sound/{name}")).collect();
+    named.sort();
+    named.extend(["sound/below/deep/h.wav".to_string(), "sound/below/i.opus".to_string()]);
+    assert_eq!(files, named);
+    for (row, file) in failed.iter().zip(files) {
+        let error = row["error"].as_str().unwrap();
+        assert!(
+            error.contains(file) && (error.contains("not read") || error.contains("folder below")),
+            "{error}"
+        );
+        assert!(ran.err.contains(&format!("not in it: {file}: ")), "{}", ran.err);
+    }
+    // A second run tells of them again.
+    assert_eq!(desk.windrow(ENCODE).code, Some(5));
+
+    // Two that can be read, and would become one track.
+    desk.write("sound/adts.opus", testdata("audio/cards_005.ogg"));
+    let error = desk.windrow(ENCODE).failed(2);
+    assert!(error.contains("adts.aac") && error.contains("adts.opus"), "{error}");
+    // Folders of sound only.
+    let error = desk.windrow("encode sound/below --out other --weights weights.pth").failed(1);
+    assert!(error.contains("none of 2 files could be encoded"), "{error}");
+    fs::remove_file(desk.path("sound/below/i.opus")).unwrap();
+    let error = desk.windrow("encode sound/below --out other --weights weights.pth").failed(1);
+    assert!(error.contains("1 in folders below, first deep/h.wav"), "{error}");
+}
+
+#[test]
 fn weights_and_folders_that_do_not_fit_are_refused() {
     let desk = desk();
     let error = desk.windrow("encode sound --out out").failed(2);

@@ -215,7 +215,7 @@ fn all_tracks(
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(file) = files.get(number) else { break };
                     let mut behind = 0;
-                    let track = codes_of(&file.path, codec, &options.reading, &mut |done, total| {
+                    let mut on_block = |done: u64, total: Option<u64>| {
                         // In bytes of the file, as far as it says how long it is.
                         let total = total.unwrap_or(u64::MAX).max(1);
                         let at =
@@ -224,7 +224,11 @@ fn all_tracks(
                         let _ = send.send(Told::Bytes(at - behind));
                         behind = at;
                         !stop.load(Ordering::Relaxed)
-                    });
+                    };
+                    let track = match &file.refused {
+                        Some(why) => Err(Error::unsupported(why.clone()).at(&file.path)),
+                        None => codes_of(&file.path, codec, &options.reading, &mut on_block),
+                    };
                     let _ = send.send(Told::Bytes(file.size - behind));
                     let _ = send.send(Told::Done(number, track));
                 }

@@ -2,13 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
+use windrow_audio::{Decoder, Options};
 use windrow_core::store::{Local, Store};
 use windrow_core::{Error, Result, format};
 
 use super::Skip;
 
-/// Endings of sound files, in any case.
-pub const SUFFIXES: [&str; 5] = [".wav", ".flac", ".mp3", ".m4a", ".ogg"];
+/// Endings of sound files that are read, in any case.
+pub const SUFFIXES: [&str; 15] = [
+    ".wav", ".flac", ".mp3", ".m4a", ".ogg", ".aac", ".mp4", ".oga", ".wave", ".bwf", ".mpga", ".m4b",
+    ".mov", ".3gp", ".adts",
+];
+
+/// Endings of sound files that are not: they are told of, and not passed over.
+pub const SUFFIXES_NOT_READ: [&str; 28] = [
+    ".opus", ".aif", ".aiff", ".aifc", ".caf", ".wma", ".ape", ".wv", ".amr", ".au", ".snd", ".webm",
+    ".weba", ".mka", ".mp1", ".mp2", ".spx", ".w64", ".rf64", ".ac3", ".dts", ".ra", ".dsf", ".dff", ".tta",
+    ".mpc", ".gsm", ".sph",
+];
 
 /// The folder of prompts that is looked for beside a folder of sound.
 pub const PROMPTS_BESIDE: &str = "audio_prompts";
@@ -24,6 +35,8 @@ pub struct SoundFile {
     pub prompt: String,
     /// Size in bytes.
     pub size: u64,
+    /// Why it cannot be encoded, where that is known before it is opened.
+    pub refused: Option<String>,
 }
 
 /// How a folder of sound is looked at.
@@ -37,7 +50,19 @@ pub struct FolderOptions {
     pub prompt_from_name: bool,
 }
 
-/// The sound files that lie directly in a folder, in natural order, or the one file at `path`.
+/// Whether the name of a file says that it is sound, of a kind that is read or of another.
+pub fn has_sound_name(name: &str) -> bool {
+    ending(name, &SUFFIXES).or_else(|| ending(name, &SUFFIXES_NOT_READ)).is_some()
+}
+
+fn ending(name: &str, suffixes: &[&'static str]) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    suffixes.iter().copied().find(|suffix| name.ends_with(suffix))
+}
+
+/// The sound files that lie directly in a folder, in natural order, or the one file at `path`. Behind them come those that
+/// cannot become tracks because they lie in folders below; files of kinds that are not read are in their place, as encoding
+/// tells of them.
 ///
 /// The prompt of `song.mp3` is the first of `song.txt` beside it, and `song.txt` and `song_prompt.txt` in each folder of
 /// prompts, without the white space around it.
@@ -54,55 +79,81 @@ pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile
             let name = name.ok_or_else(|| Error::config("the name of the file is not UTF-8").at(path))?;
             (folder, vec![(name.to_string(), entry.size)])
         }
-        _ => (whole.as_path(), names_in(&whole)?),
+        _ => (whole.as_path(), sounds_in(&whole)?),
     };
-    let mut found: Vec<(String, String, u64)> = Vec::new();
-    for (file, size) in names {
-        let ending = SUFFIXES.iter().find(|suffix| file.to_lowercase().ends_with(*suffix));
-        let Some(ending) = ending.or((!entry.is_folder).then_some(&"")) else { continue };
-        found.push((file[..file.len() - ending.len()].to_string(), file, size));
-    }
-    found.sort_by(|a, b| format::natural_order(&a.1, &b.1).then(a.1.cmp(&b.1)));
+    let mut found: Vec<Named> = names
+        .into_iter()
+        .map(|(file, size)| {
+            let is_read = ending(&file, &SUFFIXES);
+            let ending = is_read.or_else(|| ending(&file, &SUFFIXES_NOT_READ)).unwrap_or_default();
+            let name = file[..file.len() - ending.len()].to_string();
+            Named { name, file, size, is_read: is_read.is_some() }
+        })
+        .collect();
+    found.sort_by(|a, b| format::natural_order(&a.file, &b.file).then(a.file.cmp(&b.file)));
+    let (found, below): (Vec<Named>, Vec<Named>) = found.into_iter().partition(|f| !f.file.contains('/'));
     if found.is_empty() {
-        return Err(Error::not_found("no sound file lies in the folder")
-            .at(path)
-            .hint("looked for .wav, .flac, .mp3, .m4a and .ogg directly in it"));
+        let hint = match below.first() {
+            Some(first) => {
+                format!("{} in folders below, first {}: encode each folder", below.len(), first.file)
+            }
+            None => "looked for .wav, .flac, .mp3, .m4a, .ogg, .aac, .mp4, .oga directly in it".to_string(),
+        };
+        return Err(Error::not_found("no sound file lies in the folder").at(path).hint(hint));
     }
-    refuse_twins(path, &found)?;
+    refuse_twins(&whole, path, &found)?;
     let prompts = Prompts::of(folder, options)?;
     let mut files = Vec::new();
-    for (name, file, size) in found {
+    for Named { name, file, size, .. } in found {
         let mut prompt = prompts.of_track(&name)?;
         if options.prompt_from_name && prompt.is_empty() {
             prompt = name.replace(['_', '-'], " ");
         }
         if !options.skip.skips(&prompt) {
             let path = if entry.is_folder { path.join(file) } else { path.to_path_buf() };
-            files.push(SoundFile { path, name, prompt, size });
+            files.push(SoundFile { path, name, prompt, size, refused: None });
         }
     }
-    match files.is_empty() {
-        false => Ok(files),
-        true => Err(Error::config("every file is left out because of its prompt").at(path)),
+    if files.is_empty() {
+        return Err(Error::config("every file is left out because of its prompt").at(path));
     }
+    let refused = "it lies in a folder below; those directly in the folder become tracks";
+    files.extend(below.into_iter().map(|Named { name, file, size, .. }| SoundFile {
+        path: path.join(file),
+        name,
+        prompt: String::new(),
+        size,
+        refused: Some(refused.to_string()),
+    }));
+    Ok(files)
 }
 
-// Names and sizes of what lies directly in a folder.
-fn names_in(folder: &Path) -> Result<Vec<(String, u64)>> {
+/// A file by its name.
+struct Named {
+    /// Without the ending.
+    name: String,
+    file: String,
+    size: u64,
+    /// Whether its ending is one of a kind that is read.
+    is_read: bool,
+}
+
+// Names and sizes of the sound files in a folder, and in those below it.
+fn sounds_in(folder: &Path) -> Result<Vec<(String, u64)>> {
     let entries = Local::new(folder).walk("")?;
-    Ok(entries
-        .into_iter()
-        .filter(|e| !e.is_folder && !e.key.contains('/'))
-        .map(|e| (e.key, e.size))
-        .collect())
+    let sounds = entries.into_iter().filter(|e| !e.is_folder && has_sound_name(&e.key));
+    Ok(sounds.map(|e| (e.key, e.size)).collect())
 }
 
-fn refuse_twins(folder: &Path, found: &[(String, String, u64)]) -> Result<()> {
+// Two files that would become one track; one whose content cannot be read becomes none.
+fn refuse_twins(folder: &Path, path: &Path, found: &[Named]) -> Result<()> {
     let mut seen = std::collections::HashMap::new();
-    for (name, file, _) in found {
+    let becomes_track =
+        |f: &&Named| f.is_read || Decoder::open(folder.join(&f.file), &Options::default()).is_ok();
+    for Named { name, file, .. } in found.iter().filter(becomes_track) {
         if let Some(other) = seen.insert(name.as_str(), file) {
             return Err(Error::config(format!("{other:?} and {file:?} would become one track, {name:?}"))
-                .at(folder)
+                .at(path)
                 .hint("rename one of them, or take it out of the folder"));
         }
     }

@@ -7,6 +7,8 @@ mod tags;
 mod track;
 
 pub use encode::{EncodeOptions, Encoded, Failure, encode};
-pub use folder::{FolderOptions, PROMPTS_BESIDE, SUFFIXES, SoundFile, sound_files};
+pub use folder::{
+    FolderOptions, PROMPTS_BESIDE, SUFFIXES, SUFFIXES_NOT_READ, SoundFile, has_sound_name, sound_files,
+};
 pub use tags::Skip;
 pub use track::{Reading, Track, codes_of};

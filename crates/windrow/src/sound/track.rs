@@ -9,8 +9,8 @@ use windrow_core::store::{Io, Local, Object, Store, made_once};
 use windrow_core::{Error, Kind, Result};
 use windrow_dac::Codec;
 
-/// Another layout of what lies in the cache has another version.
-const VERSION: u32 = 1;
+/// Another layout of what lies in the cache has another version, and so has what is read of a file.
+const VERSION: u32 = 2;
 /// Frames, codes of a frame, channels of the sound.
 const HEAD: usize = 16;
 

@@ -5,14 +5,9 @@ use std::sync::Arc;
 
 use windrow::audio::{Decoder, Options};
 use windrow::format::natural_order;
+use windrow::sound::has_sound_name;
 use windrow::store::{Entry, Io, Local, Object, Store};
 use windrow::{Error, Result};
-
-/// Names of sound files: those that are read, and those that should be named as not read.
-const EXTENSIONS: &[&str] = &[
-    "wav", "wave", "flac", "mp3", "m4a", "m4b", "mp4", "ogg", "oga", "aac", "opus", "aif", "aiff", "aifc",
-    "caf", "wma", "ape", "wv", "amr", "au", "webm", "mka",
-];
 
 /// Prompts, lyrics, descriptions.
 const NOTES: &[&str] = &["txt", "json"];
@@ -52,8 +47,7 @@ impl Files {
             let (mut sounds, others): (Vec<Entry>, Vec<Entry>) =
                 all.into_iter().partition(|entry| has_name(Path::new(&entry.key)));
             sounds.sort_by(|a, b| natural_order(&a.key, &b.key).then(a.key.cmp(&b.key)));
-            let but_notes =
-                others.iter().filter(|entry| !is_one_of(Path::new(&entry.key), NOTES)).count() as u64;
+            let but_notes = others.iter().filter(|entry| !is_note(Path::new(&entry.key))).count() as u64;
             let list = sounds.into_iter().map(|entry| File { key: entry.key, size: entry.size }).collect();
             return Ok(Files { store, list, others: others.len() as u64, others_but_notes: but_notes });
         }
@@ -90,12 +84,12 @@ impl Files {
 
 /// Whether the name of a file says that it is sound.
 pub(in super::super) fn has_name(path: &Path) -> bool {
-    is_one_of(path, EXTENSIONS)
+    has_sound_name(&path.to_string_lossy())
 }
 
-fn is_one_of(path: &Path, extensions: &[&str]) -> bool {
+fn is_note(path: &Path) -> bool {
     let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-    extension.is_some_and(|e| extensions.contains(&e.as_str()))
+    extension.is_some_and(|e| NOTES.contains(&e.as_str()))
 }
 
 /// Whether the content of a file is sound that is read.
