@@ -43,7 +43,8 @@ pub(crate) fn of_definition<'d>(
     // Far from each other, each once.
     let places = n.next_power_of_two();
     let ids = (0..places).map(move |i| i.wrapping_mul(0x9e37_79b1) & (places - 1));
-    let token = |id: u32| loaded.id_to_token(id).map(|token| fast::text_of(&token)).unwrap_or_default();
+    let token =
+        |id: u32| loaded.id_to_token(id).map(|token| fast::text_of(loaded, &token)).unwrap_or_default();
     let mut ids = ids.filter(move |&id| id < n);
     let words = std::iter::from_fn(move || {
         let some: Vec<String> = ids.by_ref().take(16).map(token).collect();

@@ -102,7 +102,8 @@ impl Json {
         };
         let encode = |with: &tokenizers::Tokenizer, text: &str| {
             let mut ids = Vec::new();
-            guarded(|| fast.encode(with, text, &mut ids)).ok().map(|()| ids)
+            let fits = guarded(|| fast.encode(with, text, &mut ids)).ok()?;
+            if fits { Some(ids) } else { ids_of(with, text).ok() }
         };
         let mut other = None;
         for (with, known) in references.iter().zip(&known) {
@@ -126,6 +127,18 @@ impl Json {
             None => Ok(fast),
         })
     }
+
+    fn encode_with(&self, with: &tokenizers::Tokenizer, text: &str, out: &mut Vec<u32>) -> Result<()> {
+        let before = out.len();
+        if let Some(fast) = &self.fast {
+            if guarded(|| fast.encode(with, text, out))? {
+                return Ok(());
+            }
+            out.truncate(before);
+        }
+        add(ids_of(with, text)?, out);
+        Ok(())
+    }
 }
 
 impl Engine for Json {
@@ -146,19 +159,11 @@ impl Engine for Json {
     }
 
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
-        match &self.fast {
-            Some(fast) => guarded(|| fast.encode(&self.reference, text, out))?,
-            None => add(ids_of(&self.reference, text)?, out),
-        }
-        Ok(())
+        self.encode_with(&self.reference, text, out)
     }
 
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
-        match &self.fast {
-            Some(fast) => guarded(|| fast.encode(&self.reference_special, text, out))?,
-            None => add(ids_of(&self.reference_special, text)?, out),
-        }
-        Ok(())
+        self.encode_with(&self.reference_special, text, out)
     }
 
     fn decode(&self, ids: &[u32]) -> Result<String> {

@@ -60,6 +60,13 @@ enum Step {
 }
 
 impl Cutter {
+    /// Whether the last step makes bytes of the words.
+    pub(super) fn ends_in_bytes(pre_tokenizer: Option<&PreTokenizerWrapper>) -> bool {
+        let mut flat = Vec::new();
+        pre_tokenizer.into_iter().for_each(|all| flatten(all, &mut flat));
+        matches!(flat.last(), Some(PreTokenizerWrapper::ByteLevel(_)))
+    }
+
     /// The library's own steps; or why they are not of a kind that only cuts.
     pub(super) fn of(pre_tokenizer: Option<&PreTokenizerWrapper>) -> Result<Cutter, String> {
         let mut flat = Vec::new();

@@ -1,4 +1,5 @@
-//! Byte-pair merges of a word, in the order of the tokenizers library: the pair of the lowest rank first, of equal ones the left.
+//! Byte-pair merges of a word, in the order of the tokenizers library: the pair of the lowest rank first, of equal ones the
+//! left.
 //!
 //! A rule is known by its two tokens, not by what they give together: `ab` + `c` is another rule than `a` + `bc`.
 
@@ -14,13 +15,25 @@ const NONE: Rule = Rule { rank: u32::MAX, id: 0 };
 /// Words of more bytes are merged with a queue, which costs less there.
 const SHORT: usize = 96;
 
-/// What a byte-level model makes of a word.
+/// What a model makes of a word.
 pub(super) struct Merges {
-    // The token of each byte; `None` where the model leaves such a byte out.
-    bytes: [Option<u32>; 256],
+    start: Start,
     rules: Rules,
     // Words that are tokens, where those are taken without merging.
     whole: Option<HashMap<Box<[u8]>, u32>>,
+}
+
+/// The tokens that merging begins with.
+enum Start {
+    /// One for each byte; `None` where the model leaves such a byte out.
+    Bytes(Box<[Option<u32>; 256]>),
+    Characters {
+        ids: HashMap<char, u32>,
+        // Of a character that has none: its bytes, or one token for it, or for several, or nothing.
+        bytes: Option<Box<[u32; 256]>>,
+        unknown: Option<u32>,
+        fuse: bool,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,8 +44,8 @@ struct Rule {
 }
 
 impl Merges {
-    /// The model's, with its rules in the order of the file; or why it has another meaning than bytes that are merged.
-    pub(super) fn of(model: &BPE, rules: &[(String, String)]) -> Result<Merges, String> {
+    /// The model's, with its rules in the order of the file; or why it has another meaning than what is merged here.
+    pub(super) fn of(model: &BPE, rules: &[(String, String)], of_bytes: bool) -> Result<Merges, String> {
         let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         if is_set(&model.continuing_subword_prefix) || is_set(&model.end_of_word_suffix) {
             return Err("its tokens are marked inside or at the end of a word".to_string());
@@ -46,11 +59,8 @@ impl Merges {
         if ids.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("two of its tokens have the same id".to_string());
         }
-        let letters = letters();
-        let bytes = letters.map(|letter| vocab.get(letter.encode_utf8(&mut [0; 4]) as &str).copied());
-        if (model.unk_token.is_some() || model.byte_fallback) && bytes.contains(&None) {
-            return Err("its vocabulary has no token for some of the 256 bytes".to_string());
-        }
+        let start =
+            if of_bytes { Start::of_bytes(model, &vocab)? } else { Start::of_characters(model, &vocab)? };
         let mut table = Rules::with_room_for(rules.len());
         for (rank, (left, right)) in rules.iter().enumerate() {
             let id = |token: &str| vocab.get(token).copied().ok_or("a merge names a token that is not there");
@@ -58,18 +68,28 @@ impl Merges {
             table.put(pair(id(left)?, id(right)?), rule);
         }
         let whole = model.ignore_merges.then(|| {
-            let bytes: HashMap<char, u8> = (0..=255).map(|byte| (letters[usize::from(byte)], byte)).collect();
+            let bytes: HashMap<char, u8> = letters().into_iter().zip(0..=255).collect();
             let of = |token: &str| -> Option<Box<[u8]>> {
-                token.chars().map(|letter| bytes.get(&letter).copied()).collect()
+                match of_bytes {
+                    true => token.chars().map(|letter| bytes.get(&letter).copied()).collect(),
+                    false => Some(token.as_bytes().into()),
+                }
             };
             vocab.iter().filter_map(|(token, &id)| Some((of(token)?, id))).collect()
         });
-        Ok(Merges { bytes, rules: table, whole })
+        Ok(Merges { start, rules: table, whole })
+    }
+
+    /// Whether what stands before a mark, or several, is never merged with them by the rules, so that both are words.
+    pub(super) fn none_crosses(&self, mark: char, rules: &[(String, String)]) -> bool {
+        let crosses = |(left, right): &(String, String)| right.starts_with(mark) && !left.ends_with(mark);
+        let is_known = matches!(&self.start, Start::Characters { ids, .. } if ids.contains_key(&mark));
+        is_known && self.whole.is_none() && !rules.iter().any(crosses)
     }
 
     /// Adds the ids of a word.
-    pub(super) fn encode(&self, word: &[u8], out: &mut Vec<u32>) {
-        if let Some(&id) = self.whole.as_ref().and_then(|whole| whole.get(word)) {
+    pub(super) fn encode(&self, word: &str, out: &mut Vec<u32>) {
+        if let Some(&id) = self.whole.as_ref().and_then(|whole| whole.get(word.as_bytes())) {
             out.push(id);
         } else if word.len() <= SHORT {
             self.encode_short(word, out);
@@ -79,12 +99,13 @@ impl Merges {
     }
 
     // Looks for the first rule anew after each merge.
-    fn encode_short(&self, word: &[u8], out: &mut Vec<u32>) {
+    fn encode_short(&self, word: &str, out: &mut Vec<u32>) {
+        // There are no more of them than bytes.
         let (mut ids, mut n) = ([0; SHORT], 0);
-        for id in word.iter().filter_map(|&byte| self.bytes[usize::from(byte)]) {
+        self.start.tokens(word, |id| {
             ids[n] = id;
             n += 1;
-        }
+        });
         // Of each token and the next one.
         let mut rules = [NONE; SHORT];
         for i in 1..n {
@@ -114,10 +135,11 @@ impl Merges {
         out.extend_from_slice(&ids[..n]);
     }
 
-    fn encode_long(&self, word: &[u8], out: &mut Vec<u32>) {
+    fn encode_long(&self, word: &str, out: &mut Vec<u32>) {
         // Where a token was merged into the one before it.
         const GONE: u32 = u32::MAX;
-        let mut ids: Vec<u32> = word.iter().filter_map(|&byte| self.bytes[usize::from(byte)]).collect();
+        let mut ids = Vec::with_capacity(word.len());
+        self.start.tokens(word, |id| ids.push(id));
         let n = ids.len();
         let (mut before, mut after): (Vec<usize>, Vec<usize>) =
             ((0..n).map(|i| i.wrapping_sub(1)).collect(), (1..=n).collect());
@@ -150,6 +172,58 @@ impl Merges {
             }
         }
         out.extend(ids.into_iter().filter(|&id| id != GONE));
+    }
+}
+
+impl Start {
+    fn of_bytes(model: &BPE, vocab: &HashMap<String, u32>) -> Result<Start, String> {
+        let bytes = letters().map(|letter| vocab.get(letter.encode_utf8(&mut [0; 4]) as &str).copied());
+        if (model.unk_token.is_some() || model.byte_fallback) && bytes.contains(&None) {
+            return Err("its vocabulary has no token for some of the 256 bytes".to_string());
+        }
+        Ok(Start::Bytes(Box::new(bytes)))
+    }
+
+    fn of_characters(model: &BPE, vocab: &HashMap<String, u32>) -> Result<Start, String> {
+        let one = |token: &str| {
+            let mut chars = token.chars();
+            chars.next().filter(|_| chars.next().is_none())
+        };
+        let ids = vocab.iter().filter_map(|(token, &id)| Some((one(token)?, id))).collect();
+        let mut bytes = None;
+        if model.byte_fallback {
+            let mut all = [0; 256];
+            for (byte, id) in all.iter_mut().enumerate() {
+                let known = vocab.get(&format!("<{byte:#04X}>"));
+                *id = *known.ok_or("its vocabulary has no token for some of the 256 bytes")?;
+            }
+            bytes = Some(Box::new(all));
+        }
+        let id_of = |token| vocab.get(token).copied().ok_or("its token for unknown characters is not there");
+        let unknown = model.unk_token.as_ref().map(id_of).transpose()?;
+        Ok(Start::Characters { ids, bytes, unknown, fuse: model.fuse_unk })
+    }
+
+    fn tokens(&self, word: &str, mut token: impl FnMut(u32)) {
+        match self {
+            Start::Bytes(bytes) => word.bytes().filter_map(|byte| bytes[usize::from(byte)]).for_each(token),
+            Start::Characters { ids, bytes, unknown, fuse } => {
+                let mut was_unknown = false;
+                for c in word.chars() {
+                    match (ids.get(&c), bytes, unknown) {
+                        (Some(&id), ..) => token(id),
+                        (None, Some(bytes), _) => {
+                            c.encode_utf8(&mut [0; 4])
+                                .bytes()
+                                .for_each(|byte| token(bytes[usize::from(byte)]));
+                        }
+                        (None, None, Some(id)) if !(*fuse && was_unknown) => token(*id),
+                        _ => {}
+                    }
+                    was_unknown = bytes.is_none() && !ids.contains_key(&c);
+                }
+            }
+        }
     }
 }
 
@@ -259,8 +333,34 @@ mod tests {
         let vocab: Vocab = vocab.zip(0..).collect();
         let model = BPE::builder().vocab_and_merges(vocab, rules.to_vec()).build().unwrap();
         let mut ids = Vec::new();
-        Merges::of(&model, &rules).unwrap().encode(b"aba", &mut ids);
+        Merges::of(&model, &rules, true).unwrap().encode("aba", &mut ids);
         assert_eq!((ids.clone(), ids), (vec![97, 256], by_library(&model, "aba")));
+    }
+
+    // Over a few characters, one of which may be unknown.
+    fn of_characters(picks: &[(usize, usize)], bits: u8) -> (BPE, Vec<(String, String)>) {
+        let mut tokens: Vec<String> = ["▁", "a", "b", "é", "<unk>"].map(String::from).to_vec();
+        if bits & 1 > 0 {
+            tokens.extend((0..256).map(|byte| format!("<{byte:#04X}>")));
+        }
+        let mut from: Vec<String> = tokens[..5].to_vec();
+        let mut rules = Vec::new();
+        for (left, right) in picks {
+            let (left, right) = (from[left % from.len()].clone(), from[right % from.len()].clone());
+            let made = format!("{left}{right}");
+            if !tokens.contains(&made) {
+                tokens.push(made.clone());
+                from.push(made);
+            }
+            rules.push((left, right));
+        }
+        let vocab: Vocab = tokens.into_iter().zip(3..).collect();
+        let mut builder = BPE::builder().vocab_and_merges(vocab, rules.clone());
+        builder = builder.byte_fallback(bits & 1 > 0).fuse_unk(bits & 2 > 0).ignore_merges(bits & 8 > 0);
+        if bits & 4 > 0 {
+            builder = builder.unk_token("<unk>".to_string());
+        }
+        (builder.build().unwrap(), rules)
     }
 
     proptest! {
@@ -272,15 +372,37 @@ mod tests {
             ignore_merges: bool,
         ) {
             let (model, rules) = model(&picks, ignore_merges);
-            let merges = Merges::of(&model, &rules).unwrap();
+            let merges = Merges::of(&model, &rules, true).unwrap();
             for word in &words {
                 let mut ids = Vec::new();
-                merges.encode(word.as_bytes(), &mut ids);
+                merges.encode(word, &mut ids);
                 prop_assert_eq!(&ids, &by_library(&model, word), "{}", word);
                 let mut long = Vec::new();
                 if !ignore_merges {
-                    merges.encode_long(word.as_bytes(), &mut long);
+                    merges.encode_long(word, &mut long);
                     prop_assert_eq!(long, ids, "{}", word);
+                }
+            }
+        }
+
+        #[test]
+        fn any_rules_give_words_of_characters_the_librarys_ids(
+            picks in vec((0usize..40, 0usize..40), 0..60),
+            words in vec("[▁abéx中]{1,60}|a{1,200}|(▁a中x){1,40}", 1..8),
+            bits in 0u8..16,
+        ) {
+            let (model, rules) = of_characters(&picks, bits);
+            let merges = Merges::of(&model, &rules, false).unwrap();
+            for word in &words {
+                let mut ids = Vec::new();
+                merges.encode(word, &mut ids);
+                let library: Vec<u32> = model.tokenize(word).unwrap().iter().map(|token| token.id).collect();
+                prop_assert_eq!(&ids, &library, "{}", word);
+                if merges.none_crosses('▁', &rules) {
+                    let mut parts = Vec::new();
+                    let spaces = super::super::spaces::Spaces::of(None, |_| true).unwrap();
+                    spaces.cut(word, |part| merges.encode(part, &mut parts));
+                    prop_assert_eq!(parts, ids, "{} in parts", word);
                 }
             }
         }

@@ -162,19 +162,22 @@ fn ordinary_definitions_have_a_fast_way_and_others_say_that_they_have_none() {
         {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}]});
     let whole =
         json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
-    for fast in
-        [gpt2, starcoder, whole, split(LLAMA3, "Removed", true), split("[aeiou]|\\s+(?=x)", "Removed", false)]
-    {
+    let meta = json!({"type": "Metaspace", "replacement": "Ġ", "prepend_scheme": "first", "split": true});
+    for fast in [
+        gpt2,
+        starcoder,
+        whole,
+        meta,
+        Value::Null,
+        split(LLAMA3, "Removed", true),
+        split("[aeiou]|\\s+(?=x)", "Removed", false),
+    ] {
         let loaded = Loaded::of(&with(&[("/pre_tokenizer", fast.clone())]));
         assert_eq!(loaded.ours.backend(), "windrow", "{fast}");
         ["It's 1234 o'clock,  x y", "", " ", "中文・かな"].iter().for_each(|text| loaded.check(text));
     }
     let slow = [
         ("/pre_tokenizer", split("in", "MergedWithNext", false)),
-        (
-            "/pre_tokenizer",
-            json!({"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always", "split": true}),
-        ),
         ("/model/end_of_word_suffix", json!("</w>")),
         (
             "/model/vocab",
