@@ -96,6 +96,12 @@ const OTHERS: &[(usize, &[u8], &str)] = &[
     (0, b"#!AMR", "an AMR file"),
     (0, b".snd", "an AU file"),
     (0, b"MThd", "a MIDI file"),
+    (0, b"NIST_1A", "a NIST SPHERE file"),
+    (0, b"DSD ", "a DSD file (DSF)"),
+    (0, b"FRM8", "a DSD file (DFF)"),
+    (0, b"TTA1", "a True Audio file"),
+    (0, b"MPCK", "a Musepack file"),
+    (0, b"\x0b\x77", "an AC-3 stream"),
 ];
 
 fn unread(head: &[u8], name: &str) -> Error {

@@ -127,6 +127,15 @@ impl Frames {
                 .at(file.name())
                 .hint("it may be another kind of file, or of free bit rate, which is not read: ffmpeg -i IN OUT.flac"));
         };
+        // Recorders cut streams anywhere, and a tag that declares more than its own size takes frames with it.
+        let front = file.behind_zeros(sound.start)?.min(at);
+        if front < at {
+            log::warn!(
+                "{}: {} bytes before the first frame, at byte {front}, are not MP3",
+                file.name(),
+                at - front
+            );
+        }
         let (part, n_frames, n_corrupt) = (Part::default(), 0, 0);
         let mut frames = Frames { file, at, first, part, n_frames, skip_corrupt, n_corrupt };
         frames.take_tag(first)?;

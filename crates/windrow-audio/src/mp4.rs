@@ -36,7 +36,8 @@ pub(crate) fn edit(
         Some(mdhd) => {
             let (per_second, declared) = file.timescale(&mdhd, "mdhd")?;
             // What the table of packets adds up to; a header's number is only declared.
-            let held = file.sum_of_packets(&track)?;
+            let (n_packets, held) = file.packets_by_time(&track)?;
+            file.check_packets(&track, n_packets)?;
             Some((per_second, if held > 0 { held } else { declared }))
         }
         None => None,
@@ -195,26 +196,46 @@ impl Boxes<'_> {
         Ok((scale, if known { len } else { 0 }))
     }
 
-    // What all packets last, in units of the media; 0 where the packets are in fragments.
-    fn sum_of_packets(&self, track: &Range<u64>) -> Result<u64> {
+    // How many packets the index knows by their time, and what they last in units of the media; none where they are in
+    // fragments.
+    fn packets_by_time(&self, track: &Range<u64>) -> Result<(u64, u64)> {
         const BLOCK: u64 = 1 << 12;
-        let Some(stts) = self.path(track, &[b"mdia", b"minf", b"stbl", b"stts"])? else { return Ok(0) };
+        let Some(stts) = self.path(track, &[b"mdia", b"minf", b"stbl", b"stts"])? else { return Ok((0, 0)) };
         let head = self.start_of(&stts, 8)?;
         if head.len() < 8 {
-            return Ok(0);
+            return Ok((0, 0));
         }
         let claimed = u64::from(be_u32(&head, 4)) * 8;
-        let (mut at, mut sum) = (stts.start + 8, 0_u64);
+        let (mut at, mut n, mut sum) = (stts.start + 8, 0_u64, 0_u64);
         let end = stts.end.min(at + claimed);
         while at < end {
             let bytes = self.bytes(at, (end - at).min(BLOCK) as usize)?;
             for entry in bytes.chunks_exact(8) {
-                let len = u64::from(be_u32(entry, 0)) * u64::from(be_u32(entry, 4));
-                sum = sum.saturating_add(len);
+                let (count, each) = (u64::from(be_u32(entry, 0)), u64::from(be_u32(entry, 4)));
+                n = n.saturating_add(count);
+                sum = sum.saturating_add(count * each);
             }
             at += BLOCK;
         }
-        Ok(sum)
+        Ok((n, sum))
+    }
+
+    // That as many packets have a size as have a time: a reader stops at the fewer.
+    fn check_packets(&self, track: &Range<u64>, by_time: u64) -> Result<()> {
+        for name in [b"stsz", b"stz2"] {
+            let Some(sizes) = self.path(track, &[b"mdia", b"minf", b"stbl", name])? else { continue };
+            let head = self.start_of(&sizes, 12)?;
+            if head.len() == 12 && u64::from(be_u32(&head, 8)) != by_time && !self.may_be_cut {
+                let by_size = be_u32(&head, 8);
+                return Err(self
+                    .wrong(
+                        sizes.start,
+                        format!("the index has sizes of {by_size} packets, and times of {by_time}"),
+                    )
+                    .hint("copy the file again, or allow what is there with skip_corrupt"));
+            }
+        }
+        Ok(())
     }
 
     // Where the one part that is played begins in the media, and how long it is in the movie.

@@ -103,6 +103,10 @@ impl Reader {
             .at(file.name())
             .hint("AAC-LC is read in m4a, Vorbis in ogg; convert it: ffmpeg -i IN OUT.flac"));
         };
+        let n_tracks = reader.tracks().iter().filter(|t| t.track_type() == Some(TrackType::Audio)).count();
+        if n_tracks > 1 {
+            log::warn!("{}: the file holds {n_tracks} sound tracks; one is read", file.name());
+        }
         // In a stream of AAC it is a guess.
         let n_promised = n_promised.filter(|_| container != Container::Aac);
         Ok(Reader { kind: Kind::Codec(reader), file, track, params, n_promised, n_packets: 0, n_corrupt })

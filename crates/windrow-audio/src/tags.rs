@@ -31,13 +31,27 @@ pub(crate) fn without_tags(object: &dyn Object) -> Result<Range<u64>> {
             // The size counts the footer, the header only where a flag says that there is one.
             let number =
                 |at: usize| u32::from_le_bytes([footer[at], footer[at + 1], footer[at + 2], footer[at + 3]]);
-            let size = u64::from(number(12)) + if number(20) >> 31 == 1 { 32 } else { 0 };
-            if (32..=sound.end - sound.start).contains(&size) {
-                sound.end -= size;
-            }
+            let has_header = number(20) >> 31 == 1;
+            let size = u64::from(number(12)) + if has_header { 32 } else { 0 };
+            let is_within = (32..=sound.end - sound.start).contains(&size);
+            // What is declared must be where a tag begins: else it is sound.
+            let is_tag = is_within && is_ape_start(object, sound.end - size, has_header)?;
+            sound.end -= if is_tag { size } else { 32 };
         }
     }
     Ok(sound)
+}
+
+// A header, or the first item: two numbers, and a name that ends with a zero.
+fn is_ape_start(object: &dyn Object, at: u64, has_header: bool) -> Result<bool> {
+    let mut scratch = Vec::new();
+    let size = (object.size() - at).min(8 + 256) as usize;
+    let start = object.read(at, size, &mut scratch)?;
+    if has_header || start.starts_with(b"APETAGEX") {
+        return Ok(start.starts_with(b"APETAGEX"));
+    }
+    let name = start[8..].split(|b| *b == 0).next().unwrap_or_default();
+    Ok(name.len() > 1 && name.iter().all(|b| (0x20..0x7f).contains(b)))
 }
 
 /// Bytes of the tag that begins at a place, as joined files have them between their sounds.

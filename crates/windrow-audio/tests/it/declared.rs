@@ -212,14 +212,50 @@ fn what_is_between_the_frames_of_an_mp3_is_told_of() {
     assert!(sound("around.mp3", &around) == whole);
     assert_eq!(
         warnings("around.mp3"),
-        [format!(
-            "around.mp3: 300 bytes behind the last frame, at byte {}, are not MP3",
-            1_000 + frames.len()
-        )]
+        [
+            "around.mp3: 1000 bytes before the first frame, at byte 0, are not MP3".to_string(),
+            format!(
+                "around.mp3: 300 bytes behind the last frame, at byte {}, are not MP3",
+                1_000 + frames.len()
+            ),
+        ]
     );
     let error = refused("a.mp3", &[clip("cards_003.mp3"), clip("ru_agent_pass.mp3")].concat());
     assert_eq!(error.message(), "the sound changes from 1 channels at 16000 Hz to 1 at 8000 Hz");
     assert_eq!(error.kind(), Kind::Unsupported);
+}
+
+#[test]
+fn the_size_of_a_tag_takes_no_frames() {
+    listen();
+    let frames = frames();
+    let whole = sound("a.mp3", &frames);
+    let item = [&8_u32.to_le_bytes()[..], &[0; 4], b"Artist\0somebody"].concat();
+    let end = |size: u32, flags: u32| {
+        [
+            &b"APETAGEX"[..],
+            &2_000_u32.to_le_bytes(),
+            &size.to_le_bytes(),
+            &1_u32.to_le_bytes(),
+            &flags.to_le_bytes(),
+            &[0; 8],
+        ]
+        .concat()
+    };
+    let own = item.len() as u32 + 32;
+    for (name, tag) in [
+        ("with.mp3", [end(own, 0xa000_0000), item.clone(), end(own, 0x8000_0000)].concat()),
+        ("without.mp3", [item.clone(), end(own, 0)].concat()),
+        ("more.mp3", [item.clone(), end(5_000, 0)].concat()),
+        ("more-with.mp3", [end(own, 0xa000_0000), item.clone(), end(5_000, 0x8000_0000)].concat()),
+    ] {
+        assert!(sound(name, &[&frames[..], &tag].concat()) == whole, "{name}");
+    }
+    assert_eq!(warnings("more.mp3").len(), 1);
+    // A tag at the front that declares more than it is: nobody knows where it ends, but the log says that something is missing.
+    let before = [&b"ID3\x03\0\0\0\0\x0a\0"[..], &[0; 100], &frames].concat();
+    assert!(sound("front.mp3", &before).n_samples() < whole.n_samples());
+    assert!(warnings("front.mp3")[0].contains("bytes before the first frame"));
 }
 
 // ---- wav
@@ -509,6 +545,12 @@ fn durations_of_an_m4a_are_those_of_its_packets() {
     };
     for value in [0, 1_000, 1 << 30] {
         assert!(sound("a.m4a", &with(b"mdhd", 16, value)) == whole, "{value}");
+    }
+    // Times of fewer packets than have a size, or of more.
+    for n in [1, 40] {
+        let error = refused("a.m4a", &with(b"stts", 8, n));
+        assert_eq!(error.kind(), Kind::Corrupt);
+        assert!(error.message().starts_with("the index has sizes of 26 packets, and times of "), "{error}");
     }
     // An edit list that plays a part is followed, and told of.
     assert!(sound("all.m4a", &with(b"elst", 8, 1 << 30)).n_samples() >= whole.n_samples());
