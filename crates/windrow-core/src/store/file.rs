@@ -78,7 +78,13 @@ impl Local {
 impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
-        let (file, meta) = open_file(&path)?;
+        let (file, meta) = open_file(&path).map_err(|e| match key.contains(char::REPLACEMENT_CHARACTER) {
+            true => Error::unsupported("a file name that is not UTF-8")
+                .at(&path)
+                .hint("rename the file: data is named in UTF-8")
+                .caused_by(e),
+            false => e,
+        })?;
         let name = path.display().to_string();
         let times = Times { modified_ns: modified_ns(&meta), changed_ns: changed_ns(&meta) };
         // An empty file cannot be mapped.
@@ -118,15 +124,17 @@ impl Store for Local {
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
         let mut found = Vec::new();
-        let mut links = Vec::new();
+        let (mut links, mut unnamed) = (Vec::new(), Vec::new());
         let mut folders = vec![(self.path(prefix)?, prefix.to_string())];
         while let Some((path, key)) = folders.pop() {
             let listing = fs::read_dir(&path).map_err(|e| Error::io("list the folder", &path, e))?;
             for item in listing {
                 let item = item.map_err(|e| Error::io("list the folder", &path, e))?;
-                let Ok(name) = item.file_name().into_string() else {
-                    return Err(Error::unsupported("a file name that is not UTF-8").at(item.path()));
-                };
+                // Under the name that can be shown: no format takes it for data, or opening it says what it is.
+                let name = item.file_name().into_string().unwrap_or_else(|name| {
+                    unnamed.push(item.path());
+                    name.to_string_lossy().into_owned()
+                });
                 if name.starts_with('.') {
                     continue;
                 }
@@ -154,12 +162,16 @@ impl Store for Local {
             }
         }
         // One message, however many there are.
-        if let Some(first) = links.iter().min() {
-            let more = match links.len() - 1 {
-                0 => String::new(),
-                n => format!(" and {n} more"),
-            };
-            log::warn!("{}{more}: links to folders are not followed", first.display());
+        for (paths, what) in
+            [(links, "links to folders are not followed"), (unnamed, "passed over, as the name is not UTF-8")]
+        {
+            if let Some(first) = paths.iter().min() {
+                let more = match paths.len() - 1 {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                log::warn!("{}{more}: {what}", first.display());
+            }
         }
         found.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(found)
