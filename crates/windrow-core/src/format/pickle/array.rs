@@ -1,6 +1,7 @@
 //! Arrays as numpy and torch pickle them: their dtype, shape and strides.
 
 use super::machine::Value;
+use super::time::Unit;
 use crate::array::{DType, Element};
 
 /// A dtype of numpy.
@@ -10,6 +11,8 @@ pub(super) enum DTypeNode {
     Plain(Element),
     /// Values of any kind.
     Objects,
+    /// Times, each a number of int64.
+    Times(Unit, Element),
 }
 
 /// Where the values of an array are.
@@ -30,6 +33,8 @@ pub(super) struct Array {
     pub(super) shape: Vec<u64>,
     /// Values from one to the next, along each dimension.
     pub(super) strides: Vec<u64>,
+    /// What its numbers count, where they are times.
+    pub(super) times: Option<Unit>,
 }
 
 /// The dtype that numpy calls so.
@@ -49,7 +54,7 @@ pub(super) fn dtype_of(name: &str) -> Option<DTypeNode> {
         "f4" => plain(DType::F32),
         "f8" => plain(DType::F64),
         "O" | "O4" | "O8" => Some(DTypeNode::Objects),
-        _ => None,
+        name => Unit::of(name).map(|unit| DTypeNode::Times(unit, Element::little(DType::I64))),
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use super::array::{Array, DTypeNode};
 use super::names::{self, Name};
+use super::time::Told;
 use super::torch;
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
@@ -31,6 +32,7 @@ pub(super) enum Node<'a> {
     Tuple(Vec<Value>),
     Dict(Vec<(Value, Value)>),
     Name(Name),
+    Time(Box<Told>),
     DType(DTypeNode),
     /// A number of numpy's.
     Scalar(Number, DType),
@@ -179,7 +181,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     pub(super) fn refused(&self, what: &str) -> Error {
         Error::unsupported(format!("the pickle holds {what}: that is more than data, and is not run"))
             .byte(self.opcode_at as u64)
-            .hint("lists, dicts, numbers, text, numpy arrays and torch tensors are read: save those alone, or use np.save")
+            .hint("lists, dicts, numbers, text, times, numpy arrays and torch tensors are read: save those alone, or use np.save")
     }
 
     /// A whole number, Python's or numpy's.

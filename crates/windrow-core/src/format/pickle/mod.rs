@@ -1,4 +1,4 @@
-//! Python pickles as data: lists, dicts, numbers, text, numpy arrays and torch tensors, of protocols 0 to 5; converted
+//! Python pickles as data: lists, dicts, numbers, text, times, numpy arrays and torch tensors, of protocols 0 to 5; converted
 //! once, then read in place.
 //!
 //! A pickle is a program. The machine here runs the part of it that makes data, and knows a fixed table of names
@@ -9,6 +9,7 @@ mod array;
 mod machine;
 mod names;
 mod tell;
+mod time;
 mod torch;
 
 use self::machine::{Budget, Machine};

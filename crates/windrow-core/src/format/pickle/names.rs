@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::array::{Array, DTypeNode, Data, contiguous, dtype_of};
 use super::machine::{Machine, Node, Value};
+use super::time::{self, Kind, Unit};
 use super::torch;
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
-use crate::format::number::number;
+use crate::format::number::{Number, number};
 
 /// A name that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +26,21 @@ pub(super) enum Name {
     EmptyList,
     Bytes,
     TorchTensor,
+    /// A tensor of a dtype that no storage has: of bytes.
+    TorchTensorOf,
+    /// A class of tensors.
+    TorchClass,
+    /// A tensor of such a class, by what makes its tensor.
+    TorchFromType,
+    /// A tensor that is a parameter: the tensor.
+    TorchParameter,
+    TorchDType(DType),
     /// A storage in torch's own file format.
     TorchBytes,
     TorchStorage(DType),
+    /// A number with a decimal point: its text.
+    Decimal,
+    Time(Kind),
 }
 
 const NAMES: &[(&str, &str, Name)] = &[
@@ -50,7 +63,28 @@ const NAMES: &[(&str, &str, Name)] = &[
     ("builtins", "bytearray", Name::Bytes),
     ("__builtin__", "bytearray", Name::Bytes),
     ("torch._utils", "_rebuild_tensor_v2", Name::TorchTensor),
+    ("torch._utils", "_rebuild_tensor_v3", Name::TorchTensorOf),
+    ("torch._utils", "_rebuild_parameter", Name::TorchParameter),
+    ("torch._utils", "_rebuild_parameter_with_state", Name::TorchParameter),
+    ("torch._tensor", "_rebuild_from_type_v2", Name::TorchFromType),
+    ("torch", "Tensor", Name::TorchClass),
+    ("torch.nn.parameter", "Parameter", Name::TorchClass),
+    ("torch.nn.parameter", "Buffer", Name::TorchClass),
     ("torch.storage", "_load_from_bytes", Name::TorchBytes),
+    ("torch.storage", "UntypedStorage", Name::TorchStorage(DType::U8)),
+    ("torch", "float32", Name::TorchDType(DType::F32)),
+    ("torch", "float64", Name::TorchDType(DType::F64)),
+    ("torch", "float16", Name::TorchDType(DType::F16)),
+    ("torch", "bfloat16", Name::TorchDType(DType::Bf16)),
+    ("torch", "uint8", Name::TorchDType(DType::U8)),
+    ("torch", "uint16", Name::TorchDType(DType::U16)),
+    ("torch", "uint32", Name::TorchDType(DType::U32)),
+    ("torch", "uint64", Name::TorchDType(DType::U64)),
+    ("torch", "int8", Name::TorchDType(DType::I8)),
+    ("torch", "int16", Name::TorchDType(DType::I16)),
+    ("torch", "int32", Name::TorchDType(DType::I32)),
+    ("torch", "int64", Name::TorchDType(DType::I64)),
+    ("torch", "bool", Name::TorchDType(DType::Bool)),
     ("torch", "FloatStorage", Name::TorchStorage(DType::F32)),
     ("torch", "DoubleStorage", Name::TorchStorage(DType::F64)),
     ("torch", "HalfStorage", Name::TorchStorage(DType::F16)),
@@ -61,6 +95,15 @@ const NAMES: &[(&str, &str, Name)] = &[
     ("torch", "CharStorage", Name::TorchStorage(DType::I8)),
     ("torch", "ByteStorage", Name::TorchStorage(DType::U8)),
     ("torch", "BoolStorage", Name::TorchStorage(DType::Bool)),
+    ("decimal", "Decimal", Name::Decimal),
+    ("datetime", "datetime", Name::Time(Kind::DateTime)),
+    ("datetime", "date", Name::Time(Kind::Date)),
+    ("datetime", "time", Name::Time(Kind::Time)),
+    ("datetime", "timedelta", Name::Time(Kind::Span)),
+    ("datetime", "timezone", Name::Time(Kind::Offset)),
+    ("zoneinfo", "ZoneInfo", Name::Time(Kind::ZoneClass)),
+    ("builtins", "getattr", Name::Time(Kind::GetAttr)),
+    ("__builtin__", "getattr", Name::Time(Kind::GetAttr)),
 ];
 
 /// The name, where it is in the table.
@@ -102,6 +145,21 @@ pub(super) fn reduce(machine: &mut Machine<'_, '_>, callee: Value, given: Value)
             let array = numpy(machine, *data, *dtype, *shape, fortran)?;
             machine.make(Node::Array(Some(Box::new(array))))
         }
+        (Name::NumpyScalar, [dtype, data]) if is_time(machine, *dtype) => {
+            let (Some(&Node::DType(DTypeNode::Times(unit, element))), Some(Node::Bytes(bytes))) =
+                (machine.node(*dtype), machine.node(*data))
+            else {
+                return Err(machine.wrong("expected the bytes of a time"));
+            };
+            let Some(Number::Int(number)) = number(bytes, element) else {
+                return Err(machine.wrong(format!("a time of {} bytes", bytes.len())));
+            };
+            let text = unit.text(number);
+            machine.budget.take(text.len() as u64)?;
+            machine.make(Node::Text(Cow::Owned(text)))
+        }
+        (Name::Decimal, [text]) if machine.text(*text).is_some() => Ok(*text),
+        (Name::Time(kind), given) => time::reduce(machine, kind, given),
         (Name::NumpyScalar, [dtype, data]) => {
             let (Some(Node::DType(DTypeNode::Plain(element))), Some(Node::Bytes(bytes))) =
                 (machine.node(*dtype), machine.node(*data))
@@ -116,8 +174,31 @@ pub(super) fn reduce(machine: &mut Machine<'_, '_>, callee: Value, given: Value)
         }
         (Name::TorchBytes, [data]) => torch::storage(machine, *data),
         (Name::TorchTensor, [storage, offset, shape, strides, ..]) => {
-            let array = torch::tensor(machine, *storage, *offset, *shape, *strides)?;
+            let array = torch::tensor(machine, *storage, *offset, *shape, *strides, None)?;
             machine.make(Node::Array(Some(Box::new(array))))
+        }
+        (Name::TorchTensorOf, [storage, offset, shape, strides, _, _, dtype, ..]) => {
+            let Some(&Node::Name(Name::TorchDType(dtype))) = machine.node(*dtype) else {
+                return Err(machine.refused("a tensor of a dtype that is not known"));
+            };
+            let of = Some(Element::little(dtype));
+            let array = torch::tensor(machine, *storage, *offset, *shape, *strides, of)?;
+            machine.make(Node::Array(Some(Box::new(array))))
+        }
+        (Name::TorchParameter, [tensor, ..])
+            if matches!(machine.node(*tensor), Some(Node::Array(Some(_)))) =>
+        {
+            Ok(*tensor)
+        }
+        (Name::TorchFromType, [make, class, of, ..])
+            if is_name(machine, *class, Name::TorchClass)
+                && (is_name(machine, *make, Name::TorchTensor)
+                    || is_name(machine, *make, Name::TorchTensorOf)) =>
+        {
+            reduce(machine, *make, *of)
+        }
+        (Name::TorchParameter | Name::TorchFromType, _) => {
+            Err(machine.refused("a parameter or a class of torch's over something that is no tensor"))
         }
         _ => Err(machine.wrong(format!("{name:?} is given {} values that it does not take", given.len()))),
     }
@@ -141,8 +222,19 @@ pub(super) fn build(machine: &mut Machine<'_, '_>, object: Value, state: Value) 
                 Some("<" | "|" | "=") => false,
                 _ => return Err(machine.wrong("expected a byte order")),
             };
-            if let (DTypeNode::Plain(element), Some(node)) = (dtype, machine.node_mut(object)) {
-                *node = Node::DType(DTypeNode::Plain(Element { big_endian, ..element }));
+            let ordered = |element| Element { big_endian, ..element };
+            let dtype = match dtype {
+                DTypeNode::Plain(element) => DTypeNode::Plain(ordered(element)),
+                DTypeNode::Objects => dtype,
+                DTypeNode::Times(unit, element) => {
+                    let Some(unit) = rest.last().and_then(|last| unit_of(machine, unit, *last)) else {
+                        return Err(machine.refused("times in a unit that is not known"));
+                    };
+                    DTypeNode::Times(unit, ordered(element))
+                }
+            };
+            if let Some(node) = machine.node_mut(object) {
+                *node = Node::DType(dtype);
             }
             Ok(())
         }
@@ -159,6 +251,17 @@ pub(super) fn build(machine: &mut Machine<'_, '_>, object: Value, state: Value) 
         (Some(Node::DType(_) | Node::Array(_)), _) => Err(machine.wrong("a state that numpy does not write")),
         _ => Err(machine.refused("a state of an object")),
     }
+}
+
+fn is_time(machine: &Machine<'_, '_>, dtype: Value) -> bool {
+    matches!(machine.node(dtype), Some(Node::DType(DTypeNode::Times(..))))
+}
+
+// What the last part of a state says of times: `(metadata, (letter, count, …))`.
+fn unit_of(machine: &Machine<'_, '_>, unit: Unit, told: Value) -> Option<Unit> {
+    let [_, unit_and_count] = machine.parts(told)? else { return None };
+    let [letter, Value::Int(count), ..] = machine.parts(*unit_and_count)? else { return None };
+    unit.with(machine.text(*letter)?, *count)
 }
 
 fn is_name(machine: &Machine<'_, '_>, value: Value, name: Name) -> bool {
@@ -206,7 +309,9 @@ fn numpy(machine: &Machine<'_, '_>, data: Value, dtype: Value, shape: Value, for
     let Some(Node::DType(dtype)) = machine.node(dtype) else { return Err(machine.wrong("expected a dtype")) };
     let count = shape.iter().try_fold(1u64, |count, size| count.checked_mul(*size));
     let (element, found) = match (dtype, machine.node(data)) {
-        (DTypeNode::Plain(element), Some(Node::Bytes(bytes))) => (Some(*element), bytes.len() as u64),
+        (DTypeNode::Plain(element) | DTypeNode::Times(_, element), Some(Node::Bytes(bytes))) => {
+            (Some(*element), bytes.len() as u64)
+        }
         (DTypeNode::Objects, Some(Node::List(values))) => (None, values.len() as u64),
         _ => return Err(machine.wrong("expected the values of an array")),
     };
@@ -223,5 +328,9 @@ fn numpy(machine: &Machine<'_, '_>, data: Value, dtype: Value, shape: Value, for
         offset: 0,
         shape,
         strides,
+        times: match dtype {
+            DTypeNode::Times(unit, _) => Some(*unit),
+            _ => None,
+        },
     })
 }

@@ -5,7 +5,7 @@ use super::array::{Array, Data};
 use super::machine::{Machine, Node, Value};
 use crate::error::{Error, Result};
 use crate::format::converted::{Event, MOST_DEPTH, Shapes, Sink};
-use crate::format::number::number;
+use crate::format::number::{Number, number};
 
 /// Tells a value, with all it holds.
 ///
@@ -41,6 +41,7 @@ impl Teller<'_, '_, '_, '_> {
         }
         match node {
             Some(Node::Text(text)) => self.tell(Event::Text(text)),
+            Some(Node::Time(told)) => self.tell(Event::Text(&told.text)),
             Some(Node::Big(digits)) => self.tell(Event::Big(digits)),
             Some(Node::Scalar(number, dtype)) => self.tell(Event::Stored(*number, *dtype)),
             Some(Node::List(values) | Node::Tuple(values)) => {
@@ -118,9 +119,10 @@ impl Teller<'_, '_, '_, '_> {
         let size = element.size();
         let start = usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(size);
         let found = bytes.get(start..start.saturating_add(size)).and_then(|bytes| number(bytes, element));
-        match found {
-            Some(number) => self.tell(Event::Stored(number, element.dtype)),
-            None => Err(self.no_data("an array without its values")),
+        match (found, array.times) {
+            (Some(Number::Int(number)), Some(unit)) => self.tell(Event::Text(&unit.text(number))),
+            (Some(number), _) => self.tell(Event::Stored(number, element.dtype)),
+            (None, _) => Err(self.no_data("an array without its values")),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::array::{Array, Data};
 use super::machine::{Budget, Machine, Node, Value};
 use super::names::{Name, sizes};
-use crate::array::Element;
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::number::Number;
 
@@ -18,6 +18,9 @@ pub(in crate::format) struct Tensor {
     pub(in crate::format) key: String,
     /// Numbers that the storage is said to hold.
     pub(in crate::format) held: u64,
+    /// The same as the storage counts them, and the bytes of one so counted: those of a number, or 1.
+    pub(in crate::format) counted: u64,
+    pub(in crate::format) unit: u64,
     /// Numbers of the storage before its first one.
     pub(in crate::format) offset: u64,
     pub(in crate::format) shape: Vec<u64>,
@@ -56,13 +59,13 @@ pub(in crate::format) fn streamed(bytes: &[u8]) -> Result<(Tensor, u64)> {
         return Err(machine.refused("other storages than the one tensor's"));
     }
     let written = number_of(machine.take(8)?);
-    if written != tensor.held {
+    if written != tensor.counted {
         return Err(
-            machine.wrong(format!("a storage of {written} numbers, where {} are described", tensor.held))
+            machine.wrong(format!("a storage of {written} numbers, where {} are described", tensor.counted))
         );
     }
     let start = machine.at() as u64;
-    let size = tensor.held.checked_mul(tensor.element.size() as u64);
+    let size = tensor.counted.checked_mul(tensor.unit);
     machine.take(size.unwrap_or(u64::MAX))?;
     Ok((tensor, start))
 }
@@ -142,7 +145,7 @@ pub(in crate::format) fn streamed_tree(bytes: &[u8]) -> Result<(Tree, Vec<Stream
 // How many bytes a number of each storage takes.
 fn element_sizes(tree: &Tree, sizes: &mut HashMap<String, u64>) {
     match tree {
-        Tree::Tensor(tensor) => drop(sizes.insert(tensor.key.clone(), tensor.element.size() as u64)),
+        Tree::Tensor(tensor) => drop(sizes.insert(tensor.key.clone(), tensor.unit)),
         Tree::List(values) => values.iter().for_each(|value| element_sizes(value, sizes)),
         Tree::Dict(items) => items.iter().for_each(|(_, value)| element_sizes(value, sizes)),
         _ => {}
@@ -166,6 +169,7 @@ fn tree(machine: &mut Machine<'_, '_>, value: Value, depth: usize) -> Result<Tre
         (_, Some(Node::Scalar(Number::Float(number), _))) => Tree::Float(*number),
         (_, Some(Node::Scalar(Number::Big(number), _))) => Tree::Text(number.to_string()),
         (_, Some(Node::Text(text))) => Tree::Text(text.to_string()),
+        (_, Some(Node::Time(told))) => Tree::Text(told.text.clone()),
         (_, Some(Node::Big(digits))) => Tree::Text(digits.clone()),
         (_, Some(Node::Array(Some(array)))) => Tree::Tensor(promise(machine, array)?),
         (_, Some(Node::List(values) | Node::Tuple(values))) => {
@@ -194,14 +198,27 @@ fn tree(machine: &mut Machine<'_, '_>, value: Value, depth: usize) -> Result<Tre
     Ok(found)
 }
 
+fn tensor_of(array: &Array, element: Element, promised: &(Element, String, u64)) -> Tensor {
+    let (stored, key, counted) = promised;
+    let unit = stored.size() as u64;
+    Tensor {
+        element,
+        key: key.clone(),
+        held: counted.saturating_mul(unit) / element.size() as u64,
+        counted: *counted,
+        unit,
+        offset: array.offset,
+        shape: array.shape.clone(),
+        strides: array.strides.clone(),
+    }
+}
+
 // The storage's numbers that a tensor is made of.
 fn promise(machine: &Machine<'_, '_>, array: &Array) -> Result<Tensor> {
     if let Data::Numbers(storage, element) = array.data
         && let Some(Node::Promised(promised)) = machine.node(storage)
     {
-        let (_, key, held) = promised.as_ref().clone();
-        let Array { offset, shape, strides, .. } = array.clone();
-        return Ok(Tensor { element, key, held, offset, shape, strides });
+        return Ok(tensor_of(array, element, promised));
     }
     Err(machine.refused("an array of numpy's"))
 }
@@ -212,9 +229,7 @@ fn single(machine: &Machine<'_, '_>, value: Value) -> Result<Tensor> {
         Some(Node::Array(Some(array))) => match array.data {
             Data::Numbers(storage, element) => match machine.node(storage) {
                 Some(Node::Promised(promised)) => {
-                    let (_, key, held) = promised.as_ref().clone();
-                    let Array { offset, shape, strides, .. } = array.as_ref().clone();
-                    return Ok(Tensor { element, key, held, offset, shape, strides });
+                    return Ok(tensor_of(array, element, promised));
                 }
                 _ => "an array of numpy's",
             },
@@ -251,7 +266,8 @@ pub(super) fn promised(machine: &mut Machine<'_, '_>, id: Value) -> Result<Value
     machine.make(node)
 }
 
-/// A tensor over a storage, its reach compared with the storage's size.
+/// A tensor over a storage, its reach compared with the storage's size; of the storage's numbers, or of its bytes `of` another
+/// type.
 ///
 /// # Errors
 /// `Corrupt`, `Unsupported`.
@@ -261,13 +277,19 @@ pub(super) fn tensor(
     offset: Value,
     shape: Value,
     strides: Value,
+    of: Option<Element>,
 ) -> Result<Array> {
     let (shape, strides) = (sizes(machine, shape)?, sizes(machine, strides)?);
-    let (element, held) = match machine.node(storage) {
-        Some(Node::Storage(held_in)) => (held_in.0, (held_in.1.len() / held_in.0.size()) as u64),
-        Some(Node::Promised(promised)) => (promised.0, promised.2),
+    let (stored, bytes) = match machine.node(storage) {
+        Some(Node::Storage(held_in)) => (held_in.0, held_in.1.len() as u64),
+        Some(Node::Promised(promised)) => (promised.0, promised.2.saturating_mul(promised.0.size() as u64)),
         _ => return Err(machine.wrong("expected a storage of a tensor")),
     };
+    if of.is_some() && stored.dtype != DType::U8 {
+        return Err(machine.wrong("expected a storage of bytes"));
+    }
+    let element = of.unwrap_or(stored);
+    let held = bytes / element.size() as u64;
     let Value::Int(offset) = offset else { return Err(machine.wrong("expected an offset of a tensor")) };
     let offset = u64::try_from(offset).map_err(|_| machine.wrong("an offset below 0"))?;
     let steps = shape.iter().zip(&strides);
@@ -290,7 +312,7 @@ pub(super) fn tensor(
             .byte(machine.place())
             .hint("save a copy of its own: tensor.contiguous()"));
     }
-    Ok(Array { data: Data::Numbers(storage, element), offset, shape, strides })
+    Ok(Array { data: Data::Numbers(storage, element), offset, shape, strides, times: None })
 }
 
 /// A storage as torch writes it into a stream: five pickles (a magic number, a version, the sizes of types, the storage's

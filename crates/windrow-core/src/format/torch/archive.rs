@@ -87,7 +87,7 @@ impl<'a> TorchArchive<'a> {
                 .hint("save it again with torch.save"));
         }
         let (size, start) = (entry.size(), entry.data_start().unwrap_or(u64::MAX));
-        let wanted = tensor.held.checked_mul(tensor.element.size() as u64);
+        let wanted = tensor.counted.checked_mul(tensor.unit);
         let within = start.checked_add(size).is_some_and(|end| end <= self.object.size());
         if entry.compressed_size() != size || !within || wanted.is_none_or(|wanted| wanted > size) {
             return Err(damaged(format!(

@@ -158,10 +158,10 @@ fn read(object: &dyn Object) -> Result<Saved> {
 fn read_stream(bytes: &[u8], object: &dyn Object) -> Result<Saved> {
     let (tree, storages) = streamed_tree(bytes)?;
     located(tree, object, &mut |tensor| match storages.iter().find(|s| s.key == tensor.key) {
-        Some(found) if found.held == tensor.held => Ok(found.start),
+        Some(found) if found.held == tensor.counted => Ok(found.start),
         Some(found) => Err(Error::corrupt(format!(
             "a storage of {} numbers, where {} are described",
-            found.held, tensor.held
+            found.held, tensor.counted
         ))
         .field(tensor.key.clone())),
         None => Err(Error::corrupt("expected the tensor's storage, found none").field(tensor.key.clone())),
