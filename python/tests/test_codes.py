@@ -43,7 +43,7 @@ def test_a_folder_that_torch_wrote_opens_with_its_prompts(tracks):
 
 
 @pytest.mark.parametrize("options", [{"_use_new_zipfile_serialization": False}, {}])
-@pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64, torch.float32, torch.float16, torch.uint8])
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64, torch.float32, torch.float16, torch.uint8, torch.uint16, torch.uint32, torch.uint64])
 def test_every_way_that_torch_saves_a_tensor(tmp_path, dtype, options):
     whole = (torch.arange(400 * 18).reshape(400, 18) % 256).to(dtype)
     views = {
@@ -61,6 +61,51 @@ def test_every_way_that_torch_saves_a_tensor(tmp_path, dtype, options):
         found = wr.open(path)[0]
         assert found.shape == tuple(view.shape), name
         assert (found == view.to(torch.int64).numpy()).all(), name
+
+
+@pytest.mark.parametrize("options", [{"_use_new_zipfile_serialization": False}, {}])
+def test_parameters_and_buffers_are_their_tensors(tmp_path, options):
+    codes = torch.arange(40 * 9).reshape(40, 9)
+    marked = torch.nn.Parameter(codes.to(torch.int32), requires_grad=False)
+    marked.note = "kept by torch"
+    kinds = {
+        "parameter": torch.nn.Parameter(codes.float()),
+        "marked": marked,
+        "buffer": torch.nn.Buffer(codes.to(torch.int16)),
+        "unsigned": torch.nn.Buffer(codes.to(torch.uint16)[10:30]),
+    }
+    for name, tensor in kinds.items():
+        torch.save(tensor, tmp_path / f"{name}.pt", **options)
+        assert wr.open(tmp_path / f"{name}.pt")[0].tolist() == tensor.tolist(), name
+
+
+def test_transposed_codes_are_told(tmp_path, caplog):
+    def save(name, shapes, dtype=torch.int16):
+        folder = tmp_path / name
+        folder.mkdir()
+        for i, shape in enumerate(shapes):
+            torch.save(torch.randint(0, 1024, shape).to(dtype), folder / f"{i}.pt")
+        return folder
+
+    for shapes in ([(9, 301)] * 3, [(9, 300), (9, 420)], [(1, 9, 300)]):
+        with pytest.raises(wr.WindrowError) as error:
+            wr.open(save(f"refused{len(shapes)}{len(shapes[0])}", shapes))
+        assert "transpose" in error.value.hint or "codes[0].T" in error.value.hint
+    with pytest.raises(wr.MismatchError) as error:
+        wr.open(save("short and unequal", [(9, 60), (9, 71)]))
+    assert "transpose" in error.value.hint
+    short = save("short", [(9, 86)] * 2)
+    assert "transpose" not in caplog.text and len(wr.open(short)) == 2 and "transpose" in caplog.text
+    (problem,) = wr.verify(short)["problems"]
+    assert "transpose" in problem["expected"] and "9 frames of 86 codebooks" in problem["found"]
+    # Clips of one length, and tracks of few codebooks, are what they are.
+    caplog.clear()
+    for folder in (save("clips", [(301, 9)] * 3), save("mono", [(40, 1), (30, 1)])):
+        assert wr.verify(folder)["problems"] == [] and wr.open(folder) and not caplog.text
+    wide = tmp_path / "wide.jsonl"
+    wide.write_text(json.dumps({"sequence": [[0] * 301] * 9}) + "\n")
+    with pytest.raises(wr.ConfigError, match="301 codebooks"):
+        wr.open(wide).codes(200)
 
 
 def test_what_is_no_tensor_is_refused_by_name(tmp_path):

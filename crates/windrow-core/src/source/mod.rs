@@ -30,6 +30,9 @@ pub use concat::Concat;
 /// What stands beside a record's values: prompt, other JSON keys.
 pub type Extras = Map<String, Value>;
 
+/// More codebooks than any codec of audio has, those of both sides together.
+pub const MOST_CODEBOOKS: u64 = 128;
+
 /// What a record is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {

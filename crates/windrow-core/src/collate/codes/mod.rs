@@ -17,7 +17,7 @@ use super::{Batch, Collate, Field, Row, Sample, Scratch};
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Draw, Piece, Values};
-use crate::source::{Kind, Schema};
+use crate::source::{Kind, MOST_CODEBOOKS, Schema};
 
 /// Lays codes `[T, C]` and their texts. Per row, with S text tokens, L frames, and T the most frames of a row in the batch:
 ///
@@ -75,6 +75,12 @@ impl Codes {
                 .hint("choose int64, int32 or int16"));
         }
         let stored = schema.channels.unwrap_or(1);
+        if stored as u64 > MOST_CODEBOOKS {
+            return Err(Error::config(format!(
+                "records of {stored} codebooks, expected at most {MOST_CODEBOOKS} codebooks"
+            ))
+            .hint("codes are [frames, codebooks]: transpose those of a codec before they are written"));
+        }
         let channels = match layout.channels {
             None => stored,
             Some(channels) if channels == stored as u64 || channels == 2 * stored as u64 => channels as usize,

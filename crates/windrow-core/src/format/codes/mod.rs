@@ -103,7 +103,7 @@ impl Codes {
         list(look)
     }
 
-    /// What `metadata.json` says of tracks and their tensors do not: opening only warns of it.
+    /// What `metadata.json` says of tracks and their tensors do not, and tracks that look transposed: opening only warns of it.
     ///
     /// # Errors
     /// As [`Format::open`].

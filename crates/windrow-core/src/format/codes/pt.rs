@@ -5,10 +5,14 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::pickle::{Tensor, described, streamed};
 use crate::format::torch::TorchSave;
+use crate::source::MOST_CODEBOOKS;
 use crate::store::Object;
 
 /// A pickle that describes one tensor has some hundred bytes.
 const MOST_PICKLE: u64 = 1 << 20;
+
+/// What to do about codes `[C, T]`.
+pub(super) const TRANSPOSE: &str = "codecs give [codebooks, frames]: transpose them before they are saved, torch.save(codes.T.contiguous(), path)";
 
 /// Codes `[T, C]` as they lie in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,16 +77,22 @@ fn found(object: &dyn Object) -> Result<Grid> {
 fn grid(tensor: Tensor, storage: u64, object: &dyn Object) -> Result<Grid> {
     let Tensor { element, held, offset, shape, strides, .. } = tensor;
     let refused = |what: String| {
-        Error::unsupported(what)
-            .field("tensor")
-            .hint("codes are one tensor [T, C]: a row of C codes per frame")
+        Error::unsupported(what).field("tensor").hint(
+            "codes are one tensor [T, C], a row of C codes per frame: save codes[0].T of a codec's [1, C, T]",
+        )
     };
     let (&[frames, channels], &[along_frames, along_channels]) = (shape.as_slice(), strides.as_slice())
     else {
         return Err(refused(format!("a tensor of shape {shape:?}")));
     };
-    if channels == 0 || channels > 1 << 16 {
+    if channels == 0 {
         return Err(refused(format!("a tensor of shape {shape:?}")));
+    }
+    if channels > MOST_CODEBOOKS {
+        return Err(refused(format!(
+            "{frames} frames of {channels} codebooks, expected at most {MOST_CODEBOOKS} codebooks"
+        ))
+        .hint(TRANSPOSE));
     }
     if element.dtype == DType::Bool {
         return Err(refused("a tensor of bool".to_string()));

@@ -3,13 +3,13 @@
 use super::Codes;
 use super::Contradiction;
 use super::prompts::Prompts;
-use super::pt::Grid;
+use super::pt::{Grid, TRANSPOSE};
 use crate::array::{DType, Element, reserve};
 use crate::error::{Error, Kind, Result};
 use crate::format::Format;
 use crate::format::data_files::DataFiles;
 use crate::record::{Decode, Lengths, Span, Values};
-use crate::source::{Extras, FileInfo, Location, Schema, Source, check_span};
+use crate::source::{Extras, FileInfo, Location, MOST_CODEBOOKS, Schema, Source, check_span};
 use crate::store::Object;
 
 /// Tracks of one folder.
@@ -38,7 +38,13 @@ impl Tracks {
             (0..grids.len()).max_by_key(|i| (grids[*i].channels, std::cmp::Reverse(*i))).unwrap_or(0);
         let channels = grids.get(widest).map_or(1, |grid| grid.channels);
         // One channel of a stereo pair is taken for both; anything else is a mistake that no reader should hide.
+        let uniform = grids.first().map(|grid| grid.frames);
+        let uniform = uniform.filter(|frames| grids.iter().all(|grid| grid.frames == *frames));
         if let Some(other) = grids.iter().position(|g| g.channels != channels && g.channels * 2 != channels) {
+            let hint = match uniform {
+                Some(frames) if frames <= MOST_CODEBOOKS && frames < channels as u64 => TRANSPOSE,
+                _ => "one data set has one number of codebooks, or half of it where a track is mono",
+            };
             return Err(Error::mismatch(format!(
                 "tracks of different widths: [{}, {channels}] in {}, [{}, {}] here",
                 grids[widest].frames,
@@ -47,15 +53,31 @@ impl Tracks {
                 grids[other].channels
             ))
             .at(files.name(other))
-            .hint("one data set has one number of codebooks, or half of it where a track is mono"));
+            .hint(hint));
         }
         let first = grids.first().map_or(Element::little(DType::I64), |grid| grid.element);
         let alike = first.dtype.is_integer() && grids.iter().all(|grid| grid.element == first);
         let element = if alike { first } else { Element::little(DType::I64) };
-        let uniform = grids.first().map(|grid| grid.frames);
-        let uniform = uniform.filter(|frames| grids.iter().all(|grid| grid.frames == *frames));
         let schema = Schema { channels: Some(channels), vocab_size, ..Schema::numbers(element) };
-        Ok(Tracks { files, stems, grids, prompts, schema, uniform })
+        let tracks = Tracks { files, stems, grids, prompts, schema, uniform };
+        if let Some(Contradiction { file, expected, found, .. }) = tracks.transposed() {
+            log::warn!("{file}: found {found}, expected {expected}");
+        }
+        Ok(tracks)
+    }
+
+    // Tracks of one number of frames, fewer than codebooks, of which no codec has so many: their axes are swapped.
+    fn transposed(&self) -> Option<Contradiction> {
+        /// Codebooks that codecs have, those of one side.
+        const USUAL: u64 = 32;
+        let (frames, channels) = (self.uniform?, self.schema.channels.unwrap_or(1) as u64);
+        (0 < frames && frames < channels && channels > USUAL).then(|| Contradiction {
+            file: self.files.name(0),
+            record: Some(0),
+            what: "axes".to_string(),
+            expected: format!("frames of codebooks; {TRANSPOSE}"),
+            found: format!("{frames} frames of {channels} codebooks in every track, which looks transposed"),
+        })
     }
 
     fn grid(&self, record: u64) -> Result<(usize, &Grid)> {
@@ -132,7 +154,8 @@ impl Tracks {
 
     /// What `metadata.json` says of the tracks, and is not so.
     pub(super) fn contradictions(&self) -> Vec<Contradiction> {
-        let Some(metadata) = self.prompts.metadata() else { return Vec::new() };
+        let transposed = self.transposed().into_iter();
+        let Some(metadata) = self.prompts.metadata() else { return transposed.collect() };
         let at = |record, what: String, expected: String, found: String| Contradiction {
             file: metadata.name().to_string(),
             record,
@@ -141,9 +164,9 @@ impl Tracks {
             found,
         };
         let absent = self.prompts.absent.iter();
-        let mut all: Vec<_> = absent
-            .map(|name| at(None, name.clone(), "a file of this name".to_string(), "none".to_string()))
-            .collect();
+        let absent =
+            absent.map(|name| at(None, name.clone(), "a file of this name".to_string(), "none".to_string()));
+        let mut all: Vec<_> = transposed.chain(absent).collect();
         for ((track, said), (stem, grid)) in
             self.prompts.said.iter().enumerate().zip(self.stems.iter().zip(&self.grids))
         {
