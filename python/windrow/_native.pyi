@@ -63,6 +63,8 @@ def open(
     vocab_size: SupportsIndex | None = None,
     eos: SupportsIndex | None = None,
     split: str | None = None,
+    column: str | None = None,
+    axis: Literal["time"] | None = None,
     index_folder: str | None = None,
     tokenizer: Tokenizer | _Path | None = None,
     allow_outside: bool = False,

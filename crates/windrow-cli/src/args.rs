@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::de::DeserializeOwned;
-use windrow::format::{self, Options};
+use windrow::format::{self, Axis, Options};
 use windrow::{
     DType, Fit, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
 };
@@ -103,6 +103,12 @@ pub(crate) struct Opening {
     /// Of raw token files: this id ends each document, and documents are records
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     document_eos: Option<i64>,
+    /// Of JSON, YAML and pickles: the key that holds the series
+    #[arg(long, value_name = "KEY")]
+    column: Option<String>,
+    /// Of arrays: `time` makes one series of [T, C], not T series of C values
+    #[arg(long, value_name = "AXIS", value_parser = word::<Axis>(&["time"]))]
+    axis: Option<Axis>,
     /// Name of the index folder
     #[arg(long, value_name = "NAME")]
     index_folder: Option<String>,
@@ -127,6 +133,8 @@ impl Opening {
             dtype: self.dtype,
             vocab_size: self.vocab_size,
             eos: self.document_eos,
+            column: self.column.clone(),
+            axis: self.axis,
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,
             trust: self.trust,

@@ -36,6 +36,11 @@ use crate::waiting::wait_for;
 ///     eos: of raw token files, the id that ends each document: documents are records then, each with its end id as the
 ///         last value. Ends are looked for once and kept in the cache.
 ///     split: opens the folder of that name below ``path``.
+///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects; the other keys
+///         are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
+///         only GluonTS's ``target``, or a list with fractions).
+///     axis: ``"time"`` makes one series of an array ``[T, C]`` (``.npy``, ``.npz``, JSON, YAML, pickles); if not given, its
+///         rows are T series of C values.
 ///     index_folder: name of the index folder, if it is not ``index``.
 ///     tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
 ///         a ``MismatchError``.
@@ -56,7 +61,11 @@ use crate::waiting::wait_for;
 ///     ConfigError: options that do not fit.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "prices.npy"
+/// >>> np.save(path, np.arange(21).reshape(7, 3))
+/// >>> len(wr.open(path)), wr.open(path, axis="time")[0].shape
+/// (7, (7, 3))
+/// >>> path = path.with_name("tokens.bin")
 /// >>> np.arange(10, dtype=np.uint16).tofile(path)
 /// >>> ds = wr.open(path, format="tokens", dtype="uint16")
 /// >>> len(ds), ds[0][:3].tolist()
@@ -64,8 +73,8 @@ use crate::waiting::wait_for;
 /// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, index_folder=None,
-                    tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None,
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None,
+                    axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None,
                     fill_missing=false, io="map", verify=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
@@ -76,6 +85,8 @@ pub(crate) fn open(
     vocab_size: Option<Count>,
     eos: Option<Id>,
     split: Option<String>,
+    column: Option<String>,
+    axis: Option<&str>,
     index_folder: Option<String>,
     tokenizer: Option<Bound<'_, PyAny>>,
     allow_outside: bool,
@@ -91,6 +102,8 @@ pub(crate) fn open(
         dtype: dtype.map(|d| d.0),
         vocab_size: vocab_size.map(|v| v.0),
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
+        column,
+        axis: axis.map(|axis| choice(py, "axis", axis, &["time"])).transpose()?,
         index_folder,
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
         allow_outside,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use windrow_core::collate::{
     Batch, Codes, CodesLayout, Collate, NextToken, Pairs, Raw, Segments, Shifted, copy_values,
 };
-use windrow_core::format::{Options, SideFile, Split, parse_json};
+use windrow_core::format::{Options, SideFile, Split, parse_json, reads_axis};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
@@ -383,7 +383,30 @@ impl DataSet {
                 }
             }
         };
-        self.lay(source, recipe, dtype)
+        let samples = self.lay(source, recipe, dtype)?;
+        self.warn_of_padding(&samples);
+        Ok(samples)
+    }
+
+    // An array [T, C] that is read as T series of C values gives padded windows only, and a model that learns nothing.
+    fn warn_of_padding(&self, samples: &Samples) {
+        let view = samples.feed.view();
+        let (short, all) = (view.short(), view.len());
+        if all < 2 || short < all - all / 10 {
+            return;
+        }
+        let reads_axis = reads_axis(self.source.format()) && self.source.schema().channels.is_none();
+        let hint = match reads_axis && self.options.axis.is_none() {
+            true => {
+                "if an array [T, C] is one series, open it with wr.open(x, axis=\"time\"); else segments packs short series"
+            }
+            false => "segments packs short series without padding",
+        };
+        log::warn!(
+            "{}: {short} of {all} windows are padded, as their series have fewer than the {} values of a window; {hint}",
+            self.path.display(),
+            view.positions() + 1
+        );
     }
 
     // `source`: these records, scaled or not.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::Axis;
 use super::data_files::hash_ends;
 use super::npy::Header;
 use crate::array::{Element, reserve};
@@ -42,10 +43,26 @@ impl Array {
     /// The array that `object` holds.
     ///
     /// # Errors
-    /// `Unsupported` when its shape is none of `[T]`, `[N, T]` and `[N, T, C]`.
-    pub(super) fn new(object: Arc<dyn Object>, header: Header, lies: Lies) -> Result<Array> {
+    /// `Unsupported` when its shape is none of `[T]`, `[N, T]` and `[N, T, C]`; along time, of `[T]` and `[T, C]`.
+    pub(super) fn new(
+        object: Arc<dyn Object>,
+        header: Header,
+        lies: Lies,
+        axis: Option<Axis>,
+    ) -> Result<Array> {
         let shape = header.shape.as_slice();
         let (rows, length, channels) = match *shape {
+            [length, channels] if axis.is_some() && channels > 0 => {
+                (1, length, usize::try_from(channels).ok())
+            }
+            _ if axis.is_some() && shape.len() != 1 => {
+                return Err(Error::unsupported(format!("an array of shape {shape:?} as one series"))
+                    .at(object.name())
+                    .field("shape")
+                    .hint(
+                        "axis=\"time\" reads [T, C] with at least one channel; leave it out for [N, T, C]",
+                    ));
+            }
             [length] => (1, length, None),
             [rows, length] => (rows, length, None),
             [rows, length, channels] if channels > 0 => (rows, length, usize::try_from(channels).ok()),
@@ -273,6 +290,9 @@ impl Source for Arrays {
             let Header { element, fortran, shape, .. } = &array.header;
             hash.update(element.dtype.name().as_bytes());
             hash.update(&[u8::from(element.big_endian), u8::from(*fortran), shape.len() as u8]);
+            if shape.len() == 2 && array.channels.is_some() {
+                hash.update(b"time");
+            }
             shape.iter().for_each(|n| hash.update(&n.to_le_bytes()));
         }
         let sampled = count.min(SAMPLED);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
-use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose, open_as};
+use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose, keyed, open_as};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
 use crate::store::key;
@@ -34,7 +34,7 @@ impl Format for Collection {
         }
         let units = units(look.names());
         // Lines may be series too: the first file of them tells.
-        match units.iter().find(|name| is_lines(name)).map(|name| opener(look, name)) {
+        match units.iter().find(|name| is_lines(name)).map(|name| opener(look, name, &Options::default())) {
             Some(Ok(Some(_))) => Certainty::Yes,
             // A folder with files of text or ids is read as those: their formats are asked before this one.
             _ if units.iter().any(|name| !is_lines(name)) => Certainty::Maybe,
@@ -48,7 +48,7 @@ impl Format for Collection {
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
         for name in &names {
-            let Some((format, below)) = opener(look, name)? else {
+            let Some((format, below)) = opener(look, name, &options)? else {
                 log::warn!("{}: no series, left out of the folder's", look.below(name));
                 continue;
             };
@@ -80,8 +80,9 @@ impl Collection {
     pub(crate) fn parts_of(
         &self,
         look: &Look,
+        options: &Options,
     ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Look)>>> {
-        units(look.names()).into_iter().map(|name| opener(look, &name))
+        units(look.names()).into_iter().map(|name| opener(look, &name, options))
     }
 }
 
@@ -122,14 +123,14 @@ fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
 }
 
 // The series format that reads what is called `name`; `None` when another kind of format is surer.
-fn opener(look: &Look, name: &str) -> Result<Option<(&'static dyn Format, Look)>> {
+fn opener(look: &Look, name: &str, options: &Options) -> Result<Option<(&'static dyn Format, Look)>> {
     let key = if name.is_empty() { look.key.clone() } else { look.below(name) };
     let below = Look::at(look.store.clone(), &key)?;
     if below.is_folder {
         return Ok(Some((&Shards, below)));
     }
     let format = match choose(FORMATS, &below, None) {
-        Ok(format) => format,
+        Ok(format) => keyed::instead(format, &below, options),
         Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
         Err(e) => return Err(e),
     };

@@ -12,6 +12,7 @@ mod discover;
 mod forager;
 mod json_lines;
 mod jsonl;
+mod keyed;
 mod lines;
 mod megatron;
 mod npy;
@@ -41,6 +42,7 @@ pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use jsonl::SUFFIXES as JSONL_SUFFIXES;
+pub use keyed::reads_axis;
 pub(crate) use lines::line_ends;
 pub use megatron::Megatron;
 pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};
@@ -277,11 +279,26 @@ pub struct Options {
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+    /// The key whose values are the series, of records that are objects; `sequence` if not given, else the only key of
+    /// numbers that the first record has. The others are extras.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// What the first axis of an array is; if not given, `[N, T]` are N series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<Axis>,
     /// How local files are read.
     pub io: crate::store::Io,
     /// When what was written is held against the block sums that were kept of it.
     #[serde(skip_serializing_if = "is_at_opening")]
     pub verify: Verify,
+}
+
+/// What the first axis of an array `[T, C]` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Time: the array is one series of C channels.
+    Time,
 }
 
 /// When damage is looked for.
@@ -341,6 +358,8 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
     // Who names an index folder means that index, whatever else lies there.
     let by_index = options.index_folder.as_ref().map(|_| Forager.name());
     let format = choose(table, look, options.format.as_deref().or(by_index))?;
+    let format = keyed::instead(format, look, options);
+    keyed::check(format, look, options)?;
     if options.eos.is_some() && format.name() != Tokens.name() {
         return Err(Error::config(format!("eos was given, but {} has records of its own", format.name()))
             .at(look.display())

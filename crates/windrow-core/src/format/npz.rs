@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipArchive};
 use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use super::numbers::check_number_options;
-use super::{About, Certainty, Format, Look, Options};
+use super::{About, Axis, Certainty, Format, Look, Options};
 use crate::error::{Error, Result};
 use crate::source::{FileInfo, SharedSource};
 use crate::store::{Object, Section, Stream, cached};
@@ -62,7 +62,7 @@ impl Format for Npz {
         let object = look.store.open(&look.key)?;
         let mut archive = archive(object.as_ref())?;
         let members = members(&mut archive, object.as_ref())?;
-        let arrays = arrays(&mut archive, &object, members)?;
+        let arrays = arrays(&mut archive, &object, members, options.axis)?;
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, arrays, options.vocab_size)?);
         check_number_options(source.as_ref(), None, options, &look.display())?;
@@ -268,7 +268,12 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
     }
 }
 
-fn arrays(archive: &mut Archive<'_>, object: &Arc<dyn Object>, members: Vec<Member>) -> Result<Vec<Array>> {
+fn arrays(
+    archive: &mut Archive<'_>,
+    object: &Arc<dyn Object>,
+    members: Vec<Member>,
+    axis: Option<Axis>,
+) -> Result<Vec<Array>> {
     // Headers first: what contradicts its own header is not expanded.
     for member in &members {
         if let Some(size) = member.expands_to {
@@ -297,7 +302,7 @@ fn arrays(archive: &mut Archive<'_>, object: &Arc<dyn Object>, members: Vec<Memb
                 .hint("remove the cache folder if it was changed"));
         };
         let header = Header::of(&section)?;
-        arrays.push(Array::new(Arc::new(section), header, lies)?);
+        arrays.push(Array::new(Arc::new(section), header, lies, axis)?);
     }
     Ok(arrays)
 }

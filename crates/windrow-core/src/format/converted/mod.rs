@@ -8,6 +8,7 @@
 //! All records are read as one dtype: int64 where all numbers are whole, else float32. Floats of text are kept as float64:
 //! a scaler measures them with all their digits.
 
+mod keys;
 mod shapes;
 mod writer;
 
@@ -16,9 +17,10 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use self::shapes::Reading;
 pub(super) use self::shapes::{Event, MOST_DEPTH, Shapes, Sink};
 use self::writer::Writer;
-use super::{Look, Options};
+use super::{Axis, Look, Options};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -55,15 +57,25 @@ pub(super) fn open(
             .hint("the copy looks unfinished"));
     }
     let limit = options.cache_limit.unwrap_or_else(|| usual_limit(object.size()));
-    let made = cached(object.as_ref(), &format!("{format} {VERSION}"), |draft| {
+    let mut reading = Reading { column: options.column.clone(), is_one: options.axis == Some(Axis::Time) };
+    let made = cached(object.as_ref(), &format!("{format} {VERSION}{reading}"), |draft| {
         log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
         let mut scratch = Vec::new();
         let bytes = whole(object.as_ref(), &mut scratch)?;
-        let writer = Writer::new(draft, object.name(), limit)?;
-        let mut shapes = Shapes::new(writer, bytes.len() as u64);
-        parse(bytes, &mut shapes)?;
-        let (writer, channels) = shapes.finish()?;
-        writer.finish(channels, xxhash_rust::xxh3::xxh3_64(bytes))
+        loop {
+            let writer = Writer::new(draft, object.name(), limit)?;
+            let mut shapes = Shapes::new(writer, bytes.len() as u64, &reading);
+            match (parse(bytes, &mut shapes), shapes.only_key()) {
+                // The first record has no `sequence`, and numbers under one other key.
+                (Err(_), Some(key)) => reading.column = Some(key),
+                (parsed, _) => {
+                    parsed?;
+                    let (writer, channels) = shapes.finish()?;
+                    return writer.finish(channels, xxhash_rust::xxh3::xxh3_64(bytes));
+                }
+            }
+            draft.cut(0)?;
+        }
     })?;
     Ok(Arc::new(Converted::new(format, object, made)?))
 }

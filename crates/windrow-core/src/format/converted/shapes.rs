@@ -1,9 +1,13 @@
 //! Which lists are records: one rule for every notation (JSON, YAML, pickles), told value by value.
 //!
 //! At the top stands a list of records, or numbers that are one record; or each top value is a record (lines, several
-//! pickles). A record is a list of numbers `[T]`, or a list of lists of one width `[T, C]`, or a dict whose `sequence`
-//! is one of those; its other keys are extras.
+//! pickles); or the top value is the record, where it was said so. A record is a list of numbers `[T]`, or a list of lists of
+//! one width `[T, C]`, or a dict of which one key holds one of those: `sequence`, the key that was named, or the only one of
+//! the first record that holds numbers. Its other keys are extras.
 
+use std::fmt;
+
+use super::keys::Keys;
 use super::writer::Writer;
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -15,8 +19,7 @@ pub(crate) const MOST_DEPTH: usize = 120;
 /// Bytes of JSON text that may stand beside one record.
 const MOST_EXTRAS: usize = 16 << 20;
 
-const RECORD: &str =
-    "a record is a list of numbers, a list of lists of numbers, or an object with `sequence`";
+const RECORD: &str = "a record is a list of numbers, a list of lists of numbers, or an object with `sequence` or the key that column= names";
 const MISSING: &str = "write a missing value as NaN, in YAML as .nan, in Python as float(\"nan\"); nan=\"mask\" then keeps it out of \
                        scaling and loss";
 
@@ -45,7 +48,7 @@ pub(crate) enum Event<'a> {
 }
 
 impl Event<'_> {
-    fn is_number(&self) -> bool {
+    pub(super) fn is_number(&self) -> bool {
         matches!(
             self,
             Event::Int(_)
@@ -106,6 +109,25 @@ enum At {
     Done,
 }
 
+/// What of the values is a series, where it was said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reading {
+    /// The key whose values are the series.
+    pub(super) column: Option<String>,
+    /// The whole of the file is one.
+    pub(super) is_one: bool,
+}
+
+/// Part of the cache file's name.
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(column) = &self.column {
+            write!(f, " column {column:?}")?;
+        }
+        f.write_str(if self.is_one { " one" } else { "" })
+    }
+}
+
 /// Finds the records among the values, checks them, and hands them to the writer.
 pub(crate) struct Shapes<'d> {
     writer: Writer<'d>,
@@ -113,6 +135,9 @@ pub(crate) struct Shapes<'d> {
     at: At,
     /// Every top value is a record.
     each: bool,
+    /// The top value is the record.
+    is_one: bool,
+    keys: Keys,
     /// The numbers per value of all records; `None` while no record had values.
     channels: Option<Option<u64>>,
     in_dict: bool,
@@ -130,8 +155,10 @@ pub(crate) struct Shapes<'d> {
 }
 
 impl<'d> Shapes<'d> {
-    pub(super) fn new(writer: Writer<'d>, size: u64) -> Self {
+    pub(super) fn new(writer: Writer<'d>, size: u64, reading: &Reading) -> Self {
         Shapes {
+            is_one: reading.is_one,
+            keys: Keys::new(reading.column.clone()),
             writer,
             size,
             at: At::Top,
@@ -151,8 +178,14 @@ impl<'d> Shapes<'d> {
 
     /// From now on every top value is a record, not a list of records.
     pub(crate) fn each_is_a_record(&mut self) {
-        self.each = true;
+        (self.each, self.is_one) = (true, false);
         self.at = At::Records;
+    }
+
+    /// The key that holds the series, where none was named and the first record has no `sequence`: what was told so far is to
+    /// be told again.
+    pub(super) fn only_key(&self) -> Option<String> {
+        self.keys.only()
     }
 
     /// Number of the record that comes next, or is open.
@@ -208,7 +241,11 @@ impl<'d> Shapes<'d> {
             At::Records => ("a record", RECORD),
             At::Flat | At::Numbers | At::Row => ("a number", hint_for_number(event)),
             At::Record | At::Rows => ("numbers or lists of numbers", hint_for_number(event)),
-            At::Sequence => ("`sequence` to be a list of numbers", RECORD),
+            At::Sequence => {
+                let wanted =
+                    format!("expected `{}` to be a list of numbers, found {found}", self.keys.column());
+                return self.error(wanted, byte).hint(self.keys.hint());
+            }
             At::Dict | At::Extra => ("a key or a value", RECORD),
             At::Done => ("the end of the file", "several values in one file: write one a line into a .jsonl"),
         };
@@ -220,6 +257,7 @@ impl<'d> Shapes<'d> {
         self.length = 0;
         self.width = None;
         self.found_sequence = false;
+        self.keys.clear();
         self.extras.clear();
     }
 
@@ -276,6 +314,11 @@ impl<'d> Shapes<'d> {
         }
     }
 
+    fn too_much(&self, byte: Option<u64>) -> Error {
+        self.error("what stands beside the values of a record is too much", byte)
+            .hint(format!("at most {MOST_EXTRAS} bytes as JSON, nested at most {MOST_DEPTH} deep"))
+    }
+
     fn end_record(&mut self, byte: Option<u64>) -> Result<()> {
         let place = match (self.start, byte) {
             (Some(start), Some(last)) => start..last.saturating_add(1).min(self.size),
@@ -290,11 +333,19 @@ impl<'d> Shapes<'d> {
         self.writer.end_record(&self.extras, self.length, place)?;
         self.extras.clear();
         self.in_dict = false;
-        self.at = At::Records;
+        self.at = if self.is_one { At::Done } else { At::Records };
         Ok(())
     }
 
     fn extra(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
+        self.keys.told(&event, self.open);
+        // It may turn out to be the series, which is as long as it is.
+        let is_written = self.extras.len() <= MOST_EXTRAS || !self.keys.is_undecided();
+        match event {
+            Event::List | Event::Dict | Event::ListEnd | Event::DictEnd => {}
+            _ if !is_written => return self.end_extra(&event, byte),
+            _ => {}
+        }
         match event {
             Event::List => self.extras.push('['),
             Event::Dict => self.extras.push('{'),
@@ -334,17 +385,21 @@ impl<'d> Shapes<'d> {
             Event::Null => self.extras.push_str("null,"),
             Event::Empty(_) => return Ok(()),
         }
+        self.end_extra(&event, byte)
+    }
+
+    // What of an extra is open after a value or an end.
+    fn end_extra(&mut self, event: &Event<'_>, byte: Option<u64>) -> Result<()> {
         match event {
             Event::List | Event::Dict => self.open += 1,
             Event::ListEnd | Event::DictEnd => self.open = self.open.saturating_sub(1),
             _ => {}
         }
-        if self.open > MOST_DEPTH || self.extras.len() > MOST_EXTRAS {
-            return Err(self
-                .error("what stands beside the values of a record is too much", byte)
-                .hint(format!("at most {MOST_EXTRAS} bytes as JSON, nested at most {MOST_DEPTH} deep")));
+        if self.open > MOST_DEPTH || self.extras.len() > MOST_EXTRAS && !self.keys.is_undecided() {
+            return Err(self.too_much(byte));
         }
         if self.open == 0 && !matches!(event, Event::Key(_)) {
+            self.keys.end_of_value();
             self.at = At::Dict;
         }
         Ok(())
@@ -364,11 +419,26 @@ impl Sink for Shapes<'_> {
                 self.row += 1;
                 self.number(event, byte)
             }
+            (At::Top, Event::List) if self.is_one => {
+                self.begin_record(byte);
+                self.at = At::Record;
+                Ok(())
+            }
+            (At::Top, Event::Dict) if self.is_one => {
+                self.begin_record(byte);
+                self.in_dict = true;
+                self.at = At::Dict;
+                Ok(())
+            }
             (At::Top, Event::List) => {
                 // Its place, should it turn out to be the record itself.
                 self.begin_record(byte);
                 self.at = At::Records;
                 Ok(())
+            }
+            (At::Records, Event::List) if self.keys.is_named() => {
+                let what = format!("expected an object with the key `{}`, found a list", self.keys.column());
+                Err(self.error(what, byte).hint("leave column out: a list is a series by itself"))
             }
             (At::Records, Event::List) => {
                 self.begin_record(byte);
@@ -424,10 +494,10 @@ impl Sink for Shapes<'_> {
                 self.at = At::Rows;
                 Ok(())
             }
-            (At::Dict, Event::Key("sequence")) if self.found_sequence => {
-                Err(self.error("`sequence` stands twice in one record", byte))
+            (At::Dict, Event::Key(key)) if key == self.keys.column() && self.found_sequence => {
+                Err(self.error(format!("`{key}` stands twice in one record"), byte))
             }
-            (At::Dict, Event::Key("sequence")) => {
+            (At::Dict, Event::Key(key)) if key == self.keys.column() => {
                 self.found_sequence = true;
                 self.at = At::Sequence;
                 Ok(())
@@ -438,9 +508,15 @@ impl Sink for Shapes<'_> {
                 self.extra(event, byte)
             }
             (At::Dict, Event::DictEnd) => match self.found_sequence {
-                true => self.end_record(byte),
+                true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
+                true => {
+                    self.keys.decided();
+                    self.end_record(byte)
+                }
                 false => {
-                    Err(self.error("expected the key `sequence` in a record, found none", byte).hint(RECORD))
+                    self.keys.look();
+                    let what = format!("expected the key `{}` in a record, found none", self.keys.column());
+                    Err(self.error(what, byte).hint(self.keys.hint()))
                 }
             },
             (At::Sequence, Event::List) => {

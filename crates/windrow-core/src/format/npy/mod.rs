@@ -30,7 +30,7 @@ impl Format for Npy {
         About {
             title: "numpy array",
             layout: "one `.npy` file, also `.gz` and `.zst`",
-            records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`",
+            records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`; `axis=\"time\"`: all of `[T, C]`",
             written_by: "numpy.save",
         }
     }
@@ -58,7 +58,7 @@ impl Format for Npy {
             header => header?,
         };
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
-        let array = Array::new(object, header, Lies::From(0))?;
+        let array = Array::new(object, header, Lies::From(0), options.axis)?;
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, vec![array], options.vocab_size)?);
         check_number_options(source.as_ref(), None, options, &look.display())?;
         Ok(source)

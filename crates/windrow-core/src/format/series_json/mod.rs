@@ -33,7 +33,7 @@ impl Format for SeriesJson {
         About {
             title: "Series in JSON",
             layout: "one `.json` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
-            records: "numbers [T] or [T, C]: a list, or the `sequence` of an object with extras beside it",
+            records: "numbers [T] or [T, C]: a list, or one key of an object (`sequence`, `column=`, the only one of numbers) with extras beside it",
             written_by: "any program",
         }
     }
@@ -67,7 +67,7 @@ impl Format for SeriesJsonLines {
         About {
             title: "Series in JSON Lines",
             layout: "one `.jsonl` or `.ndjson` file, also `.gz` and `.zst`, whose first line is a series",
-            records: "numbers [T] or [T, C] per line: a list, or the `sequence` of an object with extras beside it",
+            records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
             written_by: "any program",
         }
     }
@@ -104,8 +104,17 @@ fn text_head(look: &Look) -> Vec<u8> {
     }
 }
 
-/// Whether the first value is a list of numbers or of lists of numbers, or an object with such a `sequence`; seen from
-/// its beginning alone. A series without values leaves it to the next line.
+/// What GluonTS calls a series.
+const TARGET: &str = "target";
+/// Records with one of these are texts, whatever numbers stand beside them.
+const TEXTS: [&str; 8] =
+    ["text", "content", "messages", "conversations", "prompt", "completion", "instruction", "response"];
+/// A longer text is no name or time of a series.
+const LONG: usize = 200;
+
+/// Whether the first value is a list of numbers or of lists of numbers, or an object with such a `sequence`, or one whose
+/// only list of numbers is a series by its name or its fractions; seen from its beginning alone. A series without values
+/// leaves it to the next line.
 fn begins_with_a_series(head: &[u8]) -> bool {
     let mut text = head.strip_prefix(BOM).unwrap_or(head);
     loop {
@@ -115,7 +124,7 @@ fn begins_with_a_series(head: &[u8]) -> bool {
         let next = memchr(b'\n', text).map(|end| &text[end + 1..]);
         match next.filter(|_| is_whole && look.is_list && !look.is_series) {
             Some(rest) => text = rest,
-            None => return look.is_series,
+            None => return look.is_series || look.has_series(),
         }
     }
 }
@@ -130,15 +139,73 @@ struct Beginning {
     /// There is a list where a series would be.
     is_list: bool,
     is_series: bool,
+    /// Lists and objects that are open in an object.
+    depth: usize,
+    /// Of its open key: what it is called, and whether there are numbers, fractions and other things in its list.
+    key: String,
+    numbers: bool,
+    fractions: bool,
+    others: bool,
+    /// Keys before it that hold lists of numbers, and whether the last one of them is a series.
+    lists_of_numbers: usize,
+    named: bool,
+    /// It has `sequence`, or is a text.
+    is_decided: bool,
+}
+
+impl Beginning {
+    /// Whether the only list of numbers of an object is a series: that of GluonTS, or one of fractions. Whole numbers are ids.
+    fn has_series(mut self) -> bool {
+        self.end_of_key();
+        !self.is_decided && self.lists_of_numbers == 1 && self.named
+    }
+
+    fn end_of_key(&mut self) {
+        if self.numbers && !self.others {
+            self.lists_of_numbers += 1;
+            self.named = self.key == TARGET || self.fractions;
+        }
+        (self.numbers, self.fractions, self.others) = (false, false, false);
+    }
+
+    // What an object holds under other keys than `sequence`.
+    fn told(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Dict if self.dicts == 0 => {}
+            Event::Key(key) if self.depth == 0 => {
+                self.end_of_key();
+                self.is_decided |= *key == "sequence" || TEXTS.contains(key);
+                self.key = key.to_string();
+            }
+            Event::List | Event::Dict => {
+                self.others |= self.depth >= 2 || matches!(event, Event::Dict);
+                self.depth += 1;
+            }
+            Event::ListEnd | Event::DictEnd => self.depth = self.depth.saturating_sub(1),
+            Event::Int(_) | Event::Big(_) | Event::Bool(_) => self.numbers |= self.depth > 0,
+            Event::Float(_) | Event::Overflow(_) => {
+                self.numbers |= self.depth > 0;
+                self.fractions |= self.depth > 0;
+            }
+            Event::Text(text) => {
+                self.others |= self.depth > 0;
+                self.is_decided |= text.len() > LONG;
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Sink for Beginning {
     fn event(&mut self, event: Event<'_>, _byte: Option<u64>) -> Result<()> {
         let stop = || Err(Error::corrupt("decided"));
+        if self.dicts > 0 || event == Event::Dict {
+            self.told(&event);
+        }
         // Whether this stands among the values of what would be a series.
         let is_among = self.lists > 0 && (self.dicts == 0 || self.dicts == 1 && self.is_sequence);
         if is_among && matches!(event, Event::Text(_) | Event::Dict) {
-            self.is_series = false;
+            (self.is_series, self.is_decided) = (false, true);
             return stop();
         }
         match event {
@@ -158,7 +225,10 @@ impl Sink for Beginning {
         // A null among numbers is a gap: the error that names it helps more than a record of text.
         let is_other = self.dicts == 0 && self.lists == 0 && matches!(event, Event::Text(_) | Event::Null);
         match is_other || self.lists > 0 && self.dicts > 1 {
-            true => stop(),
+            true => {
+                self.is_decided = true;
+                stop()
+            }
             false => Ok(()),
         }
     }
@@ -218,6 +288,9 @@ mod tests {
             "\u{feff}[-Infinity]",
             "[]\n\n[1.5]",
             "{\"sequence\": []}\n{\"sequence\": [[]]}\r\n{\"sequence\": [1]}",
+            "{\"start\": \"2021-01-01 00:00:00\", \"target\": [1, 2], \"item_id\": \"T1\", \"feat_static_cat\": 3}",
+            "{\"target\": [[1, 2], [3",
+            "{\"id\": 7, \"values\": [1, null, 2.5], \"tags\": [\"a\"], \"more\": {\"x\": [1]}}",
         ] {
             assert!(begins_with_a_series(yes.as_bytes()), "{yes}");
         }
@@ -241,6 +314,11 @@ mod tests {
             "[]\n[]\n",
             "[]\n{\"text\": \"a\"}\n[1]",
             "{\"ids\": [1]}\n[1]",
+            "{\"text\": \"a\", \"embedding\": [0.5, 1.5]}",
+            "{\"target\": [1, 2], \"feat_dynamic_real\": [[0.5, 1.5]]}",
+            "{\"target\": \"a\", \"label\": [1]}",
+            "{\"target\": [\"a\", 1]}",
+            "{\"values\": [0.5, {\"a\": 1}], \"other\": [0.5]}",
             "x",
         ] {
             assert!(!begins_with_a_series(no.as_bytes()), "{no}");

@@ -85,7 +85,7 @@ impl Work<'_> {
                 }
             }
         } else if name == Collection.name() {
-            for part in Collection.parts_of(look) {
+            for part in Collection.parts_of(look, &Options::default()) {
                 match part {
                     Ok(Some((format, below))) => self.read_by(format, &below)?,
                     Ok(None) => {}

@@ -63,7 +63,19 @@ fn json_that_is_no_series_is_refused() {
             ("[[[1], 2]]", Some(0), 7, &["expected numbers or lists of numbers, found a number"]),
             ("[[1], [[1, 2]]]", Some(1), 13, &["a record [T, 2], where those before it are [T]"]),
             ("[[[1, 2]], [[1, 2, 3]]]", Some(1), 21, &["a record [T, 3]", "[T, 2]"]),
-            ("[{\"x\": [1]}]", Some(0), 10, &["expected the key `sequence` in a record, found none"]),
+            (
+                "[{\"x\": \"a\"}]",
+                Some(0),
+                10,
+                &["expected the key `sequence` in a record, found none", "other keys: x"],
+            ),
+            (
+                "[{\"x\": [1], \"y\": [2]}]",
+                Some(0),
+                20,
+                &["expected the key `sequence` in a record, found none", "numbers are in x, y", "column="],
+            ),
+            ("[{\"x\": [1]}, {\"y\": [2]}]", Some(1), 22, &["expected the key `x`", "other keys: y"]),
             (
                 "[{\"sequence\": \"ab\"}]",
                 Some(0),

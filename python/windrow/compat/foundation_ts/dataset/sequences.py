@@ -21,6 +21,10 @@ from .arrays import Arrays, has_no_lines, in_range, members_of
 from .normalizers import NATIVE, Transform
 
 
+# What holds arrays, which have no keys.
+ARRAYS = (".npy", ".npy.gz", ".npy.zst", ".npz")
+
+
 @runtime_checkable
 class SequenceDataset(Protocol):
     """What windows can be cut from."""
@@ -199,14 +203,12 @@ def open_series(path: str) -> windrow.Dataset | Arrays:
     """A file of sequences: JSON lines that hold lists are sequences here, not text."""
     if has_no_lines(path):
         return Arrays([])
+    # The original knows one key of a dict. With a key, lines that hold lists are sequences, not text.
+    column = None if path.endswith(ARRAYS) else "sequence"
     try:
-        opened = windrow.open(path)
+        return windrow.open(path, column=column)
     except windrow.MismatchError:
         # windrow's own data sets are of one kind.
         if not path.endswith(".npz"):
             raise
         return members_of(path)
-    if opened.info()["dtype"] is not None:
-        return opened
-    # Lines that do not say what they are: texts, which is an error, or series without a value.
-    return windrow.open(path, format="series-jsonl")

@@ -1,0 +1,117 @@
+//! The keys of a record, and which of them holds the series.
+
+use super::shapes::Event;
+
+/// The key of a series, unless another is named.
+const USUAL: &str = "sequence";
+/// Characters of keys that an error shows.
+const SHOWN: usize = 300;
+
+/// Which key holds the series: the one that was named, else `sequence`, else the only one of the first record that holds
+/// numbers.
+pub(super) struct Keys {
+    column: Option<String>,
+    /// No record has ended yet, and no key was named.
+    undecided: bool,
+    /// Of the open record, joined.
+    names: String,
+    /// Of the first record: keys of numbers, the key whose value is open, and what was seen of it.
+    lists: Vec<String>,
+    open: String,
+    numbers: bool,
+    others: bool,
+    only: Option<String>,
+}
+
+impl Keys {
+    pub(super) fn new(column: Option<String>) -> Keys {
+        Keys {
+            undecided: column.is_none(),
+            column,
+            names: String::new(),
+            lists: Vec::new(),
+            open: String::new(),
+            numbers: false,
+            others: false,
+            only: None,
+        }
+    }
+
+    /// The key that is looked for.
+    pub(super) fn column(&self) -> &str {
+        self.column.as_deref().unwrap_or(USUAL)
+    }
+
+    /// Whether another key than the usual one was named: then every record is an object.
+    pub(super) fn is_named(&self) -> bool {
+        self.column() != USUAL
+    }
+
+    /// Whether a key of the first record may still turn out to be it.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.undecided
+    }
+
+    /// A record begins.
+    pub(super) fn clear(&mut self) {
+        self.names.clear();
+        self.lists.clear();
+    }
+
+    /// Takes in a value beside the series, or a part of it, of which `depth` lists and objects are open.
+    pub(super) fn told(&mut self, event: &Event<'_>, depth: usize) {
+        match event {
+            Event::Key(key) if depth == 0 => {
+                if self.names.len() < SHOWN {
+                    let comma = if self.names.is_empty() { "" } else { ", " };
+                    self.names.extend([comma, key]);
+                }
+                if self.undecided {
+                    self.open.clear();
+                    self.open.push_str(key);
+                    (self.numbers, self.others) = (false, false);
+                }
+            }
+            Event::List => self.others |= depth >= 2,
+            Event::ListEnd | Event::Empty(_) => {}
+            // A null among numbers is a gap: the error that names it helps more.
+            Event::Null => self.others |= depth == 0,
+            event if event.is_number() && depth > 0 => self.numbers = true,
+            _ => self.others = true,
+        }
+    }
+
+    /// The open value has ended.
+    pub(super) fn end_of_value(&mut self) {
+        if self.undecided && self.numbers && !self.others {
+            self.lists.push(self.open.clone());
+        }
+    }
+
+    /// The first record has the key.
+    pub(super) fn decided(&mut self) {
+        self.undecided = false;
+    }
+
+    /// A record has ended without the key.
+    pub(super) fn look(&mut self) {
+        if let ([only], true) = (&self.lists[..], self.undecided) {
+            self.only = Some(only.clone());
+        }
+    }
+
+    /// The key that holds the series instead, where there is one only.
+    pub(super) fn only(&self) -> Option<String> {
+        self.only.clone()
+    }
+
+    /// What to do about a record without it.
+    pub(super) fn hint(&self) -> String {
+        let names = if self.names.is_empty() { "none" } else { &self.names };
+        let lists = match self.lists.len() {
+            0 => String::new(),
+            _ => format!("; numbers are in {}", self.lists.join(", ")),
+        };
+        format!("its other keys: {names}{lists}; column= names the one that holds the series")
+    }
+}
