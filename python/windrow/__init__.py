@@ -9,6 +9,8 @@
 {'input_ids': (8, 128), 'labels': (8, 128)}
 """
 
+from typing import TYPE_CHECKING, Any
+
 from windrow._native import (
     Codec,
     Dataset,
@@ -52,6 +54,9 @@ from windrow.errors import (
     WindrowError,
 )
 
+if TYPE_CHECKING:
+    from windrow import torch
+
 __all__ = [
     "Codec",
     "ConfigError",
@@ -92,3 +97,12 @@ __all__ = [
     "write_shards",
     "write_tokens",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when it is first used: most programs need no torch.
+    if name == "torch":
+        import importlib
+
+        return importlib.import_module("windrow.torch")
+    raise AttributeError(f"module 'windrow' has no attribute {name!r}")

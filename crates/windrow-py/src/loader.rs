@@ -1,6 +1,6 @@
 //! `windrow.Loader`: a view or mixture as batches, in any order, for any number of ranks, resumable at any step.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use windrow::{Error, LastBatch, LoaderBuilder, State, mix};
@@ -329,6 +329,58 @@ impl Loader {
     /// True
     fn load_state_dict(&self, py: Python<'_>, state: &Bound<'_, PyDict>) -> PyResult<()> {
         self.running.resume(py, &State::from_json(&json_text(state)?).or_raise(py)?)
+    }
+
+    /// The samples of this loader one by one, for hosts that ask a loader for its data set: a ``windrow.torch.Stream`` that
+    /// stands where the loader does. Needs torch.
+    #[getter]
+    fn dataset<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = this.py();
+        let stream = py.import("windrow.torch").map_err(|error| {
+            let needed = PyAttributeError::new_err("the data set of a Loader needs torch");
+            needed.set_cause(py, Some(error));
+            needed
+        })?;
+        let is_collated = this.get().collate.is_some();
+        stream.getattr("Stream")?.call_method1("of", (this, is_collated))
+    }
+
+    /// Rows of a full batch of this rank.
+    #[getter]
+    fn batch_size(&self, py: Python<'_>) -> PyResult<u64> {
+        let (_, steps) = self.running.plan(py)?;
+        let own = steps.shard.rows(steps.global_batch_size);
+        Ok(own.end - own.start)
+    }
+
+    /// None: a loader knows its order itself.
+    #[getter]
+    fn batch_sampler(&self) -> Option<u64> {
+        None
+    }
+
+    /// None: a loader knows its order itself.
+    #[getter]
+    fn sampler(&self) -> Option<u64> {
+        None
+    }
+
+    /// 0: a loader has threads, no worker processes.
+    #[getter]
+    fn num_workers(&self) -> u64 {
+        0
+    }
+
+    /// None: it is worker processes that fetch ahead by it.
+    #[getter]
+    fn prefetch_factor(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the last batch of an epoch is left out when it is not full.
+    #[getter]
+    fn drop_last(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.running.plan(py)?.1.last == LastBatch::Drop)
     }
 
     /// The epoch, from 0.

@@ -1,6 +1,7 @@
-"""What torch's users need: how the rows of a view reach ``DataLoader``, through worker processes too."""
+"""What torch's users need: a view as an ``IterableDataset``, and how its rows reach ``DataLoader`` through worker processes."""
 
 from .rows import Row, Rows
 from .shared import SharedMemoryError
+from .stream import Stream
 
-__all__ = ["Row", "Rows", "SharedMemoryError"]
+__all__ = ["Row", "Rows", "SharedMemoryError", "Stream"]

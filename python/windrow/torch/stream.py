@@ -1,0 +1,155 @@
+"""A view as an ``IterableDataset`` with a state: for hosts that want a data set of torch's and build the loader themselves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from windrow import Loader, Mix, View
+from windrow.errors import ConfigError
+from windrow.failure import failure
+
+__all__ = ["Stream"]
+
+
+class Stream(IterableDataset[Any]):
+    """The samples of a view in a loader's order, one by one; with ``batch_size`` its batches, for ``DataLoader(stream, batch_size=None)``.
+
+    ``for sample in stream`` gives what is left of the current epoch, the next ``for`` the next epoch. ``state_dict()`` says where it
+    stands, to the sample. It reads ahead in threads of its own: give it ``num_threads=``, and ``DataLoader`` no workers.
+
+    Args:
+        view: a ``View`` or ``Mix``.
+        batch_size: rows of a batch; without it, and without ``global_batch_size``, samples come one by one.
+        options: those of ``windrow.Loader``. Where the host shares samples out among ranks, as Accelerate and transformers' Trainer do
+            with what they prepare, say ``rank=0, world_size=1``; elsewhere, as under Lightning, each rank finds its part itself.
+
+    Raises:
+        ConfigError: as ``windrow.Loader``; in a ``for``: in a worker process of ``DataLoader``; under Accelerate with several processes
+            where no rank was given.
+
+    >>> import windrow as wr, numpy as np, tempfile, pathlib, torch
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    >>> np.arange(1000, dtype=np.uint16).tofile(path)
+    >>> stream = wr.torch.Stream(wr.open(path, dtype="uint16").pack(8), seed=1)
+    >>> batch = next(iter(torch.utils.data.DataLoader(stream, batch_size=4)))
+    >>> len(stream), tuple(batch["labels"].shape), stream.state_dict()["samples"]
+    (124, (4, 8), 4)
+    """
+
+    def __init__(self, view: View | Mix, batch_size: int | None = None, **options: Any) -> None:
+        self.is_batched = batch_size is not None or options.get("global_batch_size") is not None
+        rows = batch_size if self.is_batched else 1
+        self.loader = Loader(view, rows, **{"framework": "torch", **options})
+        self._made_from: tuple[Any, ...] = (view, batch_size, options)
+        self._is_ranked = any(options.get(name) is not None for name in ("rank", "world_size", "group"))
+        self._is_collated = False
+        self._count = _Count()
+
+    @classmethod
+    def of(cls, loader: Loader, is_collated: bool) -> Stream:
+        """The samples of a loader one by one; both stand at the same place."""
+        stream = cls.__new__(cls)
+        stream.is_batched, stream.loader = False, loader
+        stream._is_ranked, stream._is_collated, stream._count = True, is_collated, _Count()
+        return stream
+
+    def __iter__(self) -> Iterator[Any]:
+        if get_worker_info() is not None:
+            raise failure(
+                ConfigError,
+                "a Stream in a worker process of DataLoader: each worker would read all samples",
+                hint="DataLoader(stream, num_workers=0); Stream(view, num_threads=…) reads ahead in threads",
+            )
+        if not self._is_ranked and _shares_out():
+            raise failure(
+                ConfigError,
+                "a Stream under Accelerate, with several processes, does not know who shares the samples out",
+                hint="Stream(view, rank=0, world_size=1) where its DataLoader is prepared, as Trainer does; else give this process's rank",
+            )
+        if self._is_collated:
+            raise failure(
+                ConfigError,
+                "the samples of a loader with collate=: they are laid together already",
+                hint="windrow.torch.Stream(view), and collate_fn= of its DataLoader",
+            )
+        # Begun when the first sample is asked for: a state may be loaded between.
+        return self._rest()
+
+    def _rest(self) -> Iterator[Any]:
+        for batch in self.loader:
+            if self.is_batched:
+                yield batch
+            else:
+                for row in range(len(next(iter(batch.values())))):
+                    yield {name: field[row] for name, field in batch.items()}
+
+    def __len__(self) -> int:
+        """Samples of an epoch, or batches, that this rank gets."""
+        return len(self.loader) * (1 if self.is_batched else self.loader.batch_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes to the first sample of an epoch; the epoch that it is in keeps its place.
+
+        A host that counts from 0 again after a state was loaded, as Accelerate does, goes on from the state's epoch.
+        """
+        self.loader.set_epoch(self._count.epoch(epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands, as ``windrow.Loader.state_dict``; the state fits a loader of the same view and seed too."""
+        return dict(self.loader.state_dict())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes to where another stream or loader of the same view and seed stood."""
+        self.loader.load_state_dict(state)
+        self._count.loaded(self.loader.epoch)
+
+    def __reduce__(self) -> tuple[Callable[..., Stream], tuple[Any, ...]]:
+        return _again, (*self._made_from, self.state_dict())
+
+
+def _again(view: Any, batch_size: int | None, options: dict[str, Any], state: dict[str, Any]) -> Stream:
+    stream = Stream(view, batch_size, **options)
+    stream.load_state_dict(state)
+    return stream
+
+
+class _Count:
+    """Epochs as a host counts them, told by its ``set_epoch``."""
+
+    def __init__(self) -> None:
+        self._said: int | None = None
+        self._loaded: int | None = None
+        self._offset = 0
+
+    def loaded(self, epoch: int) -> None:
+        """A state of this epoch was loaded."""
+        self._loaded = epoch
+
+    def epoch(self, said: int) -> int:
+        """The epoch that the host means."""
+        if self._loaded is not None:
+            if self._said is not None and said > self._said:
+                # Its count went on from what it was when the state came.
+                self._offset = self._loaded - self._said
+            else:
+                # A count below the state's epoch began anew.
+                self._offset = max(0, self._loaded - said)
+            self._loaded = None
+        self._said = said
+        return said + self._offset
+
+
+def _shares_out() -> bool:
+    """Whether this is one of several processes of Accelerate."""
+    state = sys.modules.get("accelerate.state")
+    return state is not None and state.is_initialized() and _n_processes() > 1
+
+
+def _n_processes() -> int:
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
