@@ -1,11 +1,13 @@
-//! The fast way of a BPE definition, equal to the tokenizers library by what it is made of.
+//! The fast way of a definition, equal to the tokenizers library by what it is made of.
 //!
 //! Added tokens ([`added`]) and normalizers ([`normal`]) are applied as the library does it. What is between is cut into
 //! words: of bytes, by the definition's own expressions or by a scanner that was shown to cut the same ([`cut`]); of
-//! characters, at marks for spaces ([`spaces`]). Each word is merged by the definition's rules in the library's order
-//! ([`merges`]); most words were seen before, and their ids are remembered. A definition of another kind has no fast way.
+//! characters, at marks for spaces ([`spaces`]) or as BERT cuts them ([`bert`]). Each word is merged by the definition's rules
+//! in the library's order ([`merges`]), or given to the library's own model; most words were seen before, and their ids are
+//! remembered. A definition of another kind has no fast way.
 
 mod added;
+mod bert;
 mod cut;
 mod merges;
 mod normal;
@@ -14,7 +16,8 @@ mod unlike;
 
 use serde::Deserialize;
 use tokenizers::models::ModelWrapper;
-use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::{Model as _, OffsetReferential, OffsetType, Tokenizer};
 
 use crate::pretokens::{PreTokens, Words};
 
@@ -34,32 +37,43 @@ pub(crate) struct Fast {
 
 struct Model {
     way: Way,
-    merges: Merges,
+    // Where they are not merged by rules, the library's model is asked about words that are new.
+    merges: Option<Merges>,
 }
 
 /// What the words of a text are made of, and how it is cut into them.
 enum Way {
     Bytes(Cutter),
     Characters(Spaces),
+    Bert,
 }
 
 impl Fast {
     /// The fast way of a definition that the library loaded; or why it has none.
     pub(crate) fn of(loaded: &Tokenizer, content: &[u8]) -> Result<Fast, String> {
-        let ModelWrapper::BPE(model) = loaded.get_model() else {
-            return Err("its model is not byte-pair encoding".to_string());
-        };
-        let (rules, steps) = (rules(content)?, loaded.get_pre_tokenizer());
-        let of_bytes = Cutter::ends_in_bytes(steps);
-        let merges = Merges::of(model, &rules, of_bytes)?;
-        let way = match of_bytes {
-            true => Way::Bytes(Cutter::of(steps)?),
-            false => Way::Characters(Spaces::of(steps, |mark| merges.none_crosses(mark, &rules))?),
+        let steps = loaded.get_pre_tokenizer();
+        let model = match loaded.get_model() {
+            ModelWrapper::BPE(model) => {
+                let (rules, of_bytes) = (rules(content)?, Cutter::ends_in_bytes(steps));
+                let merges = Merges::of(model, &rules, of_bytes)?;
+                let way = match of_bytes {
+                    true => Way::Bytes(Cutter::of(steps)?),
+                    false => Way::Characters(Spaces::of(steps, |mark| merges.none_crosses(mark, &rules))?),
+                };
+                Model { way, merges: Some(merges) }
+            }
+            _ => Model {
+                way: match steps {
+                    Some(PreTokenizerWrapper::BertPreTokenizer(_)) => Way::Bert,
+                    steps => Way::Characters(Spaces::of(steps, |_| false)?),
+                },
+                merges: None,
+            },
         };
         let normal = Normal::of(loaded.get_normalizer());
-        let first_only = matches!(&way, Way::Characters(spaces) if spaces.marks_first_only());
+        let first_only = matches!(&model.way, Way::Characters(spaces) if spaces.marks_first_only());
         let added = Added::of(loaded, &normal, first_only)?;
-        Ok(Fast { added, normal, model: Model { way, merges }, words: PreTokens::default() })
+        Ok(Fast { added, normal, model, words: PreTokens::default() })
     }
 
     /// Adds the ids of a text; false, and what was added is of no use, where the reference itself has to encode it. `with`
@@ -74,7 +88,7 @@ impl Fast {
                     out.extend(added.iter().map(|token| token.id));
                     true
                 }
-                None => self.encode_part(part, place.0 == 0, out),
+                None => self.encode_part(with, part, place.0 == 0, out),
             });
         }
         let mut fits = true;
@@ -82,71 +96,68 @@ impl Fast {
             Part::Token(id) => out.push(id),
             Part::Text(part) => self.added.after.find(&self.normal.apply(part), as_text, |part| match part {
                 Part::Token(id) => out.push(id),
-                Part::Text(part) => fits = fits && self.encode_part(part, true, out),
+                Part::Text(part) => fits = fits && self.encode_part(with, part, true, out),
             }),
         });
         fits
     }
 
     // What is between added tokens, which is never empty.
-    fn encode_part(&self, part: &str, at_start: bool, out: &mut Vec<u32>) -> bool {
+    fn encode_part(&self, with: &Tokenizer, part: &str, at_start: bool, out: &mut Vec<u32>) -> bool {
+        let model = Asked { model: &self.model, library: with.get_model(), exactly: false };
         match &self.model.way {
             Way::Bytes(cutter) => match cutter.prefix_space && !part.starts_with(' ') {
-                true => self.encode_bytes(cutter, &format!(" {part}"), out),
-                false => self.encode_bytes(cutter, part, out),
+                true => self.encode_bytes(&model, cutter, &format!(" {part}"), out),
+                false => self.encode_bytes(&model, cutter, part, out),
             },
             Way::Characters(spaces) => {
                 let marked = spaces.marked(part, at_start);
-                return marked.is_some_and(|marked| self.words.encode(&self.model, &marked, out));
+                marked.is_some_and(|marked| self.words.encode(&model, &marked, out))
             }
+            Way::Bert => self.words.encode(&model, part, out),
+        }
+    }
+
+    fn encode_bytes(&self, model: &Asked<'_>, cutter: &Cutter, text: &str, out: &mut Vec<u32>) -> bool {
+        let scanned = cutter.knows(text) && self.words.encode(model, text, out);
+        let exactly = Asked { exactly: true, ..*model };
+        if !scanned && !self.words.encode(&exactly, text, out) {
+            // What lies between words is left out.
+            cutter.cut_exactly(text, |word| _ = Words::encode(&exactly, word, out));
         }
         true
     }
-
-    fn encode_bytes(&self, cutter: &Cutter, text: &str, out: &mut Vec<u32>) {
-        let Model { merges, .. } = &self.model;
-        let scanned = cutter.knows(text) && self.words.encode(&self.model, text, out);
-        if !scanned && !self.words.encode(&Exactly { cutter, merges }, text, out) {
-            // What lies between words is left out.
-            cutter.cut_exactly(text, |word| merges.encode(word, out));
-        }
-    }
 }
 
-impl Words for Model {
+/// A model that is asked for words, by the expressions themselves or by what stands for them.
+#[derive(Clone, Copy)]
+struct Asked<'m> {
+    model: &'m Model,
+    library: &'m ModelWrapper,
+    exactly: bool,
+}
+
+impl Words for Asked<'_> {
     #[inline(always)]
     fn cut(&self, text: &str, word: impl FnMut(&str)) {
-        match &self.way {
+        match &self.model.way {
+            Way::Bytes(cutter) if self.exactly => cutter.cut_exactly(text, word),
             Way::Bytes(cutter) => cutter.cut(text, word),
             Way::Characters(spaces) => spaces.cut(text, word),
+            Way::Bert => bert::cut(text, word),
         }
     }
 
     fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool {
-        let known = match &self.way {
-            Way::Bytes(cutter) => cutter.knows_word(word),
-            Way::Characters(_) => true,
-        };
-        if known {
-            self.merges.encode(word, out);
+        match (&self.model.way, &self.model.merges) {
+            (Way::Bytes(cutter), _) if !self.exactly && !cutter.knows_word(word) => return false,
+            (_, Some(merges)) => merges.encode(word, out),
+            (way, None) => {
+                let word = if matches!(way, Way::Bert) { bert::bare(word) } else { word };
+                let Ok(tokens) = self.library.tokenize(word) else { return false };
+                out.extend(tokens.iter().map(|token| token.id));
+            }
         }
-        known
-    }
-}
-
-/// The same words by the expressions.
-struct Exactly<'m> {
-    cutter: &'m Cutter,
-    merges: &'m Merges,
-}
-
-impl Words for Exactly<'_> {
-    fn cut(&self, text: &str, word: impl FnMut(&str)) {
-        self.cutter.cut_exactly(text, word);
-    }
-
-    fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool {
-        self.merges.encode(word, out);
         true
     }
 }

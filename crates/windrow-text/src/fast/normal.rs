@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use tokenizers::normalizers::NormalizerWrapper;
+use tokenizers::normalizers::{BertNormalizer, NormalizerWrapper};
 use tokenizers::{NormalizedString, Normalizer};
+use unicode_categories::UnicodeCategories;
 use unicode_normalization_alignments::{
     IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick,
 };
@@ -19,6 +20,7 @@ enum Step {
     Lowercase,
     Prepend(String),
     Replace(String, String),
+    Bert(BertNormalizer),
     // By the library itself.
     Other(NormalizerWrapper),
 }
@@ -59,6 +61,7 @@ impl Step {
             Step::Replace(from, to) => {
                 return text.contains(from.as_str()).then(|| text.replace(from.as_str(), to));
             }
+            Step::Bert(bert) => return Some(by_bert(bert, text)),
             Step::Other(normalizer) => {
                 let mut text = NormalizedString::from(text);
                 // Where it fails, the library goes on with what there is.
@@ -79,6 +82,26 @@ impl Step {
     }
 }
 
+fn by_bert(bert: &BertNormalizer, text: &str) -> String {
+    let is_kept = |c: char| matches!(c, '\t' | '\n' | '\r') || c != '\u{fffd}' && !c.is_other();
+    let is_ideograph = |c: char| {
+        matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}' | '\u{20000}'..='\u{2a6df}'
+            | '\u{2a700}'..='\u{2b73f}' | '\u{2b740}'..='\u{2b81f}' | '\u{2b920}'..='\u{2ceaf}'
+            | '\u{f900}'..='\u{faff}' | '\u{2f800}'..='\u{2fa1f}')
+    };
+    let cleaned = text.chars().filter(|&c| !bert.clean_text || is_kept(c));
+    let cleaned = cleaned.map(|c| if bert.clean_text && c.is_whitespace() { ' ' } else { c });
+    let beside = |c: char| (bert.handle_chinese_chars && is_ideograph(c)).then_some(' ');
+    let mut text: String = cleaned.flat_map(|c| beside(c).into_iter().chain([c]).chain(beside(c))).collect();
+    if bert.strip_accents.unwrap_or(bert.lowercase) && !text.is_ascii() {
+        text = text.nfd().map(|(c, _)| c).filter(|c| !c.is_mark_nonspacing()).collect();
+    }
+    match bert.lowercase {
+        true => Step::Lowercase.apply(&text).unwrap_or(text),
+        false => text,
+    }
+}
+
 fn flatten(normalizer: &NormalizerWrapper, steps: &mut Vec<Step>) {
     steps.push(match normalizer {
         NormalizerWrapper::Sequence(all) => return all.as_ref().iter().for_each(|one| flatten(one, steps)),
@@ -87,6 +110,7 @@ fn flatten(normalizer: &NormalizerWrapper, steps: &mut Vec<Step>) {
         NormalizerWrapper::NFKC(_) => Step::Nfkc,
         NormalizerWrapper::NFKD(_) => Step::Nfkd,
         NormalizerWrapper::Lowercase(_) => Step::Lowercase,
+        NormalizerWrapper::BertNormalizer(bert) => Step::Bert(*bert),
         NormalizerWrapper::Prepend(prepend) => Step::Prepend(prepend.prepend.clone()),
         NormalizerWrapper::Replace(replace) => {
             // What it looks for is told by nothing but its definition.
@@ -114,6 +138,10 @@ mod tests {
             r#"{"type": "NFKC"}"#,
             r#"{"type": "NFKD"}"#,
             r#"{"type": "Lowercase"}"#,
+            r#"{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+                "lowercase": true}"#,
+            r#"{"type": "BertNormalizer", "clean_text": false, "handle_chinese_chars": false, "strip_accents": true,
+                "lowercase": false}"#,
             r#"{"type": "Strip", "strip_left": true, "strip_right": false}"#,
             r#"{"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "x"},
                 {"type": "Replace", "pattern": {"String": "aa"}, "content": "ab"},

@@ -14,6 +14,8 @@ pub(super) struct Spaces {
     mark: char,
     // Spaces become marks, and one goes before a text.
     before: Option<PrependScheme>,
+    // All whitespace goes first, and one before each part.
+    splits: bool,
     words: Words,
     // A text in which this is found is cut further.
     other: Option<String>,
@@ -36,18 +38,31 @@ impl Spaces {
     ) -> Result<Spaces, String> {
         let whole = |mark| if none_crosses(mark) { Words::Marks } else { Words::One };
         match pre_tokenizer {
-            None => Ok(Spaces { mark: MARK, before: None, words: whole(MARK), other: None }),
+            None => Ok(Spaces { mark: MARK, before: None, splits: false, words: whole(MARK), other: None }),
             Some(PreTokenizerWrapper::Metaspace(meta)) => {
                 let mark = meta.get_replacement();
                 let words = if meta.split { Words::EachMark } else { whole(mark) };
-                Ok(Spaces { mark, before: Some(meta.prepend_scheme), words, other: None })
+                Ok(Spaces { mark, before: Some(meta.prepend_scheme), splits: false, words, other: None })
             }
             Some(PreTokenizerWrapper::Split(split)) => match &split.pattern {
                 // As behind a normalizer that leaves none of it.
-                SplitPattern::String(text) if !text.is_empty() && !split.invert => {
-                    Ok(Spaces { mark: MARK, before: None, words: whole(MARK), other: Some(text.clone()) })
-                }
+                SplitPattern::String(text) if !text.is_empty() && !split.invert => Ok(Spaces {
+                    mark: MARK,
+                    before: None,
+                    splits: false,
+                    words: whole(MARK),
+                    other: Some(text.clone()),
+                }),
                 _ => Err("it cuts a text of characters by an expression".to_string()),
+            },
+            Some(PreTokenizerWrapper::Sequence(steps)) => match steps.as_ref() {
+                [PreTokenizerWrapper::WhitespaceSplit(_), PreTokenizerWrapper::Metaspace(meta)]
+                    if meta.split && meta.prepend_scheme == PrependScheme::Always =>
+                {
+                    let (mark, before) = (meta.get_replacement(), Some(PrependScheme::Always));
+                    Ok(Spaces { mark, before, splits: true, words: Words::EachMark, other: None })
+                }
+                _ => Err("it cuts a text of characters by several steps".to_string()),
             },
             Some(_) => Err("it cuts a text of characters by more than spaces".to_string()),
         }
@@ -62,6 +77,16 @@ impl Spaces {
     pub(super) fn marked<'t>(&self, text: &'t str, at_start: bool) -> Option<Cow<'t, str>> {
         if self.other.as_ref().is_some_and(|other| text.contains(other.as_str())) {
             return None;
+        }
+        if self.splits {
+            let mut marked = String::with_capacity(text.len() + self.mark.len_utf8());
+            for part in text.split(char::is_whitespace).filter(|part| !part.is_empty()) {
+                if !part.starts_with(self.mark) {
+                    marked.push(self.mark);
+                }
+                marked.push_str(part);
+            }
+            return Some(Cow::Owned(marked));
         }
         let Some(before) = self.before else { return Some(Cow::Borrowed(text)) };
         let mut marked = text.replace(' ', self.mark.encode_utf8(&mut [0; 4]));
