@@ -319,5 +319,9 @@ def test_verify_counts_the_records_that_a_side_file_promises(tmp_path: Path) -> 
         said = json.loads(text)
         assert said["records"] == 2 and wr.verify(path)["problems"] == []
         side.write_text(json.dumps(said | {"records": 4}))
+        assert {"xxh3", "records"} == {problem["what"] for problem in wr.verify(path)["problems"]}
+        # Without its hash it is what somebody wrote by hand.
+        del said["xxh3"]
+        side.write_text(json.dumps(said | {"records": 4}))
         (problem,) = wr.verify(path)["problems"]
         assert (problem["what"], problem["expected"], problem["found"]) == ("records", "4", "2")

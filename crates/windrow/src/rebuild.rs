@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use windrow_core::format::{self, Codes, Format, Look, Options};
-use windrow_core::prepare::write_whole;
+use windrow_core::prepare::write_whole_and_sums;
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
 
@@ -32,7 +32,8 @@ pub struct Rebuilt {
 ///
 /// The prompt of `song.pt` is the first of `song.txt` and `song_prompt.txt` in each of the `prompts` folders, `song.txt` beside
 /// it, `song.txt` and `song_prompt.txt` in `prompts/` of the folder, and what the old description said; else it is empty.
-/// Other fields of the old description are kept. With `dry_run` nothing is written.
+/// Other fields of the old description are kept. Block sums of the folder, where there are some, are then those of the new
+/// description: one that was edited by hand is good again. With `dry_run` nothing is written.
 ///
 /// ```
 /// # use windrow_core::{DType, format::tensor_file};
@@ -98,7 +99,7 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
     if !dry_run {
         let text = serde_json::to_string_pretty(&Value::Object(new))
             .map_err(|e| Error::io("write it", folder, e.into()))?;
-        write_whole(&folder.join(METADATA), (text + "\n").as_bytes())?;
+        write_whole_and_sums(folder, METADATA, (text + "\n").as_bytes())?;
     }
     Ok(rebuilt)
 }

@@ -174,6 +174,17 @@ fn a_description_is_made_anew() {
     let done = desk.windrow("rebuild-metadata out --prompts audio_prompts --json").json();
     assert_eq!(done["rebuilt"]["tracks"], 2);
     assert!(desk.windrow("peek out --index 0").done().contains("four queen of clubs"));
+    desk.windrow("verify out").done();
+    // A prompt that is edited by hand is read, and is not what was written until that is said.
+    let told =
+        fs::read_to_string(desk.path("out/metadata.json")).unwrap().replace("four queen", "five queens");
+    desk.write("out/metadata.json", told);
+    assert!(desk.windrow("peek out --index 0").done().contains("five queens of clubs"));
+    let said = desk.windrow("verify out");
+    assert!(said.code == Some(3) && said.out.contains("rebuild-metadata"), "{said:?}");
+    desk.windrow("rebuild-metadata out").done();
+    assert!(desk.windrow("peek out --index 0 --verify always").done().contains("five queens of clubs"));
+    desk.windrow("verify out").done();
     desk.write("out/encoded_audio/bad.pt", "no tensor");
     let ran = desk.windrow("rebuild-metadata out");
     assert!(ran.code == Some(5) && ran.err.contains("bad.pt"), "{ran:?}");

@@ -63,7 +63,7 @@ pub use yaml::Yaml;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
-use crate::store::{Checked, Compression, Entry, FolderId, Store, key};
+use crate::store::{Checked, Compression, Entry, FolderId, Object, Store, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -180,26 +180,44 @@ impl Look {
         };
         if entry.is_folder {
             look.entries = look.store.walk(key).map_err(|e| look.replaced().unwrap_or(e))?;
-        } else {
-            let object = look.store.open(key)?;
-            let mut scratch = Vec::new();
-            look.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
         }
-        look.side = SideFile::find(&look).map_err(|e| look.replaced().unwrap_or(e))?;
+        look.read_again()?;
         Ok(look)
     }
 
-    // What was seen, in another store of the same names.
-    fn within(&self, store: Arc<dyn Store>) -> Look {
-        Look {
+    // What was seen, in another store of the same names; what was read of it is read there once more.
+    fn within(&self, store: Arc<dyn Store>) -> Result<Look> {
+        let mut look = Look {
             store,
             key: self.key.clone(),
             is_folder: self.is_folder,
             entries: self.entries.clone(),
-            head: self.head.clone(),
-            side: self.side.clone(),
+            head: Vec::new(),
+            side: None,
             folder_id: self.folder_id,
+        };
+        look.read_again()?;
+        Ok(look)
+    }
+
+    // The first bytes of a file, and the side file.
+    fn read_again(&mut self) -> Result<()> {
+        if !self.is_folder {
+            let object = self.store.open(&self.key)?;
+            let mut scratch = Vec::new();
+            self.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
         }
+        self.side = SideFile::find(self).map_err(|e| self.replaced().unwrap_or(e))?;
+        Ok(())
+    }
+
+    /// The same, in a store that holds every block it reads against its sum, where one was kept.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn held_against_sums(&self) -> Result<Look> {
+        let own = |object: &dyn Object| may_lack_sums(object).map(|_| true);
+        self.within(Arc::new(Checked::new(self.store.clone(), INDEX_FOLDER, own)))
     }
 
     /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
@@ -350,10 +368,13 @@ pub struct Split {
 /// # Errors
 /// `Unrecognised` when none is; `Config` when the named one does not exist; what [`Format::open`] says.
 pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
-    let checked = (options.verify == Verify::Always).then(|| {
-        let index_folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
-        look.within(Arc::new(Checked::new(look.store.clone(), index_folder, has_no_sums)))
-    });
+    let checked = match options.verify {
+        Verify::AtOpening => None,
+        Verify::Always => {
+            let index_folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
+            Some(look.within(Arc::new(Checked::new(look.store.clone(), index_folder, may_lack_sums)))?)
+        }
+    };
     let look = checked.as_ref().unwrap_or(look);
     // Who names an index folder means that index, whatever else lies there.
     let by_index = options.index_folder.as_ref().map(|_| Forager.name());
@@ -369,9 +390,13 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
     open_as(format, look, options)
 }
 
-// Side files, and prompts, which people may mend by hand.
-fn has_no_sums(name: &str) -> bool {
-    name.ends_with(SIDE_FILE) || name == TRACKS_METADATA || (name.ends_with(".txt") && name != FILE_LIST)
+// Side files have a hash of their own. Prompts may come from elsewhere, and earlier versions kept no sums of theirs.
+fn may_lack_sums(object: &dyn Object) -> Result<bool> {
+    let name = key::name_of(object.name());
+    if name.ends_with(SIDE_FILE) {
+        SideFile::check_hash(object)?;
+    }
+    Ok(name.ends_with(SIDE_FILE) || name == TRACKS_METADATA || (name.ends_with(".txt") && name != FILE_LIST))
 }
 
 /// Opens what `look` sees by this format: all of it, or an error where it was replaced meanwhile.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::Look;
 use crate::array::DType;
@@ -47,6 +48,9 @@ pub struct SideFile {
     /// The data files, as the side file's folder names them.
     #[serde(default)]
     pub files: Vec<FileRow>,
+    /// The files of the index, named from where `files` are: with their hashes, whether block checksums are kept or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub index: Vec<FileRow>,
     /// What the data was made from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<FileRow>,
@@ -241,9 +245,74 @@ impl SideFile {
         }
     }
 
-    /// The text to write.
+    /// The text to write: its last entry is the XXH3-64 of the text without that entry.
     pub fn to_text(&self) -> String {
         // Serialising plain structs and string-keyed maps cannot fail.
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
+        let hash = hash_entry(&text);
+        text.truncate(text.len() - END.len());
+        text + &hash + END
+    }
+
+    /// Its text is the one that was written.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn check_hash(object: &dyn crate::store::Object) -> Result<()> {
+        match Self::is_as_written(&read_small(object, MOST_BYTES)?) {
+            true => Ok(()),
+            false => Err(Error::corrupt("the side file is not as it was written: its hash is another one")
+                .at(object.name())
+                .hint("restore it; who changed it on purpose removes its last entry, \"xxh3\"")),
+        }
+    }
+
+    /// Whether a side file's text is the one that was written. One without a hash, as earlier versions wrote it, may be
+    /// any.
+    pub(crate) fn is_as_written(text: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Hash {
+            #[serde(default)]
+            xxh3: Option<Value>,
+        }
+        // What cannot be parsed is reported by whoever reads it.
+        if !serde_json::from_slice::<Hash>(text).is_ok_and(|found| found.xxh3.is_some()) {
+            return true;
+        }
+        let head = text.len().saturating_sub(hash_entry("").len() + END.len());
+        let bare = [&text[..head], END.as_bytes()].concat();
+        text[head..] == *(hash_entry(std::str::from_utf8(&bare).unwrap_or_default()) + END).as_bytes()
+    }
+}
+
+/// How the text of a side file ends.
+const END: &str = "\n}\n";
+
+// The entry of the hash of a side file's text.
+fn hash_entry(text: &str) -> String {
+    format!(",\n  \"xxh3\": \"{:016x}\"", xxh3_64(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flipped_bit_of_its_text_is_seen_and_what_is_written_by_hand_is_taken() {
+        let side = SideFile { records: Some(7), dtype: Some(DType::U16), ..SideFile::new("tokens") };
+        let text = side.to_text();
+        assert_eq!(SideFile::parse(text.as_bytes(), "a").unwrap(), side);
+        assert!(SideFile::is_as_written(text.as_bytes()));
+        for bit in 0..text.len() * 8 {
+            let mut flipped = text.clone().into_bytes();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let is_seen = !SideFile::is_as_written(&flipped);
+            let is_same = SideFile::parse(&flipped, "a").map_or(true, |read| read == side);
+            assert!(is_seen || is_same, "bit {bit}");
+        }
+        // As earlier versions wrote it, and as people do.
+        let bare = serde_json::to_string_pretty(&side).unwrap();
+        assert!(SideFile::is_as_written(bare.as_bytes()) && SideFile::is_as_written(b"{}"));
+        assert!(!SideFile::is_as_written(b"{\"xxh3\": \"0000000000000000\"}"));
     }
 }

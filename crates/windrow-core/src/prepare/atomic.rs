@@ -29,6 +29,13 @@ pub(super) struct Finished {
     pub(super) sums: Vec<u8>,
 }
 
+impl Finished {
+    /// Its row under this name. What windrow wrote is known by its hash, and needs no time.
+    pub(super) fn row_called(self, name: impl Into<String>) -> FileRow {
+        FileRow { name: name.into(), modified_ns: None, ..self.row }
+    }
+}
+
 /// A file whose bytes the operating system has and the disk may lack.
 pub(super) struct Unsynced {
     file: File,

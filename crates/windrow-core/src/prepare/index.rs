@@ -212,11 +212,14 @@ fn build(
     let paths: Vec<String> = side.files.iter().map(|f| f.name.clone()).collect();
     let list =
         atomic::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
-    if let Some(mut sums) = sums {
-        let rows = sums.add(key::below(&options.index_folder, format::LOCATIONS), rows)?;
-        let list = sums.add(key::below(&options.index_folder, format::FILE_LIST), list)?;
-        sums.finish(side.files.iter().chain([&rows, &list]), durable)?;
+    for (name, file) in [(format::LOCATIONS, rows), (format::FILE_LIST, list)] {
+        let name = key::below(&options.index_folder, name);
+        side.index.push(match &mut sums {
+            Some(sums) => sums.add(name, file)?,
+            None => file.row_called(name),
+        });
     }
+    sums.map_or(Ok(()), |sums| sums.finish(side.files.iter().chain(&side.index), durable))?;
     atomic::write(&folder.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
     disk.wait()?;
     folders.sort();

@@ -37,6 +37,7 @@ pub use folder::{WholeFolder, write_whole};
 pub use ids::Ids;
 pub use index::{IndexOptions, index};
 pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, side_file_of};
+pub use sums::write_whole_and_sums;
 pub use text::text_of;
 pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize, tokenize_as};
 pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};

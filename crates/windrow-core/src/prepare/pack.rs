@@ -271,7 +271,10 @@ impl Packer {
         let mut rows = None;
         if let (Some(name), Some(file)) = (&self.packing.rows, self.rows.take()) {
             let file = file.finish(self.packing.durable)?;
-            rows = self.sums.as_mut().map(|sums| sums.add(name, file)).transpose()?;
+            rows = Some(match &mut self.sums {
+                Some(sums) => sums.add(name, file)?,
+                None => file.row_called(name),
+            });
         }
         self.disk.wait()?;
         Ok(Packed { state: self.state, rows, sums: self.sums, writer: self.writer })
@@ -283,7 +286,7 @@ impl Packer {
             let file = output.finish_on(&mut self.disk)?;
             self.state.finished.push(match &mut self.sums {
                 Some(sums) => sums.add(name, file)?,
-                None => FileRow { name, modified_ns: None, ..file.row },
+                None => file.row_called(name),
             });
             self.state.output_size = 0;
         }

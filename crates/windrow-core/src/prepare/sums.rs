@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::atomic::{Finished, Growing};
+use super::folder::write_whole;
 use crate::error::Result;
 use crate::format::{FileRow, SIDE_FILE, SideFile};
-use crate::store::{SUMS_FILE, end_of_sums, size_of_sums};
+use crate::store::{BlockSums, Local, SUMS_FILE, Sums, end_of_sums, open_if_there, size_of_sums};
 
 /// The block sums of files, each added once it is complete.
 pub(super) struct SumsFile {
@@ -34,8 +35,7 @@ impl SumsFile {
     /// The sums of one more file, or the rest of them. Its row, under this name.
     pub(super) fn add(&mut self, name: impl Into<String>, file: Finished) -> Result<FileRow> {
         self.file.write(&file.sums)?;
-        // What windrow wrote is known by its hash.
-        Ok(FileRow { name: name.into(), modified_ns: None, ..file.row })
+        Ok(file.row_called(name))
     }
 
     /// The file that they are written to.
@@ -69,4 +69,27 @@ pub(super) fn tell_beside(
     let text = SideFile { files, ..side }.to_text();
     super::atomic::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
     Ok(names)
+}
+
+/// Writes a whole small file of a data set as [`write_whole`] does, and its block sums where its folder keeps them.
+///
+/// # Errors
+/// As [`write_whole`]; `Corrupt` for block sums that are none.
+pub fn write_whole_and_sums(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    write_whole(&folder.join(name), bytes)?;
+    let Some(before) = open_if_there(&Local::new(folder), SUMS_FILE)? else { return Ok(()) };
+    let before = Sums::open(before)?;
+    let mut files: Vec<(&str, u64)> = before.files().filter(|(of, _)| *of != name).collect();
+    files.sort_unstable();
+    let (mut text, mut scratch) = (Vec::new(), Vec::new());
+    for (of, size) in &files {
+        let Some((at, _)) = before.find(of) else { continue };
+        text.extend_from_slice(before.stored(at, size_of_sums(*size) as usize, &mut scratch)?);
+    }
+    let mut sums = BlockSums::default();
+    sums.update(bytes);
+    text.extend(sums.finish());
+    files.push((name, bytes.len() as u64));
+    text.extend(end_of_sums(files));
+    write_whole(&folder.join(SUMS_FILE), &text)
 }

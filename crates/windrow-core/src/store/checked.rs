@@ -7,20 +7,22 @@ use super::sums::{BLOCK, SUMS_FILE, Sums, sum_of};
 use super::{Entry, FolderId, Object, Store, key, open_if_there};
 use crate::error::{Error, Result};
 
+/// Of an object that no sums are kept of: whether it may be read without. An error where it says itself that it is damaged.
+pub(crate) type OwnCheck = fn(&dyn Object) -> Result<bool>;
+
 /// The objects of another store, checked block by block where they are read.
 pub(crate) struct Checked {
     inner: Arc<dyn Store>,
     index_folder: String,
-    has_none: fn(&str) -> bool,
+    own: OwnCheck,
     /// By the key of their file; `None` where there is none.
     found: Mutex<HashMap<String, Option<Arc<Sums>>>>,
 }
 
 impl Checked {
-    /// Around `inner`. An index folder of this name keeps the sums of what its index is of; of files whose name `has_none`
-    /// knows, none are kept.
-    pub(crate) fn new(inner: Arc<dyn Store>, index_folder: &str, has_none: fn(&str) -> bool) -> Checked {
-        Checked { inner, index_folder: index_folder.to_string(), has_none, found: Mutex::default() }
+    /// Around `inner`. An index folder of this name keeps the sums of what its index is of; what has none is asked `own`.
+    pub(crate) fn new(inner: Arc<dyn Store>, index_folder: &str, own: OwnCheck) -> Checked {
+        Checked { inner, index_folder: index_folder.to_string(), own, found: Mutex::default() }
     }
 
     fn sums(&self, file: String) -> Result<Option<Arc<Sums>>> {
@@ -65,16 +67,16 @@ impl Checked {
 impl Store for Checked {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let inner = self.inner.open(key)?;
-        if (self.has_none)(key::name_of(key)) {
-            return Ok(inner);
-        }
         let Some((sums, at, size)) = self.find(key)? else {
+            if (self.own)(inner.as_ref())? {
+                return Ok(inner);
+            }
             return Err(Error::config("verify=\"always\", but no block sums were kept of this file")
                 .at(inner.name())
                 .field("verify")
                 .hint(
-                    "what windrow wrote has them, but for flat-tokens; `windrow index --checksum` keeps those of JSONL. \
-                     `windrow convert` gives a copy with them",
+                    "what windrow wrote has them; `windrow index --checksum` keeps those of JSONL. `windrow convert` gives a \
+                     copy with them",
                 ));
         };
         if inner.size() != size {
@@ -162,6 +164,11 @@ impl Object for CheckedObject {
         }
         let skip = (start - from) as usize;
         Ok(&bytes[skip..skip + size])
+    }
+
+    // What is handed out whole could not be checked; `mapped` stays what it is.
+    fn is_mapped(&self) -> bool {
+        self.inner.is_mapped()
     }
 
     fn touch(&self, start: u64, size: u64) {

@@ -127,6 +127,11 @@ pub trait Object: Send + Sync {
         None
     }
 
+    /// Whether it lies in memory, and so may stay open among thousands of others.
+    fn is_mapped(&self) -> bool {
+        self.mapped().is_some()
+    }
+
     /// Asks the processor to fetch bytes that are read next, where they lie in memory anyway.
     fn touch(&self, start: u64, size: u64) {
         let _ = (start, size);

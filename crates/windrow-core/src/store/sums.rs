@@ -204,6 +204,14 @@ impl Sums {
         self.files.get(name).map(|&(size, at)| (at, size))
     }
 
+    /// Sums as they are stored, from a place within those of a file on.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub(crate) fn stored<'a>(&'a self, at: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        self.object.read(at, size, scratch)
+    }
+
     /// The sums of the blocks from `first` on of the file whose sums begin at `at`.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ pub(super) struct Codes {
     bytes: u64,
     /// What is told of them, without what is known at the end.
     side: SideFile,
-    /// Size and hash of each track; prompts are not among them, so that one may be mended by hand.
+    /// Size and hash of each track.
     tracks: Vec<FileRow>,
     sums: SumsFile,
 }
@@ -129,9 +129,9 @@ impl Body for Codes {
             return Err(no_records());
         }
         self.metadata.write(b"\n}\n")?;
-        self.metadata.finish(self.durable)?;
+        let metadata = self.sums.add(TRACKS_METADATA, self.metadata.finish(self.durable)?)?;
         let files = self.tracks.len() as u64;
-        self.sums.finish(&self.tracks, self.durable)?;
+        self.sums.finish(self.tracks.iter().chain([&metadata]), self.durable)?;
         let side = SideFile { records: Some(files), files: self.tracks, ..self.side };
         let mut text = side.to_text();
         if text.len() as u64 > MOST_SIDE_BYTES {

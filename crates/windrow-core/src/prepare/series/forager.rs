@@ -77,7 +77,7 @@ impl Body for Forager {
         sums.finish([&row, &rows, &list], self.durable)?;
         let mut side = self.side;
         (side.records, side.record_length) = (Some(self.records), self.length);
-        side.files = vec![row];
+        (side.files, side.index) = (vec![row], vec![rows, list]);
         atomic::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), self.durable)?;
         atomic::sync_folder(&index, self.durable)?;
         atomic::sync_folder(&self.folder, self.durable)?;

@@ -361,7 +361,7 @@ impl Task<'_> {
         if let Some(writer) = writer {
             side = writer.finish(side)?;
         } else if self.options.layout == TokenLayout::Forager {
-            self.describe_samples(work, &state.listed, rows, sums, &side)?;
+            side = self.describe_samples(work, &state.listed, rows, sums, side)?;
         } else {
             sums.map_or(Ok(()), |sums| sums.finish(&side.files, durable))?;
             atomic::write(&work.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
@@ -376,8 +376,8 @@ impl Task<'_> {
         listed: &[usize],
         rows: Option<FileRow>,
         mut sums: Option<SumsFile>,
-        side: &SideFile,
-    ) -> Result<()> {
+        mut side: SideFile,
+    ) -> Result<SideFile> {
         let durable = self.options.durable;
         let index = work.join(&self.options.index_folder);
         let paths: Vec<String> = listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
@@ -387,21 +387,22 @@ impl Task<'_> {
                 serde_json::to_vec_pretty(&layout).map_err(|e| Error::io("write it", &index, e.into()))?;
             described.push((format::SAMPLE_SCHEMA, text));
         }
-        let mut of_index = Vec::from_iter(rows);
+        side.index = Vec::from_iter(rows);
         for (name, text) in described {
             let file = atomic::write(&index.join(name), &text, durable)?;
-            if let Some(sums) = &mut sums {
-                of_index.push(sums.add(key::below(&self.options.index_folder, name), file)?);
-            }
+            let name = key::below(&self.options.index_folder, name);
+            side.index.push(match &mut sums {
+                Some(sums) => sums.add(name, file)?,
+                None => file.row_called(name),
+            });
         }
-        if let Some(sums) = sums {
-            sums.finish(side.files.iter().chain(&of_index), durable)?;
-        }
+        sums.map_or(Ok(()), |sums| sums.finish(side.files.iter().chain(&side.index), durable))?;
         atomic::write(&index.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
         atomic::sync_folder(&index, durable)?;
         let samples = work.join(&self.options.samples_folder);
         atomic::make_folder(&samples)?;
-        atomic::sync_folder(&samples, durable)
+        atomic::sync_folder(&samples, durable)?;
+        Ok(side)
     }
 
     fn layout(&self) -> Option<Layout> {

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Work;
 use crate::array::DType;
 use crate::error::{Kind, Result};
-use crate::format::{FileRow, Format, SideFile, Tokens};
+use crate::format::{FileRow, Format, SideFile, TRACKS_METADATA, Tokens};
 use crate::prepare::atomic;
 use crate::prepare::input::PART;
 use crate::store::{BlockSums, Io, Local, Object, Store, Sums, expanded, key, open_if_there};
@@ -46,30 +46,53 @@ impl Work<'_> {
             self.findings.checked_files += 1;
             self.claim(object.as_ref(), row, side, kept.as_ref().map(|kept| (kept, sums)))?;
         }
-        let Some(kept) = kept.as_ref().filter(|_| sums.all) else { return self.note_without_hashes(side) };
-        let data = self.findings.checked_bytes;
         let told: HashSet<&str> = side.files.iter().map(|row| row.name.as_str()).collect();
-        for (name, size) in kept.files() {
-            let row = FileRow { name: key::below(sums.folder, name), size, ..FileRow::default() };
-            if told.contains(row.name.as_str()) {
-                continue;
-            }
-            let object = data_file(&store, &row.name, side);
-            if let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? {
-                self.expect(object.size());
-                if object.size() != size {
-                    let (expected, found) =
-                        (format!("those of {size} bytes"), format!("{} bytes", object.size()));
-                    self.findings.problem(&row.name, None, "block sums", expected, found);
-                    self.step(object.size())?;
-                    continue;
-                }
-                self.claim(object.as_ref(), &row, side, Some((kept, sums)))?;
+        let mut others = side.index.clone();
+        let named = kept.as_ref().filter(|_| sums.all).into_iter().flat_map(Sums::files);
+        let named = named.map(|(name, size)| (key::below(sums.folder, name), size));
+        let is_other =
+            |name: &String| !told.contains(name.as_str()) && side.index.iter().all(|row| row.name != *name);
+        others.extend(named.filter(|(name, _)| is_other(name)).map(|(name, size)| FileRow {
+            name,
+            size,
+            ..FileRow::default()
+        }));
+        let data = self.findings.checked_bytes;
+        for row in &others {
+            let before = self.findings.n_problems;
+            self.other(&store, row, side, kept.as_ref().map(|kept| (kept, sums)))?;
+            if self.findings.n_problems > before && key::name_of(&row.name) == TRACKS_METADATA {
+                self.note(format!(
+                    "{} was edited, or is damaged: `windrow rebuild-metadata` takes an edited one as it is now",
+                    row.name
+                ));
             }
         }
         // What describes the data is none of it.
         self.findings.checked_bytes = data;
         self.note_without_hashes(side)
+    }
+
+    // A file beside the data that has a hash, or block sums.
+    fn other(
+        &mut self,
+        store: &Arc<dyn Store>,
+        row: &FileRow,
+        side: &SideFile,
+        kept: Option<(&Sums, &SumsAt<'_>)>,
+    ) -> Result<()> {
+        let object = data_file(store, &row.name, side);
+        let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {
+            return Ok(());
+        };
+        self.expect(object.size());
+        if row.xxh3.is_none() && object.size() != row.size {
+            let (expected, found) =
+                (format!("those of {} bytes", row.size), format!("{} bytes", object.size()));
+            self.findings.problem(&row.name, None, "block sums", expected, found);
+            return self.step(object.size());
+        }
+        self.claim(object.as_ref(), row, side, kept)
     }
 
     fn note_without_hashes(&mut self, side: &SideFile) -> Result<()> {

@@ -124,6 +124,14 @@ impl Work<'_> {
         if !key.is_empty() && !has_side && !is_forager && !self.is_described_inside(base, key, entries) {
             return Ok(Found::Nothing);
         }
+        let parts = self.parts(base, key);
+        if !parts.is_empty() {
+            for part in parts {
+                self.data_set(base, &part, entries, options)?;
+            }
+            return Ok(Found::Whole);
+        }
+        let before = self.findings.n_problems;
         let own = match has_side {
             true => self.side_file(&own)?,
             false => self.told_inside(&folder)?,
@@ -145,13 +153,17 @@ impl Work<'_> {
             self.seen.extend(named.map(|row| folder.join(&row.name).display().to_string()));
             self.rows(base, key, &options.index_folder, of_index.as_ref())?;
             self.expanded_from(&folder, of_index.as_ref())?;
+            self.opens(base, key, &options.index_folder, before)?;
             return Ok(Found::Described);
         }
         Ok(match self.by_format(base, key)? {
             // Beside series there may be what no format takes for any.
             Some(name) if name == Collection.name() => Found::Described,
             Some(_) => Found::Whole,
-            None if has_side => Found::Described,
+            None if has_side => {
+                self.opens(base, key, &options.index_folder, before)?;
+                Found::Described
+            }
             None => Found::Nothing,
         })
     }
@@ -219,7 +231,8 @@ impl Work<'_> {
         for entry in entries {
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
-            let side = match atomic::exists(&base.join(file)) {
+            let (before, is_there) = (self.findings.n_problems, atomic::exists(&base.join(file)));
+            let side = match is_there {
                 true => self.side_file(&path)?,
                 // Its file is lost, or it is something else of that name.
                 false => Local::new(&path).open("").and_then(|object| SideFile::read(object.as_ref())).ok(),
@@ -228,6 +241,9 @@ impl Work<'_> {
             let folder = key::folder_of(file);
             let sums = format!("{}.{SUMS_FILE}", key::name_of(file));
             self.claims(base, &as_seen_from(folder, &side), &SumsAt { folder, file: &sums, all: true })?;
+            if is_there {
+                self.opens(base, file, format::INDEX_FOLDER, before)?;
+            }
             is_described = true;
         }
         Ok(is_described)
@@ -281,7 +297,7 @@ fn is_index(folder: &Path) -> bool {
 // The side file of a folder, its files named from further out.
 fn as_seen_from(folder: &str, side: &SideFile) -> SideFile {
     let mut side = side.clone();
-    side.files.iter_mut().for_each(|row| row.name = key::below(folder, &row.name));
+    side.files.iter_mut().chain(&mut side.index).for_each(|row| row.name = key::below(folder, &row.name));
     side
 }
 

@@ -168,6 +168,7 @@ impl Work<'_> {
             return Err(Error::config("expected the path of a file").at(path));
         };
         self.leftovers(folder, Some(name), options.gc)?;
+        let before = self.findings.n_problems;
         // What stands beside raw ids that were compressed since speaks of them as they were.
         let plain = plain_name(name);
         let is_ids = plain != name && plain.ends_with(".bin");
@@ -178,11 +179,17 @@ impl Work<'_> {
             let sums = SumsAt { folder: "", file: &format!("{told}.{SUMS_FILE}"), all: true };
             side.map_or(Ok(()), |side| self.claims(folder, &side, &sums))?;
             // The sums of an archive say which of its arrays is another one.
-            return if format::Npz::is_named(name) { self.by_format(folder, name).map(drop) } else { Ok(()) };
+            if format::Npz::is_named(name) {
+                self.by_format(folder, name)?;
+            }
+            return self.opens(folder, name, format::INDEX_FOLDER, before);
         }
         let is_told = self.told_of(folder, told)?;
         if self.by_format(folder, name)?.is_some() {
             return Ok(());
+        }
+        if is_told {
+            self.opens(folder, name, format::INDEX_FOLDER, before)?;
         }
         if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {
             self.expect(atomic::size(path).unwrap_or(0));
@@ -246,8 +253,15 @@ impl Work<'_> {
             return Ok(None);
         }
         let name = path.display().to_string();
-        let side = Local::new(path).open("").and_then(|object| SideFile::read(object.as_ref()));
-        self.findings.take(&name, "side file", "one that can be understood", side)
+        let object = Local::new(path).open("");
+        let side = object.and_then(|object| Ok((SideFile::read(object.as_ref())?, object)));
+        let Some((side, object)) =
+            self.findings.take(&name, "side file", "one that can be understood", side)?
+        else {
+            return Ok(None);
+        };
+        self.findings.take(&name, "xxh3", "that of its text", SideFile::check_hash(object.as_ref()))?;
+        Ok(Some(side))
     }
 
     // Work folders that stopped runs left in this folder; of one task, or of all.

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Findings, Work, is_of_the_run};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::format::{
-    Codes, Collection, Forager, Format, Jsonl, Look, Npz, Options, OtherSize, Shards, Tokens, choose,
+    Codes, Collection, Forager, Format, INDEX_FOLDER, Jsonl, Look, Npz, Options, OtherSize, Shards, Tokens,
+    choose, open,
 };
 use crate::record::Span;
 use crate::source::Source;
@@ -24,15 +25,33 @@ impl Work<'_> {
         if [Forager.name(), Jsonl.name(), Tokens.name()].contains(&format.name()) {
             return Ok(None);
         }
-        let parts = format.parts(&look);
-        if !parts.is_empty() {
-            for part in parts {
-                self.by_format(root, &part)?;
-            }
-            return Ok(Some(format.name()));
-        }
         self.read_by(format, &look)?;
         Ok(Some(format.name()))
+    }
+
+    /// Parts of what lies at `key` below `root` that are data sets of their own, as the splits of a corpus.
+    pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
+        let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Vec::new() };
+        choose(self.table, &look, None).map_or_else(|_| Vec::new(), |format| format.parts(&look))
+    }
+
+    /// Opens what lies at `key` below `root`, where nothing is known to be wrong with it: what opening refuses is not good.
+    pub(super) fn opens(&mut self, root: &Path, key: &str, index_folder: &str, before: u64) -> Result<()> {
+        if self.findings.n_problems > before {
+            return Ok(());
+        }
+        let options = Options { index_folder: Some(index_folder.to_string()), ..Options::default() };
+        let options = if index_folder == INDEX_FOLDER { Options::default() } else { options };
+        let store = Arc::new(Local::new(root));
+        let opened = Look::at(store.clone(), key).and_then(|look| open(self.table, &look, &options));
+        match opened {
+            Ok(_) => Ok(()),
+            // What nobody said is no damage, the dtype of samples for one; nor is what the system refuses.
+            Err(e) if matches!(e.kind(), Kind::Config | Kind::Unrecognised | Kind::Io | Kind::Memory) => {
+                Ok(())
+            }
+            Err(e) => self.found(e, &store.display(key), "content"),
+        }
     }
 
     // What a format reads there, from beginning to end.

@@ -89,7 +89,11 @@ fn every_layout_of_records_keeps_them() {
             &["samples/samples.bin", "samples/index/sample_locations.bin", "samples/index/file_location.txt"],
         ),
         (SeriesLayout::Megatron, "a.idx", &["a.bin", "a.idx"]),
-        (SeriesLayout::Codes, "codes", &["codes/encoded_audio/one.pt", "codes/encoded_audio/two.pt"]),
+        (
+            SeriesLayout::Codes,
+            "codes",
+            &["codes/encoded_audio/one.pt", "codes/encoded_audio/two.pt", "codes/metadata.json"],
+        ),
     ];
     for (layout, key, files) in cases {
         let folder = tempfile::tempdir().unwrap();

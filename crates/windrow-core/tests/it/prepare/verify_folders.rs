@@ -55,7 +55,8 @@ fn data_sets_beside_and_below_each_other_are_all_held_against_what_describes_the
         "stream/tokens.bin",
         "more/d.bin",
     ] {
-        let whole = fs::read(file(name)).unwrap();
+        let (whole, time) =
+            (fs::read(file(name)).unwrap(), fs::metadata(file(name)).unwrap().modified().unwrap());
         let mut bad = whole.clone();
         bad[9] ^= 1;
         fs::write(file(name), bad).unwrap();
@@ -63,6 +64,15 @@ fn data_sets_beside_and_below_each_other_are_all_held_against_what_describes_the
         let told: Vec<_> = findings.problems.iter().map(|p| (&*p.what, &*p.file)).collect();
         assert!(told.contains(&("xxh3", name)), "{name}: {findings:?}");
         fs::write(file(name), whole).unwrap();
+        let set =
+            |time| fs::File::options().append(true).open(file(name)).unwrap().set_modified(time).unwrap();
+        // Opening refuses lines of another time than their index has, whatever they hold: so they are not good.
+        set(time + std::time::Duration::from_secs(1));
+        let is_stale =
+            |findings: &Findings| findings.problems.iter().any(|p| p.found.contains("time of change"));
+        assert_eq!(is_stale(&check(base)), name == "raw/a.jsonl");
+        set(time);
+        assert_eq!(check(base).n_problems, 0);
     }
     fs::write(file("shards/d-1-of-1.bin"), [0; 5]).unwrap();
     let findings = check(base);
