@@ -96,7 +96,11 @@ def test_what_has_no_sums_is_refused(tokens, tmp_path):
     with pytest.raises(wr.ConfigError, match="no block sums") as error:
         wr.open(tmp_path / "raw.bin", dtype="uint32", verify="always")
     assert "convert" in error.value.hint
+    # As seqax and earlier versions wrote it.
     wr.write_flat_tokens(tmp_path / "flat", [[1, 2, 3]])
+    (tmp_path / "flat" / "windrow.sums").unlink()
+    (tmp_path / "flat" / "windrow.json").unlink()
+    assert wr.open(tmp_path / "flat")[0].tolist() == [1, 2, 3] and not wr.verify(tmp_path / "flat")["problems"]
     with pytest.raises(wr.ConfigError, match="no block sums"):
         wr.open(tmp_path / "flat", verify="always")
     wr.tokenize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -228,3 +230,89 @@ def test_what_fails_in_a_thread_is_told_with_its_place(tmp_path):
         view.batch(np.arange(2_000))
     assert pathlib.Path(error.value.path) == chunk
     assert view.batch(np.arange(1_000))["targets"].shape == (1_000, 1_000)
+
+
+def flip(path, at, bit=0):
+    """One bit of the file, its time kept."""
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << bit
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def files_of(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_file_has_checksums_which_appending_brings_up_to_date(tmp_path, kind):
+    out = tmp_path / "corpus.zarr" / "train"
+    wr.write_flat_tokens(out, SEQUENCES[:120], tokens_chunk_size=300, seq_starts_chunk_size=50, **kind)
+    wr.write_flat_tokens(out, SEQUENCES[120:], append=True)
+    assert json.loads((out / "windrow.json").read_text())["records"] == len(SEQUENCES)
+    assert lists(wr.open(out, verify="always")) == SEQUENCES
+    view = wr.open(out, verify="always").pack(16, shifted=True)
+    stream = [token for ids in SEQUENCES for token in ids][: 16 * len(view)]
+    assert view.batch(range(len(view)))["targets"].ravel().tolist() == stream
+    for path in files_of(out):
+        at = path.stat().st_size // 2
+        flip(path, at)
+        # Of a whole corpus, too: of each of its splits.
+        for place in (out, out.parent):
+            problems = wr.verify(place)["problems"]
+            # Damaged names in the table of the checksums are those of files that are not there.
+            is_named = path.name == "windrow.sums" or any(path.name in problem["file"] for problem in problems)
+            assert problems and is_named, (path, problems)
+        with pytest.raises((wr.CorruptError, wr.ConfigError)):
+            lists(wr.open(out, verify="always"))
+        flip(path, at)
+    assert not wr.verify(out.parent)["problems"]
+
+
+def test_a_damaged_chunk_of_version_3_is_refused_by_every_reader(tmp_path):
+    for kind in KINDS[1:]:
+        out = tmp_path / str(len(kind))
+        wr.write_flat_tokens(out, SEQUENCES, tokens_chunk_size=300, **kind)
+        chunk = out / "encoded_tokens" / "c" / "1"
+        refused = 0
+        for at in range(0, 600, 7):
+            flip(chunk, at, at % 8)
+            with pytest.raises(wr.CorruptError):
+                lists(wr.open(out))
+            try:
+                zarr.open_group(out, mode="r")["encoded_tokens"][:]
+            except Exception as error:
+                refused += "crc32c" in str(error).lower() or "checksum" in str(error).lower()
+            flip(chunk, at, at % 8)
+        assert refused == len(range(0, 600, 7))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_appending_to_damaged_data_is_refused_rather_than_made_good(tmp_path, kind):
+    out = tmp_path / "train"
+    wr.write_flat_tokens(out, SEQUENCES[:50], tokens_chunk_size=300, **kind)
+    # The last chunk is not full: it is written again.
+    chunks = [path for path in files_of(out / "encoded_tokens") if path.name.isdigit()]
+    last = max(chunks, key=lambda path: int(path.name))
+    flip(last, last.stat().st_size // 2)
+    before = {path: path.read_bytes() for path in files_of(out)}
+    with pytest.raises(wr.CorruptError, match="those that were written"):
+        wr.write_flat_tokens(out, SEQUENCES[50:], append=True)
+    assert {path: path.read_bytes() for path in files_of(out)} == before
+
+
+def test_what_is_appended_to_data_without_checksums_has_some(tmp_path):
+    out = tmp_path / "train"
+    tokens, starts = encoded(SEQUENCES[:100])
+    group = zarr.open_group(out, mode="w", zarr_format=2, attributes={"max_token_id": 50_000})
+    for array, numbers, dtype in (("encoded_tokens", tokens, "u4"), ("seq_starts", starts, "u8")):
+        made = group.create_array(array, shape=(len(numbers),), chunks=(300,), dtype=dtype)
+        made[:] = np.array(numbers, dtype)
+    full = len(tokens) // 300
+    wr.write_flat_tokens(out, SEQUENCES[100:], append=True)
+    assert lists(wr.open(out)) == SEQUENCES and not wr.verify(out)["problems"]
+    with pytest.raises(wr.ConfigError, match="no block sums"):
+        lists(wr.open(out, verify="always"))
+    flip(out / "encoded_tokens" / str(full + 1), 20)
+    assert any(problem["file"].endswith(f"encoded_tokens/{full + 1}") for problem in wr.verify(out)["problems"])

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "With --to flat-tokens")]
 pub(crate) struct Chunking {
-    /// Version of zarr: 2 as seqax writes it (blosc), or 3 (zstd) [default: 2]
+    /// Version of zarr: 2 as seqax writes it (blosc), or 3 (zstd, crc32c) [default: 2]
     #[arg(long, value_name = "2|3")]
     zarr_format: Option<u8>,
     /// Tokens in a chunk [default: 4194304]

@@ -90,7 +90,7 @@ pub(crate) fn write_tokens<'py>(
 /// Args:
 ///     out: the folder of one split, ``corpus.zarr/train``.
 ///     sequences: an iterable of sequences of ids ``[T]``, each in 0 to 2**31 - 1: lists, arrays, tensors, a ``Dataset``.
-///     zarr_format: 2 as seqax writes it (blosc: lz4, bitshuffle), or 3 (zstd).
+///     zarr_format: 2 as seqax writes it (blosc: lz4, bitshuffle), or 3 (zstd, crc32c).
 ///     tokens_chunk_size, seq_starts_chunk_size: numbers in a chunk.
 ///     chunks_per_shard: with ``zarr_format=3``, so many chunks make a file.
 ///     append: go on behind the sequences that are there, stored as they are; nothing there is fine.

@@ -68,8 +68,7 @@ impl DocumentLayout for FlatTokensDocuments {
                 group.starts = group.starts.go_on(kept.starts, rest(&starts)?)?;
                 group.max_id = kept.max_id;
                 for chunk in group.tokens.full_chunks().chain(group.starts.full_chunks()) {
-                    let gone = || Error::corrupt("a chunk that was written is gone").at(&chunk);
-                    earlier = (earlier.0 + 1, earlier.1 + folder.size(&chunk).ok_or_else(gone)?);
+                    earlier = (earlier.0 + 1, earlier.1 + folder.found(&chunk)?);
                 }
                 Some(kept)
             }
@@ -147,6 +146,7 @@ impl DocumentWriter for Documents {
         side.statistics.insert(CHUNK_FILES.to_string(), json!(files));
         side.statistics.insert(CHUNK_BYTES.to_string(), json!(bytes));
         self.folder.write(SIDE_FILE, side.to_text().as_bytes())?;
+        self.folder.finish_sums()?;
         self.folder.sync()?;
         Ok(side)
     }

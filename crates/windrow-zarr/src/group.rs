@@ -116,6 +116,11 @@ impl GroupWriter {
         Ok(())
     }
 
+    /// Sequences that it holds.
+    pub(crate) fn sequences(&self) -> u64 {
+        self.starts.len().saturating_sub(1)
+    }
+
     /// Completes the arrays, the starts behind the tokens, and the attributes last. Files and bytes of both arrays.
     pub(crate) fn finish(&mut self, folder: &mut WorkFolder) -> Result<(u64, u64)> {
         self.tokens.finish(folder)?;

@@ -166,16 +166,17 @@ pub(crate) fn v2_array(dtype: &str, chunk: u64) -> Value {
     })
 }
 
-/// As zarr-python writes its default, with shards where they are asked for.
+/// As zarr-python writes its default, with a checksum behind each chunk, and with shards where they are asked for.
 pub(crate) fn v3_array(dtype: &str, chunk: u64, chunks_per_shard: Option<u64>) -> Value {
     let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let zstd = json!({"name": "zstd", "configuration": {"level": 0, "checksum": false}});
+    let crc32c = json!({"name": "crc32c"});
     let codecs = match chunks_per_shard {
-        None => json!([bytes, zstd]),
+        None => json!([bytes, zstd, crc32c]),
         Some(_) => json!([{"name": "sharding_indexed", "configuration": {
             "chunk_shape": [chunk],
-            "codecs": [bytes, zstd],
-            "index_codecs": [bytes, {"name": "crc32c"}],
+            "codecs": [bytes, zstd, crc32c],
+            "index_codecs": [bytes, crc32c],
             "index_location": "end"
         }}]),
     };

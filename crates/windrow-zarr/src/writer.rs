@@ -22,7 +22,7 @@ const PART: u64 = 1 << 20;
 /// How to write flat-tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Version of zarr: 2, as seqax writes it (blosc: lz4, bitshuffle; starts as differences), or 3 (zstd).
+    /// Version of zarr: 2, as seqax writes it (blosc: lz4, bitshuffle; starts as differences), or 3 (zstd, crc32c).
     pub zarr_format: u8,
     /// Tokens in a chunk.
     pub tokens_chunk_size: u64,
@@ -70,7 +70,7 @@ pub struct FlatTokensWriter {
     folder: WholeFolder,
     overwrite: bool,
     group: GroupWriter,
-    side: Option<SideFile>,
+    side: SideFile,
     report: Report,
 }
 
@@ -107,7 +107,8 @@ impl FlatTokensWriter {
         };
         let report = Report { output: folder.out().to_path_buf(), ..Report::default() };
         let overwrite = options.overwrite || options.append;
-        Ok(FlatTokensWriter { folder, overwrite, group, side: None, report })
+        let side = SideFile::new(FlatTokens.name());
+        Ok(FlatTokensWriter { folder, overwrite, group, side, report })
     }
 
     /// Writes the next sequence; it may be empty.
@@ -134,10 +135,8 @@ impl FlatTokensWriter {
     /// `Exists` when somebody wrote there meanwhile; `Io`.
     pub fn finish(mut self) -> Result<Report> {
         (self.report.files, self.report.output_bytes) = self.group.finish(self.folder.files())?;
-        if let Some(side) = &mut self.side {
-            side.records = Some(self.report.records);
-            self.folder.files().write(SIDE_FILE, side.to_text().as_bytes())?;
-        }
+        self.side.records = Some(self.group.sequences());
+        self.folder.files().write(SIDE_FILE, self.side.to_text().as_bytes())?;
         root_group(self.folder.out(), self.group.is_v3())?;
         self.folder.finish(self.overwrite)?;
         Ok(self.report)
@@ -147,8 +146,10 @@ impl FlatTokensWriter {
 // Behind the sequences that are there, whoever wrote them.
 fn behind(folder: &mut WholeFolder, zarr_format: u8) -> Result<GroupWriter> {
     let store: Arc<dyn Store> = Arc::new(Local::new(folder.out()));
-    let look = Look::at(store.clone(), "")?;
+    // What fills no chunk is written again, with new checksums: it must be what was written.
+    let look = Look::at(store, "")?.held_against_sums()?;
     let group = FlatTokens.group(&look, &Options::default())?;
+    let store = look.store;
     let is_v3 = store.entry(METADATA_V3).is_ok();
     // 2 is what nobody asked for, too; any other was.
     if zarr_format != WriteOptions::default().zarr_format && (zarr_format, is_v3) != (3, true) {
@@ -161,8 +162,6 @@ fn behind(folder: &mut WholeFolder, zarr_format: u8) -> Result<GroupWriter> {
         .hint("what is appended is stored as what is there: leave zarr_format out"));
     }
     folder.keep_all()?;
-    // It says what made the sequences that were there, not those that come.
-    folder.files().remove(SIDE_FILE)?;
     let read = |name: &str| -> Result<Value> {
         let object = store.open(name)?;
         serde_json::from_slice(&read_small(object.as_ref(), MOST_METADATA)?)
@@ -226,7 +225,7 @@ fn written(
         if let Some(of) = &options.of {
             side.take_ids_of(of);
         }
-        writer.side = Some(side);
+        writer.side = side;
     }
     let (mut scratch, mut ids) = (Vec::new(), Vec::new());
     let mut warned = false;

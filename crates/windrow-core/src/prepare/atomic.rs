@@ -278,11 +278,11 @@ pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRo
 }
 
 /// Writes a whole file in place of another that nobody sees; it comes to the disk beside others.
-pub(super) fn replace_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<FileRow> {
+pub(super) fn replace_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished> {
     let beside = path.with_extension("tmp");
     let written = write_on(&beside, bytes, disk)?;
     rename(&beside, path)?;
-    Ok(written.row)
+    Ok(written)
 }
 
 /// The same file under a second name; a copy where the file system gives no second names.

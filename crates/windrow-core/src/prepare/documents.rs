@@ -95,12 +95,12 @@ impl DocumentPlace<'_> {
         self.dtype
     }
 
-    /// The folder that becomes visible.
+    /// The folder that becomes visible; its files get block sums with [`WorkFolder::finish_sums`].
     ///
     /// # Errors
     /// `Io`.
     pub fn data(&self) -> Result<WorkFolder> {
-        WorkFolder::at(self.work.join(self.name), self.durable)
+        WorkFolder::with_sums_at(self.work.join(self.name), self.durable)
     }
 
     /// A folder for what is needed on the way only.

@@ -6,7 +6,7 @@ use super::atomic;
 use super::site::{self, Site};
 use super::work::WorkFolder;
 use crate::error::{Error, Result};
-use crate::store::key;
+use crate::store::{Local, SUMS_FILE, Sums, key, open_if_there};
 
 /// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
 ///
@@ -19,6 +19,7 @@ use crate::store::key;
 /// assert!(!out.exists());
 /// folder.finish(false)?;
 /// assert_eq!(std::fs::read(out.join("part/a.txt")).unwrap(), b"text");
+/// assert!(out.join("windrow.sums").exists());
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
 pub struct WholeFolder {
@@ -42,7 +43,8 @@ impl WholeFolder {
         let site = Site::enter_anew(parent, name, durable)?;
         let work = site.work(&atomic::hash_of(name))?;
         atomic::remove(&work)?;
-        let files = WorkFolder::at(work.join(name), durable)?;
+        atomic::make_folder(&work)?;
+        let files = WorkFolder::with_sums_at(work.join(name), durable)?;
         Ok(WholeFolder { site, work, name: name.to_string(), out, files })
     }
 
@@ -56,11 +58,13 @@ impl WholeFolder {
         atomic::exists(&self.out)
     }
 
-    /// Takes over every file of what is there already, without copying it where the disk can do that.
+    /// Takes over every file of what is there already, without copying it where the disk can do that, and the block sums of
+    /// those that have some.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Io`; `Corrupt` for block sums that are none.
     pub fn keep_all(&mut self) -> Result<()> {
+        let before = open_if_there(&Local::new(&self.out), SUMS_FILE)?.map(Sums::open).transpose()?;
         let mut below = vec![String::new()];
         while let Some(folder) = below.pop() {
             self.files.make(&folder)?;
@@ -69,7 +73,9 @@ impl WholeFolder {
                 let from = self.out.join(&key);
                 match from.is_dir() {
                     true => below.push(key),
-                    false => self.files.link(&from, &key)?,
+                    // Written anew, for all files.
+                    false if key == SUMS_FILE => {}
+                    false => self.files.link(&from, &key, before.as_ref())?,
                 }
             }
         }
@@ -81,7 +87,7 @@ impl WholeFolder {
         &mut self.files
     }
 
-    /// Makes it visible, in place of what is there where `overwrite` says so.
+    /// Makes it visible, in place of what is there where `overwrite` says so, with the block sums of its files.
     ///
     /// # Errors
     /// `Exists`, `Io`. What is there is then as it was.
@@ -89,6 +95,7 @@ impl WholeFolder {
         if !overwrite && self.is_there() {
             return Err(site::exists(&self.out));
         }
+        self.files.finish_sums()?;
         self.files.sync()?;
         self.site.commit(&self.work, &[&self.name], overwrite)
     }

@@ -1,12 +1,19 @@
 //! Block sums on their way to the file beside the data.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::atomic::{Finished, Growing};
+use super::atomic::{self, Finished, Growing};
+use super::disk::Disk;
 use super::folder::write_whole;
 use crate::error::Result;
 use crate::format::{FileRow, SIDE_FILE, SideFile};
-use crate::store::{BlockSums, Local, SUMS_FILE, Sums, end_of_sums, open_if_there, size_of_sums};
+use crate::store::{
+    BlockSums, Local, Object, SUMS_FILE, Store, Sums, end_of_sums, open_if_there, size_of_sums,
+};
+
+/// Bytes that are read at a time.
+const PART: u64 = 1 << 20;
 
 /// The block sums of files, each added once it is complete.
 pub(super) struct SumsFile {
@@ -69,6 +76,75 @@ pub(super) fn tell_beside(
     let text = SideFile { files, ..side }.to_text();
     super::atomic::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
     Ok(names)
+}
+
+/// The block sums of the files of a folder, each of which may be written again or removed until all are there.
+///
+/// A thousandth of what is written would not always fit into memory: they are kept in a file on the way.
+pub(super) struct FolderSums {
+    on_the_way: PathBuf,
+    kept: Growing,
+    /// Size of each file, and where its sums are among those that are kept.
+    files: BTreeMap<String, (u64, u64)>,
+}
+
+impl FolderSums {
+    /// None yet; they are kept in a file of this name.
+    pub(super) fn create(on_the_way: PathBuf) -> Result<FolderSums> {
+        Ok(FolderSums { kept: Growing::create(&on_the_way)?, on_the_way, files: BTreeMap::new() })
+    }
+
+    /// Those of a file that was written, in place of those that it had.
+    pub(super) fn add(&mut self, name: &str, size: u64, sums: &[u8]) -> Result<()> {
+        self.files.insert(name.to_string(), (size, self.kept.size()));
+        self.kept.write(sums)
+    }
+
+    /// Those of a file as it is found now; its size.
+    pub(super) fn add_found(&mut self, name: &str, object: &dyn Object) -> Result<u64> {
+        let (mut sums, mut scratch) = (BlockSums::default(), Vec::new());
+        each_part(object.size(), |at, size| {
+            sums.update(object.read(at, size, &mut scratch)?);
+            Ok(())
+        })?;
+        self.add(name, object.size(), &sums.finish())?;
+        Ok(object.size())
+    }
+
+    /// Those of a file that were kept before, and hold for it still.
+    pub(super) fn take_over(&mut self, name: &str, before: &Sums) -> Result<()> {
+        let Some((from, size)) = before.find(name) else { return Ok(()) };
+        self.files.insert(name.to_string(), (size, self.kept.size()));
+        let mut scratch = Vec::new();
+        each_part(size_of_sums(size), |at, size| {
+            self.kept.write(before.stored(from + at, size, &mut scratch)?)
+        })
+    }
+
+    /// The file is not there any more.
+    pub(super) fn remove(&mut self, name: &str) {
+        self.files.remove(name);
+    }
+
+    /// Writes all of them, the files in the order of their names.
+    pub(super) fn finish(self, to: &Path, disk: &mut Disk) -> Result<()> {
+        self.kept.finish(false)?;
+        let kept = Local::new(&self.on_the_way).open("")?;
+        let mut file = Growing::create(to)?;
+        let mut scratch = Vec::new();
+        for (size, from) in self.files.values() {
+            each_part(size_of_sums(*size), |at, size| {
+                file.write(kept.read(from + at, size, &mut scratch)?)
+            })?;
+        }
+        file.write(&end_of_sums(self.files.iter().map(|(name, (size, _))| (name.as_str(), *size))))?;
+        file.finish_on(disk)?;
+        atomic::remove(&self.on_the_way)
+    }
+}
+
+fn each_part(size: u64, mut take: impl FnMut(u64, usize) -> Result<()>) -> Result<()> {
+    (0..size).step_by(PART as usize).try_for_each(|at| take(at, (size - at).min(PART) as usize))
 }
 
 /// Writes a whole small file of a data set as [`write_whole`] does, and its block sums where its folder keeps them.

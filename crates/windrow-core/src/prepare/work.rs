@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::atomic;
 use super::disk::Disk;
+use super::sums::FolderSums;
 use crate::error::Result;
-use crate::format::FileRow;
+use crate::format::SIDE_FILE;
+use crate::store::{Local, SUMS_FILE, Store, Sums};
 
 /// Files below a hidden folder; arms write through it.
 pub struct WorkFolder {
@@ -14,28 +16,64 @@ pub struct WorkFolder {
     durable: bool,
     disk: Disk,
     folders: BTreeSet<PathBuf>,
+    /// Those of what was written, where they are kept.
+    sums: Option<FolderSums>,
 }
 
 impl WorkFolder {
     /// Makes the folder, where it is not there.
     pub(super) fn at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
-        let mut folder = WorkFolder { root, durable, disk: Disk::new(durable), folders: BTreeSet::new() };
+        let (disk, folders) = (Disk::new(durable), BTreeSet::new());
+        let mut folder = WorkFolder { root, durable, disk, folders, sums: None };
         folder.make("")?;
         Ok(folder)
     }
 
-    /// Writes a file, whole, in place of one that is there; its size and hash. [`WorkFolder::sync`] waits until
-    /// it is on the disk.
+    /// The same, whose files get block sums.
+    pub(super) fn with_sums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
+        // Beside the folder, which becomes visible.
+        let mut on_the_way = root.clone().into_os_string();
+        on_the_way.push(format!(".{SUMS_FILE}"));
+        let folder = Self::at(root, durable)?;
+        Ok(WorkFolder { sums: Some(FolderSums::create(on_the_way.into())?), ..folder })
+    }
+
+    /// Writes a file, whole, in place of one that is there. [`WorkFolder::sync`] waits until it is on the disk.
     ///
     /// # Errors
     /// `Io`.
-    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<FileRow> {
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         if let Some((folder, _)) = name.rsplit_once('/') {
             self.make(folder)?;
         }
         // Renamed to its place: another folder may share the bytes that are there.
-        let row = atomic::replace_on(&self.place(name), bytes, &mut self.disk)?;
-        Ok(FileRow { name: name.to_string(), modified_ns: None, ..row })
+        let written = atomic::replace_on(&self.place(name), bytes, &mut self.disk)?;
+        match &mut self.sums {
+            // It has a hash of its own.
+            Some(sums) if name != SIDE_FILE => sums.add(name, written.row.size, &written.sums),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note of a file that an earlier run wrote, as it is found; its size.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    pub fn found(&mut self, name: &str) -> Result<u64> {
+        let object = Local::new(&self.root).open(name)?;
+        match &mut self.sums {
+            Some(sums) => sums.add_found(name, object.as_ref()),
+            None => Ok(object.size()),
+        }
+    }
+
+    /// Writes the block sums of all files beside them, where they are kept: nothing is written after them.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn finish_sums(&mut self) -> Result<()> {
+        let to = self.place(SUMS_FILE);
+        self.sums.take().map_or(Ok(()), |sums| sums.finish(&to, &mut self.disk))
     }
 
     /// All of a small file, where there is one.
@@ -52,12 +90,18 @@ impl WorkFolder {
     ///
     /// # Errors
     /// `Io`.
-    pub fn remove(&self, name: &str) -> Result<()> {
+    pub fn remove(&mut self, name: &str) -> Result<()> {
+        if let Some(sums) = &mut self.sums {
+            sums.remove(name);
+        }
         atomic::remove(&self.place(name))
     }
 
-    /// The same file as one elsewhere, without copying it where the disk can do that.
-    pub(super) fn link(&mut self, from: &Path, name: &str) -> Result<()> {
+    /// The same file as one elsewhere, without copying it where the disk can do that; `before` are the block sums there.
+    pub(super) fn link(&mut self, from: &Path, name: &str, before: Option<&Sums>) -> Result<()> {
+        if let (Some(sums), Some(before)) = (&mut self.sums, before) {
+            sums.take_over(name, before)?;
+        }
         atomic::link(from, &self.place(name))
     }
 

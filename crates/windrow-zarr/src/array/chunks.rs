@@ -123,7 +123,7 @@ impl Chunk {
             return Ok(None);
         }
         let object = self.found(store)?;
-        match object.mapped().is_some() {
+        match object.is_mapped() {
             true => Ok(Some(self.object.get_or_init(|| object))),
             false => Ok(None),
         }

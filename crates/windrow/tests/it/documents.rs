@@ -341,6 +341,8 @@ fn a_later_append_leaves_no_claim_about_what_it_added() {
     let mut writer = windrow::zarr::FlatTokensWriter::create(&out, &append).unwrap();
     writer.add(&[1, 2]).unwrap();
     writer.finish().unwrap();
-    assert!(!out.join("windrow.json").exists());
+    let side: SideFile = serde_json::from_slice(&fs::read(out.join("windrow.json")).unwrap()).unwrap();
+    assert_eq!((side.records, side.tokenizer, side.eos, side.inputs.len()), (Some(81), None, None, 0));
     assert_eq!(open(&out).unwrap().len(), documents.len() as u64 + 1);
+    assert_eq!(windrow::verify(&out, &VerifyOptions::default(), &()).unwrap().problems, []);
 }
