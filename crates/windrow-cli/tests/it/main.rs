@@ -12,6 +12,8 @@ mod encode;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod flips;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod program;
