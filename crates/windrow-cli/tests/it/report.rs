@@ -177,7 +177,7 @@ fn a_page_shows_what_a_scaler_makes_of_the_values_and_of_nan() {
     desk.windrow("report s.jsonl -o mask.html --windows 2 --scaler max --nan mask").done();
     let html = page(&desk, "mask.html");
     assert!(
-        html.contains("scaled numbers by value: scaler=max,nan=mask; the highest bar counts 4"),
+        html.contains("scaled numbers by value: scaler=max/float64,nan=mask; the highest bar counts 4"),
         "{html}"
     );
     // 7, 5 and 2.5 are the largest of their records: 4 of 7 is the median of all.
