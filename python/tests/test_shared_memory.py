@@ -70,8 +70,7 @@ def test_no_shared_memory_is_an_error_in_the_loop(tokens: Path, run_script: Call
 
 
 def test_spawned_workers_say_it_too(tokens: Path, run_script: Callable[..., str]) -> None:
-    for what in ("view", "stacked"):
-        assert run_script(SCRIPT, tokens, what, "spawn", limit=240) == "2 True\n"
+    assert run_script(SCRIPT, tokens, "stacked", "spawn", limit=240) == "2 True\n"
 
 
 def test_rows_of_a_large_batch_need_one_descriptor(tokens: Path, run_script: Callable[..., str]) -> None:
