@@ -320,6 +320,15 @@ def test_windows_of_shards_are_counted_before_the_transform(tmp_path: Path) -> N
     assert packed["segment_ids"].tolist() == [0] * 19 + [1] and packed["labels"][19] == 6
 
 
+@pytest.mark.parametrize("pack", [False, True])
+def test_whole_numbers_are_rounded_to_float32_as_the_original_rounds_them(tmp_path: Path, pack: bool) -> None:
+    path = shards(tmp_path / "whole", [[1, 2, 3, 16_777_217, 5], [7, 8]], dtype="int64")
+    made = WindowedDataset(BinarySequenceDataset(str(path)), 4, 0, pack_sequences=pack)
+    assert made[0]["input_ids"].tolist() == [1, 2, 3, 16_777_216]
+    again = pickle.loads(pickle.dumps(made))
+    assert again[1]["input_ids"].tolist()[0] == 7 and again[0]["labels"].tolist() == [2, 3, 16_777_216, 5]
+
+
 def test_indices_count_from_either_end(tmp_path: Path) -> None:
     windows = WindowedDataset(BinarySequenceDataset(shards(tmp_path / "s", [list(range(20))])), 4, stride=4)
     assert len(windows) == 4

@@ -151,6 +151,56 @@ def test_a_number_that_does_not_fit_names_its_record(tmp_path: Path) -> None:
         assert caught.value.record == 1
 
 
+@pytest.mark.parametrize(
+    ("dtype", "first"), [("float16", 2_049), ("bfloat16", 257), ("torch.bfloat16", 257), ("float32", 16_777_217)]
+)
+def test_a_whole_number_that_a_float_does_not_hold_exactly_is_an_error(tmp_path: Path, dtype: str, first: int) -> None:
+    name, asked = dtype.removeprefix("torch."), dtype
+    if dtype.startswith("torch."):
+        asked = getattr(pytest.importorskip("torch"), name)
+    np.save(tmp_path / "a.npy", np.array([[1, 2, 3], [4, first, 6]], np.uint32))
+    np.save(tmp_path / "b.npy", np.array([[1, 2, 3], [4, first - 1, 6]], np.uint32))
+    ds, exact = wr.open(tmp_path / "a.npy"), wr.open(tmp_path / "b.npy")
+    for cut in ("pack", "records", "windows", "segments", "bins", "crop"):
+        length = 3 if cut in ("bins", "crop") else 2
+        for of, fits in ((ds, False), (exact, True)):
+            view = getattr(of, cut)(length, dtype=asked)
+            loader = wr.Loader(getattr(of, cut)(length), len(view), shuffle=False, dtype=asked)
+            for lay in (lambda view=view: view[:], lambda loader=loader: next(loader)):
+                if fits:
+                    lay()
+                    continue
+                with pytest.raises(wr.CorruptError, match=f"the number {first} does not fit {name}") as caught:
+                    lay()
+                assert caught.value.record == 1
+    for cut in (ds.records, ds.bins):
+        with pytest.raises(wr.ConfigError, match=f"padding value {first} does not fit {name}"):
+            cut(3, pad_value=first, dtype=asked)
+        cut(3, pad_value=first - 1, dtype=asked)
+    with pytest.raises(wr.ConfigError, match=f"{first} between records does not fit {name}"):
+        exact.pack(2, eos=first, dtype=asked)[:]
+    if name == "bfloat16":  # which shards do not have
+        return
+    wrong, right = (np.load(tmp_path / f"{letter}.npy") for letter in "ab")
+    with pytest.raises(wr.ConfigError, match=f"does not fit {name}"):
+        wr.convert(tmp_path / "a.npy", tmp_path / "out", to="shards", dtype=asked)
+    with pytest.raises(wr.ConfigError, match=f"does not fit {name}") as caught:
+        wr.write_shards(tmp_path / "out", wrong, dtype=asked)
+    assert caught.value.record == 1 and not (tmp_path / "out").exists()
+    wr.convert(tmp_path / "b.npy", tmp_path / "converted", to="shards", dtype=asked)
+    wr.write_shards(tmp_path / "written", right, dtype=asked)
+    for folder in ("converted", "written"):
+        read = wr.open(tmp_path / folder).crop(3, mode="start", dtype="float64")
+        assert [row["values"].tolist() for row in read] == right.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("number", [2**63 - 1, 2**64 - 1, 2**53 + 1])
+def test_the_largest_whole_numbers_are_written_as_no_others(tmp_path: Path, number: int, dtype: str) -> None:
+    with pytest.raises(wr.ConfigError, match=f"does not fit {dtype}"):
+        wr.write_shards(tmp_path / "out", [np.array([0, number], np.uint64)], dtype=dtype)
+
+
 def test_text_cannot_be_cut(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
     with pytest.raises(wr.ConfigError, match="tokenize"):

@@ -125,8 +125,8 @@ pub(crate) fn write_shards<'py>(
     json::plain(py, &report)
 }
 
-/// The numbers as an array of `dtype`; numpy alone would cut fractions off, wrap whole numbers and make infinity of large
-/// ones without a word.
+/// The numbers as an array of `dtype`; numpy alone would cut fractions off, wrap and round whole numbers and make infinity
+/// of large ones without a word.
 fn as_stored<'py>(
     sequence: &Bound<'py, PyAny>,
     dtype: DType,
@@ -154,6 +154,17 @@ fn as_stored<'py>(
     let is_infinite = |numbers: &Bound<'py, PyAny>| numpy.call_method1("isinf", (numbers,));
     let fits = if dtype.is_integer() {
         numpy.call_method1("array_equal", (&array, &given))?.is_truthy()?
+    } else if "biu".contains(&kind) {
+        let wide = array.call_method1("astype", ("float64",))?;
+        let initial = PyDict::new(py);
+        initial.set_item("initial", 0)?;
+        let most = numpy.call_method1("abs", (&wide,))?.call_method("max", (), Some(&initial))?;
+        if most.extract::<f64>()? < (1u64 << 53) as f64 {
+            numpy.call_method1("array_equal", (&wide, &given))?.is_truthy()?
+        } else {
+            // Python compares a float with a whole number exactly, numpy rounds it first.
+            wide.call_method0("tolist")?.eq(given.call_method0("tolist")?)?
+        }
     } else if is_infinite(&array)?.call_method0("any")?.is_truthy()? {
         let given = numpy.call_method1("asarray", (&given, "float64"))?;
         numpy.call_method1("array_equal", (is_infinite(&array)?, is_infinite(&given)?))?.is_truthy()?

@@ -8,8 +8,8 @@ use crate::record::{Decode, Span, Values};
 
 /// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
 ///
-/// Whole numbers go to whole numbers or floats, floats to floats. A whole number that a whole target cannot hold is an
-/// error, never another number; a float target rounds, and a number that would become infinite there is an error.
+/// Whole numbers go to whole numbers or floats, floats to floats. A whole number that the target cannot hold exactly is an
+/// error, never another number: 257 is no bfloat16. Fractions are rounded, and one that would become infinite is an error.
 ///
 /// # Errors
 /// `Config` for a float that would become a whole number; `Corrupt` for a number that does not fit.
@@ -44,6 +44,10 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
             values.element.dtype
         ))
         .hint("choose a wider dtype=")),
+        Laid::Inexact { stored, laid } => Err(Error::corrupt(format!(
+            "the number {stored} does not fit {dtype}, the dtype of the batch: it would become {laid}"
+        ))
+        .hint("leave dtype= out for int64, or choose one with more digits")),
         Laid::Fraction => {
             Err(Error::config(format!("{} values cannot be laid into {dtype}", values.element.dtype))
                 .hint("choose dtype=\"float32\""))
@@ -92,6 +96,33 @@ pub fn fill_value(out: &mut [u8], dtype: DType, value: i64) {
     }
 }
 
+/// The same of a value that stands in no record: an end id.
+///
+/// # Errors
+/// `Config` when `dtype` does not hold it exactly.
+pub(super) fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
+    if !holds(dtype, value) {
+        return Err(Error::config(format!(
+            "the id {value} between records does not fit {dtype}, the dtype of the batch"
+        ))
+        .hint("choose a wider dtype="));
+    }
+    fill_value(out, dtype, value);
+    Ok(())
+}
+
+/// Whether a batch of `dtype` holds the whole number `value` and not one near it.
+pub(super) fn holds(dtype: DType, value: i64) -> bool {
+    let laid = match dtype {
+        DType::F16 => f16::from_f64(value as f64).to_f64(),
+        DType::Bf16 => bf16::from_f64(value as f64).to_f64(),
+        DType::F32 => f64::from(value as f32),
+        DType::F64 => value as f64,
+        whole => return whole.holds(value),
+    };
+    value.is_kept_as(laid)
+}
+
 #[derive(Clone, Copy)]
 struct Stored<'a> {
     bytes: &'a [u8],
@@ -102,12 +133,15 @@ struct Stored<'a> {
 enum Laid {
     Yes,
     TooLarge,
+    Inexact { stored: i128, laid: f64 },
     Fraction,
 }
 
 /// A number as stored.
 pub(super) trait Number: Copy {
     const SIZE: usize;
+    /// Of a type without fractions.
+    const WHOLE: bool;
     /// No number is further from 0, but for infinity.
     const LARGEST: f64;
     fn little(bytes: &[u8]) -> Self;
@@ -115,6 +149,28 @@ pub(super) trait Number: Copy {
     fn shift(self, bits: u32) -> Self;
     fn to_f32(self) -> f32;
     fn to_f64(self) -> f64;
+    /// As a whole number, where it is of such a type.
+    fn whole(self) -> Option<i128>;
+    /// Whether the float it was laid as tells it: a whole number to its last digit, another one as finite.
+    fn is_kept_as(self, laid: f64) -> bool {
+        match self.whole() {
+            // Infinity becomes the largest i128, which no number here is.
+            Some(whole) => laid as i128 == whole,
+            None => !laid.is_infinite() || !self.to_f64().is_finite(),
+        }
+    }
+}
+
+/// A number of a float type as it is laid.
+trait Float: Copy {
+    /// Whole numbers below this are all exact.
+    const EXACT: f64;
+    /// No number is further from 0, but for infinity.
+    const MOST: f64;
+    /// Whether it is `EXACT` or further from 0, and a number.
+    fn is_far(self) -> bool;
+    fn is_infinite(self) -> bool;
+    fn wide(self) -> f64;
 }
 
 /// A whole number to a whole number.
@@ -129,6 +185,7 @@ macro_rules! whole {
     ($($s:ty),*) => {$(
         impl Number for $s {
             const SIZE: usize = size_of::<$s>();
+            const WHOLE: bool = true;
             // The magnitude of a signed type's smallest number is one more.
             const LARGEST: f64 = <$s>::MAX as f64 + 1.0;
             #[inline(always)]
@@ -145,6 +202,8 @@ macro_rules! whole {
             fn to_f32(self) -> f32 { self as f32 }
             #[inline(always)]
             fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn whole(self) -> Option<i128> { Some(self.into()) }
         }
         whole!(@to $s: u8, u16, u32, u64, i8, i16, i32, i64);
     )*};
@@ -165,6 +224,7 @@ macro_rules! float {
     ($($s:ty: $largest:expr, $f32:expr, $f64:expr);*) => {$(
         impl Number for $s {
             const SIZE: usize = size_of::<$s>();
+            const WHOLE: bool = false;
             const LARGEST: f64 = $largest;
             #[inline(always)]
             fn little(bytes: &[u8]) -> Self {
@@ -184,6 +244,8 @@ macro_rules! float {
             fn to_f32(self) -> f32 { $f32(self) }
             #[inline(always)]
             fn to_f64(self) -> f64 { $f64(self) }
+            #[inline(always)]
+            fn whole(self) -> Option<i128> { None }
         }
     )*};
 }
@@ -197,6 +259,28 @@ float!(
 const LARGEST_F16: f64 = 65_504.0;
 // 1.1111111₂ · 2¹²⁷
 const LARGEST_BF16: f64 = (2.0 - 1.0 / 128.0) * (1u128 << 127) as f64;
+
+// Of the short floats the bits are compared: widening each number takes longer than all else.
+macro_rules! laid {
+    ($($t:ty: $digits:expr, $largest:expr, $is_far:expr, $wide:expr);*) => {$(
+        impl Float for $t {
+            const EXACT: f64 = (1u64 << $digits) as f64;
+            const MOST: f64 = $largest;
+            #[inline(always)]
+            fn is_far(self) -> bool { $is_far(self) }
+            #[inline(always)]
+            fn is_infinite(self) -> bool { <$t>::is_infinite(self) }
+            #[inline(always)]
+            fn wide(self) -> f64 { $wide(self) }
+        }
+    )*};
+}
+laid!(
+    f16: 11, LARGEST_F16, |x: f16| (0x6800..=0x7c00).contains(&(x.to_bits() & 0x7fff)), f16::to_f64;
+    bf16: 8, LARGEST_BF16, |x: bf16| (0x4380..=0x7f80).contains(&(x.to_bits() & 0x7fff)), bf16::to_f64;
+    f32: 24, f32::MAX as f64, |x: f32| x.abs() >= <f32 as Float>::EXACT as f32, f64::from;
+    f64: 53, f64::MAX, |x: f64| x.abs() >= <f64 as Float>::EXACT, |x| x
+);
 
 fn lay_from<S>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid
 where
@@ -258,50 +342,59 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
 }
 
 fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid {
-    let fits = match dtype {
+    match dtype {
         DType::F32 => {
             let out: &mut [f32] = bytemuck::cast_slice_mut(out);
             to_float(from, out, S::to_f32, |x: f32| x, |x: f64| x as f32);
-            stays_finite::<S, f32>(from, out, f32::MAX.into(), f32::is_infinite)
+            kept::<S, f32>(from, out)
         }
         DType::F64 => {
-            to_float(from, bytemuck::cast_slice_mut(out), S::to_f64, f64::from, |x: f64| x);
-            true
+            let out: &mut [f64] = bytemuck::cast_slice_mut(out);
+            to_float(from, out, S::to_f64, f64::from, |x: f64| x);
+            kept::<S, f64>(from, out)
         }
         DType::F16 => {
             let out: &mut [f16] = bytemuck::cast_slice_mut(out);
             to_float(from, out, |s: S| f16::from_f32(s.to_f32()), f16::from_f32, f16::from_f64);
-            stays_finite::<S, f16>(from, out, LARGEST_F16, f16::is_infinite)
+            kept::<S, f16>(from, out)
         }
         DType::Bf16 => {
             let out: &mut [bf16] = bytemuck::cast_slice_mut(out);
             to_float(from, out, |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32, bf16::from_f64);
-            stays_finite::<S, bf16>(from, out, LARGEST_BF16, bf16::is_infinite)
+            kept::<S, bf16>(from, out)
         }
-        _ => return Laid::Fraction,
-    };
-    if fits { Laid::Yes } else { Laid::TooLarge }
+        _ => Laid::Fraction,
+    }
 }
 
-// Whether every number that was finite is so still. What a scale makes of a number is not asked.
-fn stays_finite<S: Number, T: Copy>(
-    from: Stored<'_>,
-    out: &[T],
-    largest: f64,
-    is_infinite: impl Fn(T) -> bool,
-) -> bool {
-    let is_plain = matches!(from.decode, Decode::Plain | Decode::Shift { .. });
-    // A loop over vectors, as `any` is not, in words as wide as a float: the row is in the processor's cache, and infinity
-    // is rare.
-    if S::LARGEST <= largest
-        || !is_plain
-        || out.iter().fold(0, |any, x| any | u32::from(is_infinite(*x))) == 0
-    {
-        return true;
+// Whether whole numbers are the same ones still, and others finite still. What a scale makes of a number is not asked.
+fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
+    let bits = match from.decode {
+        Decode::Plain => 0,
+        Decode::Shift { bits } => bits,
+        Decode::Single | Decode::Literal | Decode::Scaled { .. } | Decode::Affine { .. } => return Laid::Yes,
+    };
+    let looks_kept = match S::WHOLE {
+        true => S::LARGEST <= T::EXACT || !any(out, T::is_far),
+        false => S::LARGEST <= T::MOST || !any(out, T::is_infinite),
+    };
+    if looks_kept {
+        return Laid::Yes;
     }
     let read = if from.big_endian { S::big } else { S::little };
-    let mut pairs = out.iter().zip(from.bytes.chunks_exact(S::SIZE));
-    pairs.all(|(x, stored)| !is_infinite(*x) || !read(stored).to_f64().is_finite())
+    for (x, stored) in out.iter().zip(from.bytes.chunks_exact(S::SIZE)) {
+        let (laid, stored) = (x.wide(), read(stored).shift(bits));
+        if !stored.is_kept_as(laid) {
+            return stored.whole().map_or(Laid::TooLarge, |stored| Laid::Inexact { stored, laid });
+        }
+    }
+    Laid::Yes
+}
+
+// A loop over vectors, as `Iterator::any` is not, in words as wide as a float: the row is in the processor's cache, and
+// what is looked for is rare.
+fn any<T: Copy>(out: &[T], is: impl Fn(T) -> bool) -> bool {
+    out.iter().fold(0, |any, x| any | u32::from(is(*x))) != 0
 }
 
 fn to_float<S: Number, T: Copy>(
@@ -450,8 +543,65 @@ mod tests {
         let nan =
             lay(&f64::NAN.to_le_bytes(), Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
         assert!(f32s(&nan)[0].is_nan());
-        let id = lay(&16_777_217u32.to_le_bytes(), Element::little(DType::U32), Decode::Plain, DType::F32);
-        assert_eq!(f32s(&id.unwrap()), [16_777_216.0]);
+    }
+
+    #[test]
+    fn a_whole_number_is_laid_exactly_or_not_at_all() {
+        // The first whole number that a float of so many digits does not have, and its even neighbour, which it has.
+        let digits = [(DType::Bf16, 8), (DType::F16, 11), (DType::F32, 24), (DType::F64, 53)];
+        for (dtype, digits) in digits {
+            for stored in [DType::U16, DType::I16, DType::U32, DType::I32, DType::U64, DType::I64] {
+                let bits = stored.size() * 8 - usize::from(stored.name().starts_with('i'));
+                if bits <= digits {
+                    continue;
+                }
+                for big_endian in [false, true] {
+                    let element = Element { dtype: stored, big_endian };
+                    let bytes = |numbers: &[u64]| -> Vec<u8> {
+                        let of = |number: &u64| match big_endian {
+                            false => number.to_le_bytes()[..stored.size()].to_vec(),
+                            true => number.to_be_bytes()[8 - stored.size()..].to_vec(),
+                        };
+                        numbers.iter().flat_map(of).collect()
+                    };
+                    let odd = (1u64 << digits) + 1;
+                    let even = bytes(&[0, odd - 2, odd - 1, 1 << (bits - 1)]);
+                    let kept = lay(&even, element, Decode::Plain, dtype);
+                    // 2^16 and more are no float16.
+                    assert_eq!(kept.is_ok(), dtype != DType::F16 || bits <= 16, "{stored} to {dtype}");
+                    for (numbers, decode) in
+                        [([0, odd, 3], Decode::Plain), ([0, 2 * odd, 6], Decode::Shift { bits: 1 })]
+                    {
+                        let most = u64::MAX >> (64 - bits);
+                        if numbers.iter().any(|number| *number > most) {
+                            continue;
+                        }
+                        let e = lay(&bytes(&numbers), element, decode, dtype).unwrap_err();
+                        assert_eq!(e.kind(), crate::Kind::Corrupt, "{stored} to {dtype}");
+                        assert!(
+                            e.message().contains(&format!("the number {odd} does not fit {dtype}")),
+                            "{e}"
+                        );
+                    }
+                }
+            }
+        }
+        // The largest numbers of 64 bits, which rounding makes larger than any of them.
+        for (bytes, stored) in [(u64::MAX.to_le_bytes(), DType::U64), (i64::MAX.to_le_bytes(), DType::I64)] {
+            for dtype in [DType::F32, DType::F64] {
+                assert!(lay(&bytes, Element::little(stored), Decode::Plain, dtype).is_err());
+            }
+        }
+        let least = lay(&i64::MIN.to_le_bytes(), Element::little(DType::I64), Decode::Plain, DType::F32);
+        assert_eq!(f32s(&least.unwrap()), [i64::MIN as f32]);
+        for (dtype, exact, inexact) in [
+            (DType::Bf16, 1 << 20, 257),
+            (DType::F16, -2050, 70_000),
+            (DType::F32, 1 << 40, -16_777_217),
+            (DType::F64, i64::MIN, i64::MAX),
+        ] {
+            assert!(holds(dtype, exact) && !holds(dtype, inexact), "{dtype}");
+        }
     }
 
     #[test]

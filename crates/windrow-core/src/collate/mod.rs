@@ -89,6 +89,14 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
     }
 }
 
+// What fills short rows is a number of the batch's dtype.
+fn check_pad(pad: i64, dtype: DType) -> Result<()> {
+    match copy::holds(dtype, pad) {
+        true => Ok(()),
+        false => Err(Error::config(format!("the padding value {pad} does not fit {dtype}"))),
+    }
+}
+
 // A row's length as memory can hold it: 2^40 bytes are no row.
 fn row_length(length: u64, schema: &Schema, dtype: DType) -> Result<usize> {
     let size = length.checked_mul(schema.channels.unwrap_or(1) as u64 * dtype.size() as u64);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_span, copy_values, fill_value};
+use super::copy::{copy_span, copy_values, fill_value, lay_value};
 use super::missing::missing_to_zero;
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::Piece;
 use crate::source::Schema;
 
@@ -53,9 +53,7 @@ impl NextToken {
     ) -> Result<Self> {
         let dtype = super::numbers_dtype(schema, dtype)?;
         let length = super::row_length(length, schema, dtype)?;
-        if dtype.is_integer() && !dtype.holds(pad) {
-            return Err(Error::config(format!("the padding value {pad} does not fit {dtype}")));
-        }
+        super::check_pad(pad, dtype)?;
         let mask = match schema.tracks.iter().position(|t| t.name == LOSS_MASK_TRACK) {
             Some(track) => Mask::Track(track),
             None if short_rows => Mask::Real,
@@ -149,23 +147,10 @@ impl Collate for NextToken {
                     }
                 }
                 Piece::Value(value) => {
-                    if self.dtype.is_integer() && !self.dtype.holds(*value) {
-                        return Err(Error::config(format!(
-                            "the id {value} between records does not fit {}, the dtype of the batch",
-                            self.dtype
-                        ))
-                        .hint("choose a wider dtype="));
+                    for (field, at) in [(INPUTS, &inputs), (LABELS, &labels)] {
+                        let out = &mut row.bytes(field)[at.start * size..at.end * size];
+                        lay_value(out, self.dtype, *value)?;
                     }
-                    fill_value(
-                        &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size],
-                        self.dtype,
-                        *value,
-                    );
-                    fill_value(
-                        &mut row.bytes(LABELS)[labels.start * size..labels.end * size],
-                        self.dtype,
-                        *value,
-                    );
                     if let Mask::Track(_) = self.mask {
                         row.numbers::<i32>(MASKS)[labels.clone()].fill(1);
                     }

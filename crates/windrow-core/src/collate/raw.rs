@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_span, fill_value};
+use super::copy::{copy_span, lay_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
@@ -48,7 +48,7 @@ impl Collate for Raw {
                 Piece::Read(span) => {
                     copy_span(span, &sample.source.read(*span, &mut scratch.bytes)?, 0, out, self.dtype)?;
                 }
-                Piece::Value(value) => fill_value(out, self.dtype, *value),
+                Piece::Value(value) => lay_value(out, self.dtype, *value)?,
             }
             at = end;
         }

@@ -45,9 +45,7 @@ impl Segments {
         if i32::try_from(length).is_err() {
             return Err(Error::config(format!("a length of {length} does not fit the int32 of cu_seqlens")));
         }
-        if dtype.is_integer() && !dtype.holds(pad) {
-            return Err(Error::config(format!("the padding value {pad} does not fit {dtype}")));
-        }
+        super::check_pad(pad, dtype)?;
         let most = usize::try_from(most_segments).unwrap_or(length).min(length);
         let i32s = |name, len| Field::new(name, DType::I32, [len]);
         let fields = [

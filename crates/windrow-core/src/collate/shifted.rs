@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::copy::{copy_span, fill_value};
+use super::copy::{copy_span, lay_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -113,15 +113,8 @@ impl Shifted {
                     mark_starts(&values, *span, &mut starts[at..end]);
                 }
                 Piece::Value(value) => {
-                    if !self.dtype.holds(*value) {
-                        return Err(Error::config(format!(
-                            "the id {value} between records does not fit {}, the dtype of the batch",
-                            self.dtype
-                        ))
-                        .hint("choose a wider dtype="));
-                    }
                     if let Some(targets) = &mut targets {
-                        fill_value(&mut targets[at * size..end * size], self.dtype, *value);
+                        lay_value(&mut targets[at * size..end * size], self.dtype, *value)?;
                     }
                     starts[at..end].fill(0);
                 }

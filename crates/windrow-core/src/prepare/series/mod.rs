@@ -5,7 +5,6 @@ mod body;
 mod codes;
 mod convert;
 mod forager;
-mod inexact;
 mod jsonl;
 mod latched;
 mod megatron;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::body::{Begin, Body, Stored, Written, element};
 use super::options::{SeriesLayout, SeriesOptions};
 use super::origin::Origin;
-use super::{codes, forager, inexact, jsonl, megatron, npy, npz, shards, tokens};
+use super::{codes, forager, jsonl, megatron, npy, npz, shards, tokens};
 use crate::array::{Buffer, DType};
 use crate::collate::copy_values;
 use crate::error::{Error, Result};
@@ -236,9 +236,6 @@ impl SeriesWriter {
             after.copy_from_slice(&eos.to_le_bytes()[..width]);
         }
         copied.map_err(|e| self.misfit(values, start, e))?;
-        if let Some(at) = inexact::first(values, &self.numbers.bytes()[..count * width], self.dtype)? {
-            return Err(self.does_not_fit(values, start, at));
-        }
         let stored = self.numbers.bytes();
         if let Some(size) = self.vocab_size {
             let numbers =

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 import windrow
@@ -147,14 +149,16 @@ class WindowedDataset:
             native = [native_of(leaf) for leaf in leaves]
             if len(leaves) == 1 and native[0] is not None:
                 stored, scaler = native[0]
-                yield _Native(stored.segments(self.width, self.pack_buckets, scaler=scaler, dtype="float32"))
+                cut = partial(stored.segments, self.width, self.pack_buckets, dtype="float32")
+                yield _Native(cut, scaler)
             elif leaves:
                 yield _Packs(self.dataset, self._packs())
             return
         for leaf in leaves:
             if (found := native_of(leaf)) is not None:
                 stored, scaler = found
-                yield _Native(stored.windows(self.width, stride=self.stride, scaler=scaler, dtype="float32"))
+                cut = partial(stored.windows, self.width, stride=self.stride, dtype="float32")
+                yield _Native(cut, scaler)
             else:
                 yield _Windows(leaf, self.width, self.stride)
 
@@ -162,14 +166,30 @@ class WindowedDataset:
 class _Native:
     """Windows that windrow cuts."""
 
-    def __init__(self, view: windrow.View) -> None:
-        self.view = view
+    def __init__(self, cut: Callable[..., windrow.View], scaler: Any) -> None:
+        self.view = cut(scaler=scaler)
+        self.cut = cut
 
     def __len__(self) -> int:
         return len(self.view)
 
     def __getitem__(self, number: int) -> Sample:
-        return {name: torch.from_numpy(array) for name, array in self.view[number].items()}
+        try:
+            sample = self.view[number]
+        except windrow.CorruptError:
+            # A whole number that float32 does not hold is an error in windrow; the original rounds it. What is corrupt is
+            # so again.
+            sample = self._rounded[number]
+        return {name: torch.from_numpy(array) for name, array in sample.items()}
+
+    @cached_property
+    def _rounded(self) -> windrow.View:
+        return self.cut(scaler=_as_float32)
+
+
+def _as_float32(sequence: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """A sequence as windrow gives it to a scaler: rounded already."""
+    return sequence
 
 
 class _Windows:
