@@ -151,6 +151,28 @@ def test_a_number_that_does_not_fit_names_its_record(tmp_path: Path) -> None:
         assert caught.value.record == 1
 
 
+def test_a_mix_that_cannot_be_says_why(dataset: wr.Dataset) -> None:
+    pack = dataset.pack(4)
+    with pytest.raises(wr.MismatchError) as caught:
+        wr.mix({"web": (pack, 0.5), "code": (dataset.bins(8), 0.5)})
+    said = str(caught.value)
+    assert '"web" and "code" give different tensors' in said
+    assert 'only "code" has loss_masks, position_ids, segment_ids, cu_seqlens' in said
+    assert 'input_ids is int64 [4] of "web", int64 [8] of "code"' in said
+    assert caught.value.hint
+    with pytest.raises(wr.MismatchError, match='input_ids is int64 .4. of "web", int32 .4. of "code"'):
+        wr.mix({"web": (pack, 0.5), "code": (dataset.pack(4, dtype="int32"), 0.5)})
+    inner = wr.mix({"web": (pack, 0.5), "code": (pack, 0.5)})
+    nested: Any = {"all": (inner, 1.0), "more": (pack, 1.0)}
+    with pytest.raises(wr.ConfigError, match='"all" is a Mix, and a mix is made of views') as refused:
+        wr.mix(nested)
+    assert "its share times" in str(refused.value.hint)
+    for part, found in ((dataset, "a Dataset"), ((dataset, 1.0), "a Dataset"), ((pack, "much"), "a weight"), (pack, "a View")):
+        wrong: Any = {"a": part}
+        with pytest.raises(TypeError, match=found):
+            wr.mix(wrong)
+
+
 @pytest.mark.parametrize(
     ("dtype", "first"), [("float16", 2_049), ("bfloat16", 257), ("torch.bfloat16", 257), ("float32", 16_777_217)]
 )

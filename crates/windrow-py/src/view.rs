@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 use windrow::sampler::{Mix as Sequence, Sampler};
-use windrow::{Mixture, RecipePart, Samples, Stop, mix as mix_samples};
+use windrow::{Error, Mixture, RecipePart, Samples, Stop, mix as mix_samples};
 use windrow_core::Draw;
 use windrow_core::collate::Batch;
 use windrow_core::plan::{Feed, Pick, batch_of};
@@ -403,8 +403,8 @@ type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>);
 ///         ``"never"``.
 ///
 /// Raises:
-///     ConfigError: no part, an empty view, a weight that is no number above 0.
-///     MismatchError: the views give different tensors.
+///     ConfigError: no part, an empty view, a mix inside the mix, a weight that is no number above 0.
+///     MismatchError: the views give different tensors, as pack and bins do: the message names them.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -428,13 +428,31 @@ pub(crate) fn mix(
         let (name, part) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
         let name = name.cast::<PyString>()?.to_string();
         let Ok((view, weight)) = part.extract::<(Bound<'_, View>, f64)>() else {
-            return Err(PyTypeError::new_err(format!("{name:?}: expected (view, weight)")));
+            return Err(no_part(&name, &part));
         };
         seeds.push(view.get().seed);
         given.push((name, view.get().samples.clone(), weight));
         scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
     }
     Mix::new(py, py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers, None)
+}
+
+// Why this is no part of a mixture, and what would be.
+fn no_part(name: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let pair = given.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
+    let view = pair.as_ref().map_or(given, |(view, _)| view);
+    if view.is_instance_of::<Mix>() {
+        let error = Error::config(format!("{name:?} is a Mix, and a mix is made of views"))
+            .hint("give its views here, each with its share times the weight of the mix");
+        return raise(given.py(), &error);
+    }
+    let found = match view.get_type().name() {
+        Ok(class) if pair.is_ok() && !view.is_instance_of::<View>() => format!("a {class} where a view is"),
+        Ok(_) if pair.is_ok() => "a weight that is no number".to_string(),
+        Ok(class) => format!("a {class}"),
+        Err(error) => return error,
+    };
+    PyTypeError::new_err(format!("{name:?}: expected (view, weight), found {found}; ds.pack(1024) is a view"))
 }
 
 /// Opens and cuts a pickled view again.

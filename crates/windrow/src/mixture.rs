@@ -33,11 +33,14 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
         if samples.is_empty() {
             return Err(Error::config(format!("{name:?} has no samples")).at(samples.data_set().path()));
         }
+        if let (Some(first), Some(its_name)) = (mixture.samples.first(), mixture.names.first()) {
+            let names = [its_name, &name].map(|name| format!("{name:?}"));
+            first.feed().check_rows(samples.feed(), [&names[0], &names[1]])?;
+        }
         mixture.names.push(name);
         mixture.samples.push(samples);
         mixture.weights.push(weight);
     }
-    // A plan checks that the tensors agree.
     mixture.loader().plan()?;
     Ok(mixture)
 }

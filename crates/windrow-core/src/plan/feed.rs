@@ -1,8 +1,9 @@
 //! A source, the view that cuts it and the layout it takes: a data set of samples by number.
 
+use std::iter;
 use std::sync::Arc;
 
-use crate::collate::{Batch, Collate, Pool, Sample, Scratch};
+use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::source::{SharedSource, whole};
@@ -50,6 +51,29 @@ impl Feed {
     /// The layout.
     pub fn collate(&self) -> &dyn Collate {
         self.collate.as_ref()
+    }
+
+    /// Whether rows of the other can stand in a batch with rows of this one, which are called by these names where they
+    /// cannot.
+    ///
+    /// # Errors
+    /// `Mismatch` that names the tensors that differ.
+    pub fn check_rows(&self, other: &Feed, names: [&str; 2]) -> Result<()> {
+        let layouts = [self, other].map(|feed| feed.collate.describe());
+        // The same layout of records with and without channels, or of bins of more segments, has other shapes.
+        let [ours, theirs] = [self, other].map(|feed| feed.collate.fields(&mut iter::empty()));
+        let (ours, theirs) = (ours?, theirs?);
+        if layouts[0] == layouts[1] && ours == theirs {
+            return Ok(());
+        }
+        let found = match ours == theirs {
+            true => format!("{} is {}, {} is {}", names[0], layouts[0], names[1], layouts[1]),
+            false => differences([&ours, &theirs], names),
+        };
+        Err(Error::mismatch(format!("{} and {} give different tensors: {found}", names[0], names[1])).hint(
+            "a batch takes rows of every view of a mix: cut all with the same view, length, dtype and labels; records [T, C] \
+             need as many channels, bins as many records in the fullest row",
+        ))
     }
 
     /// What one epoch sees of the source.
@@ -104,6 +128,23 @@ pub fn batch_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Re
         }
         workspace.lay(feeds, feeds.first().map(|feed| &feed.pool))
     })
+}
+
+// Which fields only one of them has, and which are of other dtypes or shapes.
+fn differences(fields: [&[Field]; 2], names: [&str; 2]) -> String {
+    let there = |of: usize, name: &str| fields[of].iter().find(|field| field.name == name);
+    let only = |of: usize| {
+        let all = fields[of].iter().filter(|field| there(1 - of, field.name).is_none());
+        let all: Vec<&str> = all.map(|field| field.name).collect();
+        (!all.is_empty()).then(|| format!("only {} has {}", names[of], all.join(", ")))
+    };
+    let other = fields[0].iter().filter_map(|ours| {
+        let theirs = there(1, ours.name).filter(|theirs| *theirs != ours)?;
+        let [ours_are, theirs_are] = [ours, theirs].map(|field| format!("{} {:?}", field.dtype, field.shape));
+        Some(format!("{} is {ours_are} of {}, {theirs_are} of {}", ours.name, names[0], names[1]))
+    });
+    let all: Vec<String> = [only(0), only(1)].into_iter().flatten().chain(other).collect();
+    all.join("; ")
 }
 
 /// The samples of one batch before they are laid; memory to use again.

@@ -6,7 +6,6 @@ mod state;
 mod step;
 mod trace;
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ pub use state::{STATE_VERSION, State};
 pub use step::{Cursor, LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
 
-use crate::collate::{Batch, Field, Pool};
+use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::record::Draw;
 use crate::sampler::{Sampler, Turn};
@@ -50,26 +49,8 @@ impl Plan {
             starts.push(end.ok_or_else(|| Error::config("more samples than 2^64"))?);
         }
         let Some(first) = feeds.first() else { return Err(Error::config("a plan without a view")) };
-        let layout = first.collate().describe();
-        if let Some(other) = feeds.iter().find(|f| f.collate().describe() != layout) {
-            return Err(Error::mismatch(format!(
-                "the views of a mixture lay different tensors: {layout} and {}",
-                other.collate().describe()
-            ))
-            .hint("cut all of them with the same kind of view, length and dtype"));
-        }
-        // The same layout of records with and without channels, or of bins of more segments, has other shapes.
-        let fields = first.collate().fields(&mut iter::empty())?;
-        for other in &feeds[1..] {
-            let others = other.collate().fields(&mut iter::empty())?;
-            if others != fields {
-                return Err(Error::mismatch(format!(
-                    "the views of a mixture lay different tensors: {} and {}",
-                    shapes(&fields),
-                    shapes(&others)
-                ))
-                .hint("all records need as many channels, all bins the same max_segments"));
-            }
+        for (other, number) in feeds[1..].iter().zip(1..) {
+            first.check_rows(other, ["view 0", &format!("view {number}")])?;
         }
         Ok(Plan { feeds, starts, sampler, seed })
     }
@@ -157,10 +138,4 @@ impl Plan {
         };
         (feed, sample - self.starts[feed])
     }
-}
-
-// Names and row shapes, for an error.
-fn shapes(fields: &[Field]) -> String {
-    let all: Vec<String> = fields.iter().map(|field| format!("{} {:?}", field.name, field.shape)).collect();
-    all.join(", ")
 }
