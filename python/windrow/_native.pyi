@@ -105,6 +105,7 @@ class Dataset:
         nan: Literal["spread", "mask"] = "spread",
         fit: tuple[float, float] | range | None = None,
         loss_on: Literal["all", "prediction"] = "all",
+        labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
     def segments(
@@ -115,6 +116,7 @@ class Dataset:
         scaler: _Scaler | None = None,
         nan: Literal["spread", "mask"] = "spread",
         fit: tuple[float, float] | range | None = None,
+        labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
     def pack(
@@ -124,6 +126,7 @@ class Dataset:
         *,
         shifted: bool = False,
         fields: Sequence[str] | None = None,
+        labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
     def bins(
@@ -132,10 +135,16 @@ class Dataset:
         strategy: Literal["best_fit", "first_fit"] = "best_fit",
         *,
         pad_value: SupportsIndex = 0,
+        labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
     def records(
-        self, length: SupportsIndex, pad_value: SupportsIndex = 0, *, dtype: _DType | None = None
+        self,
+        length: SupportsIndex,
+        pad_value: SupportsIndex = 0,
+        *,
+        labels: Literal["next", "same"] | None = "next",
+        dtype: _DType | None = None,
     ) -> View: ...
     def crop(
         self,

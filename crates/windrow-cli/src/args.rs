@@ -7,7 +7,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use windrow::format::{self, Axis, Options};
 use windrow::{
-    DType, Fit, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail, ViewRecipe,
+    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail,
+    ViewRecipe,
 };
 
 use crate::command::{
@@ -174,6 +175,10 @@ pub(crate) struct Cutting {
     /// With --pack: every token a target in one row, its input the token before
     #[arg(long)]
     shifted: bool,
+    /// With --pack, --records, --windows, --bins or --segments: the token after each, the input itself, or no labels
+    /// [default: next]
+    #[arg(long, ignore_case = true, value_parser = word::<Labels>(&["next", "same", "none"]))]
+    labels: Option<Labels>,
     /// With --windows: what becomes of the values after a record's last full window [default: drop]
     #[arg(long, ignore_case = true, value_parser = word::<Tail>(&["drop", "pad"]))]
     tail: Option<Tail>,
@@ -206,16 +211,18 @@ impl Cutting {
     /// The view that was typed, where one was.
     pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
         self.check()?;
+        let labels = self.labels.unwrap_or_default();
         let pack = self.pack.map(|length| ViewRecipe::Pack {
             length,
             eos: self.eos,
             shifted: self.shifted,
             fields: Vec::new(),
+            labels,
         });
-        let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0 });
+        let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0, labels });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let strategy = Strategy::default();
-        let bins = self.bins.map(|length| ViewRecipe::Bins { length, strategy, pad_value: 0 });
+        let bins = self.bins.map(|length| ViewRecipe::Bins { length, strategy, pad_value: 0, labels });
         let (scaler, nan) = (self.scaler.clone().unwrap_or_default(), self.nan.unwrap_or_default());
         let segments = self.segments.map(|length| ViewRecipe::Segments {
             length,
@@ -223,6 +230,7 @@ impl Cutting {
             scaler: scaler.clone(),
             nan,
             fit: self.fit,
+            labels,
         });
         let windows = self.windows.map(|width| ViewRecipe::Windows {
             context_length: width.context_length,
@@ -233,6 +241,7 @@ impl Cutting {
             nan,
             fit: self.fit,
             loss_on: self.loss_on.unwrap_or_default(),
+            labels,
         });
         Ok(pack.or(records).or(windows).or(crop).or(bins).or(segments))
     }
@@ -241,9 +250,16 @@ impl Cutting {
     fn check(&self) -> Result<(), Failure> {
         let windows = self.windows.is_some();
         let series = windows || self.segments.is_some();
+        let labelled = series || self.pack.is_some() || self.records.is_some() || self.bins.is_some();
         let options = [
             ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
             ("--shifted", self.shifted, "--pack", self.pack.is_some()),
+            (
+                "--labels",
+                self.labels.is_some(),
+                "--pack, --records, --windows, --bins or --segments",
+                labelled,
+            ),
             ("--tail", self.tail.is_some(), "--windows", windows),
             ("--loss-on", self.loss_on.is_some(), "--windows", windows),
             ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use windrow::format::{Options, Verify};
-use windrow::{DataSet, Error, ViewRecipe};
+use windrow::{DataSet, Error, Labels, ViewRecipe};
 use windrow_core::store::whole;
 use windrow_core::{Decode, Span, Values};
 
@@ -451,10 +451,13 @@ impl Dataset {
     ///         ``(0.0, 0.7)``, or a ``range`` of values. None takes the whole record, so windows are scaled by what comes
     ///         after them.
     ///     loss_on: ``"all"``, or ``"prediction"`` for masks of 1 on the last ``prediction_length`` positions only.
+    ///     labels: ``"next"``: the value after each input. ``"same"``: the input itself, for models that shift labels
+    ///         themselves (Hugging Face's); whole numbers are -100 where the mask is 0, floats keep their values. None: no
+    ///         labels. Without ``"next"`` a window is made of width values, and the mask at i says whether input i is learned.
     ///
     /// Raises:
     ///     ConfigError: JSON records, a width or stride of 0, an unknown name, a scaler that gives another shape, a ``fit``
-    ///         that is empty or holds no value of some record.
+    ///         that is empty or holds no value of some record, ``labels="same"`` of an unsigned dtype.
     ///     CorruptError: a record cannot be read for its statistics.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -469,8 +472,8 @@ impl Dataset {
     /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
     /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop",
-                        nan="spread", fit=None, loss_on="all", dtype=None),
-           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', fit=None, loss_on='all', dtype=None)")]
+                        nan="spread", fit=None, loss_on="all", labels=Some("next"), dtype=None),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', fit=None, loss_on='all', labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
         &self,
@@ -483,6 +486,7 @@ impl Dataset {
         nan: &str,
         fit: Option<Bound<'_, PyAny>>,
         loss_on: &str,
+        labels: Option<&str>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let scaler = Scaler::read(scaler)?;
@@ -495,6 +499,7 @@ impl Dataset {
             nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
             loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
+            labels: labels_of(py, labels)?,
         };
         self.scaled(py, recipe, dtype, scaler.function)
     }
@@ -509,9 +514,14 @@ impl Dataset {
     ///     buckets: lengths that T may have instead of ``length``: the smallest that takes the rest of the record a row starts
     ///         in. A batch is as long as its longest row.
     ///     scaler, nan, fit: as for ``windows``.
+    ///     labels: ``"next"``: the value after each input. ``"same"``: the input itself, for models that shift labels
+    ///         themselves (Hugging Face's); whole numbers are -100 where the mask is 0: padding, what a track excludes, the
+    ///         first value of a record. None: no labels, and masks of 1 where the input is a value. Without ``"next"`` a
+    ///         record of L values takes L positions.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0, a bucket of 0 or above ``length``.
+    ///     ConfigError: JSON records, a length of 0, a bucket of 0 or above ``length``, ``labels="same"`` of an unsigned
+    ///         dtype.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -520,7 +530,8 @@ impl Dataset {
     /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
-    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", fit=None, dtype=None))]
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", fit=None, labels=Some("next"), dtype=None),
+           text_signature = "($self, length, buckets=None, *, scaler=None, nan='spread', fit=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
         &self,
@@ -530,6 +541,7 @@ impl Dataset {
         scaler: Option<&Bound<'_, PyAny>>,
         nan: &str,
         fit: Option<Bound<'_, PyAny>>,
+        labels: Option<&str>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let scaler = Scaler::read(scaler)?;
@@ -539,6 +551,7 @@ impl Dataset {
             scaler: scaler.name,
             nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
+            labels: labels_of(py, labels)?,
         };
         self.scaled(py, recipe, dtype, scaler.function)
     }
@@ -546,7 +559,12 @@ impl Dataset {
     /// Blocks of ``length`` inputs over the joined records, each from ``length + 1`` values, the next one ``length`` later.
     ///
     /// A sample is ``{"input_ids", "labels"}``, each ``[length]``: every value but the first is a label exactly once, up to
-    /// the dropped tail (in ``coverage()``). ``eos`` is an id to put after every record.
+    /// the dropped tail (in ``coverage()``). ``eos`` is an id to put after every record. Tokens with a ``loss_mask`` beside them
+    /// give ``loss_masks`` too: 0 where the label is excluded.
+    ///
+    /// ``labels="same"`` gives the input itself as label, -100 where its own mask excludes it: for models that shift labels
+    /// themselves, as Hugging Face's causal ones do. ``labels=None`` gives none. Both make a block of ``length`` values, none of
+    /// them shared with the next, and ``loss_masks`` of the inputs.
     ///
     /// With ``shifted`` a block is made of ``length`` values and shares none: every value is a target. A sample is
     /// ``{"targets", "inputs", "is_seq_start", "segment_ids", "position_ids"}``, each ``[length]``. ``inputs`` hold the value
@@ -556,7 +574,8 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
-    ///         cannot hold, a field that is none, an empty list of them.
+    ///         cannot hold, a field that is none, an empty list of them, ``labels`` with ``shifted``,
+    ///         ``labels="same"`` of an unsigned dtype where a mask excludes tokens.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -564,7 +583,12 @@ impl Dataset {
     /// >>> view = wr.open(path, format="tokens", dtype="uint32").pack(4)
     /// >>> len(view), view[1]["input_ids"].tolist(), view[1]["labels"].tolist()
     /// (2, [4, 5, 6, 7], [5, 6, 7, 8])
-    #[pyo3(signature = (length, eos=None, *, shifted=false, fields=None, dtype=None))]
+    /// >>> same = wr.open(path, format="tokens", dtype="uint32").pack(4, labels="same")
+    /// >>> same[1]["input_ids"].tolist(), same[1]["labels"].tolist()
+    /// ([4, 5, 6, 7], [4, 5, 6, 7])
+    #[pyo3(signature = (length, eos=None, *, shifted=false, fields=None, labels=Some("next"), dtype=None),
+           text_signature = "($self, length, eos=None, *, shifted=False, fields=None, labels='next', dtype=None)")]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn pack(
         &self,
         py: Python<'_>,
@@ -572,6 +596,7 @@ impl Dataset {
         eos: Option<Id>,
         shifted: bool,
         fields: Option<Vec<String>>,
+        labels: Option<&str>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
@@ -583,7 +608,8 @@ impl Dataset {
             ));
         }
         let fields = fields.unwrap_or_default();
-        self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted, fields }, dtype, 0)
+        let labels = labels_of(py, labels)?;
+        self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted, fields, labels }, dtype, 0)
     }
 
     /// Whole records side by side in rows of ``length`` positions; ``strategy`` is ``"best_fit"`` or ``"first_fit"``.
@@ -591,8 +617,12 @@ impl Dataset {
     /// A sample is ``input_ids``, ``labels``, ``loss_masks``, ``position_ids``, ``segment_ids`` (``[length]`` each) and
     /// ``cu_seqlens``.
     ///
+    /// ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
+    /// a mask of 0, in padding, where its own mask excludes it, and where a record begins, which nothing before it tells.
+    /// ``labels=None`` gives none, and masks of 1 where the input is a value that is not excluded.
+    ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0.
+    ///     ConfigError: JSON records, a length of 0, ``labels="same"`` of an unsigned dtype.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -602,27 +632,35 @@ impl Dataset {
     /// ([1, 2, 3, 4, 5, 0], [2, 3, 0, 5, 0, 0], [1, 1, 0, 1, 0, 0])
     /// >>> row["position_ids"].tolist(), row["segment_ids"].tolist(), row["cu_seqlens"].tolist()
     /// ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, -1], [0, 3, 5])
-    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), dtype=None),
-           text_signature = "($self, length, strategy='best_fit', *, pad_value=0, dtype=None)")]
+    /// >>> wr.open(path).bins(6, labels="same")[0]["labels"].tolist()
+    /// [-100, 2, 3, -100, 5, -100]
+    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), labels=Some("next"), dtype=None),
+           text_signature = "($self, length, strategy='best_fit', *, pad_value=0, labels='next', dtype=None)")]
     fn bins(
         &self,
         py: Python<'_>,
         length: Count,
         strategy: &str,
         pad_value: Id,
+        labels: Option<&str>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let strategy = choice(py, "strategy", strategy, &["best_fit", "first_fit"])?;
         let pad_value = pad_value.named(py, "pad_value")?;
-        self.view(py, ViewRecipe::Bins { length: length.0, strategy, pad_value }, dtype, 0)
+        let labels = labels_of(py, labels)?;
+        self.view(py, ViewRecipe::Bins { length: length.0, strategy, pad_value, labels }, dtype, 0)
     }
 
     /// One row per record, from its first ``length + 1`` values; shorter ones are filled with ``pad_value``.
     ///
     /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[length]``.
     ///
+    /// ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
+    /// a mask of 0, in padding and where its own mask excludes it. ``labels=None`` gives none. Both take ``length`` values of a
+    /// record, and their masks are those of the inputs.
+    ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0.
+    ///     ConfigError: JSON records, a length of 0, ``labels="same"`` of an unsigned dtype.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -630,17 +668,21 @@ impl Dataset {
     /// >>> row = wr.open(path).records(3, pad_value=9)[1]
     /// >>> row["input_ids"].tolist(), row["labels"].tolist(), row["loss_masks"].tolist()
     /// ([4, 5, 9], [5, 9, 9], [1, 0, 0])
-    #[pyo3(signature = (length, pad_value=Id::of(0), *, dtype=None),
-           text_signature = "($self, length, pad_value=0, *, dtype=None)")]
+    /// >>> wr.open(path).records(3, labels="same")[1]["labels"].tolist()
+    /// [4, 5, -100]
+    #[pyo3(signature = (length, pad_value=Id::of(0), *, labels=Some("next"), dtype=None),
+           text_signature = "($self, length, pad_value=0, *, labels='next', dtype=None)")]
     fn records(
         &self,
         py: Python<'_>,
         length: Count,
         pad_value: Id,
+        labels: Option<&str>,
         dtype: Option<AnyDType>,
     ) -> PyResult<View> {
         let pad_value = pad_value.named(py, "pad_value")?;
-        self.view(py, ViewRecipe::Records { length: length.0, pad_value }, dtype, 0)
+        let labels = labels_of(py, labels)?;
+        self.view(py, ViewRecipe::Records { length: length.0, pad_value, labels }, dtype, 0)
     }
 
     /// Up to ``length`` values of each record, from a random place (``mode="random"``) or its start (``"start"``).
@@ -767,6 +809,21 @@ pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str, data: u64) -
     };
     check(py, opened.source(), data, &path)?;
     Ok(Dataset::new(opened))
+}
+
+fn labels_of(py: Python<'_>, given: Option<&str>) -> PyResult<Labels> {
+    match given {
+        None => Ok(Labels::None),
+        Some("next") => Ok(Labels::Next),
+        Some("same") => Ok(Labels::Same),
+        Some(other) => {
+            let error = Error::config(format!("labels={other:?}")).field("labels");
+            Err(raise(
+                py,
+                &error.hint("one of \"next\" (the value after), \"same\" (the input itself), or None"),
+            ))
+        }
+    }
 }
 
 // What the face understands: a hash, a name or a path.

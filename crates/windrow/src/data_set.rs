@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{
-    Batch, Codes, CodesLayout, Collate, NextToken, Pairs, Raw, Segments, Shifted, copy_values,
+    Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted, copy_values,
 };
 use windrow_core::format::{Options, SideFile, Split, parse_json, reads_axis};
 use windrow_core::plan::Feed;
@@ -247,7 +247,7 @@ impl DataSet {
     /// # Errors
     /// `Config` for JSON records or a length of 0.
     pub fn pack(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Pack { length, eos: None, shifted: false, fields: Vec::new() }, None)
+        self.view(pack(length, false), None)
     }
 
     /// Blocks of `length` values over the joined records, none of them shared: every value is a target, its input the
@@ -256,7 +256,7 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::pack`]; `Config` for records that are no ids.
     pub fn pack_shifted(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Pack { length, eos: None, shifted: true, fields: Vec::new() }, None)
+        self.view(pack(length, true), None)
     }
 
     /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
@@ -264,7 +264,7 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::pack`].
     pub fn records(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Records { length, pad_value: 0 }, None)
+        self.view(ViewRecipe::Records { length, pad_value: 0, labels: Labels::default() }, None)
     }
 
     /// Sliding windows: `input_ids`, `labels`, `loss_masks`. With a scaler the values are float32 unless another dtype is
@@ -282,8 +282,14 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::pack`]; `Config` for a bucket of 0 or above `length`.
     pub fn segments(&self, length: u64, buckets: &[u64], scaler: &Scaler, nan: Nan) -> Result<Samples> {
-        let recipe =
-            ViewRecipe::Segments { length, buckets: buckets.to_vec(), scaler: scaler.name(), nan, fit: None };
+        let recipe = ViewRecipe::Segments {
+            length,
+            buckets: buckets.to_vec(),
+            scaler: scaler.name(),
+            nan,
+            fit: None,
+            labels: Labels::default(),
+        };
         self.cut(recipe, None, scaler.custom(), &|| false)
     }
 
@@ -323,7 +329,7 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::pack`].
     pub fn bins(&self, length: u64, strategy: Strategy) -> Result<Samples> {
-        self.view(ViewRecipe::Bins { length, strategy, pad_value: 0 }, None)
+        self.view(ViewRecipe::Bins { length, strategy, pad_value: 0, labels: Labels::default() }, None)
     }
 
     /// Rows behind a cursor: oxidizr's batches, where a loader of `batch_size` rows takes them without a shuffle.
@@ -433,12 +439,18 @@ impl DataSet {
         let lengths: Arc<dyn Lengths> = source.clone();
         // Before the view counts lengths: text has none that a view could use.
         let next_token = |length, short, pad| NextToken::new(schema, length, laid_as, short, pad);
+        // Without labels one value later a sample reads none that is only a label.
+        let is_next = recipe.labels() == Some(Labels::Next);
         let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
-            ViewRecipe::Pack { length, eos, shifted, fields } => {
+            ViewRecipe::Pack { length, eos, shifted, fields, labels } => {
+                if *shifted && *labels != Labels::Next {
+                    return Err(Error::config("rows with shifted inputs have targets, which are no labels")
+                        .hint("leave shifted out, or labels"));
+                }
                 let collate: Arc<dyn Collate> = match (shifted, &fields[..]) {
                     (true, []) => Arc::new(Shifted::new(schema, *length, laid_as)?),
                     (true, fields) => Arc::new(Shifted::new(schema, *length, laid_as)?.only(fields)?),
-                    (false, []) => Arc::new(next_token(*length, false, 0)?),
+                    (false, []) => Arc::new(next_token(*length, false, 0)?.labels(*labels)?),
                     (false, _) => {
                         return Err(Error::config("fields are chosen of rows with shifted inputs")
                             .hint("add shifted, or leave them out"));
@@ -447,14 +459,17 @@ impl DataSet {
                 if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
                     return Err(Error::config(format!("eos {eos} is no {} id", schema.element.dtype)));
                 }
-                let cut = if *shifted { Pack::apart } else { Pack::new };
+                let cut = if is_next { Pack::new } else { Pack::apart };
                 (Arc::new(cut(lengths, *length, *eos)?), collate)
             }
-            ViewRecipe::Records { length, pad_value } => {
-                let collate = next_token(*length, true, *pad_value)?;
-                (Arc::new(Records::new(lengths, *length)?), Arc::new(collate))
+            ViewRecipe::Records { length, pad_value, labels } => {
+                let collate = next_token(*length, true, *pad_value)?.labels(*labels)?;
+                let cut = if is_next { Records::new } else { Records::apart };
+                (Arc::new(cut(lengths, *length)?), Arc::new(collate))
             }
-            ViewRecipe::Windows { context_length, prediction_length, stride, tail, loss_on, .. } => {
+            ViewRecipe::Windows {
+                context_length, prediction_length, stride, tail, loss_on, labels, ..
+            } => {
                 let width = context_length
                     .checked_add(*prediction_length)
                     .ok_or_else(|| Error::config("context_length + prediction_length is larger than 2^64"))?;
@@ -469,7 +484,9 @@ impl DataSet {
                     }
                     collate = collate.learn_from(*context_length);
                 }
-                (Arc::new(Windows::new(lengths, width, stride.unwrap_or(width), *tail)?), Arc::new(collate))
+                let collate = collate.labels(*labels)?;
+                let cut = if is_next { Windows::new } else { Windows::apart };
+                (Arc::new(cut(lengths, width, stride.unwrap_or(width), *tail)?), Arc::new(collate))
             }
             ViewRecipe::Crop { length, mode } => {
                 let collate = Raw::new(schema, *length, laid_as)?;
@@ -479,10 +496,14 @@ impl DataSet {
                 let collate = Codes::new(schema, *length, layout, laid_as)?;
                 (Arc::new(Crop::new(lengths, *length, *mode)?.keep_empty()), Arc::new(collate))
             }
-            ViewRecipe::Bins { length, strategy, pad_value } => {
-                Segments::new(schema, *length, 1, laid_as, *pad_value)?;
-                let bins = Bins::new(lengths, *length, *strategy)?;
-                let collate = Segments::new(schema, *length, bins.max_segments(), laid_as, *pad_value)?;
+            ViewRecipe::Bins { length, strategy, pad_value, labels } => {
+                let collate =
+                    |most| Segments::new(schema, *length, most, laid_as, *pad_value)?.labels(*labels);
+                // What cannot be laid is refused before the lengths are gone through.
+                collate(1)?;
+                let cut = if is_next { Bins::new } else { Bins::apart };
+                let bins = cut(lengths, *length, *strategy)?;
+                let collate = collate(bins.max_segments())?;
                 (Arc::new(bins), Arc::new(collate))
             }
             ViewRecipe::Cursor { batch_size, length, rank, world_size } => {
@@ -490,18 +511,23 @@ impl DataSet {
                 let cursor = Cursor::new(lengths, *batch_size, *length, (*rank, *world_size));
                 (Arc::new(cursor.map_err(|e| e.or_at(&self.path))?), Arc::new(collate))
             }
-            ViewRecipe::Segments { length, buckets, .. } => {
-                let mut collate = Pairs::new(schema, *length, buckets, laid_as)?;
+            ViewRecipe::Segments { length, buckets, labels, .. } => {
+                let mut collate = Pairs::new(schema, *length, buckets, laid_as)?.labels(*labels)?;
                 if mask_nan {
                     collate = collate.mask_nan();
                 }
-                (Arc::new(view::Segments::new(lengths, *length, buckets)?), Arc::new(collate))
+                let cut = if is_next { view::Segments::new } else { view::Segments::apart };
+                (Arc::new(cut(lengths, *length, buckets)?), Arc::new(collate))
             }
         };
         let recipe =
             RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
         Ok(Samples { feed: Feed::new(source, view, collate), data: self.clone(), recipe })
     }
+}
+
+fn pack(length: u64, shifted: bool) -> ViewRecipe {
+    ViewRecipe::Pack { length, eos: None, shifted, fields: Vec::new(), labels: Labels::default() }
 }
 
 /// Samples by number: a data set and the view that cuts it.
@@ -544,6 +570,28 @@ impl Samples {
     /// `Config` when the dtype cannot hold the values.
     pub fn with_dtype(&self, dtype: DType) -> Result<Samples> {
         self.data.lay(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype))
+    }
+
+    /// The same kind of view with other labels: the values one later, the inputs themselves, or none. Without values one later
+    /// a sample of n inputs reads n values, so the samples are cut anew.
+    ///
+    /// # Errors
+    /// `Config` for a view that has no such labels (crop, codes, cursor, shifted rows), and for inputs as labels of an
+    /// unsigned dtype where some are not learned.
+    ///
+    /// ```
+    /// use windrow::Labels;
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// std::fs::write(&path, (0..9u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    /// let view = windrow::open(&path)?.pack(4)?.with_labels(Labels::Same)?;
+    /// assert_eq!(view.batch(&[1], 0)?.get::<i64>("labels")?, [4, 5, 6, 7]);
+    /// assert_eq!(view.with_labels(Labels::None)?.batch(&[1], 0)?.fields().len(), 1);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn with_labels(&self, labels: Labels) -> Result<Samples> {
+        let recipe = self.recipe.view.clone().with_labels(labels)?;
+        self.data.lay(self.feed.source().clone(), recipe, self.recipe.dtype)
     }
 
     /// The samples with these numbers as one batch; random crops are those of `seed`, epoch 0.

@@ -49,6 +49,7 @@ pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
 pub use windowing::{LossOn, Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
+pub use windrow_core::collate::Labels;
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use windrow_core::collate::CodesLayout;
+use windrow_core::collate::{CodesLayout, Labels};
 use windrow_core::format::Options;
 use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
@@ -32,6 +32,9 @@ pub enum ViewRecipe {
         /// The tensors to lay, of rows with shifted inputs; none for all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         fields: Vec<String>,
+        /// What `labels` are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
     },
     /// One row per record.
     Records {
@@ -40,6 +43,9 @@ pub enum ViewRecipe {
         /// What fills short rows.
         #[serde(default)]
         pad_value: i64,
+        /// What `labels` are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
     },
     /// Sliding windows.
     Windows {
@@ -66,6 +72,9 @@ pub enum ViewRecipe {
         /// Which labels are learned.
         #[serde(default, skip_serializing_if = "is_default")]
         loss_on: LossOn,
+        /// What `labels` are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
     },
     /// Up to `length` values of each record.
     Crop {
@@ -96,6 +105,9 @@ pub enum ViewRecipe {
         /// What fills free positions.
         #[serde(default)]
         pad_value: i64,
+        /// What `labels` are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
     },
     /// Rows behind a cursor, as oxidizr's loader reads a stream. In the order of their numbers and in batches of
     /// `batch_size` they are its batches.
@@ -127,6 +139,9 @@ pub enum ViewRecipe {
         /// Which part of each record a scaler's statistics come from; all of it when not given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fit: Option<Fit>,
+        /// What `labels` are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
     },
 }
 
@@ -146,6 +161,38 @@ impl ViewRecipe {
             ViewRecipe::Codes { mode, layout, .. } => *mode == Mode::Random || layout.is_random(),
             _ => false,
         }
+    }
+
+    /// What `labels` are; `None` for views that have their own kind of tensors.
+    pub fn labels(&self) -> Option<Labels> {
+        match self {
+            ViewRecipe::Pack { shifted: true, .. } => None,
+            ViewRecipe::Pack { labels, .. }
+            | ViewRecipe::Records { labels, .. }
+            | ViewRecipe::Windows { labels, .. }
+            | ViewRecipe::Bins { labels, .. }
+            | ViewRecipe::Segments { labels, .. } => Some(*labels),
+            ViewRecipe::Crop { .. } | ViewRecipe::Codes { .. } | ViewRecipe::Cursor { .. } => None,
+        }
+    }
+
+    /// The same cut with these labels.
+    ///
+    /// # Errors
+    /// `Config` for a view that has no such choice.
+    pub fn with_labels(mut self, given: Labels) -> Result<ViewRecipe> {
+        match &mut self {
+            ViewRecipe::Pack { labels, .. }
+            | ViewRecipe::Records { labels, .. }
+            | ViewRecipe::Windows { labels, .. }
+            | ViewRecipe::Bins { labels, .. }
+            | ViewRecipe::Segments { labels, .. } => *labels = given,
+            ViewRecipe::Crop { .. } | ViewRecipe::Codes { .. } | ViewRecipe::Cursor { .. } => {
+                return Err(Error::config("labels are chosen for a view that does not let them be chosen")
+                    .hint("pack, records, windows, bins and segments do"));
+            }
+        }
+        Ok(self)
     }
 
     /// What NaN does.
@@ -378,6 +425,30 @@ mod tests {
         let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
         assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::Zero, Nan::Mask));
         assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
+    }
+
+    #[test]
+    fn recipes_say_labels_only_where_they_are_not_the_values_after() {
+        for text in [
+            r#"{"pack":{"length":8}}"#,
+            r#"{"records":{"length":8,"pad_value":0}}"#,
+            r#"{"windows":{"context_length":8,"prediction_length":0,"tail":"drop"}}"#,
+            r#"{"bins":{"length":8,"strategy":"best_fit","pad_value":0}}"#,
+            r#"{"segments":{"length":8}}"#,
+        ] {
+            let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
+            assert_eq!(recipe.labels(), Some(Labels::Next));
+            assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
+            for (labels, word) in [(Labels::Same, "same"), (Labels::None, "none")] {
+                let other = recipe.clone().with_labels(labels).unwrap();
+                let written = serde_json::to_string(&other).unwrap();
+                assert_eq!(written, text.replace("}}", &format!(",\"labels\":\"{word}\"}}}}")));
+                assert_eq!(serde_json::from_str::<ViewRecipe>(&written).unwrap(), other);
+            }
+        }
+        let crop = ViewRecipe::Crop { length: 8, mode: Mode::Start };
+        assert_eq!(crop.labels(), None);
+        assert_eq!(crop.with_labels(Labels::Same).unwrap_err().kind(), Kind::Config);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How windows are cut from series: width, stride, scaling, what is learned.
 
 use serde::{Deserialize, Serialize};
+use windrow_core::collate::Labels;
 use windrow_core::source::{Custom, Fit, Nan, Precision, Scale, Scaling};
 use windrow_core::view::Tail;
 use windrow_core::{DType, Error, Result};
@@ -90,7 +91,7 @@ pub enum LossOn {
 }
 
 /// Sliding windows, option by option. Defaults: no prediction, as far apart as they are wide, the stored values, NaN
-/// spreads, the tail dropped, all labels learned.
+/// spreads, the tail dropped, labels one value later, all of them learned.
 ///
 /// ```no_run
 /// use windrow::{Scaler, Windowing};
@@ -110,6 +111,7 @@ pub struct Windowing {
     nan: Nan,
     fit: Option<Fit>,
     loss_on: LossOn,
+    labels: Labels,
     dtype: Option<DType>,
 }
 
@@ -125,6 +127,7 @@ impl Windowing {
             nan: Nan::default(),
             fit: None,
             loss_on: LossOn::default(),
+            labels: Labels::default(),
             dtype: None,
         }
     }
@@ -164,6 +167,11 @@ impl Windowing {
         Windowing { loss_on, ..self }
     }
 
+    /// What `labels` are.
+    pub fn labels(self, labels: Labels) -> Self {
+        Windowing { labels, ..self }
+    }
+
     /// dtype of the tensors.
     pub fn dtype(self, dtype: DType) -> Self {
         Windowing { dtype: Some(dtype), ..self }
@@ -179,6 +187,7 @@ impl Windowing {
             nan: self.nan,
             fit: self.fit,
             loss_on: self.loss_on,
+            labels: self.labels,
         }
     }
 

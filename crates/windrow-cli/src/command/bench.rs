@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::ViewRecipe;
+use windrow::{Labels, ViewRecipe};
 
 use crate::args::{Cutting, Opening, Ordering, loader, no_stdin};
 use crate::failure::{DONE, Failure};
@@ -46,6 +46,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         eos: None,
         shifted: false,
         fields: Vec::new(),
+        labels: Labels::default(),
     });
     let recipe = args.ordering.recipe(&args.path, &args.opening, view);
     let mut loader = loader(&recipe, args.threads)?.build()?;

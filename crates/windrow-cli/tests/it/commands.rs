@@ -204,6 +204,30 @@ fn views_of_series_take_their_options() {
 }
 
 #[test]
+fn views_of_other_labels_read_no_token_more() {
+    let desk = tokens();
+    for (view, len) in [("--pack 4", 5), ("--pack 4 --labels next", 5), ("--records 4 --labels none", 4)] {
+        let traced = desk.windrow(&format!("trace tok {view} --no-shuffle --batch-size 1 --step 0 --json"));
+        let reads = traced.json()["rows"][0]["reads"].clone();
+        let read: u64 = reads.as_array().unwrap().iter().map(|read| read["len"].as_u64().unwrap()).sum();
+        assert_eq!(read, len, "{view}");
+    }
+    for view in ["--pack 4", "--records 4", "--windows 4", "--bins 4", "--segments 4"] {
+        for labels in ["same", "none"] {
+            let bench = format!(
+                "bench tok {view} --labels {labels} --batch-size 1 --seconds 0.05 --threads 1 --json"
+            );
+            let said = desk.windrow(&bench).json();
+            assert!(said["view"].as_str().unwrap().ends_with(",apart)"), "{view}: {said}");
+        }
+    }
+    let said = desk.windrow("trace tok --crop 4 --labels same --step 0").failed(2);
+    assert!(said.contains("--labels is an option of --pack, --records"), "{said}");
+    let said = desk.windrow("trace tok --pack 4 --shifted --labels same --step 0").failed(2);
+    assert!(said.contains("targets"), "{said}");
+}
+
+#[test]
 fn trace_and_its_inverse_agree() {
     let desk = tokens();
     let view = "--pack 4 --batch-size 3 --seed 9";

@@ -108,7 +108,13 @@ fn documents_and_end_ids_are_drawn_where_the_view_lays_them() {
     desk.windrow("tokenize in.jsonl --tokenizer bytes --out tok --eos none").done();
     desk.windrow("report tok -o r.html --pack 20 --eos 256").done();
     let html = page(&desk, "r.html");
-    let view = windrow::ViewRecipe::Pack { length: 20, eos: Some(256), shifted: false, fields: Vec::new() };
+    let view = windrow::ViewRecipe::Pack {
+        length: 20,
+        eos: Some(256),
+        shifted: false,
+        fields: Vec::new(),
+        labels: windrow::Labels::default(),
+    };
     let samples = windrow::open(desk.path("tok")).unwrap().view(view, None).unwrap();
     for sample in 0..samples.len() {
         let batch = samples.batch(&[sample], 0).unwrap();

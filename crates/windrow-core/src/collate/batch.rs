@@ -142,6 +142,21 @@ impl Row<'_> {
         bytemuck::cast_slice_mut(self.bytes(field))
     }
 
+    /// The row's bytes of several fields, which are not the same ones.
+    ///
+    /// # Panics
+    /// Where a field stands twice in `fields`, or is none.
+    pub fn several<const N: usize>(&mut self, fields: [usize; N]) -> [&mut [u8]; N] {
+        let sizes = fields.map(|field| self.batch.fields[field].row_size());
+        let buffers = self.batch.buffers.get_disjoint_mut(fields).expect("fields of the batch, each once");
+        let mut number = 0;
+        buffers.map(|buffer| {
+            let size = sizes[number];
+            number += 1;
+            &mut buffer.bytes_mut()[self.row * size..][..size]
+        })
+    }
+
     /// dtype of field number `field`.
     pub fn dtype(&self, field: usize) -> DType {
         self.batch.fields[field].dtype

@@ -3,6 +3,7 @@
 mod batch;
 mod codes;
 mod copy;
+mod labels;
 mod missing;
 mod next_token;
 mod pairs;
@@ -13,6 +14,7 @@ mod shifted;
 pub use batch::{Batch, Field, Pool, Row};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
 pub use copy::{copy_values, fill_value};
+pub use labels::Labels;
 pub use next_token::{LOSS_MASK_TRACK, NextToken};
 pub use pairs::Pairs;
 pub use raw::Raw;

@@ -1,10 +1,10 @@
-//! Inputs and the values one later: `input_ids`, `labels`, and `loss_masks` where rows can be short.
+//! Inputs and what is learned of them: `input_ids`, `labels`, and `loss_masks` where rows can be short.
 
 use std::sync::Arc;
 
 use super::copy::{copy_span, copy_values, fill_value, lay_value};
 use super::missing::missing_to_zero;
-use super::{Collate, Field, Row, Sample, Scratch};
+use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
@@ -13,20 +13,22 @@ use crate::source::Schema;
 /// The name of a track that says which values are not learned: 1 = excluded from the loss.
 pub const LOSS_MASK_TRACK: &str = "loss_mask";
 
-/// Lays `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first).
+/// Lays `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first); or, as [`NextToken::labels`]
+/// says, `length` values as inputs that are their own labels or have none.
 ///
 /// * `input_ids`, `labels`: `[length]` or `[length, C]`, int64 for whole numbers and float32 for floats unless another
 ///   dtype is asked for; missing values are the padding value.
-/// * `loss_masks`: `[length]` int32, 1 where the label is a real value; present when rows can be short, or when the
-///   source has a track `loss_mask` (whose 1 means "not learned"). [`NextToken::mask_nan`] and
-///   [`NextToken::learn_from`] take more positions out.
+/// * `loss_masks`: `[length]` int32, 1 where the label is a real value (the input, where there are no labels one later);
+///   present when rows can be short, or when the source has a track `loss_mask` (whose 1 means "not learned").
+///   [`NextToken::mask_nan`] and [`NextToken::learn_from`] take more positions out.
 #[derive(Clone, Debug)]
 pub struct NextToken {
     length: usize,
     dtype: DType,
-    channels: usize,
+    channels: Option<usize>,
     pad: i64,
     mask: Mask,
+    labels: Labels,
     mask_nan: bool,
     learn_from: usize,
     fields: Arc<[Field]>,
@@ -59,22 +61,30 @@ impl NextToken {
             None if short_rows => Mask::Real,
             None => Mask::None,
         };
-        let shape: Vec<usize> = [length].into_iter().chain(schema.channels).collect();
-        let mut fields =
-            vec![Field::new("input_ids", dtype, shape.clone()), Field::new("labels", dtype, shape)];
-        if mask != Mask::None {
-            fields.push(Field::new("loss_masks", DType::I32, [length]));
-        }
-        Ok(NextToken {
+        let layout = NextToken {
             length,
             dtype,
-            channels: schema.channels.unwrap_or(1),
+            channels: schema.channels,
             pad,
             mask,
+            labels: Labels::Next,
             mask_nan: false,
             learn_from: 0,
-            fields: fields.into(),
-        })
+            fields: Arc::new([]),
+        };
+        Ok(layout.with_fields())
+    }
+
+    /// Lays these labels. Said last: what masks there are decides which labels there can be.
+    ///
+    /// # Errors
+    /// `Config` for inputs as labels of an unsigned dtype in rows with masks.
+    pub fn labels(mut self, labels: Labels) -> Result<Self> {
+        if self.mask != Mask::None {
+            labels.check(self.dtype)?;
+        }
+        self.labels = labels;
+        Ok(self.with_fields())
     }
 
     /// Takes NaN and infinity as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one (any channel of
@@ -95,16 +105,27 @@ impl NextToken {
     fn with_masks(mut self) -> Self {
         if self.mask == Mask::None {
             self.mask = Mask::Real;
-            let masks = Field::new("loss_masks", DType::I32, [self.length]);
-            self.fields = self.fields.iter().cloned().chain([masks]).collect();
         }
+        self.with_fields()
+    }
+
+    fn with_fields(mut self) -> Self {
+        let shape: Vec<usize> = [self.length].into_iter().chain(self.channels).collect();
+        let values = |name| Field::new(name, self.dtype, shape.clone());
+        let labels = (self.labels != Labels::None).then(|| values("labels"));
+        let masks = (self.mask != Mask::None).then(|| Field::new("loss_masks", DType::I32, [self.length]));
+        self.fields = [Some(values("input_ids")), labels, masks].into_iter().flatten().collect();
         self
+    }
+
+    // The number of `loss_masks`, where there are some.
+    fn masks(&self) -> usize {
+        LABELS + usize::from(self.labels != Labels::None)
     }
 }
 
 const INPUTS: usize = 0;
 const LABELS: usize = 1;
-const MASKS: usize = 2;
 
 impl Collate for NextToken {
     fn fields(&self, _samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
@@ -112,20 +133,24 @@ impl Collate for NextToken {
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        let size = self.dtype.size() * self.channels;
-        // `at` counts values from the sample's first; value `at` is input `at` and label `at - 1`.
+        let channels = self.channels.unwrap_or(1);
+        let size = self.dtype.size() * channels;
+        let masks = self.masks();
+        // `at` counts values from the sample's first; value `at` is input `at`, and learned at `at - ahead`.
+        let ahead = self.labels.ahead();
         let mut at = 0;
         for piece in sample.pieces {
-            if at > self.length {
+            if at >= self.length + ahead {
                 break;
             }
             if piece.is_empty() {
                 continue;
             }
             let inputs = at.min(self.length)..(at + piece.len() as usize).min(self.length);
-            let labels = at.saturating_sub(1)..(at + piece.len() as usize - 1).min(self.length);
-            // The first value of the sample is nobody's label.
-            let skip = usize::from(at == 0);
+            let learned = at.saturating_sub(ahead)..(at + piece.len() as usize - ahead).min(self.length);
+            // The first value of the sample is no label of another one.
+            let skip = if at == 0 { ahead } else { 0 };
+            let is_labels = self.labels == Labels::Next && !learned.is_empty();
             match piece {
                 Piece::Read(span) => {
                     let values = sample.source.read(*span, &mut scratch.bytes)?;
@@ -133,49 +158,59 @@ impl Collate for NextToken {
                         let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
                         copy_span(span, &values, 0, out, self.dtype)?;
                     }
-                    if !labels.is_empty() {
-                        let out = &mut row.bytes(LABELS)[labels.start * size..labels.end * size];
+                    if is_labels {
+                        let out = &mut row.bytes(LABELS)[learned.start * size..learned.end * size];
                         copy_span(span, &values, skip, out, self.dtype)?;
                     }
                     if let Mask::Track(track) = self.mask
-                        && !labels.is_empty()
+                        && !learned.is_empty()
                     {
                         let excluded = sample.source.read_track(track, *span, &mut scratch.bytes)?;
-                        let out = &mut row.numbers::<i32>(MASKS)[labels.clone()];
+                        let out = &mut row.numbers::<i32>(masks)[learned];
                         copy_values(&excluded, skip, bytemuck::cast_slice_mut(out), DType::I32)?;
                         out.iter_mut().for_each(|m| *m = i32::from(*m == 0));
                     }
                 }
                 Piece::Value(value) => {
-                    for (field, at) in [(INPUTS, &inputs), (LABELS, &labels)] {
-                        let out = &mut row.bytes(field)[at.start * size..at.end * size];
+                    let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
+                    lay_value(out, self.dtype, *value)?;
+                    if is_labels {
+                        let out = &mut row.bytes(LABELS)[learned.start * size..learned.end * size];
                         lay_value(out, self.dtype, *value)?;
                     }
                     if let Mask::Track(_) = self.mask {
-                        row.numbers::<i32>(MASKS)[labels.clone()].fill(1);
+                        row.numbers::<i32>(masks)[learned].fill(1);
                     }
                 }
             }
             at += piece.len() as usize;
         }
         let inputs = at.min(self.length);
-        let labels = at.saturating_sub(1).min(self.length);
+        let learned = at.saturating_sub(ahead).min(self.length);
         fill_value(&mut row.bytes(INPUTS)[inputs * size..], self.dtype, self.pad);
-        fill_value(&mut row.bytes(LABELS)[labels * size..], self.dtype, self.pad);
+        if self.labels == Labels::Next {
+            fill_value(&mut row.bytes(LABELS)[learned * size..], self.dtype, self.pad);
+        }
         if self.mask != Mask::None {
-            let masks = row.numbers::<i32>(MASKS);
-            masks[labels..].fill(0);
+            let masks = row.numbers::<i32>(masks);
+            masks[learned..].fill(0);
             if self.mask == Mask::Real {
-                masks[..labels].fill(1);
+                masks[..learned].fill(1);
             }
             masks[..self.learn_from].fill(0);
         }
         if self.mask_nan {
-            missing_to_zero(row.bytes(INPUTS), self.dtype, self.channels, |_| ());
             let mut missing = Vec::new();
-            missing_to_zero(row.bytes(LABELS), self.dtype, self.channels, |at| missing.push(at));
-            let masks = row.numbers::<i32>(MASKS);
+            missing_to_zero(row.bytes(INPUTS), self.dtype, channels, |at| missing.push(at));
+            if self.labels == Labels::Next {
+                missing.clear();
+                missing_to_zero(row.bytes(LABELS), self.dtype, channels, |at| missing.push(at));
+            }
+            let masks = row.numbers::<i32>(masks);
             missing.into_iter().for_each(|at| masks[at] = 0);
+        }
+        if self.labels == Labels::Same {
+            Labels::copy_inputs(row, [INPUTS, LABELS], (self.mask != Mask::None).then_some(masks));
         }
         Ok(())
     }
@@ -189,6 +224,7 @@ impl Collate for NextToken {
         let nan = if self.mask_nan { ",nan=mask+inf" } else { "" };
         let from = if self.learn_from > 0 { format!(",from={}", self.learn_from) } else { String::new() };
         let (length, dtype, pad) = (self.length, self.dtype, self.pad);
-        format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from})")
+        let labels = self.labels.described();
+        format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from}{labels})")
     }
 }

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use super::copy::{copy_span, copy_values, fill_value};
 use super::missing::missing_to_zero;
-use super::{Collate, Field, LOSS_MASK_TRACK, Row, Sample, Scratch};
+use super::{Collate, Field, LOSS_MASK_TRACK, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
 
-/// Lays each piece of n + 1 values as n positions. Per row of T positions:
+/// Lays each piece of n + 1 values as n positions; or, as [`Pairs::labels`] says, each of n values as n positions that are
+/// their own labels or have none. Per row of T positions:
 ///
 /// * `input_ids` `[T]` or `[T, C]`: all values of the piece but the last, then those of the next piece, then zeros;
-/// * `labels` `[T]` or `[T, C]`: all values but the first;
-/// * `loss_masks` `[T]` int32: 1 where there is a label;
+/// * `labels` `[T]` or `[T, C]`: all values but the first; or the inputs, of which the first of a record is not learned;
+/// * `loss_masks` `[T]` int32: 1 where there is a label; where there are no labels, where the input is a value;
 /// * `segment_ids` `[T]` int32: 0, 1, … per piece, -1 in padding;
 /// * `pack_bucket` int32: the row's own length.
 ///
@@ -25,12 +26,14 @@ pub struct Pairs {
     buckets: Vec<usize>,
     dtype: DType,
     channels: Option<usize>,
+    labels: Labels,
     mask_nan: bool,
     fixed: Option<Arc<[Field]>>,
 }
 
 const INPUTS: usize = 0;
 const LABELS: usize = 1;
+// Those after the labels, counted with them.
 const MASKS: usize = 2;
 const SEGMENTS: usize = 3;
 const BUCKET: usize = 4;
@@ -55,13 +58,27 @@ impl Pairs {
             buckets: sorted,
             dtype,
             channels: schema.channels,
+            labels: Labels::Next,
             mask_nan: false,
             fixed: None,
         };
-        if pairs.buckets.is_empty() {
-            pairs.fixed = Some(pairs.fields_of(pairs.length));
-        }
+        pairs.fix();
         Ok(pairs)
+    }
+
+    /// Lays these labels.
+    ///
+    /// # Errors
+    /// `Config` for inputs as labels of an unsigned dtype: the first of a record is not learned.
+    pub fn labels(mut self, labels: Labels) -> Result<Self> {
+        labels.check(self.dtype)?;
+        self.labels = labels;
+        self.fix();
+        Ok(self)
+    }
+
+    fn fix(&mut self) {
+        self.fixed = self.buckets.is_empty().then(|| self.fields_of(self.length));
     }
 
     /// Takes NaN and infinity as missing: 0 in `input_ids` and `labels`, and 0 in `loss_masks` where the label is one.
@@ -73,18 +90,20 @@ impl Pairs {
 
     fn fields_of(&self, positions: usize) -> Arc<[Field]> {
         let shape: Vec<usize> = [positions].into_iter().chain(self.channels).collect();
-        Arc::new([
-            Field::new("input_ids", self.dtype, shape.clone()),
-            Field::new("labels", self.dtype, shape),
-            Field::new("loss_masks", DType::I32, [positions]),
-            Field::new("segment_ids", DType::I32, [positions]),
-            Field::new("pack_bucket", DType::I32, []),
-        ])
+        let all = [
+            Some(Field::new("input_ids", self.dtype, shape.clone())),
+            (self.labels != Labels::None).then(|| Field::new("labels", self.dtype, shape)),
+            Some(Field::new("loss_masks", DType::I32, [positions])),
+            Some(Field::new("segment_ids", DType::I32, [positions])),
+            Some(Field::new("pack_bucket", DType::I32, [])),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     // A row's own length: the smallest bucket that holds its pairs.
     fn target(&self, sample: &Sample<'_>) -> usize {
-        let pairs: u64 = sample.pieces.iter().map(|piece| piece.len().saturating_sub(1)).sum();
+        let ahead = self.labels.ahead() as u64;
+        let pairs: u64 = sample.pieces.iter().map(|piece| piece.len().saturating_sub(ahead)).sum();
         let fitting = self.buckets.iter().find(|bucket| **bucket as u64 >= pairs);
         fitting.or(self.buckets.last()).copied().unwrap_or(self.length)
     }
@@ -100,45 +119,61 @@ impl Collate for Pairs {
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        let size = self.dtype.size() * self.channels.unwrap_or(1);
-        let positions = row.bytes(MASKS).len() / size_of::<i32>();
+        let channels = self.channels.unwrap_or(1);
+        let size = self.dtype.size() * channels;
+        let ahead = self.labels.ahead();
+        let [masks, segments, bucket] =
+            [MASKS, SEGMENTS, BUCKET].map(|field| field - usize::from(self.labels == Labels::None));
+        let copied =
+            if self.labels == Labels::Next { &[(INPUTS, 0), (LABELS, 1)][..] } else { &[(INPUTS, 0)] };
+        let positions = row.bytes(masks).len() / size_of::<i32>();
         let track = sample.source.schema().tracks.iter().position(|t| t.name == LOSS_MASK_TRACK);
         let (mut at, mut segment) = (0, 0);
         for piece in sample.pieces {
             let Piece::Read(span) = piece else { continue };
-            let end = (at + (span.len as usize).saturating_sub(1)).min(positions);
+            let end = (at + (span.len as usize).saturating_sub(ahead)).min(positions);
             if end == at {
                 continue;
             }
             let values = sample.source.read(*span, &mut scratch.bytes)?;
-            for (field, skip) in [(INPUTS, 0), (LABELS, 1)] {
+            for &(field, skip) in copied {
                 copy_span(span, &values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)?;
             }
-            let masks = &mut row.numbers::<i32>(MASKS)[at..end];
+            let learned = &mut row.numbers::<i32>(masks)[at..end];
             match track {
-                None => masks.fill(1),
+                None => learned.fill(1),
                 Some(track) => {
                     let excluded = sample.source.read_track(track, *span, &mut scratch.bytes)?;
-                    copy_values(&excluded, 1, bytemuck::cast_slice_mut(masks), DType::I32)?;
-                    masks.iter_mut().for_each(|m| *m = i32::from(*m == 0));
+                    copy_values(&excluded, ahead, bytemuck::cast_slice_mut(learned), DType::I32)?;
+                    learned.iter_mut().for_each(|m| *m = i32::from(*m == 0));
                 }
             }
-            row.numbers::<i32>(SEGMENTS)[at..end].fill(segment);
+            if self.labels == Labels::Same && span.start == 0 {
+                // No value of this record tells it.
+                learned[0] = 0;
+            }
+            row.numbers::<i32>(segments)[at..end].fill(segment);
             segment += 1;
             at = end;
         }
-        for field in [INPUTS, LABELS] {
+        for &(field, _) in copied {
             fill_value(&mut row.bytes(field)[at * size..], self.dtype, 0);
         }
-        row.numbers::<i32>(MASKS)[at..].fill(0);
-        row.numbers::<i32>(SEGMENTS)[at..].fill(-1);
-        row.numbers::<i32>(BUCKET)[0] = self.target(sample) as i32;
+        row.numbers::<i32>(masks)[at..].fill(0);
+        row.numbers::<i32>(segments)[at..].fill(-1);
+        row.numbers::<i32>(bucket)[0] = self.target(sample) as i32;
         if self.mask_nan {
             let mut missing = Vec::new();
-            missing_to_zero(row.bytes(INPUTS), self.dtype, self.channels.unwrap_or(1), |_| ());
-            missing_to_zero(row.bytes(LABELS), self.dtype, self.channels.unwrap_or(1), |at| missing.push(at));
-            let masks = row.numbers::<i32>(MASKS);
+            for &(field, _) in copied {
+                // Where the label is missing: labels come last.
+                missing.clear();
+                missing_to_zero(row.bytes(field), self.dtype, channels, |at| missing.push(at));
+            }
+            let masks = row.numbers::<i32>(masks);
             missing.into_iter().for_each(|at| masks[at] = 0);
+        }
+        if self.labels == Labels::Same {
+            Labels::copy_inputs(row, [INPUTS, LABELS], Some(masks));
         }
         Ok(())
     }
@@ -148,6 +183,7 @@ impl Collate for Pairs {
         let buckets: Vec<_> = self.buckets.iter().map(usize::to_string).collect();
         let buckets =
             if buckets.is_empty() { String::new() } else { format!(",buckets={}", buckets.join("/")) };
-        format!("pairs(length={},dtype={}{buckets}{nan})", self.length, self.dtype)
+        let labels = self.labels.described();
+        format!("pairs(length={},dtype={}{buckets}{nan}{labels})", self.length, self.dtype)
     }
 }

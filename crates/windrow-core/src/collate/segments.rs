@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::copy::{copy_span, copy_values, fill_value};
-use super::{Collate, Field, Row, Sample, Scratch};
+use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Piece, Span};
@@ -12,8 +12,9 @@ use crate::source::Schema;
 /// Lays each piece of a sample as a segment of its own. Per row of `length` positions:
 ///
 /// * `input_ids` `[length]`: the records one after the other, then padding;
-/// * `labels` `[length]`: the next value of the same record; the last position of a record has none;
-/// * `loss_masks` `[length]` int32: 1 where the label is real;
+/// * `labels` `[length]`: the next value of the same record; the last position of a record has none. Or, as
+///   [`Segments::labels`] says, the inputs themselves, of which the first of a record is not learned; or none;
+/// * `loss_masks` `[length]` int32: 1 where the label is real; where there are no labels, where the input is;
 /// * `position_ids` `[length]` int32: 0, 1, … from the start of each record, 0 in padding;
 /// * `segment_ids` `[length]` int32: 0, 1, … per record, -1 in padding;
 /// * `cu_seqlens` `[most segments + 1]` int32: where segments start, and the end; the end is repeated to fill the row.
@@ -22,8 +23,18 @@ pub struct Segments {
     length: usize,
     dtype: DType,
     pad: i64,
+    labels: Labels,
+    most: usize,
     fields: Arc<[Field]>,
 }
+
+const INPUTS: usize = 0;
+const LABELS: usize = 1;
+// Those after the labels, counted with them.
+const MASKS: usize = 2;
+const POSITIONS: usize = 3;
+const SEGMENTS: usize = 4;
+const ENDS: usize = 5;
 
 impl Segments {
     /// For rows of `length` positions that hold at most `most_segments` records.
@@ -47,17 +58,32 @@ impl Segments {
         }
         super::check_pad(pad, dtype)?;
         let most = usize::try_from(most_segments).unwrap_or(length).min(length);
-        let i32s = |name, len| Field::new(name, DType::I32, [len]);
-        let fields = [
-            Field::new("input_ids", dtype, [length]),
-            Field::new("labels", dtype, [length]),
-            i32s("loss_masks", length),
-            i32s("position_ids", length),
-            i32s("segment_ids", length),
-            i32s("cu_seqlens", most + 1),
-        ]
-        .into();
-        Ok(Segments { length, dtype, pad, fields })
+        Ok(Segments { length, dtype, pad, labels: Labels::Next, most, fields: Arc::new([]) }.with_fields())
+    }
+
+    /// Lays these labels.
+    ///
+    /// # Errors
+    /// `Config` for inputs as labels of an unsigned dtype: the first of a record is not learned.
+    pub fn labels(mut self, labels: Labels) -> Result<Self> {
+        labels.check(self.dtype)?;
+        self.labels = labels;
+        Ok(self.with_fields())
+    }
+
+    fn with_fields(mut self) -> Self {
+        let values = |name| Field::new(name, self.dtype, [self.length]);
+        let i32s = |name, len| Some(Field::new(name, DType::I32, [len]));
+        let all = [
+            Some(values("input_ids")),
+            (self.labels != Labels::None).then(|| values("labels")),
+            i32s("loss_masks", self.length),
+            i32s("position_ids", self.length),
+            i32s("segment_ids", self.length),
+            i32s("cu_seqlens", self.most + 1),
+        ];
+        self.fields = all.into_iter().flatten().collect();
+        self
     }
 }
 
@@ -68,9 +94,13 @@ impl Collate for Segments {
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let size = self.dtype.size();
+        let ahead = self.labels.ahead();
+        let is_next = self.labels == Labels::Next;
+        let [masks, positions, segments, ends] =
+            [MASKS, POSITIONS, SEGMENTS, ENDS].map(|field| field - usize::from(self.labels == Labels::None));
         let mut at = 0usize;
         let mut segment = 0usize;
-        row.numbers::<i32>(5)[0] = 0;
+        row.numbers::<i32>(ends)[0] = 0;
         for piece in sample.pieces {
             let Piece::Read(span) = piece else { continue };
             if span.len == 0 {
@@ -78,32 +108,45 @@ impl Collate for Segments {
             }
             // A record that was cut to the row's length brings one value more: the last position's label.
             let inputs = (span.len as usize).min(self.length - at);
-            let labels = (span.len as usize - 1).min(inputs);
+            let learned = (span.len as usize - ahead).min(inputs);
             let values = sample.source.read(*span, &mut scratch.bytes)?;
             let end = at + inputs;
-            copy_span(span, &values, 0, &mut row.bytes(0)[at * size..end * size], self.dtype)?;
-            copy_span(span, &values, 1, &mut row.bytes(1)[at * size..(at + labels) * size], self.dtype)?;
-            fill_value(&mut row.bytes(1)[(at + labels) * size..end * size], self.dtype, self.pad);
-            row.numbers::<i32>(2)[at..end].fill(0);
-            self.mask(sample, *span, &mut row.numbers::<i32>(2)[at..at + labels], scratch)?;
-            row.numbers::<i32>(3)[at..end].iter_mut().zip(0..).for_each(|(p, i)| *p = i);
-            row.numbers::<i32>(4)[at..end].fill(segment as i32);
+            copy_span(span, &values, 0, &mut row.bytes(INPUTS)[at * size..end * size], self.dtype)?;
+            if is_next {
+                let labels = &mut row.bytes(LABELS)[at * size..end * size];
+                let (labels, last) = labels.split_at_mut(learned * size);
+                copy_span(span, &values, 1, labels, self.dtype)?;
+                fill_value(last, self.dtype, self.pad);
+            }
+            row.numbers::<i32>(masks)[at..end].fill(0);
+            self.mask(sample, *span, &mut row.numbers::<i32>(masks)[at..at + learned], scratch)?;
+            if self.labels == Labels::Same && span.start == 0 && inputs > 0 {
+                // No value of this record tells it.
+                row.numbers::<i32>(masks)[at] = 0;
+            }
+            row.numbers::<i32>(positions)[at..end].iter_mut().zip(0..).for_each(|(p, i)| *p = i);
+            row.numbers::<i32>(segments)[at..end].fill(segment as i32);
             segment += 1;
-            row.numbers::<i32>(5)[segment] = end as i32;
+            row.numbers::<i32>(ends)[segment] = end as i32;
             at = end;
         }
-        for field in [0, 1] {
-            fill_value(&mut row.bytes(field)[at * size..], self.dtype, self.pad);
+        fill_value(&mut row.bytes(INPUTS)[at * size..], self.dtype, self.pad);
+        if is_next {
+            fill_value(&mut row.bytes(LABELS)[at * size..], self.dtype, self.pad);
         }
-        row.numbers::<i32>(2)[at..].fill(0);
-        row.numbers::<i32>(3)[at..].fill(0);
-        row.numbers::<i32>(4)[at..].fill(-1);
-        row.numbers::<i32>(5)[segment + 1..].fill(at as i32);
+        row.numbers::<i32>(masks)[at..].fill(0);
+        row.numbers::<i32>(positions)[at..].fill(0);
+        row.numbers::<i32>(segments)[at..].fill(-1);
+        row.numbers::<i32>(ends)[segment + 1..].fill(at as i32);
+        if self.labels == Labels::Same {
+            Labels::copy_inputs(row, [INPUTS, LABELS], Some(masks));
+        }
         Ok(())
     }
 
     fn describe(&self) -> String {
-        format!("segments(length={},dtype={},pad={})", self.length, self.dtype, self.pad)
+        let labels = self.labels.described();
+        format!("segments(length={},dtype={},pad={}{labels})", self.length, self.dtype, self.pad)
     }
 }
 
@@ -114,7 +157,7 @@ impl Segments {
             None => out.fill(1),
             Some(track) => {
                 let excluded = sample.source.read_track(track, span, &mut scratch.bytes)?;
-                copy_values(&excluded, 1, bytemuck::cast_slice_mut(out), DType::I32)?;
+                copy_values(&excluded, self.labels.ahead(), bytemuck::cast_slice_mut(out), DType::I32)?;
                 out.iter_mut().for_each(|m| *m = i32::from(*m == 0));
             }
         }

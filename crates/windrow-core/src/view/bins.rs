@@ -25,7 +25,8 @@ pub enum Strategy {
 /// Sample i is bin i: the records in it, in record order, in `length` positions together.
 ///
 /// A record of n values takes n positions; its last position has no label. A record longer than `length` is cut: it
-/// reads `length + 1` values and takes `length` positions, the rest is counted as unseen. Empty records are skipped.
+/// reads `length + 1` values ([`Bins::apart`]: `length`) and takes `length` positions, the rest is counted as unseen. Empty
+/// records are skipped.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -40,6 +41,8 @@ pub enum Strategy {
 pub struct Bins {
     lengths: Arc<dyn Lengths>,
     length: u64,
+    /// 1 where a record that is cut reads the value after it as the last label.
+    label: u64,
     strategy: Strategy,
     layout: Layout,
     max_segments: u64,
@@ -71,6 +74,18 @@ impl Bins {
     /// `Config` when `length` is 0 or above 2^28, or there are 2^32 - 1 records or more of unequal length; what the
     /// lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
+        Bins::cut(lengths, length, strategy, 1)
+    }
+
+    /// The same bins, of which a record that is cut reads `length` values.
+    ///
+    /// # Errors
+    /// As [`Bins::new`].
+    pub fn apart(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
+        Bins::cut(lengths, length, strategy, 0)
+    }
+
+    fn cut(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy, label: u64) -> Result<Self> {
         lengths::at_least_one("length", length)?;
         if length > MOST_POSITIONS {
             return Err(Error::config(format!(
@@ -82,7 +97,7 @@ impl Bins {
             Some(each) => even(lengths.len(), each.min(length), length),
             None => listed(&*lengths, length, strategy)?,
         };
-        Ok(Bins { lengths, length, strategy, layout, max_segments })
+        Ok(Bins { lengths, length, label, strategy, layout, max_segments })
     }
 
     /// Records in the bin that holds most of them; 0 where there is no bin.
@@ -91,7 +106,7 @@ impl Bins {
     }
 
     fn read(&self, record: u64, out: &mut Vec<Piece>) -> Result<()> {
-        let len = self.lengths.length(record)?.min(self.length + 1);
+        let len = self.lengths.length(record)?.min(self.length + self.label);
         out.push(Piece::Read(Span { record, start: 0, len }));
         Ok(())
     }
@@ -142,7 +157,7 @@ impl View for Bins {
         let n = self.lengths.len();
         // In `padded` first what the records fill, then what they leave free.
         let filled = lengths::sum(&*self.lengths, |len| {
-            let used = len.min(self.length + 1);
+            let used = len.min(self.length + self.label);
             Some(Coverage {
                 used,
                 padded: len.min(self.length),
@@ -160,7 +175,7 @@ impl View for Bins {
             Strategy::BestFit => "best_fit",
             Strategy::FirstFit => "first_fit",
         };
-        format!("bins(length={},strategy={strategy})", self.length)
+        format!("bins(length={},strategy={strategy}{})", self.length, lengths::apart(self.label))
     }
 }
 
@@ -267,6 +282,16 @@ mod tests {
         for strategy in [BestFit, FirstFit] {
             check(&[9, 4], (4, strategy), "0[0..5] | 1[0..4]", "0..1 1..2", [9, 0, 0, 4, 0]);
             check(&[u64::MAX], (4, strategy), "0[0..5]", "0..1", [5, 0, 0, u64::MAX - 5, 0]);
+        }
+    }
+
+    #[test]
+    fn a_long_record_apart_is_cut_to_the_length() {
+        for strategy in [BestFit, FirstFit] {
+            let view = Bins::apart(Arc::new(vec![9, 4, 0, 2]), 4, strategy).unwrap();
+            assert_eq!(show(&view), "0[0..4] | 1[0..4] | 3[0..2]");
+            assert_eq!(counts(&view), [10, 0, 2, 5, 1]);
+            assert!(view.describe().ends_with("_fit,apart)"));
         }
     }
 

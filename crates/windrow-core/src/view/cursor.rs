@@ -48,7 +48,7 @@ impl Cursor {
         (rank, world_size): (u64, u64),
     ) -> Result<Self> {
         lengths::at_least_one("batch_size", rows)?;
-        let row = lengths::with_label("length", length)?;
+        let row = lengths::with_label("length", length, 1)?;
         if rank >= world_size {
             return Err(Error::config(format!("rank {rank} of {world_size}")).field("rank"));
         }

@@ -7,17 +7,23 @@ use super::ends::{BLOCK, Ends};
 use crate::error::{Error, Result};
 use crate::record::Lengths;
 
-/// `length + 1`: the values that `length` positions and their labels take.
+/// The values that `length` positions and their labels take: `length + label`, where `label` is 1 for labels one value
+/// later, 0 for none that is not an input too.
 ///
 /// # Errors
 /// `Config` when `length` is 0 or the largest number there is.
-pub(super) fn with_label(name: &str, length: u64) -> Result<u64> {
-    let values = length.checked_add(1).ok_or_else(|| {
+pub(super) fn with_label(name: &str, length: u64, label: u64) -> Result<u64> {
+    let values = length.checked_add(label).filter(|_| length < u64::MAX).ok_or_else(|| {
         Error::config(format!("{name} is {length}, expected less"))
             .hint(format!("give the positions of one sample as {name}"))
     })?;
     at_least_one(name, length)?;
     Ok(values)
+}
+
+/// What tells a cut without a value more for the last label from one with it.
+pub(super) fn apart(label: u64) -> &'static str {
+    if label == 0 { ",apart" } else { "" }
 }
 
 /// # Errors

@@ -54,7 +54,7 @@ impl Pack {
     }
 
     fn cut(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>, shared: u64) -> Result<Self> {
-        lengths::with_label("length", length)?;
+        lengths::with_label("length", length, shared)?;
         let end = u64::from(eos.is_some());
         let stream = Sums::new(&*lengths, |len| len.checked_add(end))?;
         let blocks = stream.total().saturating_sub(shared) / length;
@@ -176,8 +176,7 @@ impl View for Pack {
 
     fn describe(&self) -> String {
         let eos = self.eos.map_or("none".to_owned(), |id| id.to_string());
-        let apart = if self.shared == 0 { ",apart" } else { "" };
-        format!("pack(length={},eos={eos}{apart})", self.length)
+        format!("pack(length={},eos={eos}{})", self.length, lengths::apart(self.shared))
     }
 }
 

@@ -7,13 +7,16 @@ use super::{Coverage, View, lengths};
 use crate::error::Result;
 use crate::record::{Draw, Lengths, Piece, Span};
 
-/// Sample i is the first `length + 1` values of record i, fewer where the record is shorter.
+/// Sample i is the first `length + 1` values of record i, fewer where the record is shorter: [`Records::apart`] leaves out
+/// the one that is only a label.
 ///
 /// A record of one value or none gives a sample too: all padding but for what there is.
 pub struct Records {
     lengths: Arc<dyn Lengths>,
     length: u64,
-    /// `length + 1`.
+    /// 1 where the value after the last input is read for its label.
+    label: u64,
+    /// `length + label`.
     values: u64,
 }
 
@@ -23,8 +26,20 @@ impl Records {
     /// # Errors
     /// `Config` when `length` is 0 or 2^64 - 1.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64) -> Result<Self> {
-        let values = lengths::with_label("length", length)?;
-        Ok(Records { lengths, length, values })
+        Records::cut(lengths, length, 1)
+    }
+
+    /// Rows of `length` positions from `length` values.
+    ///
+    /// # Errors
+    /// As [`Records::new`].
+    pub fn apart(lengths: Arc<dyn Lengths>, length: u64) -> Result<Self> {
+        Records::cut(lengths, length, 0)
+    }
+
+    fn cut(lengths: Arc<dyn Lengths>, length: u64, label: u64) -> Result<Self> {
+        let values = lengths::with_label("length", length, label)?;
+        Ok(Records { lengths, length, label, values })
     }
 }
 
@@ -56,7 +71,7 @@ impl View for Records {
             let used = len.min(self.values);
             Some(Coverage {
                 used,
-                padded: self.length - used.saturating_sub(1),
+                padded: self.length - used.saturating_sub(self.label),
                 unseen: len - used,
                 skipped_records: u64::from(used == 0),
                 repeated: 0,
@@ -65,7 +80,7 @@ impl View for Records {
     }
 
     fn describe(&self) -> String {
-        format!("records(length={})", self.length)
+        format!("records(length={}{})", self.length, lengths::apart(self.label))
     }
 }
 
@@ -89,6 +104,15 @@ mod tests {
         check(&[9, 2], 3, "0[0..4] | 1[0..2]", "0..1 1..2", [6, 0, 2, 5, 0]);
         check(&[4, 3, 1], 3, "0[0..4] | 1[0..3] | 2[0..1]", "0..1 1..2 2..3", [8, 0, 4, 0, 0]);
         check(&[0, 5], 4, " | 1[0..5]", "0..0 1..2", [5, 0, 4, 0, 1]);
+    }
+
+    #[test]
+    fn rows_apart_read_no_value_more() {
+        let view = Records::apart(Arc::new(vec![9, 3, 2, 0]), 3).unwrap();
+        assert_eq!(show(&view), "0[0..3] | 1[0..3] | 2[0..2] | ");
+        assert_eq!(counts(&view), [8, 0, 4, 6, 1]);
+        assert_eq!((view.positions(), view.describe()), (3, "records(length=3,apart)".to_string()));
+        assert_eq!(Records::apart(Arc::new(vec![9]), 0).err().unwrap().kind(), Kind::Config);
     }
 
     #[test]

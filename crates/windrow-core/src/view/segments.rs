@@ -13,7 +13,8 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// A record of L values has L - 1 pairs. Row by row, pairs are taken until the row is full; a record that does not fit
 /// goes on in the next row. A piece of n pairs reads n + 1 values: the last of them is only a label. A row has `length`
 /// positions or, with buckets, as many as the smallest bucket that takes the pairs left in the record it starts in; the
-/// largest one where none does. Only the last row can be short.
+/// largest one where none does. Only the last row can be short. [`Segments::apart`] cuts values instead: each takes a position,
+/// and none is read for a label only.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -27,8 +28,10 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
 pub struct Segments {
-    /// Each record's share of all pairs.
+    /// Each record's share of all pairs; of all values where they are cut apart.
     pairs: Sums,
+    /// 1 where a piece reads the value after its last input for its label.
+    label: u64,
     lengths: Arc<dyn Lengths>,
     rows: Rows,
     length: u64,
@@ -51,7 +54,19 @@ impl Segments {
     /// `Config` when `length` or a bucket is 0, or a bucket exceeds `length`; `Corrupt` when there are more pairs than
     /// 64 bits can count; what the lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, buckets: &[u64]) -> Result<Self> {
-        lengths::with_label("length", length)?;
+        Segments::cut(lengths, length, buckets, 1)
+    }
+
+    /// Rows of all values, a position for each.
+    ///
+    /// # Errors
+    /// As [`Segments::new`].
+    pub fn apart(lengths: Arc<dyn Lengths>, length: u64, buckets: &[u64]) -> Result<Self> {
+        Segments::cut(lengths, length, buckets, 0)
+    }
+
+    fn cut(lengths: Arc<dyn Lengths>, length: u64, buckets: &[u64], label: u64) -> Result<Self> {
+        lengths::with_label("length", length, label)?;
         let mut buckets = buckets.to_vec();
         buckets.sort_unstable();
         buckets.dedup();
@@ -59,12 +74,12 @@ impl Segments {
             return Err(Error::config(format!("a bucket of {wrong} positions, expected 1 to {length}"))
                 .hint("buckets are row lengths, none of them longer than the longest row"));
         }
-        let pairs = Sums::new(&*lengths, |len| Some(len.saturating_sub(1)))?;
+        let pairs = Sums::new(&*lengths, |len| Some(len.saturating_sub(label)))?;
         let rows = match buckets.is_empty() {
             true => Rows::Even,
             false => Rows::Listed(listed(&pairs, &buckets)?),
         };
-        Ok(Segments { pairs, lengths, rows, length, buckets })
+        Ok(Segments { pairs, label, lengths, rows, length, buckets })
     }
 
     /// Positions of a row: `length`, or its bucket.
@@ -96,7 +111,7 @@ impl Segments {
         }
     }
 
-    // Rows that begin within a record, not with it: each reads one value again.
+    // Rows that begin within a record, not with it: each reads one value again, where it is a label before.
     fn splits(&self) -> Result<u64> {
         match (&self.pairs, &self.rows) {
             (Sums::Even { each, .. }, Rows::Even) => {
@@ -167,7 +182,7 @@ impl View for Segments {
                 share = self.pairs.range(record)?;
             }
             let pairs = share.end.min(end) - at;
-            out.push(Piece::Read(Span { record, start: at - share.start, len: pairs + 1 }));
+            out.push(Piece::Read(Span { record, start: at - share.start, len: pairs + self.label }));
             at += pairs;
             record += 1;
         }
@@ -188,9 +203,9 @@ impl View for Segments {
 
     fn coverage(&self) -> Result<Coverage> {
         let all = lengths::sum(&*self.lengths, |len| {
-            Some(match len {
-                0 | 1 => Coverage { unseen: len, skipped_records: 1, ..Coverage::default() },
-                _ => Coverage { used: len, ..Coverage::default() },
+            Some(match len <= self.label {
+                true => Coverage { unseen: len, skipped_records: 1, ..Coverage::default() },
+                false => Coverage { used: len, ..Coverage::default() },
             })
         })?;
         let padded = match self.len().checked_sub(1) {
@@ -200,14 +215,16 @@ impl View for Segments {
                 self.target(last) - (taken.end - taken.start)
             }
         };
-        Ok(Coverage { repeated: self.splits()?, padded, ..all })
+        let repeated = if self.label == 0 { 0 } else { self.splits()? };
+        Ok(Coverage { repeated, padded, ..all })
     }
 
     fn describe(&self) -> String {
         let buckets: Vec<_> = self.buckets.iter().map(u64::to_string).collect();
+        let apart = lengths::apart(self.label);
         match buckets.is_empty() {
-            true => format!("segments(length={})", self.length),
-            false => format!("segments(length={},buckets={})", self.length, buckets.join("/")),
+            true => format!("segments(length={}{apart})", self.length),
+            false => format!("segments(length={},buckets={}{apart})", self.length, buckets.join("/")),
         }
     }
 }
@@ -257,6 +274,17 @@ mod tests {
         let view = Segments::new(Arc::new(vec![3, 4, 9, 2, 3]), 8, &[2, 4]).unwrap();
         assert_eq!((0..view.len()).map(|i| view.target(i)).collect::<Vec<_>>(), [2, 4, 4, 4, 2]);
         assert_eq!((view.positions(), view.describe()), (4, "segments(length=8,buckets=2/4)".to_string()));
+    }
+
+    #[test]
+    fn values_apart_take_a_position_each() {
+        let view = Segments::apart(Arc::new(vec![6, 1, 0, 4, 2]), 4, &[]).unwrap();
+        assert_eq!(show(&view), "0[0..4] | 0[4..6] 1[0..1] 3[0..1] | 3[1..4] 4[0..1] | 4[1..2]");
+        assert_eq!((counts(&view), view.describe()), ([13, 0, 3, 0, 1], "segments(length=4,apart)".into()));
+        let view = Segments::apart(Arc::new(Same(3, 3)), 4, &[2, 4]).unwrap();
+        assert_eq!(show(&view), "0[0..3] 1[0..1] | 1[1..3] | 2[0..3]");
+        assert_eq!(counts(&view), [9, 0, 1, 0, 0]);
+        assert_eq!((view.target(1), view.describe()), (2, "segments(length=4,buckets=2/4,apart)".into()));
     }
 
     #[test]

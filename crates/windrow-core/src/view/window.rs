@@ -18,14 +18,15 @@ pub enum Tail {
     /// They are left out, and counted in the coverage.
     #[default]
     Drop,
-    /// One more window, one stride on, shorter and padded; where it would hold two values or more.
+    /// One more window, one stride on, shorter and padded; where it would hold an input with its label.
     Pad,
 }
 
 /// Windows of `width` positions, from `width + 1` values each, `stride` apart.
 ///
 /// A record of L values gives `1 + max(0, (L - (width + 1)) / stride)` windows, none where L < 2; a record shorter than
-/// `width + 1` gives one short window. Order: record by record, left to right.
+/// `width + 1` gives one short window. Order: record by record, left to right. [`Windows::apart`] leaves out the value that is
+/// only a label: `width` for `width + 1` there, and 1 for 2.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -47,8 +48,10 @@ pub struct Windows {
 
 #[derive(Clone, Copy)]
 struct Cut {
-    /// Values of a full window: one more than it has positions.
+    /// Values of a full window: `label` more than it has positions.
     full: u64,
+    /// 1 where the value after the last input is read for its label.
+    label: u64,
     stride: u64,
     /// 2^64 / stride, rounded up: what a division becomes a product by. 0 of a stride of 1.
     inverse: u64,
@@ -63,12 +66,24 @@ impl Windows {
     /// `Config` when `width` is 0 or 2^64 - 1, or `stride` is 0; `Corrupt` when there are more windows than 64 bits can
     /// count; what the lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail) -> Result<Self> {
-        let full = lengths::with_label("width", width)?;
+        Windows::cut(lengths, width, stride, tail, 1)
+    }
+
+    /// Windows of `width` positions from `width` values each.
+    ///
+    /// # Errors
+    /// As [`Windows::new`].
+    pub fn apart(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail) -> Result<Self> {
+        Windows::cut(lengths, width, stride, tail, 0)
+    }
+
+    fn cut(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail, label: u64) -> Result<Self> {
+        let full = lengths::with_label("width", width, label)?;
         lengths::at_least_one("stride", stride)?;
-        let cut = Cut { full, stride, inverse: (u64::MAX / stride).wrapping_add(1), tail };
+        let cut = Cut { full, label, stride, inverse: (u64::MAX / stride).wrapping_add(1), tail };
         let short = Cell::new(0);
         let samples = Sums::new(&*lengths, |len| {
-            short.set(short.get() + u64::from(len >= 2 && len < full));
+            short.set(short.get() + u64::from(len > label && len < full));
             Some(cut.windows(len))
         })?;
         // Of equal lengths one was asked for.
@@ -104,7 +119,7 @@ impl View for Windows {
     }
 
     fn positions(&self) -> u64 {
-        self.cut.full - 1
+        self.cut.full - self.cut.label
     }
 
     fn short(&self) -> u64 {
@@ -120,14 +135,17 @@ impl View for Windows {
             Tail::Drop => "drop",
             Tail::Pad => "pad",
         };
-        format!("windows(width={},stride={},tail={tail})", self.positions(), self.cut.stride)
+        let apart = lengths::apart(self.cut.label);
+        format!("windows(width={},stride={},tail={tail}{apart})", self.positions(), self.cut.stride)
     }
 }
 
 impl Cut {
     /// How many windows a record of `len` values gives.
     fn windows(self, len: u64) -> u64 {
-        if len < 2 {
+        // An input and its label.
+        let least = 1 + self.label;
+        if len < least {
             return 0;
         }
         let whole = 1 + self.strides(len.saturating_sub(self.full));
@@ -137,7 +155,7 @@ impl Cut {
         // The last window starts within the record, so only the next start may pass 64 bits.
         let seen = ((whole - 1) * self.stride).saturating_add(self.full);
         let next = whole.saturating_mul(self.stride);
-        whole + u64::from(len > seen && len.saturating_sub(next) >= 2)
+        whole + u64::from(len > seen && len.saturating_sub(next) >= least)
     }
 
     /// `values / stride`, which of millions of records takes longer than all else about them: of 32-bit numbers it is the
@@ -223,6 +241,26 @@ mod tests {
         assert_eq!(short(vec![0, 1, 2, 4, 5, 9]), 2);
         assert_eq!((short(vec![3]), short(vec![5]), short(vec![])), (1, 0, 0));
         assert_eq!(Windows::new(Arc::new(Same(1_000, 3)), 4, 4, Tail::Drop).unwrap().short(), 1_000);
+        let apart = |lengths: Vec<u64>| Windows::apart(Arc::new(lengths), 4, 4, Tail::Pad).unwrap().short();
+        assert_eq!(apart(vec![0, 1, 3, 4, 5, 9]), 2);
+    }
+
+    #[test]
+    fn windows_apart_read_no_value_more() {
+        let check = |lengths: &[u64], stride, tail, samples: &str, coverage: [u64; 5]| {
+            let view = Windows::apart(Arc::new(lengths.to_vec()), 4, stride, tail).unwrap();
+            assert_eq!(show(&view), samples);
+            assert_eq!((counts(&view), view.positions()), (coverage, 4));
+        };
+        check(&[8], 4, Tail::Drop, "0[0..4] | 0[4..8]", [8, 0, 0, 0, 0]);
+        check(&[9, 1, 0], 4, Tail::Drop, "0[0..4] | 0[4..8] | 1[0..1]", [9, 0, 3, 1, 1]);
+        check(&[9, 7], 4, Tail::Pad, "0[0..4] | 0[4..8] | 0[8..9] | 1[0..4] | 1[4..7]", [16, 0, 4, 0, 0]);
+        check(&[7], 2, Tail::Pad, "0[0..4] | 0[2..6] | 0[4..7]", [7, 4, 1, 0, 0]);
+        let view = Windows::apart(Arc::new(Same(1 << 40, 1_024)), 512, 64, Tail::Drop).unwrap();
+        assert_eq!(
+            (view.len(), view.describe()),
+            (9 << 40, "windows(width=512,stride=64,tail=drop,apart)".into())
+        );
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use windrow_core::collate::{Collate, NextToken, Raw, Segments, Shifted};
+use windrow_core::collate::{Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted};
 use windrow_core::plan::Feed;
 use windrow_core::source::Source;
-use windrow_core::view::{Bins, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::view::{self, Bins, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
 use windrow_core::{DType, Decode, Kind};
 
 use crate::toy::Toy;
@@ -142,6 +142,100 @@ fn bins_keep_records_apart() {
     assert_eq!(batch.get::<i32>("position_ids").unwrap(), [0, 1, 2, 0, 1, 0, 1, 2, 3, 4]);
     assert_eq!(batch.get::<i32>("segment_ids").unwrap(), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]);
     assert_eq!(batch.get::<i32>("cu_seqlens").unwrap(), [0, 3, 5, 0, 5, 5]);
+}
+
+#[test]
+fn inputs_are_their_own_labels_but_where_they_are_not_learned() {
+    let same = |toy: &Toy, length, short| -> Arc<dyn Collate> {
+        let layout = NextToken::new(toy.schema(), length, None, short, 7).unwrap();
+        Arc::new(layout.labels(Labels::Same).unwrap())
+    };
+    let pack = feed(Toy::tokens(&[3, 0, 4]), |t| Pack::apart(t, 3, Some(9)), |t, _| same(t, 3, false));
+    let batch = pack.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<i64>("labels").unwrap(), batch.get::<i64>("input_ids").unwrap());
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [0, 1, 2, 9, 9, 2000]);
+    let masked = Toy::tokens(&[4]).with_mask(&[&[1, 0, 1, 0]]);
+    let pack = feed(masked, |t| Pack::apart(t, 5, Some(9)), |t, _| same(t, 5, false));
+    let batch = pack.batch(&[0], 0).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 3, 9]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [-100, 1, -100, 3, 9]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 1, 0, 1, 1]);
+    let records = feed(Toy::tokens(&[5, 1, 0]), |t| Records::apart(t, 3), |t, _| same(t, 3, true));
+    let batch = records.batch(&[0, 1, 2], 0).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 1000, 7, 7, 7, 7, 7]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [0, 1, 2, 1000, -100, -100, -100, -100, -100]);
+    let masked = Toy::tokens(&[3, 2]).with_mask(&[&[0, 0, 1], &[0, 0]]);
+    let bins = feed(
+        masked,
+        |t| Bins::apart(t, 6, Strategy::FirstFit),
+        |t, v| {
+            let layout = Segments::new(t.schema(), 6, v.max_segments(), Some(DType::I16), 7).unwrap();
+            Arc::new(layout.labels(Labels::Same).unwrap())
+        },
+    );
+    let batch = bins.batch(&[0], 0).unwrap();
+    assert_eq!(batch.get::<i16>("input_ids").unwrap(), [0, 1, 2, 1000, 1001, 7]);
+    assert_eq!(batch.get::<i16>("labels").unwrap(), [-100, 1, -100, -100, 1001, -100]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [0, 1, 0, 0, 1, 0]);
+    let segments = feed(
+        Toy::tokens(&[5, 2]),
+        |t| view::Segments::apart(t, 4, &[]),
+        |t, _| Arc::new(Pairs::new(t.schema(), 4, &[], None).unwrap().labels(Labels::Same).unwrap()),
+    );
+    let batch = segments.batch(&[0, 1], 0).unwrap();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 3, 4, 1000, 1001, 0]);
+    // A row that goes on with a record begins with one that is learned.
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [-100, 1, 2, 3, 4, -100, 1001, -100]);
+}
+
+#[test]
+fn rows_without_labels_keep_the_masks_of_their_inputs() {
+    let none = |toy: &Toy, short| -> Arc<dyn Collate> {
+        let layout = NextToken::new(toy.schema(), 3, None, short, 0).unwrap();
+        Arc::new(layout.labels(Labels::None).unwrap())
+    };
+    let names =
+        |feed: &Feed| feed.batch(&[0], 0).unwrap().fields().iter().map(|f| f.name).collect::<Vec<_>>();
+    let pack = feed(Toy::tokens(&[3, 4]), |t| Pack::apart(t, 3, None), |t, _| none(t, false));
+    assert_eq!(names(&pack), ["input_ids"]);
+    let records =
+        feed(Toy::tokens(&[2]).with_mask(&[&[0, 1]]), |t| Records::apart(t, 3), |t, _| none(t, true));
+    assert_eq!(names(&records), ["input_ids", "loss_masks"]);
+    assert_eq!(records.batch(&[0], 0).unwrap().get::<i32>("loss_masks").unwrap(), [1, 0, 0]);
+    let bins = feed(
+        Toy::tokens(&[2, 1]),
+        |t| Bins::apart(t, 4, Strategy::FirstFit),
+        |t, v| {
+            let layout = Segments::new(t.schema(), 4, v.max_segments(), None, 0).unwrap();
+            Arc::new(layout.labels(Labels::None).unwrap())
+        },
+    );
+    let batch = bins.batch(&[0], 0).unwrap();
+    assert_eq!(names(&bins), ["input_ids", "loss_masks", "position_ids", "segment_ids", "cu_seqlens"]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [1, 1, 1, 0]);
+    assert_eq!(batch.get::<i32>("cu_seqlens").unwrap(), [0, 2, 3]);
+}
+
+#[test]
+fn unsigned_labels_hold_no_minus_100() {
+    let toy = Toy::tokens(&[4]);
+    let next_token = |short| NextToken::new(toy.schema(), 4, Some(DType::U32), short, 0).unwrap();
+    assert!(next_token(false).labels(Labels::Same).is_ok());
+    assert!(next_token(true).labels(Labels::None).is_ok());
+    let refused = [
+        next_token(true).labels(Labels::Same).err(),
+        next_token(false).learn_from(2).labels(Labels::Same).err(),
+        Segments::new(toy.schema(), 4, 1, Some(DType::U32), 0).unwrap().labels(Labels::Same).err(),
+        Pairs::new(toy.schema(), 4, &[], Some(DType::U32)).unwrap().labels(Labels::Same).err(),
+    ];
+    for error in refused {
+        let error = error.unwrap();
+        assert!(error.kind() == Kind::Config && error.message().contains("-100"), "{error}");
+    }
+    let masked = Toy::tokens(&[4]).with_mask(&[&[0; 4]]);
+    assert!(
+        NextToken::new(masked.schema(), 4, Some(DType::U16), false, 0).unwrap().labels(Labels::Same).is_err()
+    );
 }
 
 #[test]

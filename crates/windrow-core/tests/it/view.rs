@@ -267,6 +267,60 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn cuts_apart_read_each_value_for_its_own_sake(
+        told in lengths(), length in 1..12u64, stride in 1..15u64, pad in any::<bool>(), best in any::<bool>(),
+    ) {
+        let list = told.0.clone();
+        let told: Arc<dyn Lengths> = Arc::new(told);
+        let view = Records::apart(told.clone(), length).unwrap();
+        let rows = all_pieces(&view);
+        prop_assert!(rows.iter().zip(&list).all(|(row, len)| values(row) == *len.min(&length)));
+        check(&view, &list, rows.iter().map(|row| length - values(row)).sum());
+
+        let tail = if pad { Tail::Pad } else { Tail::Drop };
+        let view = Windows::apart(told.clone(), length, stride, tail).unwrap();
+        let mut expected = Vec::new();
+        for (record, &len) in list.iter().enumerate().filter(|(_, len)| **len >= 1) {
+            let mut start = 0;
+            expected.push(vec![span(record, 0, len.min(length))]);
+            while start + stride + length <= len {
+                start += stride;
+                expected.push(vec![span(record, start, length)]);
+            }
+            if pad && len > start + length && start + stride < len {
+                expected.push(vec![span(record, start + stride, len - start - stride)]);
+            }
+        }
+        prop_assert_eq!(all_pieces(&view), expected.clone());
+        check(&view, &list, expected.iter().map(|row| length - values(row)).sum());
+
+        let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
+        let view = Bins::apart(told.clone(), length, strategy).unwrap();
+        let bins = all_pieces(&view);
+        prop_assert_eq!(bin_records(&bins), slow_bins(&list, length, best));
+        prop_assert!(bins.iter().all(|bin| values(bin) <= length));
+        check(&view, &list, bins.iter().map(|bin| length - values(bin)).sum());
+
+        // A record of one value more has as many pairs as this one has values.
+        let longer: Vec<u64> = list.iter().map(|len| len + u64::from(*len > 0)).collect();
+        for buckets in [&[][..], &[length], &[1, length]] {
+            let view = Segments::apart(told.clone(), length, buckets).unwrap();
+            let (rows, targets) = slow_segments(&longer, length, buckets);
+            let shorter = |row: &Vec<Piece>| -> Vec<Piece> {
+                row.iter().map(|piece| match *piece {
+                    Piece::Read(s) => span(s.record as usize, s.start, s.len - 1),
+                    value => value,
+                }).collect()
+            };
+            let rows: Vec<_> = rows.iter().map(shorter).collect();
+            prop_assert_eq!(all_pieces(&view), rows.clone());
+            check(&view, &list, rows.iter().zip(&targets).map(|(row, target)| target - values(row)).sum());
+        }
+    }
+}
+
 /// Row by row, record by record, pair by pair; and the rows' lengths.
 fn slow_segments(lengths: &[u64], length: u64, buckets: &[u64]) -> (Vec<Vec<Piece>>, Vec<u64>) {
     let (mut rows, mut targets) = (Vec::<Vec<Piece>>::new(), Vec::new());

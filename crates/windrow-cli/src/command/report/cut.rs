@@ -1,7 +1,7 @@
 //! What a view makes of the data: how much of it is seen, and some samples with the borders of records in them.
 
 use windrow::text::Tokenizer;
-use windrow::{Piece, Plan, Result, Samples, ViewRecipe};
+use windrow::{Labels, Piece, Plan, Result, Samples, ViewRecipe};
 
 use super::page::Page;
 use super::sample::Sample;
@@ -85,7 +85,8 @@ fn numbered(records: impl Iterator<Item = u64>) -> String {
 // The inputs that each piece fills: its values, up to where the row is full; the values after that are labels only.
 fn parts(samples: &Samples, pieces: &[Piece]) -> Vec<Part> {
     // Here each piece has a label of its own at its end.
-    let labels = u64::from(matches!(samples.recipe().view, ViewRecipe::Segments { .. }));
+    let labels =
+        u64::from(matches!(samples.recipe().view, ViewRecipe::Segments { labels: Labels::Next, .. }));
     let mut left = samples.feed().view().positions();
     let mut documents = [Fill::Own, Fill::Next].into_iter().cycle();
     let mut parts = Vec::with_capacity(pieces.len());

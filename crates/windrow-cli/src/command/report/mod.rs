@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::prepare::write_whole;
-use windrow::{DataSet, Error, Kind, Plan, Samples, ScalerName, ViewRecipe, open_with};
+use windrow::{DataSet, Error, Kind, Labels, Plan, Samples, ScalerName, ViewRecipe, open_with};
 
 use self::codes::CodesArgs;
 use self::page::Page;
@@ -214,7 +214,13 @@ fn numbers(
     let example = match view {
         Some(_) => None,
         None => Some(with_plan(data.view(
-            ViewRecipe::Pack { length: EXAMPLE_PACK, eos: None, shifted: false, fields: Vec::new() },
+            ViewRecipe::Pack {
+                length: EXAMPLE_PACK,
+                eos: None,
+                shifted: false,
+                fields: Vec::new(),
+                labels: Labels::default(),
+            },
             None,
         )?)?),
     };

@@ -1,7 +1,7 @@
 //! Series: their values, what is missing, and some of them drawn with their windows.
 
 use windrow::source::Source;
-use windrow::{DataSet, Nan, Plan, Result, Samples, Span, ViewRecipe};
+use windrow::{DataSet, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe};
 
 use super::page::Page;
 use super::sample::{Sample, part};
@@ -197,10 +197,11 @@ pub(super) fn gallery(
 fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec<Window>, u64)> {
     let range = samples.feed().view().samples_of(record)?;
     let in_all = range.end.saturating_sub(range.start);
-    // A label is one value on from its input: the first predicted value comes after context_length + 1 others.
+    // A label is one value on from its input: the first predicted value comes after context_length + 1 others. Where
+    // inputs are their own labels it comes after context_length.
     let before = match &samples.recipe().view {
-        ViewRecipe::Windows { context_length, prediction_length, .. } if *prediction_length > 0 => {
-            context_length.saturating_add(1)
+        ViewRecipe::Windows { context_length, prediction_length, labels, .. } if *prediction_length > 0 => {
+            context_length.saturating_add(u64::from(*labels == Labels::Next))
         }
         _ => u64::MAX,
     };
