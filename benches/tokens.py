@@ -18,10 +18,10 @@ def bench_a(passes, seconds):
         flat = np.memmap(path, dtype=np.uint16, mode="r")
         n = (len(flat) - 1) // length
 
-        def windrow(threads, framework="numpy"):
-            view = wr.open(path, format="tokens", dtype="uint16").pack(length)
+        def windrow(threads, framework="numpy", labels="next"):
+            view = wr.open(path, format="tokens", dtype="uint16").pack(length, labels=labels)
             with wr.Loader(view, batch_size=batch, num_threads=threads, framework=framework) as loader:
-                return per_second(loader, seconds, batch)
+                return per_second(loader.stream(), seconds, batch)
 
         def fancy(contiguous):
             # The strongest numpy there is: rows of one strided view, gathered at once, widened once.
@@ -88,6 +88,8 @@ def bench_a(passes, seconds):
                 "windrow, Rust, 2 threads": lambda: rust("batches", 2),
                 "windrow, 2 threads": lambda: windrow(2),
                 "windrow, 2 threads, torch tensors": lambda: windrow(2, "torch"),
+                "windrow, 2 threads, labels the inputs": lambda: windrow(2, labels="same"),
+                "windrow, 2 threads, no labels": lambda: windrow(2, labels=None),
                 "numpy memmap, fancy index, contiguous": lambda: fancy(True),
                 "numpy memmap, fancy index, views": lambda: fancy(False),
                 "DataLoader over a memmap, 0 workers": lambda: data_loader(Memmap(), 0),
