@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 
 import windrow as wr
 
@@ -26,6 +28,19 @@ def test_jax_has_no_bfloat16_but_ml_dtypes(view: wr.View) -> None:
     batch = next(wr.Loader(view, 2, shuffle=False, dtype=jax.numpy.bfloat16, framework="jax"))
     assert batch["labels"].dtype == jax.numpy.bfloat16
     assert batch["labels"][:, 0].tolist() == [1, 17]
+
+
+def test_what_jax_would_wrap_is_an_error(tmp_path: Path) -> None:
+    assert not jax.config.jax_enable_x64
+    np.save(tmp_path / "a.npy", np.array([[1, 2, 3], [4, 2**31, 6]], np.uint32))
+    ds = wr.open(tmp_path / "a.npy")
+    batches = wr.Loader(ds.records(3, labels=None), 1, shuffle=False, framework="jax").stream()
+    assert next(batches)["input_ids"].tolist() == [[1, 2, 3]]
+    with pytest.raises(wr.ConfigError, match="input_ids does not fit int32") as caught:
+        next(batches)
+    assert "jax_enable_x64" in str(caught.value.hint)
+    batch = ds.records(3, labels=None, dtype="uint32").loader(2, shuffle=False, framework="jax")
+    assert next(batch)["input_ids"].tolist()[1] == [4, 2**31, 6]
 
 
 def test_a_jitted_step_takes_a_batch(view: wr.View) -> None:

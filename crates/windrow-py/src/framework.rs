@@ -68,12 +68,40 @@ impl Framework {
             let array = match self {
                 Framework::Numpy => field_array(memory, number, None)?,
                 Framework::Torch(torch) => torch.field(memory, number)?,
-                Framework::Jax(asarray) => asarray.bind(py).call1((field_array(memory, number, None)?,))?,
+                Framework::Jax(asarray) => {
+                    let array = field_array(memory, number, None)?;
+                    let laid = asarray.bind(py).call1((&array,))?;
+                    if matches!(field.dtype, DType::I64 | DType::U64) {
+                        check_narrowed(&laid, &array, field.name)?;
+                    }
+                    laid
+                }
             };
             dict.set_item(PyString::intern(py, field.name), array)?;
         }
         Ok(dict)
     }
+}
+
+// jax makes 32-bit numbers of 64-bit ones outside its 64-bit mode, and wraps those that do not fit.
+fn check_narrowed(laid: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    let dtype = laid.getattr("dtype")?;
+    if dtype.getattr("itemsize")?.extract::<usize>()? == 8 {
+        return Ok(());
+    }
+    let numpy = laid.py().import("numpy")?;
+    let narrow = numpy.call_method1("asarray", (laid,))?;
+    if numpy.call_method1("array_equal", (narrow, array))?.is_truthy()? {
+        return Ok(());
+    }
+    let wide = array.getattr("dtype")?;
+    let error = windrow::Error::config(format!(
+        "a number of {name} does not fit {dtype}, which jax makes of {wide} in its 32-bit mode"
+    ));
+    Err(crate::error::raise(
+        laid.py(),
+        &error.hint("jax.config.update(\"jax_enable_x64\", True), or dtype=\"uint32\" for ids below 2^32"),
+    ))
 }
 
 /// One row of a batch as a dict of name → numpy array.
