@@ -376,15 +376,19 @@ def test_log_records_reach_logging(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert [r.name.split(".")[0] for r in caplog.records] == ["windrow"]
 
 
-def test_links_to_folders_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = tmp_path / "data"
+def test_links_that_are_not_followed_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder, other = tmp_path / "data", tmp_path / "other"
     folder.mkdir()
-    (folder / "a.jsonl").write_text('{"text": "a"}\n')
-    for name in "xyz":
-        (folder / name).symlink_to(tmp_path)
+    other.mkdir()
+    for place in (folder, other):
+        (place / "a.jsonl").write_text('{"text": "a"}\n')
+    for name, target in (("v", other), ("w", other), ("x", tmp_path), ("y", folder)):
+        (folder / name).symlink_to(target)
     with caplog.at_level("WARNING", logger="windrow"):
-        assert len(wr.open(folder)) == 1
-    assert [r.getMessage() for r in caplog.records] == [f"{folder / 'x'} and 2 more: links to folders are not followed"]
+        assert len(wr.open(folder)) == 2
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{folder / 'w'} and 2 more: not followed, a link to a folder that is read already or that holds the link"
+    ]
 
 
 def test_numpy_is_enough(tokens: Path, run_script: Callable[..., str]) -> None:

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::allowance::{MAPS, OPEN_FILES, Taken};
 use super::remote::is_remote;
 use super::torn::Watched;
-use super::{Entry, FolderId, Object, Store, key};
+use super::{Entry, FolderId, Object, Store, walk};
 use crate::error::{Error, Kind, Result};
 
 /// How local files are read.
@@ -78,13 +78,7 @@ impl Local {
 impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
-        let (file, meta) = open_file(&path).map_err(|e| match key.contains(char::REPLACEMENT_CHARACTER) {
-            true => Error::unsupported("a file name that is not UTF-8")
-                .at(&path)
-                .hint("rename the file: data is named in UTF-8")
-                .caused_by(e),
-            false => e,
-        })?;
+        let (file, meta) = open_file(&path).map_err(|e| not_text(e, &path))?;
         let name = path.display().to_string();
         let times = Times { modified_ns: modified_ns(&meta), changed_ns: changed_ns(&meta) };
         // An empty file cannot be mapped.
@@ -123,58 +117,7 @@ impl Store for Local {
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
-        let mut found = Vec::new();
-        let (mut links, mut unnamed) = (Vec::new(), Vec::new());
-        let mut folders = vec![(self.path(prefix)?, prefix.to_string())];
-        while let Some((path, key)) = folders.pop() {
-            let listing = fs::read_dir(&path).map_err(|e| Error::io("list the folder", &path, e))?;
-            for item in listing {
-                let item = item.map_err(|e| Error::io("list the folder", &path, e))?;
-                // Under the name that can be shown: no format takes it for data, or opening it says what it is.
-                let name = item.file_name().into_string().unwrap_or_else(|name| {
-                    unnamed.push(item.path());
-                    name.to_string_lossy().into_owned()
-                });
-                if name.starts_with('.') {
-                    continue;
-                }
-                let kind =
-                    item.file_type().map_err(|e| Error::io("ask for the file's kind", item.path(), e))?;
-                let key = key::below(&key, &name);
-                // Links to files are followed; links to folders are not, so a walk always ends.
-                if kind.is_dir() {
-                    folders.push((item.path(), key));
-                    continue;
-                }
-                match fs::metadata(item.path()) {
-                    Ok(meta) if meta.is_file() => {
-                        let (size, modified_ns) = (meta.len(), modified_ns(&meta));
-                        found.push(Entry { key, size, is_folder: false, modified_ns });
-                    }
-                    Ok(meta) if meta.is_dir() => links.push(item.path()),
-                    Ok(_) => {}
-                    // A link that leads nowhere is listed, so that opening it says so: a shard must not vanish.
-                    Err(_) if kind.is_symlink() => {
-                        found.push(Entry { key, size: 0, is_folder: false, modified_ns: None });
-                    }
-                    Err(e) => return Err(Error::io("ask for the file's size", item.path(), e)),
-                }
-            }
-        }
-        // One message, however many there are.
-        for (paths, what) in
-            [(links, "links to folders are not followed"), (unnamed, "passed over, as the name is not UTF-8")]
-        {
-            if let Some(first) = paths.iter().min() {
-                let more = match paths.len() - 1 {
-                    0 => String::new(),
-                    n => format!(" and {n} more"),
-                };
-                log::warn!("{}{more}: {what}", first.display());
-            }
-        }
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        Ok(found)
+        walk::walk(self.path(prefix)?, prefix)
     }
 
     fn display(&self, key: &str) -> String {
@@ -189,6 +132,17 @@ impl Store for Local {
         let meta = fs::metadata(self.path(key).ok()?).ok()?;
         let created_ns = meta.created().ok().and_then(since_1970);
         Some(FolderId { device: meta.dev(), inode: meta.ino(), created_ns })
+    }
+}
+
+// A walk lists a name that is not UTF-8 with this in place of what is none.
+fn not_text(error: Error, path: &Path) -> Error {
+    match path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
+        true => Error::unsupported("a file name that is not UTF-8")
+            .at(path)
+            .hint("rename the file: data is named in UTF-8")
+            .caused_by(error),
+        false => error,
     }
 }
 

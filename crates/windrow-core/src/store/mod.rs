@@ -17,6 +17,7 @@ mod stream;
 mod sums;
 mod sync;
 mod torn;
+mod walk;
 
 use std::sync::Arc;
 
@@ -51,7 +52,8 @@ pub trait Store: Send + Sync {
     /// `NotFound`, `Io`.
     fn entry(&self, key: &str) -> Result<Entry>;
 
-    /// All objects below `prefix` at any depth, sorted by key; names that start with a dot are left out.
+    /// All objects below `prefix` at any depth, sorted by key; names that start with a dot are left out. Where a store has
+    /// links, those to folders are followed, and no folder comes twice.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
