@@ -66,7 +66,8 @@ impl Input {
             None => Bytes::Plain(object),
             Some(compression) => {
                 let stream = io::BufReader::with_capacity(PART, reader);
-                Bytes::Expanded(compression.decoder(stream).map_err(|e| self.damaged(e, 0))?)
+                let name = self.file.display().to_string();
+                Bytes::Expanded(compression.decoder(stream, Some(&name)).map_err(|e| self.damaged(e, 0))?)
             }
         };
         let mut stream = Stream { input: self.clone(), bytes, at: 0, stored, scratch: Vec::new() };

@@ -1,102 +1,14 @@
-//! Compressed objects: recognised by their first bytes and expanded once, into a file that can be read at any place.
+//! Compressed objects, expanded once into a file that can be read at any place.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use flate2::bufread::GzDecoder;
-
 use super::cache::{BUFFER, cache_folder, cached_in};
+use super::compression::Compression;
 use super::stream::Stream;
 use super::{Object, Store};
 use crate::error::{Error, Kind, Result};
-
-/// How an object is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// gzip, one member or several, with zeros behind any of them.
-    Gzip,
-    /// Zstandard, one frame or several.
-    Zstd,
-}
-
-impl Compression {
-    /// What the first bytes say; `None` when they are not those of a compressed stream.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn of(object: &dyn Object) -> Result<Option<Compression>> {
-        let mut scratch = Vec::new();
-        let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
-        Ok(Compression::of_head(head))
-    }
-
-    /// What these first bytes of an object say.
-    pub fn of_head(head: &[u8]) -> Option<Compression> {
-        match head {
-            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            // A frame, or one that is to be skipped: parallel writers begin with those.
-            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
-            _ => None,
-        }
-    }
-
-    /// What a compressed stream expands to; all members or frames of it.
-    ///
-    /// # Errors
-    /// When the decoder cannot be set up.
-    pub fn decoder<'a>(self, stream: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
-        Ok(match self {
-            Compression::Gzip => Box::new(Members(Some(GzDecoder::new(stream)))),
-            Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(stream)?),
-        })
-    }
-
-    /// What the name ends in, without the dot.
-    pub fn suffix(self) -> &'static str {
-        match self {
-            Compression::Gzip => "gz",
-            Compression::Zstd => "zst",
-        }
-    }
-}
-
-/// A name without `.gz` or `.zst`.
-pub(crate) fn plain_name(name: &str) -> &str {
-    [".gz", ".zst"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
-}
-
-/// All members of a gzip stream. Zeros behind a member are left out, as gzip and Python do: tapes and block devices are
-/// filled up with them.
-struct Members<R: BufRead>(Option<GzDecoder<R>>);
-
-impl<R: BufRead> Read for Members<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.0 {
-            let size = member.read(out)?;
-            if size > 0 || out.is_empty() {
-                return Ok(size);
-            }
-            // Taken only when it is known that there is another one: an interrupted call is made again.
-            let is_last = is_last(member.get_mut())?;
-            self.0 = self.0.take().filter(|_| !is_last).map(|member| GzDecoder::new(member.into_inner()));
-        }
-        Ok(0)
-    }
-}
-
-// Whether nothing but zeros follows; leaves the stream at the first byte of what does.
-fn is_last(stream: &mut impl BufRead) -> io::Result<bool> {
-    loop {
-        let found = stream.fill_buf()?;
-        let zeros = found.iter().take_while(|byte| **byte == 0).count();
-        let (is_end, is_more) = (found.is_empty(), zeros < found.len());
-        stream.consume(zeros);
-        if is_end || is_more {
-            return Ok(is_end);
-        }
-    }
-}
 
 /// Opens an object; where it is compressed, expands it first into the cache (`$WINDROW_CACHE`, else
 /// `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`) or takes what an earlier run expanded.
@@ -169,7 +81,7 @@ fn expand_within(
 ) -> Result<u64> {
     let broken = |e: io::Error, done: u64| broken_stream(object, compression, e, done);
     let input = BufReader::with_capacity(BUFFER, Stream::new(object));
-    let mut stream = compression.decoder(input).map_err(|e| broken(e, 0))?;
+    let mut stream = compression.decoder(input, Some(object.name())).map_err(|e| broken(e, 0))?;
     let mut buffer = vec![0; BUFFER];
     let mut done = 0;
     loop {
@@ -234,20 +146,40 @@ fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error
     .hint("the copy looks unfinished: fetch it again")
 }
 
-/// The first bytes that an object expands to, at most `most`; of what is damaged, those before the damage.
+/// What an object holds from its beginning, expanded where it is compressed; nothing is kept. An error of reading is that
+/// the stream is damaged.
+///
+/// # Errors
+/// `Io`; the inner one where the decoder cannot be set up.
+pub(crate) fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn Read + Send + '_>>> {
+    let input = BufReader::with_capacity(BUFFER, Stream::new(object));
+    Ok(match Compression::of(object)? {
+        Some(compression) => compression.decoder(input, None),
+        None => Ok(Box::new(input)),
+    })
+}
+
+/// The first bytes of that, at most `most`; of what is damaged, those before the damage.
 ///
 /// # Errors
 /// `Io`.
 pub(crate) fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    if let Some(compression) = Compression::of(object)? {
-        let input = BufReader::with_capacity(BUFFER, Stream::new(object));
-        if let Ok(stream) = compression.decoder(input) {
-            // What comes before the damage stays in `head`; the damage is told by who reads all of it.
-            let _ = stream.take(most as u64).read_to_end(&mut head);
-        }
+    if let Ok(stream) = expanded_stream(object)? {
+        // What comes before the damage stays in `head`; the damage is told by who reads all of it.
+        let _ = stream.take(most as u64).read_to_end(&mut head);
     }
     Ok(head)
+}
+
+/// Whether the beginning of a compressed stream can be expanded: bytes that begin like one by chance cannot.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn begins_to_expand(object: &dyn Object) -> Result<bool> {
+    const LOOKED_AT: u64 = 64 << 10;
+    let Ok(stream) = expanded_stream(object)? else { return Ok(false) };
+    Ok(io::copy(&mut stream.take(LOOKED_AT), &mut io::sink()).is_ok())
 }
 
 /// The expanded bytes under the name of the compressed object.
@@ -306,25 +238,6 @@ mod tests {
         let size = expand_to(object.as_ref(), compression, &mut out)?;
         assert_eq!(size, out.len() as u64);
         Ok(out)
-    }
-
-    #[test]
-    fn members_and_frames_follow_each_other() {
-        assert_eq!(expand([gzip(b"ab"), gzip(b""), gzip(b"c")].concat()).unwrap(), b"abc");
-        let frame = |b: &[u8]| zstd::encode_all(b, 1).unwrap();
-        assert_eq!(expand([frame(b"ab"), frame(b"c")].concat()).unwrap(), b"abc");
-    }
-
-    #[test]
-    fn zeros_behind_a_member_are_left_out_and_nothing_else_is() {
-        let zeros = vec![0; 3 * BUFFER + 1];
-        for end in [1, 511, zeros.len()] {
-            assert_eq!(expand([gzip(b"ab"), zeros[..end].to_vec()].concat()).unwrap(), b"ab");
-            let two = [gzip(b"ab"), zeros[..end].to_vec(), gzip(b"c"), zeros[..end].to_vec()].concat();
-            assert_eq!(expand(two).unwrap(), b"abc");
-            let more = [gzip(b"ab"), zeros[..end].to_vec(), b"x".to_vec()].concat();
-            assert_eq!(expand(more).unwrap_err().kind(), Kind::Corrupt);
-        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use windrow_core::format::Options;
+use windrow_core::prepare::IndexOptions;
 use windrow_core::store::{Compression, Local, Store, expand_to};
 use windrow_core::{Kind, Result};
 
@@ -132,25 +133,53 @@ fn no_bit_that_turns_gives_other_records() {
 }
 
 #[test]
-fn what_follows_a_stream_or_hides_in_a_name_is_refused() {
-    alone("hostile::compressed::what_follows_a_stream_or_hides_in_a_name_is_refused", |cache| {
-        for (name, bytes, says) in [
-            ("a.jsonl.gz", [gzip(TEXT), b"garbage".to_vec()].concat(), "expected a whole .gz stream"),
-            ("a.jsonl.zst", [zstd(TEXT), b"garbage".to_vec()].concat(), "expected a whole .zst stream"),
-            ("a.jsonl.gz", TEXT.to_vec(), "expected a .gz stream, found 31 bytes starting [7b, 22"),
-            ("a.jsonl.zst", gzip(TEXT), ""),
-        ] {
-            let folder = folder_of(&[(name, bytes)]);
-            if says.is_empty() {
-                // What a file is compressed with is told by its first bytes, not by its name.
-                assert_eq!(all(folder.path(), &Options::default()).unwrap(), lines());
-                continue;
+fn a_damaged_part_behind_a_stream_and_what_hides_in_a_name_are_refused() {
+    alone(
+        "hostile::compressed::a_damaged_part_behind_a_stream_and_what_hides_in_a_name_are_refused",
+        |cache| {
+            let turned = |part: Vec<u8>, at: usize| {
+                let mut whole = [part.clone(), part.clone()].concat();
+                whole[part.len() + at] ^= 4;
+                whole
+            };
+            for (name, bytes, says) in [
+                ("a.jsonl.gz", turned(gzip(TEXT), 0), "expected a whole .gz stream"),
+                ("a.jsonl.zst", turned(zstd(TEXT), 1), "expected a whole .zst stream"),
+                (
+                    "a.jsonl.gz",
+                    [gzip(TEXT), b"x".to_vec(), gzip(TEXT)].concat(),
+                    "another part is among them",
+                ),
+                ("a.jsonl.gz", TEXT.to_vec(), "expected a .gz stream, found 31 bytes starting [7b, 22"),
+                ("a.jsonl.zst", gzip(TEXT), ""),
+            ] {
+                let folder = folder_of(&[(name, bytes)]);
+                if says.is_empty() {
+                    // What a file is compressed with is told by its first bytes, not by its name.
+                    assert_eq!(all(folder.path(), &Options::default()).unwrap(), lines());
+                    continue;
+                }
+                let error = open_with(folder.path(), &Options::default()).err().unwrap();
+                assert_eq!(error.kind(), Kind::Corrupt);
+                assert!(error.to_string().contains(says), "{error}");
+                assert!(error.place().file.as_deref().unwrap().ends_with(name), "{error}");
+                assert_eq!(names(cache).len(), 0);
             }
-            let error = open_with(folder.path(), &Options::default()).err().unwrap();
-            assert_eq!(error.kind(), Kind::Corrupt);
-            assert!(error.to_string().contains(says), "{error}");
-            assert!(error.place().file.as_deref().unwrap().ends_with(name), "{error}");
-            assert_eq!(names(cache).len(), 0);
+        },
+    );
+}
+
+#[test]
+fn bytes_behind_the_end_of_a_stream_are_left_out() {
+    alone("hostile::compressed::bytes_behind_the_end_of_a_stream_are_left_out", |_| {
+        for (name, whole) in [("a.jsonl.gz", gzip(TEXT)), ("a.jsonl.zst", zstd(TEXT))] {
+            for behind in [&b"\n"[..], b"garbage", b"{\"text\": \"no record\"}\n"] {
+                let folder = folder_of(&[(name, [&whole, behind].concat())]);
+                assert_eq!(all(folder.path(), &Options::default()).unwrap(), lines(), "{name}: {behind:?}");
+                let report =
+                    windrow_core::prepare::index(folder.path(), &IndexOptions::default(), &()).unwrap();
+                assert_eq!(report.records, lines().len() as u64);
+            }
         }
     });
 }
