@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
+use super::near::with_near_name;
 use super::remote::is_remote;
 use super::torn::Watched;
 use super::{Entry, FolderId, Object, Store, walk};
@@ -107,7 +108,11 @@ impl Store for Local {
 
     fn entry(&self, key: &str) -> Result<Entry> {
         let path = self.path(key)?;
-        let meta = fs::metadata(&path).map_err(|e| Error::io("find it", &path, e))?;
+        let meta = fs::metadata(&path).map_err(|e| {
+            let error = Error::io("find it", &path, e);
+            // The root is what somebody named; formats ask for what may be missing below it.
+            if key.is_empty() { with_near_name(error, &path) } else { error }
+        })?;
         Ok(Entry {
             key: key.to_string(),
             size: if meta.is_dir() { 0 } else { meta.len() },

@@ -1,0 +1,108 @@
+//! The name that was meant, where a path is not there: the nearest one in the folder that is.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Error, Kind};
+
+/// Adds to an error that `path` is not there which name beside it is nearly the same.
+#[must_use]
+pub fn with_near_name(error: Error, path: &Path) -> Error {
+    match error.kind() == Kind::NotFound && error.hint_text().is_none() {
+        true => match near_name(path) {
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => error,
+        },
+        false => error,
+    }
+}
+
+// The path with its first part that is not there replaced; only where the rest is there, too.
+fn near_name(path: &Path) -> Option<String> {
+    const LOOKED_AT: usize = 10_000;
+    let missing = path.ancestors().take_while(|above| !above.exists()).last()?;
+    let wanted = missing.file_name()?.to_str()?;
+    let folder = missing.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let rest = path.strip_prefix(missing).ok()?;
+    let names = fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .take(LOOKED_AT)
+        .filter_map(|item| item.file_name().into_string().ok());
+    let at = |name: &str| {
+        let near = missing.with_file_name(name);
+        if rest.as_os_str().is_empty() { near } else { near.join(rest) }
+    };
+    let near = names
+        .filter(|name| !name.starts_with('.') || wanted.starts_with('.'))
+        .filter_map(|name| Some((difference(wanted, &name)?, name)))
+        .filter(|(_, name)| at(name).exists())
+        .min()?;
+    Some(at(&near.1).display().to_string())
+}
+
+// How many letters to change, add, leave out or exchange with the next, in any case; `None` for more than a third of them.
+// A name without its suffix, or with another one, is near as well.
+fn difference(a: &str, b: &str) -> Option<usize> {
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_string();
+    let size = a.chars().count().max(b.chars().count());
+    let found = edits(&a, &b);
+    if found * 3 <= size {
+        return Some(found);
+    }
+    (stem(&a) == stem(&b) && !stem(&a).is_empty()).then_some(size)
+}
+
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (mut before, mut row): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let changed = row[j] + usize::from(a[i] != b[j]);
+            let mut least = changed.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["corpus/train.jsonl", "corpus/val.jsonl", "tokens.bin", ".hidden"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let near = |name: &str| {
+            let path = folder.path().join(name);
+            let error = with_near_name(Error::not_found("cannot find it").at(&path), &path);
+            let hint = error.hint_text()?.strip_prefix("did you mean ")?.strip_suffix('?')?.to_string();
+            Some(Path::new(&hint).strip_prefix(folder.path()).unwrap().display().to_string())
+        };
+        for (wrong, right) in [
+            ("tokesn.bin", Some("tokens.bin")),
+            ("Tokens.bin", Some("tokens.bin")),
+            ("tokens", Some("tokens.bin")),
+            ("corpsu", Some("corpus")),
+            ("corpsu/val.jsonl", Some("corpus/val.jsonl")),
+            ("corpus/trian.jsonl", Some("corpus/train.jsonl")),
+            ("corpus/train.json", Some("corpus/train.jsonl")),
+            ("corpsu/other.jsonl", None),
+            ("something", None),
+            ("hidden", None),
+        ] {
+            assert_eq!(near(wrong).as_deref(), right, "{wrong}");
+        }
+    }
+}
