@@ -89,7 +89,7 @@ impl Command {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to open")]
 pub(crate) struct Opening {
-    /// The split in the folder of this name: train, validation
+    /// The split in the folder of this name, or in the files whose names say it: train, validation
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
     /// Read it as this format instead of recognising it

@@ -35,7 +35,8 @@ use crate::waiting::wait_for;
 ///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
 ///     eos: of raw token files, the id that ends each document: documents are records then, each with its end id as the
 ///         last value. Ends are looked for once and kept in the cache.
-///     split: opens the folder of that name below ``path``.
+///     split: opens the folder of that name below ``path``; without one, the files whose names say that split, such as
+///         ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder whose files say several has to be told which.
 ///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects; the other keys
 ///         are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
 ///         only GluonTS's ``target``, or a list with fractions).
@@ -45,7 +46,8 @@ use crate::waiting::wait_for;
 ///     tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
 ///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
-///     trust: accept data whose size or time differs from what the side file says.
+///     trust: accept data whose size or time differs from what the side file says, and read as ids what looks like the
+///         file of another program.
 ///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles) once may take in the
 ///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB.
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB

@@ -52,7 +52,9 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
                 .at(path)
                 .field("split"));
         }
-        return open_with(path.join(part), &Options { part: None, ..options.clone() });
+        if path.join(part).exists() || !path.is_dir() {
+            return open_with(path.join(part), &Options { part: None, ..options.clone() });
+        }
     }
     let asked = path;
     let path = &file_of_pair(path);
@@ -68,7 +70,12 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         _ => (path.as_path(), String::new()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
-    let look = Look::at(Arc::new(store), &key)?;
+    let look = Look::at(Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
+    let look = match &options.part {
+        // No folder is called so: words in the names of files tell.
+        Some(split) => look.only_split(split)?,
+        None => look,
+    };
     let options_of_formats = with_tokenizer_hash(options)?;
     let source = store::whole(|| format::open(formats(), &look, &options_of_formats))?;
     let source = match options.split {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
-use super::{About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, Shards, choose, keyed, open_as};
+use super::{
+    About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, SeriesJson, Shards, Yaml, choose, json_kind,
+    jsonl, keyed, open_as,
+};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
 use crate::store::key;
@@ -34,12 +37,22 @@ impl Format for Collection {
         }
         let units = units(look.names());
         // Lines may be series too: the first file of them tells.
-        match units.iter().find(|name| is_lines(name)).map(|name| opener(look, name, &Options::default())) {
+        match units
+            .iter()
+            .find(|name| jsonl::is_named(name))
+            .map(|name| opener(look, name, &Options::default()))
+        {
             Some(Ok(Some(_))) => Certainty::Yes,
             // A folder with files of text or ids is read as those: their formats are asked before this one.
-            _ if units.iter().any(|name| !is_lines(name)) => Certainty::Maybe,
+            _ if units.iter().any(|name| !jsonl::is_named(name) && may_be_series(look, name)) => {
+                Certainty::Maybe
+            }
             _ => Certainty::No,
         }
+    }
+
+    fn joins(&self, look: &Look) -> Vec<String> {
+        units(look.names())
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
@@ -49,7 +62,11 @@ impl Format for Collection {
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
         for name in &names {
             let Some((format, below)) = opener(look, name, &options)? else {
-                log::warn!("{}: no series, left out of the folder's", look.below(name));
+                let level = match json_kind::is_description(name) {
+                    true => log::Level::Debug,
+                    false => log::Level::Warn,
+                };
+                log::log!(level, "{}: no series, left out of the folder's", look.below(name));
                 continue;
             };
             let part = open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))?;
@@ -91,8 +108,13 @@ fn suffixes() -> Vec<&'static str> {
     FORMATS.iter().flat_map(|format| format.series_suffixes()).copied().collect()
 }
 
-fn is_lines(name: &str) -> bool {
-    super::jsonl::SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+// Text may be anything: its content tells. What is in other formats is series by its name.
+fn may_be_series(look: &Look, name: &str) -> bool {
+    let is_text = |format: &&dyn Format| format.series_suffixes().iter().any(|suffix| name.ends_with(suffix));
+    match [&SeriesJson as &dyn Format, &Yaml].iter().any(is_text) {
+        true => !matches!(opener(look, name, &Options::default()), Ok(None)),
+        false => true,
+    }
 }
 
 // Series files and shard folders, in natural order of their names; what lies in a shard folder is part of it.
@@ -134,6 +156,7 @@ fn opener(look: &Look, name: &str, options: &Options) -> Result<Option<(&'static
         Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
         Err(e) => return Err(e),
     };
-    let is_series = !format.series_suffixes().is_empty();
+    let is_series =
+        !format.series_suffixes().is_empty() && (options.column.is_some() || !format.is_description(&below));
     Ok(is_series.then_some((format, below)))
 }

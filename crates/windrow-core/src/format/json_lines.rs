@@ -107,7 +107,7 @@ impl<R: Rows> JsonLines<R> {
             let at = e.valid_up_to();
             let found = bytes.get(at).copied().unwrap_or_default();
             bad(format!("expected UTF-8, found byte 0x{found:02x}"), at as u64)
-                .hint("convert the file to UTF-8, or delete the line")
+                .hint("convert the file to UTF-8 (from Latin-1: iconv -f LATIN1 -t UTF-8 OLD > NEW), or delete the line")
         })?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Err(bad(format!("expected JSON, found a blank line of {} bytes", bytes.len()), 0)

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::data_files::DataFiles;
-use super::discover::{lines_among, refuse_copies};
+use super::discover::{lines_among, no_line_files, refuse_copies};
+use super::json_kind::{self, JsonKind};
 use super::json_lines::{JsonLines, Row, Rows};
 use super::lines::line_ends;
-use super::{About, Certainty, Format, Look, Options};
+use super::series_json::begins_with_a_series;
+use super::{About, Certainty, Format, Look, Options, foreign, splits};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
-use crate::store::{Object, expanded};
+use crate::store::{Object, expanded, expanded_head};
 use crate::threads::in_parts;
 
 /// What the names of JSON Lines files end in.
@@ -40,17 +42,16 @@ impl Format for Jsonl {
     fn about(&self) -> About {
         About {
             title: "JSON Lines",
-            layout: "`.jsonl` or `.ndjson` files, also `.gz` and `.zst`, at any depth below a folder",
+            layout: "`.jsonl` or `.ndjson` files, and `.json` files that hold lines, also `.gz` and `.zst`, at any depth below a folder",
             records: "one JSON value per line",
             written_by: "any program",
         }
     }
 
     fn recognise(&self, look: &Look) -> Certainty {
-        let fits = |name: &str| SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
         let found = match look.is_folder {
-            true => look.names().any(fits),
-            false => fits(&look.file_name()),
+            true => look.names().any(is_named) || has_lines(look),
+            false => is_named(&look.file_name()) || is_lines(look),
         };
         if found { Certainty::Maybe } else { Certainty::No }
     }
@@ -58,13 +59,14 @@ impl Format for Jsonl {
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         refuse_number_options(options)?;
         let keys = match look.is_folder {
-            true => keys_below(look)?,
+            true => keys_below(look, options)?,
             false => vec![look.key.clone()],
         };
         let objects = keys
             .iter()
             .map(|key| expanded(&look.store, key, options.cache_limit))
             .collect::<Result<Vec<_>>>()?;
+        objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
         let rows = Starts::scan(&objects)?;
         if rows.starts.is_empty() {
             return Err(Error::corrupt(format!(
@@ -88,15 +90,39 @@ pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
     )
 }
 
-fn keys_below(look: &Look) -> Result<Vec<String>> {
-    let keys: Vec<String> = lines_among(&look.entries, SUFFIXES).into_iter().map(|e| e.key.clone()).collect();
+/// Whether a file is called as JSON Lines are.
+pub(crate) fn is_named(name: &str) -> bool {
+    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Whether a file called `.json` holds lines.
+pub(super) fn is_lines(look: &Look) -> bool {
+    json_kind::may_hold_records(&look.file_name())
+        && JsonKind::at(look.store.as_ref(), &look.key).is_ok_and(|kind| kind == JsonKind::Lines)
+}
+
+// Whether a folder holds a `.json` file of lines that are no series. Data is large, descriptions of it are small: so few
+// of the largest are enough to tell.
+fn has_lines(look: &Look) -> bool {
+    const LOOKED_AT: usize = 16;
+    let mut files: Vec<_> =
+        look.entries.iter().filter(|entry| json_kind::may_hold_records(&entry.key)).collect();
+    files.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.key.cmp(&b.key)));
+    files.iter().take(LOOKED_AT).any(|entry| {
+        let Ok(object) = look.store.open(&entry.key) else { return false };
+        JsonKind::of(object.as_ref()).is_ok_and(|kind| kind == JsonKind::Lines)
+            && !expanded_head(object.as_ref(), json_kind::HEAD).is_ok_and(|head| begins_with_a_series(&head))
+    })
+}
+
+fn keys_below(look: &Look, options: &Options) -> Result<Vec<String>> {
+    let is_asked = options.format.as_deref() == Some(Jsonl.name());
+    let found = lines_among(look.store.as_ref(), &look.entries, is_asked)?;
+    let keys: Vec<String> = found.into_iter().map(|e| e.key.clone()).collect();
     if keys.is_empty() {
-        return Err(Error::not_found(format!(
-            "expected files ending in {}, found none",
-            SUFFIXES.join(", ")
-        ))
-        .at(look.display()));
+        return Err(no_line_files(look.store.as_ref()).at(look.display()));
     }
+    splits::refuse_several(keys.iter().map(String::as_str), &look.display())?;
     refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
     Ok(keys)
 }

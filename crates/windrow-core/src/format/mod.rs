@@ -10,6 +10,8 @@ mod converted;
 mod data_files;
 mod discover;
 mod forager;
+mod foreign;
+mod json_kind;
 mod json_lines;
 mod jsonl;
 mod keyed;
@@ -23,6 +25,7 @@ mod pickle;
 mod series_json;
 mod shards;
 mod side_file;
+mod splits;
 mod tokens;
 mod torch;
 mod vocabulary;
@@ -34,14 +37,15 @@ pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_MET
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use discover::natural_order;
-pub(crate) use discover::{line_files, lines_among, refuse_copies};
+pub(crate) use discover::{line_files, lines_among, no_line_files, refuse_copies};
 pub(crate) use forager::{
     EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, expanded_inputs, file_list, is_as_it_was, location_row,
 };
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
+pub(crate) use foreign::{encoding, refuse_as_text};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
-pub(crate) use jsonl::SUFFIXES as JSONL_SUFFIXES;
+pub(crate) use jsonl::is_named as is_named_as_lines;
 pub use keyed::reads_axis;
 pub(crate) use lines::line_ends;
 pub use megatron::Megatron;
@@ -98,6 +102,18 @@ pub trait Format: Send + Sync {
 
     /// Whether this is it. Looks at names and the first bytes only.
     fn recognise(&self, look: &Look) -> Certainty;
+
+    /// Whether a file that this format would read describes other data instead, where it lies in a folder of series.
+    fn is_description(&self, look: &Look) -> bool {
+        let _ = look;
+        false
+    }
+
+    /// The files of a folder that it would join, where words in their names may tell splits that are kept apart.
+    fn joins(&self, look: &Look) -> Vec<String> {
+        let _ = look;
+        Vec::new()
+    }
 
     /// Keys below it that are data sets of their own, where it is one of several: the splits of a corpus.
     fn parts(&self, look: &Look) -> Vec<String> {
@@ -247,6 +263,12 @@ impl Look {
         self.store.display(&self.key)
     }
 
+    // Whether a file is so small that it may describe other data.
+    fn is_small(&self) -> bool {
+        const MOST: u64 = 64 << 10;
+        self.store.entry(&self.key).is_ok_and(|entry| entry.size <= MOST)
+    }
+
     /// Last part of the key in lower case.
     pub fn file_name(&self) -> String {
         key::name_of(&self.display()).to_ascii_lowercase()
@@ -291,7 +313,8 @@ pub struct Options {
     /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
-    /// Name of the folder below the path that is meant: `train`, `validation`; the face goes there.
+    /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
+    /// the files whose names say it ([`Look::only_split`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
@@ -387,6 +410,9 @@ pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<Sha
             .field("eos")
             .hint("it cuts raw token files into documents; between records, pack(…, eos=…) puts an end id"));
     }
+    if look.is_folder {
+        splits::refuse_several(format.joins(look).iter().map(String::as_str), &look.display())?;
+    }
     open_as(format, look, options)
 }
 
@@ -440,25 +466,49 @@ pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) ->
     // A name alone tells less than the side file: half of a pair is no stream of ids.
     let sure = best.filter(|b| b.0 == Certainty::Yes).map(|b| b.1);
     let told = || look.side.as_ref().and_then(|side| table.iter().copied().find(|f| f.name() == side.format));
-    sure.or_else(told).or(best.map(|b| b.1)).ok_or_else(|| {
-        let found = match look.is_folder {
-            true => match look.names().next() {
-                None => "an empty folder".to_string(),
-                Some(first) => format!("a folder of {} files, first {first:?}", look.entries.len()),
-            },
-            false => format!(
-                "a file starting {:?}",
-                String::from_utf8_lossy(&look.head[..look.head.len().min(16)])
-            ),
+    sure.or_else(told).or(best.map(|b| b.1)).ok_or_else(|| unrecognised(look, &names()))
+}
+
+// That no format reads it, and what it is where that can be told.
+fn unrecognised(look: &Look, formats: &str) -> Error {
+    let error = |what: String| {
+        Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(look.display())
+    };
+    if look.is_folder {
+        if is_zarr(look) {
+            return error("found a zarr array or group without flat tokens in it".to_string()).hint(
+                "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write_tokens writes ids of an array",
+            );
+        }
+        return match (foreign::among(look.names()), look.names().next()) {
+            (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.not_read())).hint(kind.hint),
+            (None, None) => {
+                error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))
+            }
+            (None, Some(first)) => error(format!(
+                "found a folder of {} files, first {first:?}",
+                look.entries.len()
+            ))
+            .hint(match look.names().any(json_kind::may_hold_records) {
+                true => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
+                false => format!("say which with format=…: {formats}"),
+            }),
         };
-        Error::new(Kind::Unrecognised, format!("no format recognises it: found {found}"))
-            .at(look.display())
-            .hint(match Compression::of_head(&look.head) {
-                Some(_) if !look.is_folder => {
-                    "expand it first: of compressed files .jsonl, .json, .yaml, .npy, .pkl and .bin are read"
-                        .to_string()
-                }
-                _ => format!("say which with format=…: {}", names()),
-            })
+    }
+    let object = look.store.open(&look.key).ok();
+    let by_content = object.and_then(|object| foreign::of(object.as_ref()).ok().flatten());
+    if let Some(kind) = by_content.or_else(|| foreign::named(&look.key)) {
+        return error(kind.not_read()).hint(kind.hint);
+    }
+    let start = String::from_utf8_lossy(&look.head[..look.head.len().min(16)]).into_owned();
+    error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&look.head) {
+        Some(_) => "expand it first: of compressed files .jsonl, .json, .yaml, .npy, .pkl and .bin are read"
+            .to_string(),
+        None => format!("say which with format=…: {formats}"),
     })
+}
+
+// A walk leaves out the names of version 2.
+fn is_zarr(look: &Look) -> bool {
+    ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| look.store.entry(&look.below(name)).is_ok())
 }

@@ -45,9 +45,25 @@ impl Format for Yaml {
         }
     }
 
+    /// A small mapping: settings, as they lie beside data.
+    fn is_description(&self, look: &Look) -> bool {
+        look.is_small() && begins_with_a_mapping(&look.head)
+    }
+
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
         converted::open(self.name(), look, options, parse)
     }
+}
+
+// Whether the first line that says anything is a key, and not that of a record.
+fn begins_with_a_mapping(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with(['#', '%']) && *line != "---";
+    let first = text.trim_start_matches('\u{feff}').lines().map(str::trim).find(is_said);
+    first.is_some_and(|line| {
+        let is_key = line.ends_with(':') || line.contains(": ");
+        is_key && !line.starts_with(['-', '[', '{']) && !line.starts_with("sequence:")
+    })
 }
 
 fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::atomic::{self, Finished, Growing};
 use super::disk::Disk;
-use super::input::{INPUT_SUFFIXES, Input, PART};
+use super::input::{Input, PART};
 use super::lines::LineScan;
 use super::site::{self, Site};
 use super::sums::SumsFile;
@@ -46,7 +46,8 @@ impl Default for IndexOptions {
     }
 }
 
-/// Indexes every line of the JSONL files below `base` (`*.jsonl`, `*.JSONL`, also `.gz` and `.zst`, at any depth).
+/// Indexes every line of the JSONL files below `base` (`*.jsonl`, `*.JSONL`, `*.ndjson`, and `*.json` that hold lines, also
+/// `.gz` and `.zst`, at any depth).
 ///
 /// Writes `<base>/<index_folder>/` as data-forager 0.2.0 does, and the side file in it. Every line is a record, blank
 /// ones too; its size counts the line break. Files are taken in natural order. Compressed files are expanded once, into
@@ -62,9 +63,7 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
     check_folder_name("index_folder", &options.index_folder)?;
     let inputs = inputs_below(base)?;
     if inputs.is_empty() && !options.allow_empty {
-        return Err(Error::not_found("no JSONL file lies in the folder or below it").at(base).hint(
-            "looked for *.jsonl, *.JSONL and *.ndjson, plain, .gz or .zst; hidden files and folders are left out",
-        ));
+        return Err(format::no_line_files(&Local::new(base)));
     }
     let wanted = wanted(&inputs, options);
     let hash = atomic::hash_of(&wanted.to_text());
@@ -108,10 +107,7 @@ pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
             .at(base)
             .hint("name the folder it lies in"));
     }
-    format::line_files(&store, "", INPUT_SUFFIXES)?
-        .iter()
-        .map(|e| Input::look(&base.join(&e.key), &e.key))
-        .collect()
+    format::line_files(&store, "")?.iter().map(|e| Input::look(&base.join(&e.key), &e.key)).collect()
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {

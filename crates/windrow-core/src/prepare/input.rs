@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
-use crate::format::FileRow;
+use crate::format::{self, FileRow};
 use crate::store::{Compression, Io, Local, Object, Store, long_window, needs_window, plain_name};
 
 /// An input as it was found when the task began.
@@ -18,9 +18,6 @@ pub(super) struct Input {
     pub(super) row: FileRow,
     compression: Option<Compression>,
 }
-
-/// What the names of JSONL inputs end in.
-pub(super) use crate::format::JSONL_SUFFIXES as INPUT_SUFFIXES;
 
 impl Input {
     /// Looks at the file; compression is told by its first bytes.
@@ -38,6 +35,10 @@ impl Input {
             ))
             .at(file)
             .byte(0));
+        }
+        // What the stream holds is looked at line by line.
+        if compression.is_none() {
+            format::refuse_as_text(object.as_ref())?;
         }
         let row = FileRow {
             name: name.to_string(),

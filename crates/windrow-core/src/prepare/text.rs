@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::encode::LinePlace;
 use super::ordinary::string_in;
 use crate::error::{Error, Kind, Result};
+use crate::format::encoding;
 
 /// The string that stands in `field` of a JSON object; of a field that stands there twice, the last one.
 ///
@@ -32,7 +33,12 @@ pub fn text_of<'a>(
     };
     let text = simdutf8::compat::from_utf8(unmarked).map_err(|e| {
         let at = e.valid_up_to();
-        corrupt(at, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at]))
+        let error = corrupt(at, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at]));
+        match encoding(unmarked) {
+            Some(found) => error.hint(format!("it looks like {found}: iconv -f {found} -t UTF-8 OLD > NEW")),
+            None => error
+                .hint("convert the input to UTF-8, from Latin-1 for one: iconv -f LATIN1 -t UTF-8 OLD > NEW"),
+        }
     })?;
     if text.trim_ascii().is_empty() {
         return Err(corrupt(0, format!("a blank line; expected a JSON object with {field:?}"))

@@ -19,6 +19,8 @@ mod hostile;
 #[cfg(test)]
 mod loader;
 #[cfg(test)]
+mod opened;
+#[cfg(test)]
 mod prepare;
 #[cfg(test)]
 mod regress;

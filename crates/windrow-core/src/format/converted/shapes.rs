@@ -12,6 +12,7 @@ use super::writer::Writer;
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::number::Number;
+use crate::store::plain_name;
 
 /// How deep values may nest.
 pub(crate) const MOST_DEPTH: usize = 120;
@@ -231,10 +232,7 @@ impl<'d> Shapes<'d> {
     fn unexpected(&self, event: &Event<'_>, byte: Option<u64>) -> Error {
         let found = event.name();
         let (wanted, hint) = match self.at {
-            At::Top => (
-                "a list of series",
-                "one object alone is no list of records: put it into a list, or write one object a line into a .jsonl",
-            ),
+            At::Top => ("a list of series", self.hint_for_one()),
             At::Records if *event == Event::Null => {
                 ("a record", "write a series without values as []; a missing value as NaN, in YAML as .nan")
             }
@@ -250,6 +248,19 @@ impl<'d> Shapes<'d> {
             At::Done => ("the end of the file", "several values in one file: write one a line into a .jsonl"),
         };
         self.error(format!("expected {wanted}, found {found}"), byte).hint(hint)
+    }
+
+    // What stands at the top of a file has other names in other notations.
+    fn hint_for_one(&self) -> &'static str {
+        let plain = plain_name(self.file());
+        if plain.ends_with(".json") {
+            "one object alone is no list of records: put it into a list, or write one object a line into a .jsonl; \
+             format=\"jsonl\" reads each line as a JSON record"
+        } else if plain.ends_with(".pkl") || plain.ends_with(".pickle") || plain.ends_with(".npy") {
+            "one dict alone is no list of records: pickle a list of its series, list(d.values())"
+        } else {
+            "one mapping alone is no list of records: put it into a list"
+        }
     }
 
     fn begin_record(&mut self, byte: Option<u64>) {

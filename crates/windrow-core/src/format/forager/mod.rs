@@ -14,6 +14,7 @@ pub(crate) use self::claims::{expanded_inputs, is_as_it_was};
 use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
 use super::data_files::DataFiles;
+use super::json_kind;
 use super::json_lines::{JsonLines, Rows};
 use super::jsonl::{SUFFIXES, refuse_number_options};
 use super::vocabulary::{check_ids, tokenizer_must_be};
@@ -163,7 +164,7 @@ impl Forager {
         let tokens = layout.is_some()
             || side.as_ref().is_some_and(|s| s.dtype.is_some())
             || all_end(&[".bin"])
-            || (options.dtype.is_some() && !all_end(SUFFIXES));
+            || (options.dtype.is_some() && !all_end(&[SUFFIXES, json_kind::SUFFIXES].concat()));
         if let Some(side) = &side {
             let at = |name| store.display(&key(name));
             check_claims(side, &listed, &rows, layout.as_ref(), &at)?;

@@ -52,6 +52,10 @@ impl Format for Megatron {
         }
     }
 
+    fn joins(&self, look: &Look) -> Vec<String> {
+        prefixes(look)
+    }
+
     fn checks_side_file(&self) -> bool {
         true
     }

@@ -2,19 +2,17 @@
 
 mod scan;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use self::scan::Scan;
 use super::converted::{self, Event, Shapes, Sink};
-use super::{About, Certainty, Format, Look, Options, SIDE_FILE, jsonl};
+use super::json_kind::{self, HEAD};
+use super::{About, Certainty, Format, Look, Options, foreign, jsonl};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
-use crate::store::{Compression, expanded_head};
+use crate::store::expanded_head;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// Bytes looked at to tell series from other JSON.
-const LOOK: usize = 64 << 10;
 
 /// A list of series in one JSON file.
 #[derive(Clone, Copy, Debug)]
@@ -39,21 +37,24 @@ impl Format for SeriesJson {
     }
 
     fn series_suffixes(&self) -> &'static [&'static str] {
-        &[".json", ".json.gz", ".json.zst"]
+        json_kind::SUFFIXES
     }
 
     fn recognise(&self, look: &Look) -> Certainty {
-        let name = look.file_name();
-        let named = [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix));
-        // These stand beside data; they hold none.
-        let is_beside = name == SIDE_FILE || name == "meta.json";
-        match !look.is_folder && named && !is_beside {
+        match !look.is_folder && json_kind::may_hold_records(&look.file_name()) && !jsonl::is_lines(look) {
             true => Certainty::Maybe,
             false => Certainty::No,
         }
     }
 
+    /// A document that begins with anything but series, where its size or its name says that it holds no data.
+    fn is_description(&self, look: &Look) -> bool {
+        let is_small = look.is_small() || json_kind::is_description(&look.key);
+        is_small && !document_begins_with_a_series(&text_head(look))
+    }
+
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        foreign::refuse_as_text(look.store.open(&look.key)?.as_ref())?;
         converted::open(self.name(), look, options, parse_whole)
     }
 }
@@ -66,7 +67,7 @@ impl Format for SeriesJsonLines {
     fn about(&self) -> About {
         About {
             title: "Series in JSON Lines",
-            layout: "one `.jsonl` or `.ndjson` file, also `.gz` and `.zst`, whose first line is a series",
+            layout: "one `.jsonl` or `.ndjson` file, or a `.json` that holds lines, also `.gz` and `.zst`, whose first line is a series",
             records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
             written_by: "any program",
         }
@@ -79,7 +80,7 @@ impl Format for SeriesJsonLines {
     /// Sure where the first line is a series; else it is JSON Lines of something else.
     fn recognise(&self, look: &Look) -> Certainty {
         let name = look.file_name();
-        let named = jsonl::SUFFIXES.iter().any(|suffix| name.ends_with(&suffix.to_ascii_lowercase()));
+        let named = jsonl::is_named(&name) || !look.is_folder && jsonl::is_lines(look);
         match !look.is_folder && named && begins_with_a_series(&text_head(look)) {
             true => Certainty::Yes,
             false => Certainty::No,
@@ -87,20 +88,36 @@ impl Format for SeriesJsonLines {
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+        foreign::refuse_as_text(look.store.open(&look.key)?.as_ref())?;
         converted::open(self.name(), look, options, parse_lines)
     }
 }
 
 /// The first bytes of the text, expanded where the file is compressed.
 fn text_head(look: &Look) -> Vec<u8> {
-    let Ok(object) = look.store.open(&look.key) else { return Vec::new() };
-    match Compression::of(object.as_ref()) {
-        Ok(Some(_)) => expanded_head(object.as_ref(), LOOK).unwrap_or_default(),
-        _ => {
-            let mut scratch = Vec::new();
-            let size = object.size().min(LOOK as u64) as usize;
-            object.read(0, size, &mut scratch).map_or_else(|_| look.head.clone(), <[u8]>::to_vec)
-        }
+    let head = look.store.open(&look.key).and_then(|object| expanded_head(object.as_ref(), HEAD));
+    head.unwrap_or_else(|_| look.head.clone())
+}
+
+/// Whether one document is a list of numbers or of series, or empty; an object is one where it could be a record.
+fn document_begins_with_a_series(head: &[u8]) -> bool {
+    let text = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    match text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start) {
+        None => begins_with_a_series(text),
+        // What begins with a number is one series, with a list or an object several.
+        Some(inside) => match inside.first() {
+            None | Some(b']') => true,
+            Some(b'[') => {
+                begins_with_a_series(inside) || inside.starts_with(b"[[") || inside.starts_with(b"[]")
+            }
+            // A key of an object may hold the series.
+            Some(b'{') => memchr_iter(b'[', inside).any(|at| {
+                let numbers =
+                    inside[at..].iter().find(|byte| !matches!(byte, b'[' | b' ' | b'\t' | b'\r' | b'\n'));
+                numbers.is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'N' | b'I' | b']'))
+            }),
+            Some(other) => other.is_ascii_digit() || matches!(other, b'-' | b'N' | b'I' | b'n' | b't' | b'f'),
+        },
     }
 }
 
@@ -115,7 +132,7 @@ const LONG: usize = 200;
 /// Whether the first value is a list of numbers or of lists of numbers, or an object with such a `sequence`, or one whose
 /// only list of numbers is a series by its name or its fractions; seen from its beginning alone. A series without values
 /// leaves it to the next line.
-fn begins_with_a_series(head: &[u8]) -> bool {
+pub(super) fn begins_with_a_series(head: &[u8]) -> bool {
     let mut text = head.strip_prefix(BOM).unwrap_or(head);
     loop {
         let mut look = Beginning::default();

@@ -87,6 +87,17 @@ impl Claims {
         Ok(())
     }
 
+    /// Whether one side file speaks for all files of the folder.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Whether a side file says that this file holds ids.
+    pub(super) fn speaks_of(&self, key: &str) -> bool {
+        let name = plain_name(key::name_of(key));
+        self.rows.iter().any(|row| row.name == name)
+    }
+
     /// The files have the sizes that were written, none is missing and none was added.
     ///
     /// # Errors

@@ -12,12 +12,12 @@ use self::documents::Documents;
 use super::data_files::DataFiles;
 use super::discover::{natural_order, refuse_copies};
 use super::vocabulary::check_ids;
-use super::{About, Certainty, Format, Look, Options, SIDE_FILE};
+use super::{About, Certainty, Format, Look, Options, SIDE_FILE, foreign, splits};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
-use crate::store::{Compression, Object, SUMS_FILE, expanded, plain_name};
+use crate::store::{Compression, Object, SUMS_FILE, begins_to_expand, expanded, plain_name};
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +79,15 @@ impl Format for Tokens {
         keys.sort_by(|a, b| natural_order(a, b));
         refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
         let claims = Claims::of(look, &keys, options)?;
+        if look.is_folder && !claims.is_whole() {
+            splits::refuse_several(keys.iter().map(String::as_str), &look.display())?;
+        }
         let dtype = dtype(claims.dtype, options.dtype, look)?;
         let objects = keys.iter().map(|key| ids(look, key, options)).collect::<Result<Vec<_>>>()?;
+        if !options.trust {
+            let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
+            unknown.try_for_each(|(_, object)| refuse_others(object.as_ref()))?;
+        }
         let files = DataFiles::from_objects(look.store.clone(), keys, objects);
         if !options.trust {
             claims.check(look, &files)?;
@@ -118,19 +125,27 @@ fn is_half(look: &Look) -> bool {
 
 // The file with the ids: by its name the one that it was compressed to, expanded, or the file itself.
 fn ids(look: &Look, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
-    if plain_name(key) != key {
-        return expanded(&look.store, key, options.cache_limit);
+    match plain_name(key) == key {
+        true => look.store.open(key),
+        false => expanded(&look.store, key, options.cache_limit),
     }
-    let object = look.store.open(key)?;
-    // Ids may begin with any bytes, so this is no error; but it is rarely meant.
-    if let Some(compression) = Compression::of(object.as_ref())? {
-        let suffix = compression.suffix();
-        log::warn!(
-            "{}: it begins like a .{suffix} stream, and is read as ids all the same; expanded, were it named .{suffix}",
-            object.name()
-        );
+}
+
+// Ids may begin with any bytes; a header and what belongs to it are no ids.
+fn refuse_others(object: &dyn Object) -> Result<()> {
+    const ALL_THE_SAME: &str = "trust=True reads all of it as ids";
+    if let Some(kind) = foreign::of(object)? {
+        return Err(kind.instead_of("raw ids", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
     }
-    Ok(object)
+    match Compression::of(object)? {
+        Some(compression) if begins_to_expand(object)? => {
+            let suffix = compression.suffix();
+            Err(Error::unsupported(format!("expected raw ids, found a .{suffix} stream"))
+                .at(object.name())
+                .hint(format!("named .bin.{suffix}, it is expanded and its ids are read; {ALL_THE_SAME}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DType> {

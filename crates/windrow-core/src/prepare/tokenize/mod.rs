@@ -18,7 +18,7 @@ use crate::prepare::atomic;
 use crate::prepare::chunks::Chunks;
 use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, EncodedChunk, Rules};
-use crate::prepare::input::{INPUT_SUFFIXES, Input};
+use crate::prepare::input::Input;
 use crate::prepare::names::{Given, Named, below_common_folder, output_names};
 use crate::prepare::pack::{Packed, Packer, Packing, State};
 use crate::prepare::pipeline::Work;
@@ -192,7 +192,7 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
             found.push(Named { file: path, relative: String::new() });
             continue;
         }
-        let entries = format::line_files(&store, "", INPUT_SUFFIXES)?;
+        let entries = format::line_files(&store, "")?;
         let before = found.len();
         for entry in entries {
             let file = path.join(&entry.key);
@@ -200,9 +200,7 @@ fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
             found.push(Named { file, relative: entry.key });
         }
         if found.len() == before && !options.allow_empty {
-            return Err(Error::not_found("no JSONL file lies in the folder or below it").at(input).hint(
-                "looked for *.jsonl, *.JSONL and *.ndjson, plain, .gz or .zst; hidden files and folders are left out",
-            ));
+            return Err(format::no_line_files(&store).at(input));
         }
     }
     if found.is_empty() && !options.allow_empty {

@@ -9,7 +9,6 @@ use super::{VerifyOptions, Work};
 use crate::error::{Kind, Result};
 use crate::format::{self, Certainty, Codes, Collection, Format, Look, SideFile};
 use crate::prepare::atomic;
-use crate::prepare::input::INPUT_SUFFIXES;
 use crate::store::{Entry, Local, SUMS_FILE, Store, key};
 
 impl Work<'_> {
@@ -57,7 +56,7 @@ impl Work<'_> {
             }
         }
         let rest = |entry: &&Entry| !is_in(&whole, &entry.key);
-        let lines: Vec<&Entry> = format::lines_among(&entries, INPUT_SUFFIXES)
+        let lines: Vec<&Entry> = format::lines_among(&Local::new(base), &entries, false)?
             .into_iter()
             .filter(|entry| rest(entry) && !self.seen.contains(&path_of(base, entry)))
             .collect();

@@ -14,11 +14,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::claims::SumsAt;
-use super::input::INPUT_SUFFIXES;
 use super::site::Site;
 use super::{Progress, Watch, atomic, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, Look, SideFile};
+use crate::format::{self, FORMATS, Format, Jsonl, Look, SideFile};
 use crate::store::{Compression, Local, SUMS_FILE, Store, expanded, plain_name};
 
 /// How to verify.
@@ -191,7 +190,7 @@ impl Work<'_> {
         if is_told {
             self.opens(folder, name, format::INDEX_FOLDER, before)?;
         }
-        if INPUT_SUFFIXES.iter().any(|s| name.ends_with(s)) {
+        if format::is_named_as_lines(name) || self.is_lines(folder, name) {
             self.expect(atomic::size(path).unwrap_or(0));
             return self.json_lines(path);
         }
@@ -213,6 +212,14 @@ impl Work<'_> {
         }
         self.note(format!("{name} has no side file: nothing says which size, values or hash it should have"));
         Ok(())
+    }
+
+    // Whether a file of another name holds JSON Lines.
+    fn is_lines(&self, folder: &Path, name: &str) -> bool {
+        let look = Look::at(Arc::new(Local::new(folder)), name);
+        let format =
+            look.and_then(|look| format::choose(self.table, &look, None).map(|format| format.name()));
+        format.is_ok_and(|name| name == Jsonl.name())
     }
 
     // An error where nothing was found and no format takes it for data: "good" would be said of a mistyped path. What is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 
@@ -11,7 +12,11 @@ from ..files import find_files, find_jsonl_files
 from ..index_stores.fs_based import IndexStore
 from .text_lines import FileTextLinesIndexer
 
-COMPRESSED = ["*.jsonl.gz", "*.JSONL.gz", "*.jsonl.zst", "*.JSONL.zst"]
+_PACKED = ("", ".gz", ".zst")
+# What the core takes as well, and data-forager does not; the last ones where they hold lines.
+OTHERS = [f"*{suffix}{packed}" for suffix in (".jsonl", ".JSONL", ".ndjson") for packed in _PACKED]
+OTHERS = [pattern for pattern in OTHERS if pattern not in ("*.jsonl", "*.JSONL")]
+PERHAPS = [f"*.json{packed}" for packed in _PACKED]
 
 
 def create_default_jsonl_indexer(
@@ -36,15 +41,31 @@ class _JsonlIndexer(FileTextLinesIndexer):
     def __call__(self) -> None:
         store = self._index_store
         assert isinstance(store, IndexStore)
-        # The core would expand and index compressed files, too; data-forager passes them over.
-        if find_files(store.base_path, COMPRESSED) or not _core_finds_the_same(store.base_path, self._input_file_paths):
+        # The core would index files of other names and compressed ones, too; data-forager passes them over.
+        if _core_finds_others(store.base_path) or not _core_finds_the_same(store.base_path, self._input_file_paths):
             super().__call__()
         else:
             windrow.index(store.base_path, index_folder=store.index_data_folder, allow_empty=True)
 
 
+def _core_finds_others(base: str) -> bool:
+    return bool(find_files(base, OTHERS)) or any(map(_may_hold_lines, find_files(base, PERHAPS)))
+
+
+def _may_hold_lines(path: str) -> bool:
+    """Whether a `.json` may be lines to the core; a compressed one always may."""
+    if not path.endswith(".json"):
+        return True
+    with open(path, "rb") as file:
+        try:
+            # What stands beside data begins with a brace that its own line does not close.
+            return os.path.basename(path) != "windrow.json" and bool(json.loads(file.readline()))
+        except ValueError:
+            return False
+
+
 def _core_finds_the_same(base: str, paths: Sequence[str]) -> bool:
-    """The core sorts letters beyond ASCII otherwise, and does not follow links to folders."""
+    """The core sorts letters beyond ASCII otherwise, and reads a folder once that has several names by links."""
     names = [os.path.relpath(path, base) for path in paths]
     folders = {os.path.dirname(name) for name in names} - {""}
     real = os.path.realpath(base)
