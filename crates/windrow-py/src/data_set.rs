@@ -19,6 +19,7 @@ use crate::framework::watch_worker;
 use crate::index::{Each, Index};
 use crate::json::{self, Stop};
 use crate::near;
+use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::pickled::{check, fingerprint};
 use crate::scaler::{Scaler, cut, read_fit};
@@ -75,9 +76,7 @@ use crate::waiting::wait_for;
 /// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None,
-                    axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None,
-                    fill_missing=false, io="map", verify=None))]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="map", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='map', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -98,7 +97,9 @@ pub(crate) fn open(
     fill_missing: bool,
     io: &str,
     verify: Option<&str>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Dataset> {
+    none_left(py, "open", unknown)?;
     let options = Options {
         format,
         dtype: dtype.map(|d| d.0),
@@ -342,8 +343,15 @@ impl Dataset {
     /// >>> train, validation = wr.open(path).split(0.25)
     /// >>> len(train), len(validation)
     /// (3, 1)
-    #[pyo3(signature = (validation, *, seed=Count(0)), text_signature = "($self, validation, *, seed=0)")]
-    fn split(&self, py: Python<'_>, validation: f64, seed: Count) -> PyResult<(Dataset, Dataset)> {
+    #[pyo3(signature = (validation, *, seed=Count(0), **unknown), text_signature = "($self, validation, *, seed=0)")]
+    fn split(
+        &self,
+        py: Python<'_>,
+        validation: f64,
+        seed: Count,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Dataset, Dataset)> {
+        none_left(py, "Dataset.split", unknown)?;
         let (train, rest) = py.detach(|| self.data.split(validation, seed.0)).or_raise(py)?;
         Ok((Dataset::new(train), Dataset::new(rest)))
     }
@@ -473,8 +481,7 @@ impl Dataset {
     /// [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
     /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
     /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop",
-                        nan="spread", fit=None, loss_on="all", labels=Some("next"), dtype=None),
+    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="spread", fit=None, loss_on="all", labels=Some("next"), dtype=None, **unknown),
            text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', fit=None, loss_on='all', labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
@@ -490,7 +497,9 @@ impl Dataset {
         loss_on: &str,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.windows", unknown)?;
         let scaler = Scaler::read(scaler)?;
         let recipe = ViewRecipe::Windows {
             context_length: context_length.0,
@@ -532,7 +541,7 @@ impl Dataset {
     /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
-    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", fit=None, labels=Some("next"), dtype=None),
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", fit=None, labels=Some("next"), dtype=None, **unknown),
            text_signature = "($self, length, buckets=None, *, scaler=None, nan='spread', fit=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
@@ -545,7 +554,9 @@ impl Dataset {
         fit: Option<Bound<'_, PyAny>>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.segments", unknown)?;
         let scaler = Scaler::read(scaler)?;
         let recipe = ViewRecipe::Segments {
             length: length.0,
@@ -588,7 +599,7 @@ impl Dataset {
     /// >>> same = wr.open(path, format="tokens", dtype="uint32").pack(4, labels="same")
     /// >>> same[1]["input_ids"].tolist(), same[1]["labels"].tolist()
     /// ([4, 5, 6, 7], [4, 5, 6, 7])
-    #[pyo3(signature = (length, eos=None, *, shifted=false, fields=None, labels=Some("next"), dtype=None),
+    #[pyo3(signature = (length, eos=None, *, shifted=false, fields=None, labels=Some("next"), dtype=None, **unknown),
            text_signature = "($self, length, eos=None, *, shifted=False, fields=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn pack(
@@ -600,7 +611,9 @@ impl Dataset {
         fields: Option<Vec<String>>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.pack", unknown)?;
         let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
         if fields.as_ref().is_some_and(Vec::is_empty) {
             let error = Error::config("fields=[]: a sample of no fields").field("fields");
@@ -636,8 +649,9 @@ impl Dataset {
     /// ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, -1], [0, 3, 5])
     /// >>> wr.open(path).bins(6, labels="same")[0]["labels"].tolist()
     /// [-100, 2, 3, -100, 5, -100]
-    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), labels=Some("next"), dtype=None),
+    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), labels=Some("next"), dtype=None, **unknown),
            text_signature = "($self, length, strategy='best_fit', *, pad_value=0, labels='next', dtype=None)")]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn bins(
         &self,
         py: Python<'_>,
@@ -646,7 +660,9 @@ impl Dataset {
         pad_value: Id,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.bins", unknown)?;
         let strategy = choice(py, "strategy", strategy, &["best_fit", "first_fit"])?;
         let pad_value = pad_value.named(py, "pad_value")?;
         let labels = labels_of(py, labels)?;
@@ -672,7 +688,7 @@ impl Dataset {
     /// ([4, 5, 9], [5, 9, 9], [1, 0, 0])
     /// >>> wr.open(path).records(3, labels="same")[1]["labels"].tolist()
     /// [4, 5, -100]
-    #[pyo3(signature = (length, pad_value=Id::of(0), *, labels=Some("next"), dtype=None),
+    #[pyo3(signature = (length, pad_value=Id::of(0), *, labels=Some("next"), dtype=None, **unknown),
            text_signature = "($self, length, pad_value=0, *, labels='next', dtype=None)")]
     fn records(
         &self,
@@ -681,7 +697,9 @@ impl Dataset {
         pad_value: Id,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.records", unknown)?;
         let pad_value = pad_value.named(py, "pad_value")?;
         let labels = labels_of(py, labels)?;
         self.view(py, ViewRecipe::Records { length: length.0, pad_value, labels }, dtype, 0)
@@ -701,7 +719,7 @@ impl Dataset {
     /// >>> row = wr.open(path).crop(4, mode="start")[1]
     /// >>> row["values"].tolist(), int(row["lengths"])
     /// ([4, 5, 0, 0], 2)
-    #[pyo3(signature = (length, mode="random", *, dtype=None, seed=Count(0)),
+    #[pyo3(signature = (length, mode="random", *, dtype=None, seed=Count(0), **unknown),
            text_signature = "($self, length, mode='random', *, dtype=None, seed=0)")]
     fn crop(
         &self,
@@ -710,7 +728,9 @@ impl Dataset {
         mode: &str,
         dtype: Option<AnyDType>,
         seed: Count,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.crop", unknown)?;
         let mode = choice(py, "mode", mode, &["random", "start"])?;
         self.view(py, ViewRecipe::Crop { length: length.0, mode }, dtype, seed.0)
     }
@@ -754,10 +774,7 @@ impl Dataset {
     /// >>> view = wr.open(path, format="series-jsonl").codes(600, text_length=4, masks="lengths")
     /// >>> view[0]["src_tokens"].tolist(), view[0]["tgt_tokens"].tolist()
     /// ([104, 105, 0, 0], [[1026, 1026], [1, 1026], [3, 2], [1024, 1024]])
-    #[pyo3(signature = (length=None, mode="random", *, config=None, channels=None, text_length=None, delay_pattern=None,
-                        masks=Some("dense"), keep_tail=false, unconditional=0.0, tag_shuffle=false, tag_dropout=0.0,
-                        tag_limit=None, codebook_size=Given::Word("auto".to_string()), text_cut="character", dtype=None,
-                        seed=Count(0)),
+    #[pyo3(signature = (length=None, mode="random", *, config=None, channels=None, text_length=None, delay_pattern=None, masks=Some("dense"), keep_tail=false, unconditional=0.0, tag_shuffle=false, tag_dropout=0.0, tag_limit=None, codebook_size=Given::Word("auto".to_string()), text_cut="character", dtype=None, seed=Count(0), **unknown),
            text_signature = "($self, length=None, mode='random', *, config=None, channels=None, text_length=None, delay_pattern=None, masks='dense', keep_tail=False, unconditional=0.0, tag_shuffle=False, tag_dropout=0.0, tag_limit=None, codebook_size='auto', text_cut='character', dtype=None, seed=0)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn codes(
@@ -779,7 +796,9 @@ impl Dataset {
         text_cut: &str,
         dtype: Option<AnyDType>,
         seed: Count,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
+        none_left(py, "Dataset.codes", unknown)?;
         let options = CodesOptions {
             length,
             mode,

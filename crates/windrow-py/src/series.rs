@@ -16,6 +16,7 @@ use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::{AnyDType, descr};
 use crate::error::{OrRaise, raise};
 use crate::json;
+use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 
 const LAYOUTS: [&str; 9] =
@@ -52,7 +53,7 @@ const LAYOUTS: [&str; 9] =
 /// ['data-1-of-1.bin', 'meta.json', 'windrow.sums']
 #[pyfunction]
 #[pyo3(signature = (out, sequences, *, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, overwrite=false,
-                    durable=true),
+                    durable=true, **unknown),
        text_signature = "(out, sequences, *, dtype='float32', max_shard_bytes=5368709120, normalize=False, overwrite=False, durable=True)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn write_shards<'py>(
@@ -64,7 +65,9 @@ pub(crate) fn write_shards<'py>(
     normalize: bool,
     overwrite: bool,
     durable: bool,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "write_shards", unknown)?;
     let dtype = dtype.map_or(DType::F32, |d| d.0);
     let options = SeriesOptions {
         dtype: Some(dtype),
@@ -231,7 +234,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 #[pyfunction]
 #[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, zarr_format=Count(2),
                     tokens_chunk_size=Count(1 << 22), seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None,
-                    overwrite=false, durable=true, progress=None, format=None, open_dtype=None, open_eos=None),
+                    overwrite=false, durable=true, progress=None, format=None, open_dtype=None, open_eos=None, **unknown),
        text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn convert<'py>(
@@ -252,7 +255,9 @@ pub(crate) fn convert<'py>(
     format: Option<String>,
     open_dtype: Option<AnyDType>,
     open_eos: Option<Id>,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    none_left(py, "convert", unknown)?;
     let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
     let series = SeriesOptions {
         dtype: dtype.map(|d| d.0),
