@@ -90,9 +90,20 @@ fn every_kind_of_file_gives_the_same_windows() {
 
         let expected = windows(&real().join("bin_f32"));
         let written = ["a.json", "a.jsonl", "a.yaml", "b.jsonl.gz", "b.jsonl.zst", "arrays"].map(at);
-        let given = ["series.jsonl", "series_f32.npz", "series.pkl"].map(|name| real().join(name));
+        let given = ["series_f32.npz", "series.pkl"].map(|name| real().join(name));
         let other: Vec<_> = written.iter().chain(&given).filter(|path| windows(path) != expected).collect();
         assert!(other.is_empty(), "other windows from {other:?}");
+        // Its numbers have more digits than float32, and a scaler measures them with all of them.
+        let digits = windows(&real().join("series.jsonl"));
+        let float = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
+        for (number, (one, other)) in digits.iter().zip(&expected).enumerate() {
+            let (is_scaled, is_mask) = (number >= 3, number % 3 == 2);
+            let near = |(a, b): (&[u8], &[u8])| (float(a) - float(b)).abs() <= 1e-5 * float(b).abs().max(1.0);
+            match is_scaled && !is_mask {
+                true => assert!(one.chunks(4).zip(other.chunks(4)).all(near), "field {number}"),
+                false => assert_eq!(one, other, "field {number}"),
+            }
+        }
     });
 }
 
