@@ -11,19 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-# Its parts lie in a folder of their own (Makefile), after torch and numpy, which they share.
-sys.path.append(str(Path(sys.prefix) / "dac"))
+# Its parts lie in a folder of their own (Makefile), after torch and numpy, which they share. What else the tests import
+# does not look there.
+PARTS = str(Path(sys.prefix) / "dac")
 
 
 def _package() -> Any:
     # torchaudio compares the CUDA versions that it and torch were built with; nothing here runs on CUDA.
     built_with = torch.version.cuda
     torch.version.cuda = None
+    sys.path.append(PARTS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import dac
     finally:
+        sys.path.remove(PARTS)
         torch.version.cuda = built_with
     return dac
 

@@ -199,6 +199,7 @@ impl Beginning {
                 self.depth += 1;
             }
             Event::ListEnd | Event::DictEnd => self.depth = self.depth.saturating_sub(1),
+            Event::Bool(_) if self.key != TARGET => self.others |= self.depth > 0,
             Event::Int(_) | Event::Big(_) | Event::Bool(_) => self.numbers |= self.depth > 0,
             Event::Float(_) | Event::Overflow(_) => {
                 self.numbers |= self.depth > 0;
@@ -335,6 +336,7 @@ mod tests {
             "{\"target\": [1, 2], \"feat_dynamic_real\": [[0.5, 1.5]]}",
             "{\"target\": \"a\", \"label\": [1]}",
             "{\"target\": [\"a\", 1]}",
+            "{\"a\": [1, -2.5e3, true, null]}",
             "{\"values\": [0.5, {\"a\": 1}], \"other\": [0.5]}",
             "x",
         ] {
