@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,25 @@ import torch
 PARTS = str(Path(sys.prefix) / "dac")
 
 
+@contextlib.contextmanager
+def parts() -> Iterator[None]:
+    """What is imported in the block may lie in that folder."""
+    sys.path.append(PARTS)
+    try:
+        yield
+    finally:
+        sys.path.remove(PARTS)
+
+
 def _package() -> Any:
     # torchaudio compares the CUDA versions that it and torch were built with; nothing here runs on CUDA.
     built_with = torch.version.cuda
     torch.version.cuda = None
-    sys.path.append(PARTS)
     try:
-        with warnings.catch_warnings():
+        with parts(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import dac
     finally:
-        sys.path.remove(PARTS)
         torch.version.cuda = built_with
     return dac
 

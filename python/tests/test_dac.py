@@ -15,12 +15,14 @@ import dac_model
 import numpy as np
 import numpy.typing as npt
 import pytest
-import soundfile
 import torch
 from conftest import ROOT
 from safetensors.torch import save_file
 
 import windrow as wr
+
+with dac_model.parts():
+    import soundfile
 
 Samples = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
