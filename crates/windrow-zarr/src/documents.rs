@@ -50,6 +50,8 @@ impl DocumentLayout for FlatTokensDocuments {
 
     fn begin(&self, at: &DocumentPlace<'_>, kept: Option<&Value>) -> Result<Box<dyn DocumentWriter>> {
         let (mut folder, aside) = (at.data()?, at.aside()?);
+        // A run that was killed near its end wrote it: written anew, it has a checksum again.
+        folder.remove(".zgroup")?;
         let mut group = GroupWriter::new(&self.0)?;
         let mut earlier = (0, 0);
         let kept = match kept {
