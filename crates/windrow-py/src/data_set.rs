@@ -36,8 +36,9 @@ use crate::waiting::wait_for;
 ///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
 ///     eos: of raw token files, the id that ends each document: documents are records then, each with its end id as the
 ///         last value. Ends are looked for once and kept in the cache.
-///     split: opens the folder of that name below ``path``; without one, the files whose names say that split, such as
-///         ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder whose files say several has to be told which.
+///     split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
+///         ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
+///         of some files only, has to be told which.
 ///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects; the other keys
 ///         are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
 ///         only GluonTS's ``target``, or a list with fractions).

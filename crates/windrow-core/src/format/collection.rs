@@ -7,7 +7,7 @@ use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
 use super::{
     About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, SeriesJson, Shards, Yaml, choose, json_kind,
-    jsonl, keyed, open_as,
+    jsonl, keyed, open_as, splits,
 };
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
@@ -52,7 +52,12 @@ impl Format for Collection {
     }
 
     fn joins(&self, look: &Look) -> Vec<String> {
-        units(look.names())
+        let mut names = units(look.names());
+        // Settings beside the series of a split are none of them.
+        if !splits::among(names.iter().map(String::as_str)).is_empty() {
+            names.retain(|name| !matches!(opener(look, name, &Options::default()), Ok(None)));
+        }
+        names
     }
 
     fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {

@@ -122,7 +122,7 @@ fn keys_below(look: &Look, options: &Options) -> Result<Vec<String>> {
     if keys.is_empty() {
         return Err(no_line_files(look.store.as_ref()).at(look.display()));
     }
-    splits::refuse_several(keys.iter().map(String::as_str), &look.display())?;
+    splits::refuse_several(keys.iter().map(|key| look.name_of(key)), &look.display())?;
     refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
     Ok(keys)
 }

@@ -109,7 +109,8 @@ pub trait Format: Send + Sync {
         false
     }
 
-    /// The files of a folder that it would join, where words in their names may tell splits that are kept apart.
+    /// The files of a folder that it would join, relative to it, where words in their names may tell splits that are kept
+    /// apart.
     fn joins(&self, look: &Look) -> Vec<String> {
         let _ = look;
         Vec::new()
@@ -249,8 +250,12 @@ impl Look {
 
     /// The keys below it, relative to it; sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        let skip = if self.key.is_empty() { 0 } else { self.key.len() + 1 };
-        self.entries.iter().map(move |entry| &entry.key[skip..])
+        self.entries.iter().map(|entry| self.name_of(&entry.key))
+    }
+
+    /// A key below it, relative to it.
+    fn name_of<'k>(&self, key: &'k str) -> &'k str {
+        &key[if self.key.is_empty() { 0 } else { self.key.len() + 1 }..]
     }
 
     /// The key of something below this folder.
@@ -480,7 +485,10 @@ fn unrecognised(look: &Look, formats: &str) -> Error {
                 "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write_tokens writes ids of an array",
             );
         }
+        // Formats whose files lie side by side see none below; each of these folders may be one of theirs.
+        let splits = splits::among(look.names().filter(|name| name.contains('/')));
         return match (foreign::among(look.names()), look.names().next()) {
+            (None, _) if splits.len() > 1 => splits::several(&splits, &look.display()),
             (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.not_read())).hint(kind.hint),
             (None, None) => {
                 error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))

@@ -1,5 +1,5 @@
-//! Splits told by words in file names: `train.bin` beside `val.bin`, `fineweb_val_000000.bin`. Joined, they would give what
-//! is meant for validation to training.
+//! Splits told by words in the names of files and folders: `train.bin` beside `val.bin`, `validation/a.jsonl`,
+//! `fineweb_val_000000.bin`. Joined, they would give what is meant for validation to training.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,10 @@ use super::Look;
 use crate::error::{Error, Result};
 use crate::store::key;
 
+const TRAIN: &str = "train";
 /// Words of one meaning, the first of them its name.
 const SPLITS: &[&[&str]] = &[
-    &["train", "training"],
+    &[TRAIN, "training"],
     &["validation", "valid", "val", "dev"],
     &["test", "testing", "eval", "evaluation"],
 ];
@@ -25,30 +26,54 @@ pub(crate) fn of_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Refuses files of several splits as one data set.
+/// The split of a file by the last part of its path that says one, its own name first.
+fn of_path(path: &str) -> Option<&'static str> {
+    path.rsplit('/').find_map(of_name)
+}
+
+/// Refuses files of several splits as one data set, and files of none beside those of a split that is kept from training.
+/// Names are relative to the folder.
 ///
 /// # Errors
 /// `Config` naming the splits and a file of each; `at` is the folder.
-pub(crate) fn refuse_several<'k>(keys: impl Iterator<Item = &'k str>, at: &str) -> Result<()> {
-    let splits = among(keys);
-    match splits.len() {
-        0 | 1 => Ok(()),
-        _ => {
-            let choices: Vec<String> = splits.keys().map(|split| format!("split=\"{split}\"")).collect();
-            Err(Error::config(format!("the folder holds several splits: {}", listed(&splits)))
+pub(crate) fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str) -> Result<()> {
+    let splits = among(names.clone());
+    if splits.len() > 1 {
+        return Err(several(&splits, at));
+    }
+    let mut others = names.filter(|name| of_path(name).is_none());
+    match others.next().filter(|_| splits.keys().any(|split| *split != TRAIN)) {
+        None => Ok(()),
+        Some(other) => {
+            let others = with_more(other, others.count());
+            let what = format!("the folder holds a split, {}, and files of none: {others}", listed(&splits));
+            let choices = choices(&splits);
+            Err(Error::config(what)
                 .at(at)
                 .field("split")
-                .hint(format!("open one of them with {}, or name a file", choices.join(" or "))))
+                .hint(format!("open it with {choices}, the rest with split=\"{TRAIN}\", or name a file")))
         }
     }
 }
 
+/// The error that a folder holds them.
+pub(super) fn several(splits: &BTreeMap<&'static str, (usize, &str)>, at: &str) -> Error {
+    Error::config(format!("the folder holds several splits: {}", listed(splits)))
+        .at(at)
+        .field("split")
+        .hint(format!("open one of them with {}, or name a file", choices(splits)))
+}
+
+fn choices(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
+    let choices: Vec<String> = splits.keys().map(|split| format!("split=\"{split}\"")).collect();
+    choices.join(" or ")
+}
+
 /// The splits among files: how many files each has, and the first of them.
-pub(crate) fn among<'k>(keys: impl Iterator<Item = &'k str>) -> BTreeMap<&'static str, (usize, &'k str)> {
+pub(crate) fn among<'k>(names: impl Iterator<Item = &'k str>) -> BTreeMap<&'static str, (usize, &'k str)> {
     let mut splits = BTreeMap::new();
-    for key in keys {
-        let name = key::name_of(key);
-        if let Some(split) = of_name(name) {
+    for name in names {
+        if let Some(split) = of_path(name) {
             splits.entry(split).or_insert((0, name)).0 += 1;
         }
     }
@@ -59,25 +84,29 @@ pub(crate) fn among<'k>(keys: impl Iterator<Item = &'k str>) -> BTreeMap<&'stati
 pub(crate) fn listed(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
     let told: Vec<String> = splits
         .iter()
-        .map(|(split, (count, first))| match count {
-            1 => format!("{split} ({first})"),
-            n => format!("{split} ({first} and {} more)", n - 1),
-        })
+        .map(|(split, (count, first))| format!("{split} ({})", with_more(first, count - 1)))
         .collect();
     told.join(", ")
 }
 
+fn with_more(first: &str, more: usize) -> String {
+    match more {
+        0 => first.to_string(),
+        n => format!("{first} and {n} more"),
+    }
+}
+
 impl Look {
-    /// The same folder with the files of one split alone, as words in their names say. Files without such a word are the
-    /// training split where no other file is.
+    /// The same folder with the files of one split alone, as words in their names and in those of their folders say; where
+    /// they make up one folder, that folder. Files without such a word are the training split where no other file is.
     ///
     /// # Errors
     /// `NotFound` where none is of that split, naming those there are.
     pub fn only_split(mut self, split: &str) -> Result<Look> {
         let word = split.to_ascii_lowercase();
         let wanted = SPLITS.iter().find(|words| words.contains(&word.as_str())).map(|words| words[0]);
-        let splits = among(self.entries.iter().map(|entry| entry.key.as_str()));
-        let is_rest = wanted == Some("train") && !splits.is_empty() && !splits.contains_key("train");
+        let splits = among(self.names());
+        let is_rest = wanted == Some(TRAIN) && !splits.is_empty() && !splits.contains_key(TRAIN);
         let has = is_rest || wanted.is_some_and(|wanted| splits.contains_key(wanted));
         if !has {
             let error =
@@ -89,12 +118,25 @@ impl Look {
                 false => error.hint(format!("there are {}", listed(&splits))),
             });
         }
-        self.entries.retain(|entry| {
-            let split = of_name(key::name_of(&entry.key));
-            if is_rest { split.is_none() } else { split == wanted }
-        });
+        let is_in = |name: &str| match (is_rest, of_path(name)) {
+            (true, of) => of.is_none(),
+            (false, of) => of == wanted,
+        };
+        if let Some(folder) = self.names().find(|name| is_in(name)).and_then(outermost_folder)
+            && self.names().all(|name| is_in(name) == key::is_below(folder, name))
+        {
+            return Look::at(self.store.clone(), &self.below(folder));
+        }
+        let kept: Vec<bool> = self.names().map(is_in).collect();
+        let mut kept = kept.into_iter();
+        self.entries.retain(|_| kept.next().unwrap_or_default());
         Ok(self)
     }
+}
+
+// The first folder of a path that says the split of what is in it.
+fn outermost_folder(path: &str) -> Option<&str> {
+    path.match_indices('/').map(|(at, _)| &path[..at]).find(|folder| of_name(key::name_of(folder)).is_some())
 }
 
 #[cfg(test)]
@@ -122,9 +164,25 @@ mod tests {
     #[test]
     fn several_are_named() {
         assert!(refuse_several(["train_0.bin", "train_1.bin", "x.bin"].into_iter(), "d").is_ok());
-        let error =
-            refuse_several(["d/train_0.bin", "d/train_1.bin", "d/val.bin"].into_iter(), "d").unwrap_err();
+        let error = refuse_several(["train_0.bin", "train_1.bin", "val.bin"].into_iter(), "d").unwrap_err();
         assert!(error.message().ends_with("train (train_0.bin and 1 more), validation (val.bin)"), "{error}");
         assert!(error.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{error}");
+        let error = refuse_several(["a.bin", "b.bin", "val.bin"].into_iter(), "d").unwrap_err();
+        assert!(
+            error.message().ends_with("validation (val.bin), and files of none: a.bin and 1 more"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_last_part_of_a_path_that_says_a_split_counts() {
+        for (path, split) in [
+            ("train/a.jsonl", Some("train")),
+            ("en/dev-clean/84/a.jsonl", Some("validation")),
+            ("eval-suite/train.jsonl", Some("train")),
+            ("en/part-0.jsonl", None),
+        ] {
+            assert_eq!(of_path(path), split, "{path}");
+        }
     }
 }

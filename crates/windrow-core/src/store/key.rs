@@ -11,6 +11,17 @@ pub fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
 }
 
+/// Whether it lies in the folder, at any depth.
+///
+/// ```
+/// # use windrow_core::store::key;
+/// assert!(key::is_below("train", "train/part/a.bin"));
+/// assert!(!key::is_below("train", "train_2/a.bin"));
+/// ```
+pub fn is_below(folder: &str, key: &str) -> bool {
+    folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// The key of the folder it lies in; `""` for what lies in the root.
 pub fn folder_of(key: &str) -> &str {
     key.rsplit_once('/').map_or("", |(folder, _)| folder)

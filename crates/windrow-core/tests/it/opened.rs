@@ -475,7 +475,8 @@ fn splits_in_one_folder_are_kept_apart() {
             assert_eq!(only("nothing").err().unwrap().kind(), Kind::NotFound);
         }
         // One split, or words that are parts of others, are no reason.
-        for names in [["train_0.bin", "train_1.bin"], ["trainer.bin", "contest.bin"], ["a.bin", "val.bin"]] {
+        for names in [["train_0.bin", "train_1.bin"], ["trainer.bin", "contest.bin"], ["a.bin", "train.bin"]]
+        {
             let one = folder_of(&[(names[0], [1; 4]), (names[1], [1; 4])]);
             assert_eq!(open(one.path()).unwrap().len(), 2);
         }
@@ -486,6 +487,73 @@ fn splits_in_one_folder_are_kept_apart() {
         };
         for (split, name) in [("train", "a.bin"), ("validation", "val.bin")] {
             assert_eq!(look(split).names().collect::<Vec<_>>(), [name]);
+        }
+        let refused = error(&folder.path().join("rest"), &Options::default());
+        assert_eq!(
+            (refused.kind(), refused.place().field.as_deref()),
+            (Kind::Config, Some("split")),
+            "{refused}"
+        );
+        assert!(refused.message().ends_with("validation (val.bin), and files of none: a.bin"), "{refused}");
+    });
+}
+
+#[test]
+fn folders_of_several_splits_are_kept_apart() {
+    alone("opened::folders_of_several_splits_are_kept_apart", |_| {
+        let line = |n: usize| b"{\"text\": \"a\"}\n".repeat(n);
+        let series = |n: u8| format!("[[{n}, 0.5]]").into_bytes();
+        let folder = folder_of(&[
+            ("lines/train/a.jsonl", line(3)),
+            ("lines/train/b/c.jsonl", line(1)),
+            ("lines/validation/a.jsonl", line(2)),
+            ("deep/en/training/a.json", line(4)),
+            ("deep/en/dev-clean/1/a.json", line(2)),
+            ("deep/README.md", b"read me".to_vec()),
+            ("ids/train/0.bin", vec![0; 16]),
+            ("ids/train/1.bin", vec![0; 16]),
+            ("ids/test/test_0.bin", vec![0; 16]),
+            ("series/train/a.json", series(1)),
+            ("series/train/b.yaml", series(2)),
+            ("series/val/a.json", series(3)),
+            ("rest/part-0.jsonl", line(5)),
+            ("rest/eval/part-0.jsonl", line(1)),
+        ]);
+        for (path, splits) in [
+            ("lines", [("train", 4), ("valid", 2)]),
+            ("deep", [("train", 4), ("dev", 2)]),
+            ("ids", [("train", 2), ("test", 1)]),
+            ("series", [("train", 2), ("validation", 1)]),
+            ("rest", [("train", 5), ("eval", 1)]),
+        ] {
+            let at = folder.path().join(path);
+            let refused = error(&at, &Options::default());
+            assert_eq!(
+                (refused.kind(), refused.place().field.as_deref()),
+                (Kind::Config, Some("split")),
+                "{refused}"
+            );
+            assert!(refused.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{refused}");
+            for (split, n) in splits {
+                let look = Look::at(Arc::new(Local::new(&at)), "").unwrap().only_split(split).unwrap();
+                assert_eq!(
+                    format::open(FORMATS, &look, &Options::default()).unwrap().len(),
+                    n,
+                    "{path} {split}"
+                );
+            }
+        }
+        // Folders without such a word, or of one split alone, are one data set; so is what lies beside a split's settings.
+        let one = folder_of(&[
+            ("c4/en/a.json", line(3)),
+            ("c4/de/a.json", line(2)),
+            ("one/train/a.jsonl", line(4)),
+            ("one/extra/a.jsonl", line(1)),
+            ("told/test/a.json", series(1)),
+            ("told/settings.json", b"{\"freq\": \"H\"}".to_vec()),
+        ]);
+        for (path, n) in [("c4", 5), ("one", 5), ("told", 1)] {
+            assert_eq!(open(&one.path().join(path)).unwrap().len(), n, "{path}");
         }
     });
 }

@@ -53,7 +53,7 @@ impl Format for Megatron {
     }
 
     fn joins(&self, look: &Look) -> Vec<String> {
-        prefixes(look)
+        prefixes(look).iter().map(|key| look.name_of(key).to_string()).collect()
     }
 
     fn checks_side_file(&self) -> bool {

@@ -80,7 +80,7 @@ impl Format for Tokens {
         refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
         let claims = Claims::of(look, &keys, options)?;
         if look.is_folder && !claims.is_whole() {
-            splits::refuse_several(keys.iter().map(String::as_str), &look.display())?;
+            splits::refuse_several(keys.iter().map(|key| look.name_of(key)), &look.display())?;
         }
         let dtype = dtype(claims.dtype, options.dtype, look)?;
         let objects = keys.iter().map(|key| ids(look, key, options)).collect::<Result<Vec<_>>>()?;
