@@ -98,9 +98,24 @@ def test_transposed_codes_are_told(tmp_path, caplog):
     assert "transpose" not in caplog.text and len(wr.open(short)) == 2 and "transpose" in caplog.text
     (problem,) = wr.verify(short)["problems"]
     assert "transpose" in problem["expected"] and "9 frames of 86 codebooks" in problem["found"]
-    # Clips of one length, and tracks of few codebooks, are what they are.
+    # No longer than codecs have codebooks: still more than frames, and as many frames as codecs have codebooks in every clip.
+    for name, shapes in {"few": [(9, 30)] * 3, "one": [(8, 31)], "twice": [(9, 16), (9, 32)]}.items():
+        caplog.clear()
+        folder = save(name, shapes)
+        assert len(wr.open(folder)) == len(shapes) and "transpose" in caplog.text
+        assert ["transpose" in problem["expected"] for problem in wr.verify(folder)["problems"]] == [True]
+    with pytest.raises(wr.MismatchError) as error:
+        wr.open(save("tiny", [(9, 5), (9, 8), (9, 7)]))
+    assert "transpose" in error.value.hint
+    # Clips of one length, tracks of few codebooks, and a mono and a stereo one are what they are.
     caplog.clear()
-    for folder in (save("clips", [(301, 9)] * 3), save("mono", [(40, 1), (30, 1)])):
+    for name, shapes in {
+        "clips": [(301, 9)] * 3,
+        "mono": [(40, 1), (30, 1)],
+        "short mono": [(30, 9)] * 3,
+        "both": [(8, 9), (8, 18)],
+    }.items():
+        folder = save(name, shapes)
         assert wr.verify(folder)["problems"] == [] and wr.open(folder) and not caplog.text
     wide = tmp_path / "wide.jsonl"
     wide.write_text(json.dumps({"sequence": [[0] * 301] * 9}) + "\n")

@@ -12,6 +12,12 @@ use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{Extras, FileInfo, Location, MOST_CODEBOOKS, Schema, Source, check_span};
 use crate::store::Object;
 
+/// Codebooks that codecs have, those of one side.
+const USUAL: [u64; 6] = [4, 8, 9, 12, 16, MOST_USUAL];
+const MOST_USUAL: u64 = 32;
+/// Those of the Descript Audio Codec, mono and stereo.
+const DAC: [u64; 2] = [9, 18];
+
 /// Tracks of one folder.
 pub(super) struct Tracks {
     files: DataFiles,
@@ -42,6 +48,8 @@ impl Tracks {
         let uniform = uniform.filter(|frames| grids.iter().all(|grid| grid.frames == *frames));
         if let Some(other) = grids.iter().position(|g| g.channels != channels && g.channels * 2 != channels) {
             let hint = match uniform {
+                // Lengths of clips differ; numbers of codebooks do not.
+                Some(frames) if USUAL.contains(&frames) => TRANSPOSE,
                 Some(frames) if frames <= MOST_CODEBOOKS && frames < channels as u64 => TRANSPOSE,
                 _ => "one data set has one number of codebooks, or half of it where a track is mono",
             };
@@ -66,12 +74,12 @@ impl Tracks {
         Ok(tracks)
     }
 
-    // Tracks of one number of frames, fewer than codebooks, of which no codec has so many: their axes are swapped.
+    // Tracks of one number of frames, fewer than codebooks, where no codec has so many codebooks, or where codecs have as many
+    // as there are frames: their axes are swapped.
     fn transposed(&self) -> Option<Contradiction> {
-        /// Codebooks that codecs have, those of one side.
-        const USUAL: u64 = 32;
         let (frames, channels) = (self.uniform?, self.schema.channels.unwrap_or(1) as u64);
-        (0 < frames && frames < channels && channels > USUAL).then(|| Contradiction {
+        let is_unusual = channels > MOST_USUAL || USUAL.contains(&frames) && !DAC.contains(&channels);
+        (0 < frames && frames < channels && is_unusual).then(|| Contradiction {
             file: self.files.name(0),
             record: Some(0),
             what: "axes".to_string(),
