@@ -112,13 +112,17 @@ def test_digits_beyond_float32_are_scaled(tmp_path: Path) -> None:
 def test_what_is_not_finite_is_never_learned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "s.jsonl").write_text('{"sequence": [1.0, 2.0, Infinity, 4.0, 5.0, 6.0]}\n')
     (tmp_path / "o.jsonl").write_text("[1.0, 2.0, 1e39, 4.0, 5.0, 6.0]\n[1.0, 2.0, -1e400, 4.0, 5.0, 6.0]\n")
+    (tmp_path / "o.yaml").write_text("- [1.0, 2.0, 1e39, 4.0]\n- [1.0, -1e400, 3.0, .inf, 5.0]\n")
     np.save(tmp_path / "n.npy", np.array([1, 2, np.nan, 4, -np.inf, 6]))
     for path in sorted(tmp_path.glob("*.*")):
         for scaler in (None, "max", "zero", halved):
             for view in (wr.open(path).windows(2, stride=2, scaler=scaler, nan="mask"), wr.open(path).segments(7, scaler=scaler, nan="mask")):
                 for sample in view:
                     assert np.isfinite(sample["input_ids"]).all() and np.isfinite(sample["labels"]).all()
-    assert "2 numbers are beyond float32 and became infinite" in caplog.text
+    told = [record.getMessage() for record in caplog.records if "beyond float32" in record.getMessage()]
+    assert [text.rsplit("/", 1)[1] for text in told] == [
+        f"{name}: 2 numbers are beyond float32 and became infinite" for name in ("o.jsonl", "o.yaml")
+    ]
     large = wr.open(tmp_path / "o.jsonl").windows(5, scaler="max", nan="mask")
     assert large[0]["input_ids"][2] == 1 and large[0]["loss_masks"].tolist() == [1] * 5
     np.testing.assert_allclose(large[1]["input_ids"], np.array([1, 2, 0, 4, 5]) / 6, rtol=1e-6)

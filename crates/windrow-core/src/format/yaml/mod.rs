@@ -2,7 +2,10 @@
 //!
 //! YAML lets a few bytes stand for millions: nodes are counted against the file's size, and aliases are refused.
 
+mod overflow;
+
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -92,13 +95,14 @@ fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
         reject_unsupported_tags: true,
         with_snippet: false,
     };
-    let teller = RefCell::new(Teller { shapes, failed: None });
+    let overflows = overflow::overflows(text, options.clone());
+    let teller = RefCell::new(Teller { shapes, overflows, failed: None });
     let told = serde_saphyr::with_deserializer_from_str_with_options(text, options, |yaml| {
         Told(&teller).deserialize(yaml)
     });
     let Err(cause) = told else { return Ok(()) };
     let byte = cause.location().and_then(|location| location.span().byte_offset());
-    let Teller { shapes, failed } = teller.into_inner();
+    let Teller { shapes, failed, .. } = teller.into_inner();
     Err(match failed {
         // What was told was YAML, but no series.
         Some(error) => match (error.place().byte, byte) {
@@ -115,6 +119,8 @@ fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
 /// Hands values to the shapes, and keeps their error: the deserializer's own kind holds a text only.
 struct Teller<'s, 'd> {
     shapes: &'s mut Shapes<'d>,
+    /// Of the infinities to come, which are numbers beyond float64.
+    overflows: VecDeque<bool>,
     failed: Option<Error>,
 }
 
@@ -176,7 +182,8 @@ impl<'de> Visitor<'de> for Told<'_, '_, '_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
-        self.tell(Event::Float(number))
+        let is_overflow = number.is_infinite() && self.0.borrow_mut().overflows.pop_front() == Some(true);
+        self.tell(if is_overflow { Event::Overflow(number) } else { Event::Float(number) })
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
