@@ -1,6 +1,6 @@
 //! The keys of a record, and which of them holds the series.
 
-use super::shapes::Event;
+use super::shapes::{Event, NAN, TARGET};
 
 /// The key of a series, unless another is named.
 const USUAL: &str = "sequence";
@@ -77,6 +77,7 @@ impl Keys {
             // A null among numbers is a gap: the error that names it helps more.
             Event::Null => self.others |= depth == 0,
             event if event.is_number() && depth > 0 => self.numbers = true,
+            Event::Text(NAN) if depth > 0 && self.open == TARGET => self.numbers = true,
             _ => self.others = true,
         }
     }

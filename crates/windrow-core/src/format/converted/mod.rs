@@ -18,7 +18,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::shapes::Reading;
-pub(super) use self::shapes::{Event, MOST_DEPTH, Shapes, Sink};
+pub(super) use self::shapes::{Event, MOST_DEPTH, NAN, Shapes, Sink, TARGET};
 use self::writer::Writer;
 use super::{Axis, Look, Options};
 use crate::array::{DType, Element};
@@ -28,7 +28,7 @@ use crate::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Sour
 use crate::store::{Object, cache_folder, cached, expanded};
 
 /// Part of the cache file's name: another number, and everything is converted anew.
-const VERSION: &str = "series 3";
+const VERSION: &str = "series 4";
 const MAGIC: [u8; 8] = *b"wrseries";
 const HEADER: usize = 72;
 const ROW: u64 = 40;

@@ -3,7 +3,8 @@
 //! At the top stands a list of records, or numbers that are one record; or each top value is a record (lines, several
 //! pickles); or the top value is the record, where it was said so. A record is a list of numbers `[T]`, or a list of lists of
 //! one width `[T, C]`, or a dict of which one key holds one of those: `sequence`, the key that was named, or the only one of
-//! the first record that holds numbers. Its other keys are extras.
+//! the first record that holds numbers. Its other keys are extras. GluonTS writes `[C, T]`: of a record with `start`, its
+//! `target` is turned.
 
 use std::fmt;
 
@@ -16,6 +17,12 @@ use crate::store::plain_name;
 
 /// How deep values may nest.
 pub(crate) const MOST_DEPTH: usize = 120;
+
+/// What GluonTS calls a series, and the time of its first value.
+pub(crate) const TARGET: &str = "target";
+const START: &str = "start";
+/// How it writes a missing value, in quotes.
+pub(crate) const NAN: &str = "NaN";
 
 /// Bytes of JSON text that may stand beside one record.
 const MOST_EXTRAS: usize = 16 << 20;
@@ -143,8 +150,11 @@ pub(crate) struct Shapes<'d> {
     channels: Option<Option<u64>>,
     in_dict: bool,
     found_sequence: bool,
-    /// Of the record: its first byte, its values, and its numbers per value.
+    /// The open dict says when its series starts.
+    has_start: bool,
+    /// Of the record: its first byte, the last of its values, how many there are, and its numbers per value.
     start: Option<u64>,
+    values_end: Option<u64>,
     length: u64,
     width: Option<u64>,
     row: u64,
@@ -167,7 +177,9 @@ impl<'d> Shapes<'d> {
             channels: None,
             in_dict: false,
             found_sequence: false,
+            has_start: false,
             start: None,
+            values_end: None,
             length: 0,
             width: None,
             row: 0,
@@ -267,7 +279,7 @@ impl<'d> Shapes<'d> {
         self.start = byte;
         self.length = 0;
         self.width = None;
-        self.found_sequence = false;
+        (self.found_sequence, self.has_start) = (false, false);
         self.keys.clear();
         self.extras.clear();
     }
@@ -297,25 +309,7 @@ impl<'d> Shapes<'d> {
 
     /// The numbers of the open record are all there.
     fn end_values(&mut self, byte: Option<u64>) -> Result<()> {
-        // An empty record says nothing of its width.
-        if self.length > 0 {
-            match self.channels {
-                None => self.channels = Some(self.width),
-                Some(found) if found == self.width => {}
-                Some(found) => {
-                    return Err(self
-                        .error(
-                            format!(
-                                "a record {}, where those before it are {}",
-                                shape(self.width),
-                                shape(found)
-                            ),
-                            byte,
-                        )
-                        .hint("all records of a file have one shape: [T], or [T, C] with one C"));
-                }
-            }
-        }
+        self.values_end = byte;
         match self.in_dict {
             true => {
                 self.at = At::Dict;
@@ -325,12 +319,43 @@ impl<'d> Shapes<'d> {
         }
     }
 
+    /// Turns what GluonTS wrote `[C, T]`, unless the first axis was said to be time.
+    fn turn(&mut self) -> Result<()> {
+        let is_gluonts = self.has_start && self.keys.column() == TARGET && !self.is_one;
+        if let Some(width) = self.width.filter(|_| is_gluonts) {
+            self.writer.transpose(self.length, width)?;
+            (self.length, self.width) = (width, Some(self.length));
+        }
+        Ok(())
+    }
+
+    /// Holds the shape of the open record against that of those before.
+    fn check_shape(&mut self) -> Result<()> {
+        // An empty record says nothing of its width.
+        match self.channels.filter(|found| self.length > 0 && *found != self.width) {
+            Some(found) => Err(self
+                .error(
+                    format!("a record {}, where those before it are {}", shape(self.width), shape(found)),
+                    self.values_end,
+                )
+                .hint("all records of a file have one shape: [T], or [T, C] with one C")),
+            None => {
+                if self.length > 0 {
+                    self.channels = Some(self.width);
+                }
+                Ok(())
+            }
+        }
+    }
+
     fn too_much(&self, byte: Option<u64>) -> Error {
         self.error("what stands beside the values of a record is too much", byte)
             .hint(format!("at most {MOST_EXTRAS} bytes as JSON, nested at most {MOST_DEPTH} deep"))
     }
 
     fn end_record(&mut self, byte: Option<u64>) -> Result<()> {
+        self.turn()?;
+        self.check_shape()?;
         let place = match (self.start, byte) {
             (Some(start), Some(last)) => start..last.saturating_add(1).min(self.size),
             // Where it stands is not known: somewhere in the file.
@@ -419,6 +444,14 @@ impl<'d> Shapes<'d> {
 
 impl Sink for Shapes<'_> {
     fn event(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
+        let event = match (self.at, event) {
+            (At::Record | At::Numbers | At::Row, Event::Text(NAN))
+                if self.in_dict && self.keys.column() == TARGET =>
+            {
+                Event::Float(f64::NAN)
+            }
+            (_, event) => event,
+        };
         let is_number = event.is_number();
         match (self.at, event) {
             // The most frequent ones first.
@@ -513,7 +546,8 @@ impl Sink for Shapes<'_> {
                 self.at = At::Sequence;
                 Ok(())
             }
-            (At::Dict, Event::Key(_)) => {
+            (At::Dict, Event::Key(key)) => {
+                self.has_start |= key == START;
                 self.at = At::Extra;
                 self.open = 0;
                 self.extra(event, byte)

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{HEADER, Header, NONE, ROW};
-use crate::array::{DType, Element};
+use crate::array::{DType, Element, reserve};
 use crate::error::{Error, Result};
 use crate::format::number::{Number, common, number};
 use crate::store::Draft;
@@ -97,6 +97,33 @@ impl<'d> Writer<'d> {
     /// What the open record is of, as long as it has no numbers.
     pub(super) fn is_of(&mut self, dtype: DType) {
         (self.dtype, self.told) = (Some(dtype), Some(dtype));
+    }
+
+    /// Makes columns of the rows of the open record, which has `rows` rows of `width` numbers.
+    pub(super) fn transpose(&mut self, rows: u64, width: u64) -> Result<()> {
+        self.append_part()?;
+        let size = self.dtype.map_or(0, DType::size);
+        let narrow = |number: u64| {
+            usize::try_from(number)
+                .map_err(|_| Error::unsupported(format!("a series of {number} values on this machine")))
+        };
+        let (rows, width) = (narrow(rows)?, narrow(width)?);
+        let held = narrow(self.values.size() - self.start)?;
+        let mut stored = Vec::new();
+        reserve(&mut stored, held)?;
+        stored.resize(held, 0);
+        self.values.read_at(self.start, &mut stored)?;
+        self.values.cut(self.start)?;
+        for column in 0..width {
+            for row in 0..rows {
+                let at = (row * width + column) * size;
+                self.part.extend_from_slice(&stored[at..at + size]);
+            }
+            if self.part.len() >= PART {
+                self.append_part()?;
+            }
+        }
+        self.append_part()
     }
 
     /// Ends a record: what stands beside it, its number of values, its place in the file.

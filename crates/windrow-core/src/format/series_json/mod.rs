@@ -5,7 +5,7 @@ mod scan;
 use memchr::{memchr, memchr_iter};
 
 use self::scan::Scan;
-use super::converted::{self, Event, Shapes, Sink};
+use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
 use super::json_kind::{self, HEAD};
 use super::{About, Certainty, Format, Look, Options, foreign, jsonl};
 use crate::error::{Error, Result};
@@ -121,8 +121,6 @@ fn document_begins_with_a_series(head: &[u8]) -> bool {
     }
 }
 
-/// What GluonTS calls a series.
-const TARGET: &str = "target";
 /// Records with one of these are texts, whatever numbers stand beside them.
 const TEXTS: [&str; 8] =
     ["text", "content", "messages", "conversations", "prompt", "completion", "instruction", "response"];
@@ -205,6 +203,7 @@ impl Beginning {
                 self.numbers |= self.depth > 0;
                 self.fractions |= self.depth > 0;
             }
+            Event::Text(NAN) if self.depth > 0 && self.key == TARGET => self.numbers = true,
             Event::Text(text) => {
                 self.others |= self.depth > 0;
                 self.is_decided |= text.len() > LONG;
@@ -308,6 +307,7 @@ mod tests {
             "{\"sequence\": []}\n{\"sequence\": [[]]}\r\n{\"sequence\": [1]}",
             "{\"start\": \"2021-01-01 00:00:00\", \"target\": [1, 2], \"item_id\": \"T1\", \"feat_static_cat\": 3}",
             "{\"target\": [[1, 2], [3",
+            "{\"start\": \"2021-01-01\", \"target\": [\"NaN\", 2]}",
             "{\"id\": 7, \"values\": [1, null, 2.5], \"tags\": [\"a\"], \"more\": {\"x\": [1]}}",
         ] {
             assert!(begins_with_a_series(yes.as_bytes()), "{yes}");
