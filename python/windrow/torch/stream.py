@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from windrow import Loader, Mix, View
 from windrow.errors import ConfigError
-from windrow.failure import failure
+from windrow.failure import describe, failure
+
+from .ahead import Ahead, check, n_processes, reads
 
 __all__ = ["Stream"]
 
@@ -30,7 +32,7 @@ class Stream(IterableDataset[Any]):
 
     Raises:
         ConfigError: as ``windrow.Loader``; in a ``for``: in a worker process of ``DataLoader``; under Accelerate with several processes
-            where no rank was given.
+            where no rank was given; in several processes with ``use_stateful_dataloader=True``.
 
     >>> import windrow as wr, numpy as np, tempfile, pathlib, torch
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -49,13 +51,14 @@ class Stream(IterableDataset[Any]):
         self._is_ranked = any(options.get(name) is not None for name in ("rank", "world_size", "group"))
         self._is_collated = False
         self._count = _Count()
+        self._ahead: Ahead | None = None
 
     @classmethod
     def of(cls, loader: Loader, is_collated: bool) -> Stream:
         """The samples of a loader one by one; both stand at the same place."""
         stream = cls.__new__(cls)
         stream.is_batched, stream.loader = False, loader
-        stream._is_ranked, stream._is_collated, stream._count = True, is_collated, _Count()
+        stream._is_ranked, stream._is_collated, stream._count, stream._ahead = True, is_collated, _Count(), None
         return stream
 
     def __iter__(self) -> Iterator[Any]:
@@ -65,7 +68,7 @@ class Stream(IterableDataset[Any]):
                 "a Stream in a worker process of DataLoader: each worker would read all samples",
                 hint="DataLoader(stream, num_workers=0); Stream(view, num_threads=…) reads ahead in threads",
             )
-        if not self._is_ranked and _shares_out():
+        if not self._is_ranked and n_processes() > 1:
             raise failure(
                 ConfigError,
                 "a Stream under Accelerate, with several processes, does not know who shares the samples out",
@@ -77,16 +80,56 @@ class Stream(IterableDataset[Any]):
                 "the samples of a loader with collate=: they are laid together already",
                 hint="windrow.torch.Stream(view), and collate_fn= of its DataLoader",
             )
-        # Begun when the first sample is asked for: a state may be loaded between.
-        return self._rest()
+        return _For(self)
 
     def _rest(self) -> Iterator[Any]:
+        self._return_unread()
+        host = reads(self)
+        if hasattr(host, "iteration"):
+            yield from self._read_ahead(Ahead(host))
+            return
+        if hasattr(host, "skip_batches"):
+            self._warn_of_trainer()
         for batch in self.loader:
-            if self.is_batched:
-                yield batch
-            else:
-                for row in range(len(next(iter(batch.values())))):
-                    yield {name: field[row] for name, field in batch.items()}
+            yield from self._items(batch)
+
+    def _read_ahead(self, ahead: Ahead) -> Iterator[Any]:
+        batches = iter(self.loader)
+        self._ahead = ahead
+        while True:
+            ahead.reading(self.loader)
+            try:
+                batch = next(batches)
+            except StopIteration:
+                ahead.ended()
+                return
+            yield from self._items(batch)
+
+    def _items(self, batch: Any) -> Iterator[Any]:
+        if self.is_batched:
+            yield batch
+        else:
+            for row in range(len(next(iter(batch.values())))):
+                yield {name: field[row] for name, field in batch.items()}
+
+    def _return_unread(self) -> None:
+        # What a host read before a ``break``, and did not give, comes first in its next ``for``.
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and not ahead.is_given():
+            self.loader.load_state_dict(ahead.before)
+
+    def _warn_of_trainer(self) -> None:
+        if "transformers.trainer" in sys.modules and self.loader.epoch == 0 and self.loader.samples == 0:
+            warnings.warn(
+                describe(
+                    "batches of a Loader are skipped in the order of epoch 0: Trainer does not tell it the epoch in which it resumes",
+                    path=None,
+                    record=None,
+                    byte=None,
+                    hint="give Trainer a windrow.torch.Stream; or call loader.set_epoch(…) in a callback's on_epoch_begin",
+                ),
+                stacklevel=2,
+            )
 
     def __len__(self) -> int:
         """Samples of an epoch, or batches, that this rank gets."""
@@ -97,14 +140,23 @@ class Stream(IterableDataset[Any]):
 
         A host that counts from 0 again after a state was loaded, as Accelerate does, goes on from the state's epoch.
         """
+        # Each process is told the epoch, also those that read nothing.
+        check(reads(self))
+        self._return_unread()
         self.loader.set_epoch(self._count.epoch(epoch))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands, as ``windrow.Loader.state_dict``; the state fits a loader of the same view and seed too."""
+        """Where it stands, as ``windrow.Loader.state_dict``; the state fits a loader of the same view and seed too.
+
+        A batch that Accelerate has read ahead, and not given yet, does not count.
+        """
+        if self._ahead is not None and not self._ahead.is_given():
+            return dict(self._ahead.before)
         return dict(self.loader.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes to where another stream or loader of the same view and seed stood."""
+        self._ahead = None
         self.loader.load_state_dict(state)
         self._count.loaded(self.loader.epoch)
 
@@ -116,6 +168,33 @@ def _again(view: Any, batch_size: int | None, options: dict[str, Any], state: di
     stream = Stream(view, batch_size, **options)
     stream.load_state_dict(state)
     return stream
+
+
+class _For(Iterator[Any]):
+    """One ``for`` over a stream, begun when the first item is asked for: a state may be loaded between.
+
+    It has a state of its own, of all that was read, for torchdata, whose loader asks when it has read only what it gives.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._items = stream, stream._rest()
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+    def state_dict(self) -> dict[str, Any]:
+        self._look()
+        return dict(self._stream.loader.state_dict())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._stream.load_state_dict(state)
+
+    def _look(self) -> None:
+        if self._stream._ahead is not None:
+            self._stream._ahead.is_given()
+
+    # After a ``break``, the host still knows whether it gave the last batch.
+    __del__ = _look
 
 
 class _Count:
@@ -142,14 +221,3 @@ class _Count:
             self._loaded = None
         self._said = said
         return said + self._offset
-
-
-def _shares_out() -> bool:
-    """Whether this is one of several processes of Accelerate."""
-    state = sys.modules.get("accelerate.state")
-    return state is not None and state.is_initialized() and _n_processes() > 1
-
-
-def _n_processes() -> int:
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
