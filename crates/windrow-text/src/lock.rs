@@ -1,7 +1,7 @@
 //! Which tokenizer made the ids: enough to recognise it, and to refuse another one.
 
 use serde_json::{Map, Value};
-use windrow_core::format::{Golden, TokenizerLock};
+use windrow_core::manifest::{Golden, TokenizerLock};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use windrow_core::format::Golden;
+use windrow_core::manifest::Golden;
 use windrow_core::{Error, Result};
 
 use crate::{bytes, eos, json, lock, named};

@@ -83,7 +83,12 @@ impl Merges {
     /// Whether what stands before a mark, or several, is never merged with them by the rules, so that both are words.
     pub(super) fn none_crosses(&self, mark: char, rules: &[(String, String)]) -> bool {
         let crosses = |(left, right): &(String, String)| right.starts_with(mark) && !left.ends_with(mark);
-        let is_known = matches!(&self.start, Start::Characters { ids, .. } if ids.contains_key(&mark));
+        // Where unknown characters are left out, the marks on both sides of one become neighbours.
+        let is_known = matches!(
+            &self.start,
+            Start::Characters { ids, bytes, unknown, .. }
+                if ids.contains_key(&mark) && (bytes.is_some() || unknown.is_some())
+        );
         is_known && self.whole.is_none() && !rules.iter().any(crosses)
     }
 
@@ -335,6 +340,20 @@ mod tests {
         let mut ids = Vec::new();
         Merges::of(&model, &rules, true).unwrap().encode("aba", &mut ids);
         assert_eq!((ids.clone(), ids), (vec![97, 256], by_library(&model, "aba")));
+    }
+
+    #[test]
+    fn marks_around_a_character_that_is_left_out_are_neighbours() {
+        let (model, rules) = of_characters(&[(0, 0)], 0);
+        let merges = Merges::of(&model, &rules, false).unwrap();
+        assert!(!merges.none_crosses('▁', &rules));
+        let mut ids = Vec::new();
+        merges.encode("▁中▁", &mut ids);
+        let library: Vec<u32> = model.tokenize("▁中▁").unwrap().iter().map(|token| token.id).collect();
+        assert_eq!((ids.len(), &ids), (1, &library));
+        // With a token for unknown characters nothing is left out.
+        let (model, rules) = of_characters(&[(0, 0)], 4);
+        assert!(Merges::of(&model, &rules, false).unwrap().none_crosses('▁', &rules));
     }
 
     // Over a few characters, one of which may be unknown.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use windrow_core::Kind;
-use windrow_core::format::TokenizerLock;
+use windrow_core::manifest::TokenizerLock;
 use windrow_text::{NAMES, Tokenizer};
 
 use crate::{corpus, ids, special_ids, testdata, tiny4k};
