@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::SideFile;
+use windrow_core::manifest::SideFile;
 use windrow_core::store::{Memory, Store};
 
 fuzz_target!(|data: &[u8]| {

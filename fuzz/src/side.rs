@@ -1,7 +1,7 @@
 //! A side file of arbitrary claims.
 
 use arbitrary::Arbitrary;
-use windrow_core::format::{FileRow, SideFile, TokenizerLock};
+use windrow_core::manifest::{FileRow, SideFile, TokenizerLock};
 
 use crate::dtype;
 

@@ -1,10 +1,10 @@
 //! The numbers of a span as they are read, and the text they stand for.
 
 use windrow::Span;
-use windrow::collate::copy_values;
 use windrow::source::Source;
 use windrow::store::whole;
 use windrow::text::Tokenizer;
+use windrow::values::copy_values;
 use windrow::{DType, Result};
 
 /// The whole numbers of a span, channel by channel within a value.

@@ -1,7 +1,7 @@
 //! What stands beside records: the tokenizer that the side file names.
 
 use windrow::Result;
-use windrow::format::SideFile;
+use windrow::manifest::SideFile;
 use windrow::source::{Kind, Source};
 use windrow::text::{NAMES, Tokenizer};
 

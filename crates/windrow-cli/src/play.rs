@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windrow::audio::Waveform;
 use windrow::dac::{Codec, Codes, Options};
-use windrow::prepare::write_whole;
+use windrow::output::write_whole;
 use windrow::{DataSet, Error, Kind, Span};
 
 use crate::command::encode::weights;

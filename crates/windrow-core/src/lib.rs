@@ -6,6 +6,9 @@
 //! The rooms, in the order a value walks through them:
 //!
 //! * `store`: bytes by name and range;
+//! * `manifest`: what is known of the data, in a file beside it, and its block checksums;
+//! * `output`: what writers stand on: whole files or none, locks, checkpoints;
+//! * `values`: the one copy of numbers;
 //! * `format`: on-disk layouts, each opens as a source;
 //! * `source`: records by number;
 //! * `view`: which pieces of which records make sample i;
@@ -20,6 +23,8 @@ pub mod collate;
 mod error;
 pub mod format;
 pub mod loader;
+pub mod manifest;
+pub mod output;
 pub mod plan;
 pub mod prepare;
 mod record;
@@ -27,6 +32,7 @@ pub mod sampler;
 pub mod source;
 pub mod store;
 pub mod threads;
+pub mod values;
 pub mod view;
 
 pub use array::{Buffer, DType, Element};

@@ -10,7 +10,8 @@ use numpy::npyffi::{
 };
 use pyo3::prelude::*;
 use windrow::DType;
-use windrow::collate::{Batch, Field, copy_values};
+use windrow::collate::{Batch, Field};
+use windrow::values::copy_values;
 use windrow_core::{Result, Values};
 
 use crate::dtype::descr;

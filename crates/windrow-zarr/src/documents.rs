@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use windrow_core::format::{Format, SIDE_FILE, SideFile};
-use windrow_core::prepare::{
-    CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter, WorkFolder,
-};
+use windrow_core::format::Format;
+use windrow_core::manifest::{SIDE_FILE, SideFile};
+use windrow_core::output::WorkFolder;
+use windrow_core::prepare::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
 use windrow_core::{DType, Error, Result};
 
 use crate::format::{FlatTokens, LARGEST_ID};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use windrow_core::prepare::{WorkFolder, write_whole};
+use windrow_core::output::{WorkFolder, write_whole};
 use windrow_core::store::{Local, Store};
 use windrow_core::{Error, Result};
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windrow_core::prepare::WorkFolder;
+use windrow_core::output::WorkFolder;
 use windrow_core::store::key;
 use windrow_core::{Error, Result};
 use zarrs::array::codec::api::ArrayToBytesCodecTraits;

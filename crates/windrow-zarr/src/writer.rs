@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::collate::copy_values;
-use windrow_core::format::{Certainty, Format, Look, Options, SIDE_FILE, SideFile};
-use windrow_core::prepare::{Progress, Report, Watch, WholeFolder, side_file_of};
+use windrow_core::format::{Certainty, Format, Look, Options};
+use windrow_core::manifest::{SIDE_FILE, SideFile};
+use windrow_core::output::WholeFolder;
+use windrow_core::prepare::{Progress, Report, Watch, side_file_of};
 use windrow_core::source::{Kind as SourceKind, Source};
 use windrow_core::store::{Local, Store, key, read_small, whole_at_once};
+use windrow_core::values::copy_values;
 use windrow_core::{DType, Error, Kind, Result, Span};
 
 use crate::format::{FlatTokens, STARTS};

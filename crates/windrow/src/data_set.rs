@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{
-    Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted, copy_values,
+    Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
 };
-use windrow_core::format::{Options, SideFile, Split, parse_json, reads_axis};
+use windrow_core::format::{Options, Split, parse_json, reads_axis};
+use windrow_core::manifest::SideFile;
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
+use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Span, store};
 

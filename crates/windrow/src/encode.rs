@@ -1,7 +1,7 @@
 //! A tokenizer over a text field, as `prepare` asks for it.
 
 use windrow_core::Result;
-use windrow_core::format::TokenizerLock;
+use windrow_core::manifest::TokenizerLock;
 use windrow_core::prepare::{Encode, Encoded, Ids, LinePlace, text_of};
 use windrow_text::Tokenizer;
 

@@ -56,8 +56,8 @@ pub use windrow_core::sampler::Stop;
 pub use windrow_core::source::{Custom, Fit, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
-    Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, plan, prepare,
-    sampler, source, store, threads, view,
+    Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, manifest,
+    output, plan, prepare, sampler, source, store, threads, values, view,
 };
 #[cfg(feature = "dac")]
 pub use windrow_dac as dac;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use windrow_core::format::{self, Codes, Format, Look, Options};
-use windrow_core::prepare::write_whole_and_sums;
+use windrow_core::output::write_whole_and_checksums;
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
 
@@ -99,7 +99,7 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
     if !dry_run {
         let text = serde_json::to_string_pretty(&Value::Object(new))
             .map_err(|e| Error::io("write it", folder, e.into()))?;
-        write_whole_and_sums(folder, METADATA, (text + "\n").as_bytes())?;
+        write_whole_and_checksums(folder, METADATA, (text + "\n").as_bytes())?;
     }
     Ok(rebuilt)
 }

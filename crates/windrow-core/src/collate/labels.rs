@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Row, copy};
+use super::Row;
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::values::fill_value;
 
 /// What stands in `labels`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,7 +72,7 @@ impl Labels {
         for same in masks.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
             let end = at + same.len() * size;
             if same[0] == 0 {
-                copy::fill_value(&mut labels[at..end], dtype, Labels::IGNORED);
+                fill_value(&mut labels[at..end], dtype, Labels::IGNORED);
             }
             at = end;
         }

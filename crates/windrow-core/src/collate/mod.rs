@@ -2,7 +2,6 @@
 
 mod batch;
 mod codes;
-mod copy;
 mod labels;
 mod missing;
 mod next_token;
@@ -13,7 +12,6 @@ mod shifted;
 
 pub use batch::{Batch, Field, Pool, Row};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
-pub use copy::{copy_values, fill_value};
 pub use labels::Labels;
 pub use next_token::{LOSS_MASK_TRACK, NextToken};
 pub use pairs::Pairs;
@@ -27,6 +25,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
 use crate::source::{Kind, Schema, Source};
+use crate::values;
 
 /// What one training example is made of.
 #[derive(Clone, Copy)]
@@ -93,7 +92,7 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
 
 // What fills short rows is a number of the batch's dtype.
 fn check_pad(pad: i64, dtype: DType) -> Result<()> {
-    match copy::holds(dtype, pad) {
+    match values::holds(dtype, pad) {
         true => Ok(()),
         false => Err(Error::config(format!("the padding value {pad} does not fit {dtype}"))),
     }

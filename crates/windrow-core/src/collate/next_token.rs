@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_span, copy_values, fill_value, lay_value};
 use super::missing::missing_to_zero;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::Schema;
+use crate::values::{copy_span, copy_values, fill_value, lay_value};
 
 /// The name of a track that says which values are not learned: 1 = excluded from the loss.
 pub const LOSS_MASK_TRACK: &str = "loss_mask";

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_span, copy_values, fill_value};
 use super::missing::missing_to_zero;
 use super::{Collate, Field, LOSS_MASK_TRACK, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
+use crate::values::{copy_span, copy_values, fill_value};
 
 /// Lays each piece of n + 1 values as n positions; or, as [`Pairs::labels`] says, each of n values as n positions that are
 /// their own labels or have none. Per row of T positions:

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_span, lay_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::Schema;
+use crate::values::{copy_span, lay_value};
 
 /// Lays up to `length` values: `values` `[length]` or `[length, C]`, padded with zeros at the end, and `lengths`
 /// (int64, one per row), how many are real. dtype: the source's, unless another is asked for.

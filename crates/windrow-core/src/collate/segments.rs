@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::copy::{copy_span, copy_values, fill_value};
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Piece, Span};
 use crate::source::Schema;
+use crate::values::{copy_span, copy_values, fill_value};
 
 /// Lays each piece of a sample as a segment of its own. Per row of `length` positions:
 ///

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::copy::{copy_span, lay_value};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Decode, Piece, Span, Values};
 use crate::source::Schema;
+use crate::values::{copy_span, lay_value};
 
 /// Lays `length` values per row:
 ///

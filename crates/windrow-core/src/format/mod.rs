@@ -21,10 +21,11 @@ mod npy;
 mod npz;
 mod number;
 mod numbers;
+mod options;
 mod pickle;
+mod probe;
 mod series_json;
 mod shards;
-mod side_file;
 mod splits;
 mod tokens;
 mod torch;
@@ -53,21 +54,21 @@ pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};
 pub use npy::Npy;
 pub(crate) use npz::MOST_MEMBERS;
 pub use npz::Npz;
+pub use options::{Axis, Options, Split, Verify};
 pub use pickle::Pickle;
+pub use probe::Look;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub(crate) use shards::{OtherSize, TOLD as SHARDS_TOLD};
-pub(crate) use side_file::MOST_BYTES as MOST_SIDE_BYTES;
-pub use side_file::{FileRow, Golden, SIDE_FILE, SideFile, TokenizerLock};
 pub use tokens::Tokens;
 pub use torch::{Saved, SavedTensor};
 pub(crate) use vocabulary::first_outside;
 pub use yaml::Yaml;
 
-use crate::array::DType;
 use crate::error::{Error, Kind, Result};
+use crate::manifest::{Checked, SIDE_FILE, SideFile};
 use crate::source::SharedSource;
-use crate::store::{Checked, Compression, Entry, FolderId, Object, Store, key};
+use crate::store::{Compression, Object, key};
 
 /// Every format of the heart, in the order they are asked.
 pub static FORMATS: &[&dyn Format] = &[
@@ -159,238 +160,6 @@ pub enum Certainty {
     Yes,
 }
 
-/// What a format sees of a path before it says whether it is the one.
-pub struct Look {
-    /// Where it lies.
-    pub store: Arc<dyn Store>,
-    /// Its key in the store; `""` is the root.
-    pub key: String,
-    /// A folder or an object.
-    pub is_folder: bool,
-    /// All objects below it, by key, as [`Store::walk`] found them once; empty for an object.
-    pub entries: Vec<Entry>,
-    /// The first bytes, at most 4096; empty for a folder.
-    pub head: Vec<u8>,
-    /// The side file beside it, where there is one.
-    pub side: Option<SideFile>,
-    /// Which folder it was; `None` for a file, and where the store cannot tell.
-    pub folder_id: Option<FolderId>,
-}
-
-impl Look {
-    /// Looks at `key`.
-    ///
-    /// # Errors
-    /// `NotFound`, `Io`; `Corrupt` when the side file cannot be read.
-    pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Look> {
-        let entry = store.entry(key)?;
-        // Asked before the folder is listed.
-        let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
-        let mut look = Look {
-            store,
-            key: key.to_string(),
-            is_folder: entry.is_folder,
-            entries: Vec::new(),
-            head: Vec::new(),
-            side: None,
-            folder_id,
-        };
-        if entry.is_folder {
-            look.entries = look.store.walk(key).map_err(|e| look.replaced().unwrap_or(e))?;
-        }
-        look.read_again()?;
-        Ok(look)
-    }
-
-    // What was seen, in another store of the same names; what was read of it is read there once more.
-    fn within(&self, store: Arc<dyn Store>) -> Result<Look> {
-        let mut look = Look {
-            store,
-            key: self.key.clone(),
-            is_folder: self.is_folder,
-            entries: self.entries.clone(),
-            head: Vec::new(),
-            side: None,
-            folder_id: self.folder_id,
-        };
-        look.read_again()?;
-        Ok(look)
-    }
-
-    // The first bytes of a file, and the side file.
-    fn read_again(&mut self) -> Result<()> {
-        if !self.is_folder {
-            let object = self.store.open(&self.key)?;
-            let mut scratch = Vec::new();
-            self.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
-        }
-        self.side = SideFile::find(self).map_err(|e| self.replaced().unwrap_or(e))?;
-        Ok(())
-    }
-
-    /// The same, in a store that holds every block it reads against its sum, where one was kept.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub fn held_against_sums(&self) -> Result<Look> {
-        let own = |object: &dyn Object| may_lack_sums(object).map(|_| true);
-        self.within(Arc::new(Checked::new(self.store.clone(), INDEX_FOLDER, own)))
-    }
-
-    /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
-    /// files of both would be no data set.
-    fn replaced(&self) -> Option<Error> {
-        let then = self.folder_id?;
-        (self.store.folder_id(&self.key) != Some(then)).then(|| {
-            Error::new(Kind::Stale, "the folder was replaced by another one while it was opened")
-                .at(self.display())
-                .hint("open it again")
-        })
-    }
-
-    /// The keys below it, relative to it; sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.entries.iter().map(|entry| self.name_of(&entry.key))
-    }
-
-    /// A key below it, relative to it.
-    fn name_of<'k>(&self, key: &'k str) -> &'k str {
-        &key[if self.key.is_empty() { 0 } else { self.key.len() + 1 }..]
-    }
-
-    /// The key of something below this folder.
-    pub fn below(&self, name: &str) -> String {
-        key::below(&self.key, name)
-    }
-
-    /// What a person calls it.
-    pub fn display(&self) -> String {
-        self.store.display(&self.key)
-    }
-
-    // Whether a file is so small that it may describe other data.
-    fn is_small(&self) -> bool {
-        const MOST: u64 = 64 << 10;
-        self.store.entry(&self.key).is_ok_and(|entry| entry.size <= MOST)
-    }
-
-    /// Last part of the key in lower case.
-    pub fn file_name(&self) -> String {
-        key::name_of(&self.display()).to_ascii_lowercase()
-    }
-}
-
-/// How to open; what is not said is found out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// Name of the format; `None` recognises it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
-    /// dtype of a stored number, where the files do not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dtype: Option<DType>,
-    /// Ids must be below this; checked once over all of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vocab_size: Option<u64>,
-    /// The id that ends each document of raw token files: documents are records then. Found once, kept in the cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub eos: Option<i64>,
-    /// Name of the index folder of the byte-offset format, `index` if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub index_folder: Option<String>,
-    /// Hash of the tokenizer that must have made the tokens; the face takes its name or path as well.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokenizer: Option<String>,
-    /// Accept files that an index names outside its base folder.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub allow_outside: bool,
-    /// Accept data whose size or time differs from what the side file says.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub trust: bool,
-    /// Read missing chunks of a chunked array as zeros instead of refusing them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub fill_missing: bool,
-    /// Bytes that what is expanded or converted once may take in the cache; if not given 1,000 times a compressed file, 16
-    /// times a series that is converted, and 64 MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_limit: Option<u64>,
-    /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_limit: Option<u64>,
-    /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
-    /// the files whose names say it ([`Look::only_split`]).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub part: Option<String>,
-    /// A part of the records, as a split made it; the face takes it out of what a format opens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<Split>,
-    /// The key whose values are the series, of records that are objects; `sequence` if not given, else the only key of
-    /// numbers that the first record has. The others are extras.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<String>,
-    /// What the first axis of an array is; if not given, `[N, T]` are N series.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub axis: Option<Axis>,
-    /// How local files are read.
-    pub io: crate::store::Io,
-    /// When what was written is held against the block sums that were kept of it.
-    #[serde(skip_serializing_if = "is_at_opening")]
-    pub verify: Verify,
-}
-
-/// What the first axis of an array `[T, C]` is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Axis {
-    /// Time: the array is one series of C channels.
-    Time,
-}
-
-/// When damage is looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verify {
-    /// Sizes, headers and indices when the data is opened.
-    #[default]
-    AtOpening,
-    /// Also every block of 4 KiB that is read, each time, against its block sum; data without them is refused.
-    Always,
-}
-
-fn is_at_opening(verify: &Verify) -> bool {
-    *verify == Verify::AtOpening
-}
-
-impl Options {
-    // Where records are no token ids, the options that speak of them are refused rather than forgotten.
-    fn refuse_those_of_ids(&self, why: &str, hint: &str) -> Result<()> {
-        let asked = [
-            ("dtype", self.dtype.is_some()),
-            ("vocab_size", self.vocab_size.is_some()),
-            ("tokenizer", self.tokenizer.is_some()),
-        ];
-        match asked.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((name, _)) => {
-                Err(Error::config(format!("{name} was given, but {why}")).field(*name).hint(hint))
-            }
-        }
-    }
-}
-
-/// One of the two parts that a seeded split by whole records gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Split {
-    /// Records of the validation part.
-    pub n_validation: u64,
-    /// Keys which records these are.
-    pub seed: u64,
-    /// This is the validation part; else it is all that is left.
-    pub is_validation: bool,
-}
-
 /// Opens what `look` sees by the format that `options` names, or by the one in `table` that is surest.
 ///
 /// # Errors
@@ -441,9 +210,9 @@ fn open_and_check(format: &dyn Format, look: &Look, options: &Options) -> Result
     let told = look.side.as_ref().filter(|side| side.format == format.name() && !options.trust);
     match told.filter(|_| !format.checks_side_file()) {
         Some(side) => {
-            side.check_files(look)?;
+            look.check_files(side)?;
             let source = format.open(look, options)?;
-            side.check_records(source.as_ref(), look)?;
+            side.check_records(source.len(), &look.display())?;
             Ok(source)
         }
         None => format.open(look, options),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::work::WorkFolder;
 use crate::array::DType;
 use crate::error::Result;
-use crate::format::SideFile;
+use crate::manifest::SideFile;
+use crate::output::WorkFolder;
 
 /// Statistics of a side file that lists no data files because there may be very many: how many there are, and their bytes.
 pub const CHUNK_FILES: &str = "chunk_files";

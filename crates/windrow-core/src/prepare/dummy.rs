@@ -1,16 +1,18 @@
 //! Random tokens to try things with.
 
+use crate::manifest::SIDE_FILE;
+use crate::output::hash_of;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::atomic::{self, Finished, Growing};
-use super::site::{self, Site};
-use super::sums::tell_beside;
 use super::{Report, replaced};
 use crate::array::{DType, reserve};
 use crate::error::{Error, Result};
-use crate::format::{self, SideFile};
+use crate::manifest::SideFile;
+use crate::output::write_manifest_beside;
+use crate::output::{self, Site};
+use crate::output::{Finished, Growing, files};
 use crate::record::keyed_hash;
 use crate::store::{Local, Store};
 
@@ -72,23 +74,23 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     };
     let site = Site::enter(folder, name, true)?;
     replaced::file(&path)?;
-    if atomic::exists(&path) && !overwrite {
+    if files::exists(&path) && !overwrite {
         let found = Local::new(folder)
-            .open(&format!("{name}.{}", format::SIDE_FILE))
+            .open(&format!("{name}.{}", SIDE_FILE))
             .and_then(|o| SideFile::read(o.as_ref()));
-        let is_same = found.is_ok_and(|f| f.options == side.options)
-            && atomic::size(&path) == Some(report.output_bytes);
-        return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(site::differs(out)) };
+        let is_same =
+            found.is_ok_and(|f| f.options == side.options) && files::size(&path) == Some(report.output_bytes);
+        return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(output::differs(out)) };
     }
-    atomic::enough_room(folder, report.output_bytes)?;
-    let work = site.work(&atomic::hash_of(&side.to_text()))?;
+    files::enough_room(folder, report.output_bytes)?;
+    let work = site.work(&hash_of(&side.to_text()))?;
     let written = write_blocks(&work.join(name), blocks).and_then(|file| {
-        let names = tell_beside(&work, name, side, file, true)?;
+        let names = write_manifest_beside(&work, name, side, file, true)?;
         site.commit(&work, &names.each_ref().map(String::as_str), true)
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.
-        let _ = atomic::remove(&work);
+        let _ = files::remove(&work);
     }
     written.map(|()| report)
 }
@@ -128,13 +130,13 @@ mod tests {
         assert!(!dummy(&path, 100, 70_000, 5, false).unwrap().unchanged);
         let want: Vec<u8> =
             dummy_tokens(100, 70_000, 5).unwrap().iter().flat_map(|t| t.to_le_bytes()).collect();
-        assert_eq!(atomic::read(&path).unwrap(), want);
+        assert_eq!(files::read(&path).unwrap(), want);
         assert!(dummy(&path, 100, 70_000, 5, false).unwrap().unchanged);
         assert_eq!(dummy(&path, 100, 70_000, 6, false).unwrap_err().kind(), Kind::Exists);
         dummy(&path, 100, 10, 6, true).unwrap();
-        assert_eq!(atomic::size(&path), Some(40));
+        assert_eq!(files::size(&path), Some(40));
         assert_eq!(
-            atomic::names(folder.path()).unwrap(),
+            files::names(folder.path()).unwrap(),
             ["d.bin", "d.bin.windrow.json", "d.bin.windrow.sums"]
         );
     }

@@ -4,7 +4,7 @@ use super::chunks::Chunk;
 use super::ids::{Ids, Kept};
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
-use crate::format::TokenizerLock;
+use crate::manifest::TokenizerLock;
 
 /// Turns one line into token ids.
 pub trait Encode: Sync {

@@ -1,21 +1,26 @@
 //! The byte-offset index of the JSON lines below a folder.
 
+use crate::manifest::SIDE_FILE;
+use crate::output::hash_of;
+use crate::output::hex;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::atomic::{self, Finished, Growing};
-use super::disk::Disk;
 use super::input::{Input, PART};
 use super::lines::LineScan;
-use super::site::{self, Site};
-use super::sums::SumsFile;
 use super::{Progress, Report, Watch, check, replaced};
 use crate::error::{Error, Result};
-use crate::format::{self, FileRow, SideFile};
-use crate::store::{BlockSums, Local, Object, SUMS_FILE, Store, key, plain_name};
+use crate::format;
+use crate::manifest::{BlockSums, SUMS_FILE};
+use crate::manifest::{FileRow, SideFile};
+use crate::output::ChecksumsWriter;
+use crate::output::Disk;
+use crate::output::{self, Site};
+use crate::output::{Finished, Growing, files};
+use crate::store::{Local, Object, Store, key, plain_name};
 use crate::threads;
 
 /// How to index.
@@ -66,7 +71,7 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
         return Err(format::no_line_files(&Local::new(base)));
     }
     let wanted = wanted(&inputs, options);
-    let hash = atomic::hash_of(&wanted.to_text());
+    let hash = hash_of(&wanted.to_text());
     // Complete already: nothing has to be writable.
     if let Ok(Some(report)) = existing(base, options, &wanted) {
         Site::tidy(base, &options.index_folder, &hash);
@@ -83,7 +88,7 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
     });
     if done.is_err() {
         // The error that is being reported matters more than one of tidying up.
-        let _ = atomic::remove(&work);
+        let _ = files::remove(&work);
     }
     done
 }
@@ -132,7 +137,7 @@ fn wanted(inputs: &[Input], options: &IndexOptions) -> SideFile {
 fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Option<Report>> {
     let store = Local::new(base);
     let folder = base.join(&options.index_folder);
-    if !atomic::exists(&folder) {
+    if !files::exists(&folder) {
         return Ok(None);
     }
     let may_go = replaced::folder(&folder, replaced::is_of_index);
@@ -140,7 +145,7 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
         return may_go.map(|()| None);
     }
     let side = store
-        .open(&format!("{}/{}", options.index_folder, format::SIDE_FILE))
+        .open(&format!("{}/{}", options.index_folder, SIDE_FILE))
         .and_then(|object| SideFile::read(object.as_ref()));
     match side {
         Ok(side) if side.inputs == wanted.inputs && side.options == wanted.options => Ok(Some(Report {
@@ -151,7 +156,7 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
             input_bytes: side.inputs.iter().map(|f| f.size).sum(),
             ..Report::default()
         })),
-        _ => Err(may_go.err().unwrap_or_else(|| site::differs(&folder))),
+        _ => Err(may_go.err().unwrap_or_else(|| output::differs(&folder))),
     }
 }
 
@@ -164,11 +169,11 @@ fn build(
 ) -> Result<Report> {
     let durable = options.durable;
     let folder = work.join(&options.index_folder);
-    atomic::remove(&folder)?;
-    atomic::make_folder(&folder)?;
+    files::remove(&folder)?;
+    files::make_folder(&folder)?;
     let mut rows =
         Rows { file: Growing::create(folder.join(format::LOCATIONS))?, batch: Vec::new(), n: 0, durable };
-    let sums = options.checksum.then(|| SumsFile::at(folder.join(SUMS_FILE), []));
+    let sums = options.checksum.then(|| ChecksumsWriter::at(folder.join(SUMS_FILE), []));
     let mut sums = sums.transpose()?;
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
     let mut folders = vec![folder.clone()];
@@ -177,7 +182,7 @@ fn build(
         let name = expanded_name(input, &options.index_folder);
         let expanded = input.is_compressed().then(|| work.join(&name));
         if let Some(parent) = expanded.as_deref().and_then(Path::parent) {
-            atomic::make_folder(parent)?;
+            files::make_folder(parent)?;
             folders.extend(parent.ancestors().take_while(|f| *f != folder).map(Path::to_path_buf));
         }
         let first = rows.n;
@@ -206,8 +211,7 @@ fn build(
     side.records = Some(rows.n);
     let rows = rows.finish()?;
     let paths: Vec<String> = side.files.iter().map(|f| f.name.clone()).collect();
-    let list =
-        atomic::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
+    let list = files::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
     for (name, file) in [(format::LOCATIONS, rows), (format::FILE_LIST, list)] {
         let name = key::below(&options.index_folder, name);
         side.index.push(match &mut sums {
@@ -216,11 +220,11 @@ fn build(
         });
     }
     sums.map_or(Ok(()), |sums| sums.finish(side.files.iter().chain(&side.index), durable))?;
-    atomic::write(&folder.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+    files::write(&folder.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
     disk.wait()?;
     folders.sort();
     folders.dedup();
-    folders.iter().rev().try_for_each(|f| atomic::sync_folder(f, durable))?;
+    folders.iter().rev().try_for_each(|f| files::sync_folder(f, durable))?;
     watch.progress(Progress { done_bytes: now.total_bytes, records: side.records.unwrap_or(0), ..now });
     check(watch)?;
     Ok(Report {
@@ -305,7 +309,7 @@ fn scan(
             Ok(Finished { row: FileRow { xxh3, ..row }, sums })
         }
         None => {
-            let (xxh3, sums) = read.map(|(hash, sums)| (atomic::hex(hash.digest()), sums.finish())).unzip();
+            let (xxh3, sums) = read.map(|(hash, sums)| (hex(hash.digest()), sums.finish())).unzip();
             let row = FileRow { xxh3, ..input.row.clone() };
             Ok(Finished { row, sums: sums.unwrap_or_default() })
         }

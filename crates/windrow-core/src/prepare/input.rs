@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FileRow};
+use crate::format;
+use crate::manifest::FileRow;
 use crate::store::{Compression, Io, Local, Object, Store, long_window, needs_window, plain_name};
 
 /// An input as it was found when the task began.

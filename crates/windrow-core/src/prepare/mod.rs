@@ -3,13 +3,10 @@
 //! What a task writes becomes visible by renames at its very end, the side file last: a reader sees a whole data set or
 //! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task goes on.
 
-mod atomic;
 mod chunks;
-mod disk;
 mod documents;
 mod dummy;
 mod encode;
-mod folder;
 mod ids;
 mod index;
 mod input;
@@ -19,29 +16,22 @@ mod ordinary;
 mod pack;
 mod pipeline;
 mod replaced;
-mod restart;
 mod series;
-mod site;
-mod sums;
 mod text;
 mod tokenize;
 mod verify;
-mod work;
 
 use std::path::{Path, PathBuf};
 
 pub use documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
 pub use dummy::{dummy, dummy_blocks, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
-pub use folder::{WholeFolder, write_whole};
 pub use ids::Ids;
 pub use index::{IndexOptions, index};
 pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, side_file_of};
-pub use sums::write_whole_and_sums;
 pub use text::text_of;
 pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize, tokenize_as};
 pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};
-pub use work::WorkFolder;
 
 use crate::error::{Error, Kind, Result};
 

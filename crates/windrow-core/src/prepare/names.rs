@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::atomic;
 use crate::error::{Error, Result};
+use crate::output::files;
 use crate::store::{key, plain_name};
 
 /// An input by its names.
@@ -29,7 +29,7 @@ impl Given {
     /// `Config` where an input before has it already: a folder and one in it, a link, another spelling.
     pub(super) fn add(&mut self, input: usize, file: &Path) -> Result<()> {
         // What cannot be found is told by whoever opens it.
-        let Some(place) = atomic::real_path(file) else { return Ok(()) };
+        let Some(place) = files::real_path(file) else { return Ok(()) };
         let (before, other) = self.files.entry(place).or_insert_with(|| (input, file.to_path_buf()));
         if *before == input {
             return Ok(());

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::atomic::{self, Growing};
-use super::disk::Disk;
 use super::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use super::encode::EncodedChunk;
-use super::restart::RestartPoints;
-use super::sums::SumsFile;
 use super::tokenize::Remainder;
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{self, FileRow};
+use crate::format;
+use crate::manifest::FileRow;
+use crate::output::Checkpoints;
+use crate::output::ChecksumsWriter;
+use crate::output::Disk;
+use crate::output::{Growing, files};
 
 const MOST_WAIT: Duration = Duration::from_secs(30);
 
@@ -77,7 +78,7 @@ pub(super) struct Packed {
     /// The file of the index rows.
     pub(super) rows: Option<FileRow>,
     /// Those of the outputs and of the rows, to be completed.
-    pub(super) sums: Option<SumsFile>,
+    pub(super) sums: Option<ChecksumsWriter>,
     pub(super) writer: Option<Box<dyn DocumentWriter>>,
 }
 
@@ -88,10 +89,10 @@ pub(super) struct Packer {
     state: State,
     output: Option<Growing>,
     rows: Option<Growing>,
-    sums: Option<SumsFile>,
+    sums: Option<ChecksumsWriter>,
     row_batch: Vec<u8>,
     writer: Option<Box<dyn DocumentWriter>>,
-    points: RestartPoints,
+    points: Checkpoints,
     /// Brings what was written since the last restart point.
     disk: Disk,
     since: u64,
@@ -110,11 +111,11 @@ impl Packer {
                 Err(e) => log::warn!("cannot go on from the restart point, beginning again: {e}"),
             }
         }
-        atomic::remove(work)?;
-        atomic::make_folder(work)?;
+        files::remove(work)?;
+        files::make_folder(work)?;
         for path in packing.outputs.iter().chain(&packing.rows) {
             if let Some(folder) = work.join(path).parent() {
-                atomic::make_folder(folder)?;
+                files::make_folder(folder)?;
             }
         }
         let state = State { rest_tracks: vec![Vec::new(); packing.track_pads.len()], ..State::default() };
@@ -132,7 +133,7 @@ impl Packer {
         let writer = layout.map(|layout| layout.begin(&place, state.kept.as_ref())).transpose()?;
         for row in &state.finished {
             let path = work.join(&row.name);
-            if atomic::size(&path) != Some(row.size) {
+            if files::size(&path) != Some(row.size) {
                 return Err(Error::corrupt(format!("expected {} bytes", row.size)).at(path));
             }
         }
@@ -150,10 +151,10 @@ impl Packer {
                 Some(Growing::at(work.join(&packing.outputs[number]), size)?)
             }
         };
-        let sums = packing.sums.as_ref().map(|name| SumsFile::at(work.join(name), &state.finished));
+        let sums = packing.sums.as_ref().map(|name| ChecksumsWriter::at(work.join(name), &state.finished));
         Ok(Packer {
             work: work.to_path_buf(),
-            points: RestartPoints::of(work, packing.durable),
+            points: Checkpoints::of(work, packing.durable),
             disk: Disk::new(packing.durable),
             sums: sums.transpose()?,
             packing,
@@ -234,7 +235,7 @@ impl Packer {
             sums.begin(&self.output.as_mut().map_or_else(Vec::new, Growing::take_sums))?;
         }
         let growing =
-            self.rows.iter_mut().chain(&mut self.output).chain(self.sums.as_mut().map(SumsFile::file));
+            self.rows.iter_mut().chain(&mut self.output).chain(self.sums.as_mut().map(ChecksumsWriter::file));
         for file in growing {
             self.disk.bring(file.unsynced()?)?;
         }
@@ -430,7 +431,7 @@ impl Packing {
 }
 
 fn read_state(work: &Path, packing: &Packing) -> Option<State> {
-    let state: State = serde_json::from_slice(&RestartPoints::read(work)?).ok()?;
+    let state: State = serde_json::from_slice(&Checkpoints::read(work)?).ok()?;
     let fits = state.finished.len() <= packing.outputs.len()
         && state.rest_tracks.len() == packing.track_pads.len()
         && state.listed.iter().all(|n| *n < packing.outputs.len())

@@ -1,21 +1,22 @@
 //! What `--overwrite` replaces: what windrow writes itself, and nothing else.
 
+use crate::manifest::SIDE_FILE;
 use std::path::Path;
 
-use super::atomic;
 use crate::error::{Error, Kind, Result};
 use crate::format;
-use crate::store::SUMS_FILE;
+use crate::manifest::SUMS_FILE;
+use crate::output::files;
 
 /// That what is at `path` is a folder of nothing but names that are windrow's own, or nothing.
 ///
 /// # Errors
 /// `Exists` naming what is something else.
 pub(super) fn folder(path: &Path, is_own: impl Fn(&str) -> bool) -> Result<()> {
-    if !atomic::exists(path) {
+    if !files::exists(path) {
         return Ok(());
     }
-    match atomic::names(path) {
+    match files::names(path) {
         Ok(names) => {
             names.iter().find(|name| !is_own(name)).map_or(Ok(()), |name| Err(left(&path.join(name))))
         }
@@ -36,15 +37,8 @@ pub(super) fn file(path: &Path) -> Result<()> {
 
 /// Whether an index folder has a file or folder of this name.
 pub(super) fn is_of_index(name: &str) -> bool {
-    [
-        format::FILE_LIST,
-        format::LOCATIONS,
-        format::SAMPLE_SCHEMA,
-        format::SIDE_FILE,
-        SUMS_FILE,
-        format::EXPANDED,
-    ]
-    .contains(&name)
+    [format::FILE_LIST, format::LOCATIONS, format::SAMPLE_SCHEMA, SIDE_FILE, SUMS_FILE, format::EXPANDED]
+        .contains(&name)
 }
 
 fn left(path: &Path) -> Error {

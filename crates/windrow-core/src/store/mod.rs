@@ -5,7 +5,6 @@
 
 mod allowance;
 mod cache;
-mod checked;
 mod compression;
 mod expand;
 mod file;
@@ -16,7 +15,6 @@ mod near;
 mod remote;
 mod section;
 mod stream;
-mod sums;
 mod sync;
 mod torn;
 mod walk;
@@ -25,7 +23,6 @@ use std::sync::Arc;
 
 pub use cache::made_once;
 pub(crate) use cache::{Draft, cache_folder, cached};
-pub(crate) use checked::Checked;
 pub use compression::Compression;
 pub(crate) use compression::plain_name;
 pub(crate) use expand::{begins_to_expand, expanded_head, expanded_stream, long_window, needs_window};
@@ -37,7 +34,6 @@ pub use memory::Memory;
 pub use near::with_near_name;
 pub(crate) use section::Section;
 pub(crate) use stream::Stream;
-pub(crate) use sums::{BlockSums, SUMS_FILE, Sums, end as end_of_sums, size_of_sums};
 pub(crate) use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
 

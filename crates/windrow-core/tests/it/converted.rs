@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use windrow_core::collate::copy_values;
 use windrow_core::format::Options;
 use windrow_core::source::{Source, conformance};
+use windrow_core::values::copy_values;
 use windrow_core::{Buffer, DType, Decode, Kind, Result, Span, Values};
 
 use super::alone::{alone, most_memory};

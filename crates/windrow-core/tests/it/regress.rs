@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windrow_core::collate::NextToken;
-use windrow_core::format::{FORMATS, Look, Options, SideFile, open, parse_json};
+use windrow_core::format::{FORMATS, Look, Options, open, parse_json};
+use windrow_core::manifest::SideFile;
 use windrow_core::plan::Feed;
 use windrow_core::prepare::{VerifyOptions, verify};
 use windrow_core::store::{Entry, Memory, Object, Store};

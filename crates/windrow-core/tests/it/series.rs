@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::collate::copy_values;
 use windrow_core::format::Options;
 use windrow_core::source::{Concat, SharedSource, Source, Subset, conformance};
+use windrow_core::values::copy_values;
 use windrow_core::{DType, Decode, Element, Kind, Lengths, Result, Span};
 
 use super::alone::alone;

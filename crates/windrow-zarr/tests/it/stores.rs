@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::collate::copy_values;
 use windrow_core::format::{Format, Look, Options};
 use windrow_core::source::{SharedSource, Source};
 use windrow_core::store::{Io, Local};
+use windrow_core::values::copy_values;
 use windrow_core::{DType, Result, Span};
 use windrow_zarr::FlatTokens;
 

@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::{FileRow, Look, SideFile};
+use windrow_core::format::Look;
+use windrow_core::manifest::{FileRow, SideFile};
 use windrow_core::prepare::{Progress, Report, SeriesLayout, SeriesOptions, SeriesWriter, Watch};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};

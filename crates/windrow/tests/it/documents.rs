@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use windrow::format::{Options, SideFile};
+use windrow::format::Options;
+use windrow::manifest::SideFile;
 use windrow::prepare::{
     DocumentLayout, Encode, Encoded, LinePlace, Report, TokenLayout, TokenizeOptions, VerifyOptions, text_of,
     tokenize, tokenize_as,

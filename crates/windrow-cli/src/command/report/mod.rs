@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::prepare::write_whole;
+use windrow::output::write_whole;
 use windrow::{DataSet, Error, Kind, Labels, Plan, Samples, ScalerName, ViewRecipe, open_with};
 
 use self::codes::CodesArgs;

@@ -1,7 +1,7 @@
 //! The delay pattern: each channel of codes begins some frames later, so that a model makes one code of each at a time.
 
-use crate::collate::copy::Cast;
 use crate::error::{Error, Result};
+use crate::values::Cast;
 
 /// Frames by which each channel is delayed.
 #[derive(Clone, Debug, PartialEq, Eq)]

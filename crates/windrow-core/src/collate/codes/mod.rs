@@ -12,12 +12,12 @@ use self::delay::{Laid, Special, StoredCodes};
 pub use self::layout::{CodesLayout, Masks};
 pub use self::text::{Tags, TextCut};
 use self::text::{cut, is_unconditional, with_tags};
-use super::copy::{Cast, copy_values};
 use super::{Batch, Collate, Field, Row, Sample, Scratch};
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Draw, Piece, Values};
 use crate::source::{Kind, MOST_CODEBOOKS, Schema};
+use crate::values::{Cast, copy_values};
 
 /// Lays codes `[T, C]` and their texts. Per row, with S text tokens, L frames, and T the most frames of a row in the batch:
 ///

@@ -6,7 +6,7 @@ use super::super::json_lines::Rows;
 use super::rows::LocationRows;
 use super::{FILE_LIST, LOCATIONS, Layout, SAMPLE_SCHEMA, join};
 use crate::error::{Error, Kind, Result};
-use crate::format::{FileRow, SideFile};
+use crate::manifest::{FileRow, SideFile};
 use crate::store::{Object, Store, plain_name};
 
 /// The index holds as many rows, the list the files, and the schema the tokens that the side file says.

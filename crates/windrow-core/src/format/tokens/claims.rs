@@ -7,7 +7,8 @@ use super::Tokens;
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::vocabulary::tokenizer_must_be;
-use crate::format::{FileRow, Format, Look, Options, SIDE_FILE, SideFile};
+use crate::format::{Format, Look, Options};
+use crate::manifest::{FileRow, SIDE_FILE, SideFile};
 use crate::store::{key, open_if_there, plain_name};
 
 /// What is known of the files of one data set without a look at their ids.

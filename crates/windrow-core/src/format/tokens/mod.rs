@@ -15,9 +15,10 @@ use super::vocabulary::check_ids;
 use super::{About, Certainty, Format, Look, Options, SIDE_FILE, foreign, splits};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
+use crate::manifest::SUMS_FILE;
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
-use crate::store::{Compression, Object, SUMS_FILE, begins_to_expand, expanded, plain_name};
+use crate::store::{Compression, Object, begins_to_expand, expanded, plain_name};
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,11 @@ use std::path::Path;
 use super::options::SeriesOptions;
 use super::origin::Origin;
 use crate::array::{Buffer, DType, Element};
-use crate::collate::copy_values;
 use crate::error::{Error, Result};
-use crate::format::SideFile;
+use crate::manifest::SideFile;
 use crate::record::{Decode, Values};
 use crate::source::Extras;
+use crate::values::copy_values;
 
 /// One record as it is stored, or a part of it.
 pub(super) struct Stored<'a> {

@@ -9,17 +9,15 @@ use serde_json::{Value, json};
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
-use crate::format::{
-    CODEBOOK, FileRow, MOST_SIDE_BYTES, SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, first_outside,
-    tensor_file,
-};
-use crate::prepare::atomic::{self, Growing};
-use crate::prepare::disk::Disk;
+use crate::format::{CODEBOOK, TRACKS_FOLDER, TRACKS_METADATA, first_outside, tensor_file};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::{FileRow, MOST_BYTES, SIDE_FILE, SideFile};
+use crate::output::ChecksumsWriter;
+use crate::output::Disk;
+use crate::output::{Growing, files};
 use crate::prepare::no_records;
-use crate::prepare::sums::SumsFile;
 use crate::record::{Decode, Values};
 use crate::source::Extras;
-use crate::store::SUMS_FILE;
 
 pub(super) struct Codes {
     folder: PathBuf,
@@ -37,7 +35,7 @@ pub(super) struct Codes {
     side: SideFile,
     /// Size and hash of each track.
     tracks: Vec<FileRow>,
-    sums: SumsFile,
+    sums: ChecksumsWriter,
 }
 
 /// Longer names do not fit a file system.
@@ -52,14 +50,14 @@ impl Codes {
                 .field("eos"));
         }
         let folder = begin.work.join(begin.name);
-        atomic::make_folder(&folder)?;
-        atomic::make_folder(&folder.join(TRACKS_FOLDER))?;
+        files::make_folder(&folder)?;
+        files::make_folder(&folder.join(TRACKS_FOLDER))?;
         let mut metadata = Growing::create(folder.join(TRACKS_METADATA))?;
         metadata.write(b"{")?;
         let mut side = begin.told.cloned().unwrap_or_else(|| begin.side_file("codes"));
         side.vocab_size = side.vocab_size.or(begin.vocab_size);
         Ok(Codes {
-            sums: SumsFile::at(folder.join(SUMS_FILE), [])?,
+            sums: ChecksumsWriter::at(folder.join(SUMS_FILE), [])?,
             folder,
             name: begin.name.to_string(),
             dtype: begin.dtype,
@@ -111,7 +109,7 @@ impl Body for Codes {
             tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;
         self.bytes += file.len() as u64;
         let name = format!("{TRACKS_FOLDER}/{stem}.pt");
-        let file = atomic::write_on(&self.folder.join(&name), &file, &mut self.disk)?;
+        let file = files::write_on(&self.folder.join(&name), &file, &mut self.disk)?;
         self.tracks.push(self.sums.add(name, file)?);
         let mut fields = record.extras.clone();
         // Both sides are stored, and the name is the file's.
@@ -134,14 +132,14 @@ impl Body for Codes {
         self.sums.finish(self.tracks.iter().chain([&metadata]), self.durable)?;
         let side = SideFile { records: Some(files), files: self.tracks, ..self.side };
         let mut text = side.to_text();
-        if text.len() as u64 > MOST_SIDE_BYTES {
+        if text.len() as u64 > MOST_BYTES {
             log::warn!("{files} tracks are more than a side file lists: no hashes of them are kept");
             text = SideFile { files: Vec::new(), ..side }.to_text();
         }
-        atomic::write(&self.folder.join(SIDE_FILE), text.as_bytes(), self.durable)?;
+        files::write(&self.folder.join(SIDE_FILE), text.as_bytes(), self.durable)?;
         self.disk.wait()?;
-        atomic::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
-        atomic::sync_folder(&self.folder, self.durable)?;
+        files::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
+        files::sync_folder(&self.folder, self.durable)?;
         Ok(Written { targets: vec![self.name], files, bytes: self.bytes })
     }
 }

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
-use crate::format::{FILE_LIST, INDEX_FOLDER, LOCATIONS, SIDE_FILE, SideFile, file_list, location_row};
-use crate::prepare::atomic::{self, Growing};
-use crate::prepare::sums::SumsFile;
-use crate::store::{SUMS_FILE, key};
+use crate::format::{FILE_LIST, INDEX_FOLDER, LOCATIONS, file_list, location_row};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::{SIDE_FILE, SideFile};
+use crate::output::ChecksumsWriter;
+use crate::output::{Growing, files};
+use crate::store::key;
 
 const SAMPLES: &str = "samples.bin";
 
@@ -35,7 +37,7 @@ impl Forager {
             "token samples",
         )?;
         let folder = begin.work.join(begin.name);
-        atomic::make_folder(&folder.join(INDEX_FOLDER))?;
+        files::make_folder(&folder.join(INDEX_FOLDER))?;
         Ok(Forager {
             name: begin.name.to_string(),
             samples: Growing::create(folder.join(SAMPLES))?,
@@ -68,19 +70,19 @@ impl Body for Forager {
     fn finish(self: Box<Self>) -> Result<Written> {
         let bytes = self.samples.size();
         let index = self.folder.join(INDEX_FOLDER);
-        let mut sums = SumsFile::at(index.join(SUMS_FILE), [])?;
+        let mut sums = ChecksumsWriter::at(index.join(SUMS_FILE), [])?;
         let row = sums.add(SAMPLES, self.samples.finish(self.durable)?)?;
         let rows = sums.add(key::below(INDEX_FOLDER, LOCATIONS), self.rows.finish(self.durable)?)?;
         let paths = [SAMPLES.to_string()];
-        let list = atomic::write(&index.join(FILE_LIST), file_list(&paths)?.as_bytes(), self.durable)?;
+        let list = files::write(&index.join(FILE_LIST), file_list(&paths)?.as_bytes(), self.durable)?;
         let list = sums.add(key::below(INDEX_FOLDER, FILE_LIST), list)?;
         sums.finish([&row, &rows, &list], self.durable)?;
         let mut side = self.side;
         (side.records, side.record_length) = (Some(self.records), self.length);
         (side.files, side.index) = (vec![row], vec![rows, list]);
-        atomic::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), self.durable)?;
-        atomic::sync_folder(&index, self.durable)?;
-        atomic::sync_folder(&self.folder, self.durable)?;
+        files::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), self.durable)?;
+        files::sync_folder(&index, self.durable)?;
+        files::sync_folder(&self.folder, self.durable)?;
         Ok(Written { targets: vec![self.name], files: 1, bytes })
     }
 }

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::body::{Begin, Body, Stored, Written, element};
 use crate::array::{Buffer, DType};
-use crate::collate::copy_values;
 use crate::error::{Error, Result};
-use crate::format::SideFile;
-use crate::prepare::atomic::Growing;
+use crate::manifest::SideFile;
+use crate::output::Growing;
+use crate::output::write_manifest_beside;
 use crate::prepare::no_records;
-use crate::prepare::sums::tell_beside;
 use crate::record::{Decode, Values};
+use crate::values::copy_values;
 
 const SEQUENCE: &str = "sequence";
 
@@ -76,7 +76,7 @@ impl Body for Jsonl {
         let size = self.file.size();
         let file = self.file.finish(self.durable)?;
         let side = SideFile { records: Some(self.records), ..self.side };
-        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

@@ -8,13 +8,15 @@ use serde_json::Value;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{DOCUMENT, MAGIC, MODE, SIDE_FILE, SideFile, VERSION, code};
-use crate::prepare::atomic::{self, Growing};
+use crate::format::{DOCUMENT, MAGIC, MODE, VERSION, code};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::{SIDE_FILE, SideFile};
+use crate::output::ChecksumsWriter;
+use crate::output::{Growing, files};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use crate::prepare::no_ids;
-use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
-use crate::store::{Local, SUMS_FILE, Store};
+use crate::store::{Local, Store};
 
 /// Name of the format.
 const FORMAT: &str = "megatron";
@@ -200,7 +202,7 @@ impl Body for Megatron {
         let targets = names(&name);
         let [sums_name, side_name, _, _] = &targets;
         let side = self.complete(side, &work.join(sums_name))?;
-        atomic::write(&work.join(side_name), side.to_text().as_bytes(), durable)?;
+        files::write(&work.join(side_name), side.to_text().as_bytes(), durable)?;
         let bytes = side.files.first().map_or(0, |data| data.size);
         Ok(Written { targets: targets.into(), files: 1, bytes })
     }
@@ -228,7 +230,7 @@ impl Megatron {
             ..
         } = self;
         let [_, _, index_name, data_name] = names(&name);
-        let mut sums = SumsFile::at(sums, [])?;
+        let mut sums = ChecksumsWriter::at(sums, [])?;
         let row = sums.add(data_name, data.finish(durable)?)?;
         let mut index = Growing::create(work.join(&index_name))?;
         index.write(&MAGIC)?;
@@ -282,8 +284,8 @@ impl DocumentLayout for MegatronDocuments {
         };
         let folder = at.work.join(at.name);
         let aside = at.work.join("aside");
-        atomic::make_folder(&folder)?;
-        atomic::make_folder(&aside)?;
+        files::make_folder(&folder)?;
+        files::make_folder(&aside)?;
         let writer = Megatron::at(&aside, PAIR, at.dtype, at.durable, from)?;
         Ok(Box::new(Documents { writer, folder }))
     }
@@ -291,7 +293,7 @@ impl DocumentLayout for MegatronDocuments {
     fn is_one(&self, out: &Path) -> bool {
         let [_, _, index, data] = names(PAIR);
         let own = [data.as_str(), index.as_str(), SIDE_FILE, SUMS_FILE];
-        atomic::names(out).is_ok_and(|names| names.iter().all(|name| own.contains(&name.as_str())))
+        files::names(out).is_ok_and(|names| names.iter().all(|name| own.contains(&name.as_str())))
     }
 }
 
@@ -322,10 +324,10 @@ impl DocumentWriter for Documents {
         let (aside, durable) = (self.writer.work.clone(), self.writer.durable);
         let side = self.writer.complete(side, &self.folder.join(SUMS_FILE))?;
         for file in &side.files {
-            atomic::rename(&aside.join(&file.name), &self.folder.join(&file.name))?;
+            files::rename(&aside.join(&file.name), &self.folder.join(&file.name))?;
         }
-        atomic::write(&self.folder.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
-        atomic::sync_folder(&self.folder, durable)?;
+        files::write(&self.folder.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+        files::sync_folder(&self.folder, durable)?;
         Ok(side)
     }
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::SideFile;
-use crate::prepare::atomic::{self, Growing};
-use crate::prepare::sums::tell_beside;
+use crate::manifest::SideFile;
+use crate::output::write_manifest_beside;
+use crate::output::{Growing, files};
 
 /// Room for magic, version, length and text; 64-byte aligned as the documentation asks.
 const HEADER: usize = 128;
@@ -67,10 +67,10 @@ impl Body for Npy {
         let shape = [Some(self.records), Some(self.length.unwrap_or(0)), self.channels.map(|c| c as u64)];
         let header = header(self.descr, shape.into_iter().flatten());
         let path = self.work.join(&self.name);
-        atomic::write_at(&path, 0, &header)?;
-        let file = atomic::finish(&path, self.durable)?;
+        files::write_at(&path, 0, &header)?;
+        let file = files::finish(&path, self.durable)?;
         let side = SideFile { records: Some(self.records), record_length: self.length, ..self.side };
-        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

@@ -10,10 +10,12 @@ use super::body::{Begin, Body, Stored, Written};
 use super::latched::Latched;
 use super::npy::{descr, header};
 use crate::error::{Error, Result};
-use crate::format::{MOST_MEMBERS, SideFile};
-use crate::prepare::atomic::{self, Handle};
+use crate::format::MOST_MEMBERS;
+use crate::manifest::SideFile;
+use crate::output::files;
+use crate::output::files::Handle;
+use crate::output::write_manifest_beside;
 use crate::prepare::no_records;
-use crate::prepare::sums::tell_beside;
 
 pub(super) struct Npz {
     work: PathBuf,
@@ -31,7 +33,7 @@ pub(super) struct Npz {
 impl Npz {
     pub(super) fn begin(begin: &Begin<'_>) -> Result<Npz> {
         Ok(Npz {
-            archive: ZipWriter::new(Latched::new(atomic::create(&begin.work.join(begin.name))?)),
+            archive: ZipWriter::new(Latched::new(files::create(&begin.work.join(begin.name))?)),
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             descr: descr(begin.dtype)?,
@@ -92,9 +94,9 @@ impl Body for Npz {
         let path = self.work.join(&self.name);
         let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
         archive.map_err(|e| Error::io("write the file", &path, e))?;
-        let file = atomic::finish(&path, self.durable)?;
+        let file = files::finish(&path, self.durable)?;
         let side = SideFile { records: Some(self.records), ..self.side };
-        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: self.size })
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::SideFile;
+use crate::manifest::SideFile;
 
 /// A layout that records of numbers can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

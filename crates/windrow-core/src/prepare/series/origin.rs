@@ -1,10 +1,10 @@
 //! What the records of a conversion come from, as the side file tells it.
 
+use crate::output::hex;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::format::{FileRow, SideFile};
-use crate::prepare::atomic;
+use crate::manifest::{FileRow, SideFile};
 use crate::source::Source;
 
 /// A side file of what a source is converted into: `format`, and what it came from.
@@ -44,7 +44,7 @@ impl Origin {
         Map::from_iter([
             ("task".to_string(), json!("convert")),
             ("from_format".to_string(), json!(self.format)),
-            ("from_fingerprint".to_string(), json!(atomic::hex(self.fingerprint))),
+            ("from_fingerprint".to_string(), json!(hex(self.fingerprint))),
         ])
     }
 }

@@ -9,13 +9,14 @@ use serde_json::{Map, Value, json};
 use super::body::{Begin, Body, Stored, Written, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{FileRow, SHARDS_TOLD, SideFile};
-use crate::prepare::atomic::{self, Growing};
+use crate::format::SHARDS_TOLD;
+use crate::manifest::SUMS_FILE;
+use crate::manifest::{FileRow, SideFile};
+use crate::output::ChecksumsWriter;
+use crate::output::{Growing, files};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
 use crate::prepare::no_ids;
-use crate::prepare::sums::SumsFile;
 use crate::source::Extras;
-use crate::store::SUMS_FILE;
 
 /// The file that lists shards and records.
 pub(super) const META: &str = "meta.json";
@@ -39,7 +40,7 @@ pub(super) struct Shards {
     /// Each shard that is complete: numbers in it, size and hash.
     done: Vec<(u64, FileRow)>,
     shard: Option<(Growing, u64)>,
-    sums: SumsFile,
+    sums: ChecksumsWriter,
     meta: Growing,
     records: u64,
     offset: u64,
@@ -63,7 +64,7 @@ impl Shards {
         };
         let full = full.saturating_mul(channels);
         let folder = begin.work.join(begin.name);
-        atomic::make_folder(&folder)?;
+        files::make_folder(&folder)?;
         let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
         (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
         new.channels = begin.channels;
@@ -84,7 +85,7 @@ impl Shards {
                 Some((Growing::at(folder.join(part(from.done.len())), size)?, held))
             }
         };
-        let sums = SumsFile::at(folder.join(SUMS_FILE), from.done.iter().map(|(_, row)| row))?;
+        let sums = ChecksumsWriter::at(folder.join(SUMS_FILE), from.done.iter().map(|(_, row)| row))?;
         Ok(Shards {
             folder,
             name: String::new(),
@@ -204,7 +205,7 @@ impl Shards {
         let mut files = std::mem::take(&mut self.done);
         for (i, (_, row)) in files.iter_mut().enumerate() {
             row.name = format!("data-{}-of-{n}.bin", i + 1);
-            atomic::rename(&self.folder.join(part(i)), &self.folder.join(&row.name))?;
+            files::rename(&self.folder.join(part(i)), &self.folder.join(&row.name))?;
         }
         Ok(files)
     }
@@ -227,7 +228,7 @@ impl Shards {
         self.meta.write(end.as_bytes())?;
         let meta = self.sums.add(META, self.meta.finish(self.durable)?)?;
         self.sums.finish(side.files.iter().chain([&meta]), self.durable)?;
-        atomic::sync_folder(&self.folder, self.durable)?;
+        files::sync_folder(&self.folder, self.durable)?;
         Ok(side)
     }
 }
@@ -268,10 +269,10 @@ impl DocumentLayout for ShardDocuments {
                 .map_err(|e| Error::corrupt("no restart point of shards").caused_by(e))?,
         };
         let folder = at.work.join(at.name);
-        atomic::make_folder(&folder)?;
+        files::make_folder(&folder)?;
         for (i, (_, row)) in from.done.iter().enumerate() {
             let path = folder.join(part(i));
-            if atomic::size(&path) != Some(row.size) {
+            if files::size(&path) != Some(row.size) {
                 return Err(Error::corrupt(format!("expected {} bytes", row.size)).at(path));
             }
         }
@@ -280,7 +281,7 @@ impl DocumentLayout for ShardDocuments {
     }
 
     fn is_one(&self, out: &Path) -> bool {
-        atomic::names(out).is_ok_and(|names| names.iter().all(|name| is_own(name)))
+        files::names(out).is_ok_and(|names| names.iter().all(|name| is_own(name)))
     }
 }
 

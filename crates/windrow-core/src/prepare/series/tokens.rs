@@ -7,10 +7,10 @@ use serde_json::json;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
-use crate::format::SideFile;
-use crate::prepare::atomic::Growing;
+use crate::manifest::SideFile;
+use crate::output::Growing;
+use crate::output::write_manifest_beside;
 use crate::prepare::no_ids;
-use crate::prepare::sums::tell_beside;
 
 pub(super) struct Tokens {
     work: PathBuf,
@@ -56,7 +56,7 @@ impl Body for Tokens {
         let mut side = self.side;
         side.records = Some(1);
         side.statistics.insert("documents".to_string(), json!(self.documents));
-        let targets = tell_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

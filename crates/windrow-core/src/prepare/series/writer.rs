@@ -1,5 +1,6 @@
 //! Records of numbers, written one after the other.
 
+use crate::output::hash_of;
 use std::path::{Path, PathBuf};
 
 use super::body::{Begin, Body, Stored, Written, element};
@@ -7,14 +8,17 @@ use super::options::{SeriesLayout, SeriesOptions};
 use super::origin::Origin;
 use super::{codes, forager, jsonl, megatron, npy, npz, shards, tokens};
 use crate::array::{Buffer, DType};
-use crate::collate::copy_values;
 use crate::error::{Error, Result};
-use crate::format::{SIDE_FILE, SideFile, TRACKS_FOLDER, TRACKS_METADATA, first_outside};
-use crate::prepare::site::{self, Site};
-use crate::prepare::{Report, atomic};
+use crate::format::{TRACKS_FOLDER, TRACKS_METADATA, first_outside};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::{SIDE_FILE, SideFile};
+use crate::output::files;
+use crate::output::{self, Site};
+use crate::prepare::Report;
 use crate::record::{Decode, Values};
 use crate::source::{Extras, Kind, Schema};
-use crate::store::{SUMS_FILE, plain_name};
+use crate::store::plain_name;
+use crate::values::copy_values;
 
 /// Values of a record that are written at a time, where the layout allows parts.
 pub(super) const PART: u64 = 1 << 20;
@@ -123,10 +127,10 @@ impl SeriesWriter {
         // A number of JSON takes a digit, a comma and a space.
         let width = if options.layout == SeriesLayout::Jsonl { 3 } else { dtype.size() as u64 };
         let numbers = total_values.unwrap_or(0).saturating_mul(schema.channels.unwrap_or(1) as u64);
-        atomic::enough_room(parent, numbers.saturating_mul(width))?;
-        let work = site.work(&atomic::hash_of(name))?;
-        atomic::remove(&work)?;
-        atomic::make_folder(&work)?;
+        files::enough_room(parent, numbers.saturating_mul(width))?;
+        let work = site.work(&hash_of(name))?;
+        files::remove(&work)?;
+        files::make_folder(&work)?;
         let begin = Begin {
             work: &work,
             name,
@@ -316,7 +320,7 @@ impl Drop for SeriesWriter {
     fn drop(&mut self) {
         self.body = None;
         // After a commit it is gone already; an error of tidying up would hide the one that led here.
-        let _ = atomic::remove(&self.work);
+        let _ = files::remove(&self.work);
     }
 }
 
@@ -364,18 +368,18 @@ fn check_ending(name: &str, layout: SeriesLayout) -> Result<()> {
 fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
     if options.layout == SeriesLayout::Megatron {
         let taken = megatron::names(name).into_iter().map(|name| path.with_file_name(name));
-        return match taken.into_iter().find(|path| atomic::exists(path)) {
-            Some(path) if !options.overwrite || atomic::size(&path).is_none() => Err(site::exists(&path)),
+        return match taken.into_iter().find(|path| files::exists(path)) {
+            Some(path) if !options.overwrite || files::size(&path).is_none() => Err(output::exists(&path)),
             _ => Ok(()),
         };
     }
-    if !atomic::exists(path) {
+    if !files::exists(path) {
         return Ok(());
     }
     if !options.overwrite {
-        return Err(site::exists(path));
+        return Err(output::exists(path));
     }
-    let names = atomic::names(path);
+    let names = files::names(path);
     let foreign = match (options.layout, names) {
         (SeriesLayout::Shards, Ok(names)) => names.into_iter().find(|name| !shards::is_own(name)),
         (SeriesLayout::Forager, Ok(names)) => {
@@ -391,7 +395,7 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
     match foreign {
         None => Ok(()),
         Some(name) => {
-            Err(site::exists(&path.join(name))
+            Err(output::exists(&path.join(name))
                 .hint("it is none of this layout's files: --overwrite leaves it"))
         }
     }

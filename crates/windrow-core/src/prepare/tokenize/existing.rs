@@ -1,5 +1,6 @@
 //! Outputs that are there already: the same, so that nothing has to be done, or others, which are not touched unasked.
 
+use crate::manifest::SIDE_FILE;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,9 +8,11 @@ use serde_json::Value;
 
 use super::options::{TokenLayout, TokenizeOptions};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, Look, SideFile};
+use crate::format::{self, Look};
+use crate::manifest::SideFile;
+use crate::output::{self, files};
 use crate::prepare::documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout};
-use crate::prepare::{Report, atomic, replaced, site};
+use crate::prepare::{Report, replaced};
 use crate::store::{Local, Store};
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
@@ -20,16 +23,16 @@ pub(super) fn existing(
     wanted: &SideFile,
 ) -> Result<Option<Report>> {
     let other = match options.layout {
-        TokenLayout::Forager => format::SIDE_FILE.to_string(),
+        TokenLayout::Forager => SIDE_FILE.to_string(),
         _ => format!("{}/{}", options.index_folder, format::LOCATIONS),
     };
-    if atomic::exists(&out.join(&other)) {
+    if files::exists(&out.join(&other)) {
         // Both in one folder would be read as one of them.
         return Err(Error::new(Kind::Exists, "the folder holds another data set")
             .at(out.join(other))
             .hint("write into a folder of its own"));
     }
-    let Some(found) = targets.iter().rev().find(|t| atomic::exists(&out.join(t))) else { return Ok(None) };
+    let Some(found) = targets.iter().rev().find(|t| files::exists(&out.join(t))) else { return Ok(None) };
     if options.overwrite {
         match options.layout {
             TokenLayout::Forager => {
@@ -41,14 +44,14 @@ pub(super) fn existing(
         return Ok(None);
     }
     let key = match options.layout {
-        TokenLayout::Forager => format!("{}/{}", options.index_folder, format::SIDE_FILE),
-        _ => format::SIDE_FILE.to_string(),
+        TokenLayout::Forager => format!("{}/{}", options.index_folder, SIDE_FILE),
+        _ => SIDE_FILE.to_string(),
     };
     match Local::new(out).open(&key).and_then(|object| SideFile::read(object.as_ref())) {
-        Ok(side) if is_same(&side, wanted) && targets.iter().all(|t| atomic::exists(&out.join(t))) => {
+        Ok(side) if is_same(&side, wanted) && targets.iter().all(|t| files::exists(&out.join(t))) => {
             Ok(Some(unchanged(out, &side)))
         }
-        _ => Err(site::differs(&out.join(found))),
+        _ => Err(output::differs(&out.join(found))),
     }
 }
 
@@ -59,7 +62,7 @@ pub(super) fn existing_documents(
     wanted: &SideFile,
     layout: &dyn DocumentLayout,
 ) -> Result<Option<Report>> {
-    if !atomic::exists(out) || atomic::names(out).is_ok_and(|names| names.is_empty()) {
+    if !files::exists(out) || files::names(out).is_ok_and(|names| names.is_empty()) {
         return Ok(None);
     }
     if options.overwrite {
@@ -75,7 +78,7 @@ pub(super) fn existing_documents(
     let side = Look::at(Arc::new(Local::new(out)), "").ok().and_then(|look| look.side);
     match side.filter(|side| is_same(side, wanted)) {
         Some(side) => Ok(Some(unchanged(out, &side))),
-        None => Err(site::differs(out)),
+        None => Err(output::differs(out)),
     }
 }
 

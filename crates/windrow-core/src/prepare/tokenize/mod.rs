@@ -3,6 +3,8 @@
 mod existing;
 mod options;
 
+use crate::manifest::SIDE_FILE;
+use crate::output::hash_of;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -13,8 +15,12 @@ pub use options::{Remainder, TokenLayout, TokenizeOptions, Track};
 
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FileRow, Layout, LayoutArray, SideFile};
-use crate::prepare::atomic;
+use crate::format::{self, Layout, LayoutArray};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::{FileRow, SideFile};
+use crate::output::ChecksumsWriter;
+use crate::output::Site;
+use crate::output::files;
 use crate::prepare::chunks::Chunks;
 use crate::prepare::documents::DocumentLayout;
 use crate::prepare::encode::{Encode, EncodedChunk, Rules};
@@ -23,10 +29,8 @@ use crate::prepare::names::{Given, Named, below_common_folder, output_names};
 use crate::prepare::pack::{Packed, Packer, Packing, State};
 use crate::prepare::pipeline::Work;
 use crate::prepare::series::{MegatronDocuments, ShardDocuments};
-use crate::prepare::site::Site;
-use crate::prepare::sums::SumsFile;
 use crate::prepare::{Progress, Report, Watch, check, no_ids, pipeline};
-use crate::store::{Local, SUMS_FILE, Store, key};
+use crate::store::{Local, Store, key};
 use crate::threads::cores;
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
@@ -100,7 +104,7 @@ fn write(
         None => existing(out, &place.targets, options, &wanted),
         Some(layout) => existing_documents(&place.shown, options, &wanted, layout),
     };
-    let hash = atomic::hash_of(&wanted.to_text());
+    let hash = hash_of(&wanted.to_text());
     // Complete already: nothing has to be writable. An error may be mended by finishing what a killed run began to show.
     if let Ok(Some(report)) = existing() {
         Site::tidy(&place.folder, &place.task, &hash);
@@ -118,14 +122,14 @@ fn write(
         let report = task.describe(&work, packed, wanted)?;
         let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
         // An empty folder is as good as none.
-        let is_empty = layout.is_some() && atomic::names(&place.shown).is_ok_and(|names| names.is_empty());
+        let is_empty = layout.is_some() && files::names(&place.shown).is_ok_and(|names| names.is_empty());
         layout.map_or(Ok(()), |layout| layout.surround(&place.shown))?;
         site.commit(&work, &targets, options.overwrite || is_empty)?;
         Ok(Report { output: out.to_path_buf(), resumed_bytes, ..report })
     });
     if done.is_err() && !can_go_on {
         // The error that is being reported matters more than one of tidying up.
-        let _ = atomic::remove(&work);
+        let _ = files::remove(&work);
     }
     done
 }
@@ -162,15 +166,15 @@ impl Place {
 fn targets(options: &TokenizeOptions) -> Vec<&str> {
     match options.layout {
         TokenLayout::Forager => vec![&options.samples_folder, &options.index_folder],
-        _ if options.block_sums => vec![STREAM, SUMS_FILE, format::SIDE_FILE],
-        _ => vec![STREAM, format::SIDE_FILE],
+        _ if options.block_sums => vec![STREAM, SUMS_FILE, SIDE_FILE],
+        _ => vec![STREAM, SIDE_FILE],
     }
 }
 
 // An input's path from the root. What goes up and down again is followed: names of outputs are made from it.
 fn absolute(input: &Path) -> Result<PathBuf> {
     let goes_up = input.components().any(|part| part == Component::ParentDir);
-    match atomic::real_path(input).filter(|_| goes_up) {
+    match files::real_path(input).filter(|_| goes_up) {
         Some(path) => Ok(path),
         None => std::path::absolute(input).map_err(|e| Error::io("find it", input, e)),
     }
@@ -362,7 +366,7 @@ impl Task<'_> {
             side = self.describe_samples(work, &state.listed, rows, sums, side)?;
         } else {
             sums.map_or(Ok(()), |sums| sums.finish(&side.files, durable))?;
-            atomic::write(&work.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
+            files::write(&work.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
         }
         Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) })
     }
@@ -373,7 +377,7 @@ impl Task<'_> {
         work: &Path,
         listed: &[usize],
         rows: Option<FileRow>,
-        mut sums: Option<SumsFile>,
+        mut sums: Option<ChecksumsWriter>,
         mut side: SideFile,
     ) -> Result<SideFile> {
         let durable = self.options.durable;
@@ -387,7 +391,7 @@ impl Task<'_> {
         }
         side.index = Vec::from_iter(rows);
         for (name, text) in described {
-            let file = atomic::write(&index.join(name), &text, durable)?;
+            let file = files::write(&index.join(name), &text, durable)?;
             let name = key::below(&self.options.index_folder, name);
             side.index.push(match &mut sums {
                 Some(sums) => sums.add(name, file)?,
@@ -395,11 +399,11 @@ impl Task<'_> {
             });
         }
         sums.map_or(Ok(()), |sums| sums.finish(side.files.iter().chain(&side.index), durable))?;
-        atomic::write(&index.join(format::SIDE_FILE), side.to_text().as_bytes(), durable)?;
-        atomic::sync_folder(&index, durable)?;
+        files::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+        files::sync_folder(&index, durable)?;
         let samples = work.join(&self.options.samples_folder);
-        atomic::make_folder(&samples)?;
-        atomic::sync_folder(&samples, durable)?;
+        files::make_folder(&samples)?;
+        files::sync_folder(&samples, durable)?;
         Ok(side)
     }
 

@@ -1,5 +1,6 @@
 //! Sizes, hashes and ids against what the side file says of them.
 
+use crate::output::hex;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Work;
 use crate::array::DType;
 use crate::error::{Kind, Result};
-use crate::format::{FileRow, Format, SideFile, TRACKS_METADATA, Tokens};
-use crate::prepare::atomic;
+use crate::format::{Format, TRACKS_METADATA, Tokens};
+use crate::manifest::{BlockSums, Sums};
+use crate::manifest::{FileRow, SideFile};
 use crate::prepare::input::PART;
-use crate::store::{BlockSums, Io, Local, Object, Store, Sums, expanded, key, open_if_there};
+use crate::store::{Io, Local, Object, Store, expanded, key, open_if_there};
 
 /// Where block sums may stand.
 pub(super) struct SumsAt<'a> {
@@ -157,7 +159,7 @@ impl Work<'_> {
             at += size as u64;
             self.step(size as u64)?;
         }
-        let found = atomic::hex(hash.digest());
+        let found = hex(hash.digest());
         let is_other = row.xxh3.as_ref().is_some_and(|expected| *expected != found);
         let changed =
             kept.map(|(kept, start, _, _)| kept.differ(start, &sums.finish())).transpose()?.flatten();

@@ -1,5 +1,6 @@
 //! A folder: every data set in it and below it.
 
+use crate::manifest::SIDE_FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,9 +8,11 @@ use std::sync::Arc;
 use super::claims::SumsAt;
 use super::{VerifyOptions, Work};
 use crate::error::{Kind, Result};
-use crate::format::{self, Certainty, Codes, Collection, Format, Look, SideFile};
-use crate::prepare::atomic;
-use crate::store::{Entry, Local, SUMS_FILE, Store, key};
+use crate::format::{self, Certainty, Codes, Collection, Format, Look};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::SideFile;
+use crate::output::files;
+use crate::store::{Entry, Local, Store, key};
 
 impl Work<'_> {
     /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.
@@ -39,10 +42,10 @@ impl Work<'_> {
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
             let sums = base.join(folder).join(SUMS_FILE);
-            if found == Found::Nothing && self.findings.n_problems == before && atomic::exists(&sums) {
+            if found == Found::Nothing && self.findings.n_problems == before && files::exists(&sums) {
                 // Only windrow writes them, and never alone. What is damaged was told.
                 is_described = true;
-                let expected = format!("{} or meta.json beside it", format::SIDE_FILE);
+                let expected = format!("{} or meta.json beside it", SIDE_FILE);
                 self.findings.problem(
                     &sums.display().to_string(),
                     None,
@@ -72,10 +75,7 @@ impl Work<'_> {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
             self.is_data(base, "", options)?;
-            self.note(format!(
-                "nothing here says what it should be: no {}, no index, no JSONL",
-                format::SIDE_FILE
-            ));
+            self.note(format!("nothing here says what it should be: no {}, no index, no JSONL", SIDE_FILE));
         }
         Ok(())
     }
@@ -118,8 +118,8 @@ impl Work<'_> {
         let folder = if key.is_empty() { base.to_path_buf() } else { base.join(key) };
         let index = folder.join(&options.index_folder);
         let is_forager = is_index(&index);
-        let [own, of_index] = [&folder, &index].map(|folder| folder.join(format::SIDE_FILE));
-        let has_side = atomic::exists(&own) || atomic::exists(&of_index);
+        let [own, of_index] = [&folder, &index].map(|folder| folder.join(SIDE_FILE));
+        let has_side = files::exists(&own) || files::exists(&of_index);
         if !key.is_empty() && !has_side && !is_forager && !self.is_described_inside(base, key, entries) {
             return Ok(Found::Nothing);
         }
@@ -205,7 +205,7 @@ impl Work<'_> {
         let Ok(format) = format::choose(self.table, &look, None) else { return false };
         match format.name() {
             // A checkpoint is called as a track is.
-            name if name == Codes.name() => atomic::exists(&base.join(look.below(format::TRACKS_METADATA))),
+            name if name == Codes.name() => files::exists(&base.join(look.below(format::TRACKS_METADATA))),
             name => name != Collection.name() && format.recognise(&look) == Certainty::Yes,
         }
     }
@@ -225,12 +225,12 @@ impl Work<'_> {
 
     // What side files of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.
     fn own_side_files(&mut self, base: &Path, entries: &[Entry]) -> Result<bool> {
-        let suffix = format!(".{}", format::SIDE_FILE);
+        let suffix = format!(".{}", SIDE_FILE);
         let mut is_described = false;
         for entry in entries {
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
-            let (before, is_there) = (self.findings.n_problems, atomic::exists(&base.join(file)));
+            let (before, is_there) = (self.findings.n_problems, files::exists(&base.join(file)));
             let side = match is_there {
                 true => self.side_file(&path)?,
                 // Its file is lost, or it is something else of that name.
@@ -273,7 +273,7 @@ fn folders(entries: &[Entry]) -> BTreeSet<&str> {
 fn without_files(base: &Path, folders: &BTreeSet<&str>) -> Result<Vec<PathBuf>> {
     let (mut found, mut below) = (Vec::new(), vec![String::new()]);
     while let Some(folder) = below.pop() {
-        for name in atomic::names(&base.join(&folder))?.into_iter().filter(|name| !name.starts_with('.')) {
+        for name in files::names(&base.join(&folder))?.into_iter().filter(|name| !name.starts_with('.')) {
             let key = key::below(&folder, &name);
             let path = base.join(&key);
             if path.is_symlink() || !path.is_dir() {
@@ -290,7 +290,7 @@ fn without_files(base: &Path, folders: &BTreeSet<&str>) -> Result<Vec<PathBuf>> 
 
 // Half an index is one too.
 fn is_index(folder: &Path) -> bool {
-    [format::LOCATIONS, format::FILE_LIST].iter().any(|name| atomic::exists(&folder.join(name)))
+    [format::LOCATIONS, format::FILE_LIST].iter().any(|name| files::exists(&folder.join(name)))
 }
 
 // The side file of a folder, its files named from further out.

@@ -7,6 +7,7 @@ mod lines;
 mod rows;
 mod series;
 
+use crate::manifest::SIDE_FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +15,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::claims::SumsAt;
-use super::site::Site;
-use super::{Progress, Watch, atomic, check};
+use super::{Progress, Watch, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, Jsonl, Look, SideFile};
-use crate::store::{Compression, Local, SUMS_FILE, Store, expanded, plain_name};
+use crate::format::{self, FORMATS, Format, Jsonl, Look};
+use crate::manifest::SUMS_FILE;
+use crate::manifest::SideFile;
+use crate::output::Site;
+use crate::output::files;
+use crate::store::{Compression, Local, Store, expanded, plain_name};
 
 /// How to verify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +141,7 @@ pub fn verify_by(
         work.file(&path, options)?;
         return Ok(work.findings);
     }
-    let is_index = atomic::size(&path.join(format::LOCATIONS)).is_some();
+    let is_index = files::size(&path.join(format::LOCATIONS)).is_some();
     match (path.parent(), path.file_name().and_then(|n| n.to_str())) {
         (Some(base), Some(name)) if is_index => {
             let options = VerifyOptions { index_folder: name.to_string(), ..options.clone() };
@@ -171,9 +175,9 @@ impl Work<'_> {
         // What stands beside raw ids that were compressed since speaks of them as they were.
         let plain = plain_name(name);
         let is_ids = plain != name && plain.ends_with(".bin");
-        let told = if is_ids && !atomic::exists(&folder.join(plain)) { plain } else { name };
-        let own = folder.join(format!("{told}.{}", format::SIDE_FILE));
-        if atomic::exists(&own) {
+        let told = if is_ids && !files::exists(&folder.join(plain)) { plain } else { name };
+        let own = folder.join(format!("{told}.{}", SIDE_FILE));
+        if files::exists(&own) {
             let side = self.side_file(&own)?;
             let sums = SumsAt { folder: "", file: &format!("{told}.{SUMS_FILE}"), all: true };
             side.map_or(Ok(()), |side| self.claims(folder, &side, &sums))?;
@@ -191,14 +195,14 @@ impl Work<'_> {
             self.opens(folder, name, format::INDEX_FOLDER, before)?;
         }
         if format::is_named_as_lines(name) || self.is_lines(folder, name) {
-            self.expect(atomic::size(path).unwrap_or(0));
+            self.expect(files::size(path).unwrap_or(0));
             return self.json_lines(path);
         }
         if is_told {
             return Ok(());
         }
         self.is_data(folder, name, options)?;
-        let mut size = atomic::size(path);
+        let mut size = files::size(path);
         if is_ids {
             let store: Arc<dyn Store> = Arc::new(Local::new(folder));
             let whole = expanded(&store, name, None);
@@ -241,12 +245,12 @@ impl Work<'_> {
     // Whether one does.
     fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
         let other = other_half(name);
-        let of_pair = other.as_ref().map(|other| format!("{other}.{}", format::SIDE_FILE));
-        for side_name in of_pair.iter().map(String::as_str).chain([format::SIDE_FILE]) {
+        let of_pair = other.as_ref().map(|other| format!("{other}.{}", SIDE_FILE));
+        for side_name in of_pair.iter().map(String::as_str).chain([SIDE_FILE]) {
             let side = self.side_file(&folder.join(side_name))?;
             if let Some(mut side) = side.filter(|side| side.files.iter().any(|f| f.name == name)) {
                 side.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
-                let sums = side_name.replace(format::SIDE_FILE, SUMS_FILE);
+                let sums = side_name.replace(SIDE_FILE, SUMS_FILE);
                 self.claims(folder, &side, &SumsAt { folder: "", file: &sums, all: false })?;
                 return Ok(true);
             }
@@ -256,7 +260,7 @@ impl Work<'_> {
 
     // The side file at this path, where there is one that can be understood.
     fn side_file(&mut self, path: &Path) -> Result<Option<SideFile>> {
-        if !atomic::exists(path) {
+        if !files::exists(path) {
             return Ok(None);
         }
         let name = path.display().to_string();
@@ -288,7 +292,7 @@ impl Work<'_> {
             match Site::enter(folder, task, true) {
                 Ok(site) => {
                     for left in site.leftovers()? {
-                        atomic::remove(&left)?;
+                        files::remove(&left)?;
                     }
                     self.note(format!("tidied up what a stopped run left: .{task}.tmp-*"));
                 }

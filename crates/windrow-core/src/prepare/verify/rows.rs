@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{Findings, Work};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{self, Layout, SideFile};
+use crate::format::{self, Layout};
+use crate::manifest::SideFile;
 use crate::store::{Io, Local, Object, Store, key, read_small};
 
 const ROW: u64 = 24;

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
-use windrow_core::format::{Options, SideFile};
+use windrow_core::format::Options;
+use windrow_core::manifest::SideFile;
 use windrow_core::prepare::{SeriesLayout, SeriesOptions, SeriesWriter, VerifyOptions, convert, verify};
 use windrow_core::source::{Schema, Source};
 use windrow_core::store::{Local, Store};

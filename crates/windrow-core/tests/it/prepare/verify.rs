@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use windrow_core::output::write_whole;
 use windrow_core::prepare::{
     Findings, IndexOptions, Problem, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions,
-    Track, VerifyOptions, convert, dummy, index, tokenize, verify, write_whole,
+    Track, VerifyOptions, convert, dummy, index, tokenize, verify,
 };
 use windrow_core::source::Extras;
 use windrow_core::{DType, Kind, Span};

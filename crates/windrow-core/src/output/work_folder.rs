@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::atomic;
+use super::checksums::FolderSums;
 use super::disk::Disk;
-use super::sums::FolderSums;
+use super::files;
 use crate::error::Result;
-use crate::format::SIDE_FILE;
-use crate::store::{Local, SUMS_FILE, Store, Sums};
+use crate::manifest::{SIDE_FILE, SUMS_FILE, Sums};
+use crate::store::{Local, Store};
 
 /// Files below a hidden folder; arms write through it.
 pub struct WorkFolder {
@@ -22,7 +22,7 @@ pub struct WorkFolder {
 
 impl WorkFolder {
     /// Makes the folder, where it is not there.
-    pub(super) fn at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
+    pub fn at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
         let (disk, folders) = (Disk::new(durable), BTreeSet::new());
         let mut folder = WorkFolder { root, durable, disk, folders, sums: None };
         folder.make("")?;
@@ -30,7 +30,7 @@ impl WorkFolder {
     }
 
     /// The same, whose files get block sums.
-    pub(super) fn with_sums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
+    pub fn with_sums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
         // Beside the folder, which becomes visible.
         let mut on_the_way = root.clone().into_os_string();
         on_the_way.push(format!(".{SUMS_FILE}"));
@@ -47,7 +47,7 @@ impl WorkFolder {
             self.make(folder)?;
         }
         // Renamed to its place: another folder may share the bytes that are there.
-        let written = atomic::replace_on(&self.place(name), bytes, &mut self.disk)?;
+        let written = files::replace_on(&self.place(name), bytes, &mut self.disk)?;
         match &mut self.sums {
             // It has a hash of its own.
             Some(sums) if name != SIDE_FILE => sums.add(name, written.row.size, &written.sums),
@@ -78,12 +78,12 @@ impl WorkFolder {
 
     /// All of a small file, where there is one.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        atomic::read(&self.place(name))
+        files::read(&self.place(name))
     }
 
     /// Size in bytes of a file, where there is one.
     pub fn size(&self, name: &str) -> Option<u64> {
-        atomic::size(&self.place(name))
+        files::size(&self.place(name))
     }
 
     /// Removes a file; nothing there is fine.
@@ -94,7 +94,7 @@ impl WorkFolder {
         if let Some(sums) = &mut self.sums {
             sums.remove(name);
         }
-        atomic::remove(&self.place(name))
+        files::remove(&self.place(name))
     }
 
     /// The same file as one elsewhere, without copying it where the disk can do that; `before` are the block sums there.
@@ -102,13 +102,17 @@ impl WorkFolder {
         if let (Some(sums), Some(before)) = (&mut self.sums, before) {
             sums.take_over(name, before)?;
         }
-        atomic::link(from, &self.place(name))
+        files::link(from, &self.place(name))
     }
 
-    pub(super) fn make(&mut self, folder: &str) -> Result<()> {
+    /// Makes a folder below it, and those above.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn make(&mut self, folder: &str) -> Result<()> {
         let place = if folder.is_empty() { self.root.clone() } else { self.place(folder) };
         if !self.folders.contains(&place) {
-            atomic::make_folder(&place)?;
+            files::make_folder(&place)?;
             self.folders.insert(place);
         }
         Ok(())
@@ -120,7 +124,7 @@ impl WorkFolder {
     /// `Io`.
     pub fn sync(&mut self) -> Result<()> {
         self.disk.wait()?;
-        self.folders.iter().try_for_each(|folder| atomic::sync_folder(folder, self.durable))
+        self.folders.iter().try_for_each(|folder| files::sync_folder(folder, self.durable))
     }
 
     fn place(&self, name: &str) -> PathBuf {

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::atomic::{self, Lock};
+use super::files;
+use super::growing::hash_of;
+use super::lock::Lock;
 use crate::error::{Error, Kind, Result};
 
 const MARKER: &str = "commit.json";
 
 /// A folder that one task writes into.
-pub(super) struct Site {
+pub struct Site {
     out: PathBuf,
     task: String,
     durable: bool,
@@ -30,10 +32,10 @@ impl Site {
     ///
     /// # Errors
     /// `Exists` when another run is writing here; `Io`.
-    pub(super) fn enter(out: &Path, task: &str, durable: bool) -> Result<Self> {
+    pub fn enter(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
         for folder in site.leftovers()? {
-            if atomic::exists(&folder.join(MARKER)) {
+            if files::exists(&folder.join(MARKER)) {
                 site.finish(&folder)?;
             }
         }
@@ -42,21 +44,21 @@ impl Site {
 
     /// The same for a task that begins anew each time: what a killed run had not begun to make visible is dropped. Finished
     /// by a run that then does the same again, it would be there twice.
-    pub(super) fn enter_anew(out: &Path, task: &str, durable: bool) -> Result<Self> {
+    pub fn enter_anew(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
         for folder in site.leftovers()? {
-            if !atomic::exists(&folder.join(MARKER)) {
+            if !files::exists(&folder.join(MARKER)) {
                 // Killed before its result was complete, or while it tidied up after that.
-                atomic::remove(&folder)?;
+                files::remove(&folder)?;
                 continue;
             }
             let commit = Self::commit_of(&folder)?;
             let is_moved = |target: &String| {
-                !atomic::exists(&folder.join(target)) || atomic::exists(&folder.join(aside(target)))
+                !files::exists(&folder.join(target)) || files::exists(&folder.join(aside(target)))
             };
             match commit.targets.iter().any(is_moved) {
                 true => site.finish(&folder)?,
-                false => atomic::remove(&folder)?,
+                false => files::remove(&folder)?,
             }
         }
         Ok(site)
@@ -64,11 +66,11 @@ impl Site {
 
     /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up. What
     /// cannot be removed stays: nothing has to be writable where nothing has to be done.
-    pub(super) fn tidy(out: &Path, task: &str, hash: &str) {
+    pub fn tidy(out: &Path, task: &str, hash: &str) {
         let folder = Self::folder_of(out, task, hash);
-        if atomic::exists(&folder)
+        if files::exists(&folder)
             && let Ok(_site) = Self::lock(out, task, false)
-            && let Err(e) = atomic::remove(&folder)
+            && let Err(e) = files::remove(&folder)
         {
             log::info!("what an earlier run left stays: {e}");
         }
@@ -79,26 +81,26 @@ impl Site {
     }
 
     fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
-        let is_new = atomic::make_folder(out)?;
+        let is_new = files::make_folder(out)?;
         let lock = Lock::take(lock_of(out, task))?;
         Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
     /// The work folder for inputs and options of this hash; those of other inputs or options are removed.
-    pub(super) fn work(&self, hash: &str) -> Result<PathBuf> {
+    pub fn work(&self, hash: &str) -> Result<PathBuf> {
         let folder = Self::folder_of(&self.out, &self.task, hash);
         for other in self.leftovers()? {
             if other != folder {
                 log::info!("removing what an earlier run left: {}", other.display());
-                atomic::remove(&other)?;
+                files::remove(&other)?;
             }
         }
-        atomic::make_folder(&folder)?;
+        files::make_folder(&folder)?;
         Ok(folder)
     }
 
     /// Work folders and unfinished files of this task that stopped runs left behind.
-    pub(super) fn leftovers(&self) -> Result<Vec<PathBuf>> {
+    pub fn leftovers(&self) -> Result<Vec<PathBuf>> {
         let mut found = Self::left_in(&self.out)?;
         found.retain(|(task, _)| *task == self.task);
         Ok(found.into_iter().map(|(_, folder)| folder).collect())
@@ -106,13 +108,13 @@ impl Site {
 
     /// Work folders and unfinished files that stopped runs left in this folder, with their tasks. What only has such a name
     /// is not one: it may be somebody's own.
-    pub(super) fn left_in(out: &Path) -> Result<Vec<(String, PathBuf)>> {
+    pub fn left_in(out: &Path) -> Result<Vec<(String, PathBuf)>> {
         let mut found = Vec::new();
-        for name in atomic::names(out)? {
+        for name in files::names(out)? {
             let path = out.join(&name);
             if let Some((task, hash)) = task_of(&name)
                 && !path.is_symlink()
-                && (path.is_dir() || (path.is_file() && hash == atomic::hash_of(task)))
+                && (path.is_dir() || (path.is_file() && hash == hash_of(task)))
             {
                 found.push((task.to_string(), path));
             }
@@ -124,18 +126,18 @@ impl Site {
     ///
     /// # Errors
     /// `Exists` when one is there and `overwrite` is not set; `Io`.
-    pub(super) fn commit(&self, folder: &Path, targets: &[&str], overwrite: bool) -> Result<()> {
+    pub fn commit(&self, folder: &Path, targets: &[&str], overwrite: bool) -> Result<()> {
         let commit = Commit { targets: targets.iter().map(ToString::to_string).collect(), overwrite };
-        atomic::sync_folder(folder, self.durable)?;
+        files::sync_folder(folder, self.durable)?;
         let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
-        atomic::replace(&folder.join(MARKER), &text, self.durable)?;
-        atomic::sync_folder(folder, self.durable)?;
+        files::replace(&folder.join(MARKER), &text, self.durable)?;
+        files::sync_folder(folder, self.durable)?;
         self.finish(folder)
     }
 
     fn commit_of(folder: &Path) -> Result<Commit> {
         let marker = folder.join(MARKER);
-        atomic::read(&marker)
+        files::read(&marker)
             .and_then(|text| serde_json::from_slice(&text).ok())
             .filter(|c: &Commit| c.targets.iter().all(|t| !t.contains('/') && t != ".."))
             .ok_or_else(|| {
@@ -148,39 +150,39 @@ impl Site {
     fn finish(&self, folder: &Path) -> Result<()> {
         let marker = folder.join(MARKER);
         let commit = Self::commit_of(folder)?;
-        let to_move: Vec<_> = commit.targets.iter().filter(|t| atomic::exists(&folder.join(t))).collect();
+        let to_move: Vec<_> = commit.targets.iter().filter(|t| files::exists(&folder.join(t))).collect();
         // One folder alone changes places with its old self: readers see the one or the other, never neither. The
         // marker goes first, so that a crash after the exchange does not make the next run change them back.
         if let ([target], true) = (to_move.as_slice(), commit.overwrite)
-            && atomic::exists(&self.out.join(target))
+            && files::exists(&self.out.join(target))
         {
-            let text = atomic::read(&marker);
-            atomic::remove(&marker)?;
-            if atomic::exchange(&folder.join(target), &self.out.join(target))? {
-                atomic::sync_folder(&self.out, self.durable)?;
-                return atomic::remove(folder);
+            let text = files::read(&marker);
+            files::remove(&marker)?;
+            if files::exchange(&folder.join(target), &self.out.join(target))? {
+                files::sync_folder(&self.out, self.durable)?;
+                return files::remove(folder);
             }
-            atomic::replace(&marker, &text.unwrap_or_default(), self.durable)?;
+            files::replace(&marker, &text.unwrap_or_default(), self.durable)?;
         }
         // The old ones leave before the new ones come, the one that makes them visible first: never a mixture.
         for target in to_move.iter().rev() {
             let old = self.out.join(target);
-            if !atomic::exists(&old) {
+            if !files::exists(&old) {
                 continue;
             }
             if !commit.overwrite {
-                atomic::remove(&marker)?;
+                files::remove(&marker)?;
                 return Err(exists(&old));
             }
             let aside = folder.join(aside(target));
-            atomic::remove(&aside)?;
-            atomic::rename(&old, &aside)?;
+            files::remove(&aside)?;
+            files::rename(&old, &aside)?;
         }
         for target in to_move {
-            atomic::rename(&folder.join(target), &self.out.join(target))?;
+            files::rename(&folder.join(target), &self.out.join(target))?;
         }
-        atomic::sync_folder(&self.out, self.durable)?;
-        atomic::remove(folder)
+        files::sync_folder(&self.out, self.durable)?;
+        files::remove(folder)
     }
 }
 
@@ -188,7 +190,7 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.lock = None;
         if self.is_new {
-            atomic::remove_if_empty(&self.out);
+            files::remove_if_empty(&self.out);
         }
     }
 }
@@ -199,8 +201,8 @@ impl Drop for Site {
 /// `Exists` when another run is writing it; `Io`.
 pub(super) fn unfinished(folder: &Path, name: &str) -> Result<(PathBuf, Lock)> {
     let lock = Lock::take(lock_of(folder, name))?;
-    let path = Site::folder_of(folder, name, &atomic::hash_of(name));
-    atomic::remove(&path)?;
+    let path = Site::folder_of(folder, name, &hash_of(name));
+    files::remove(&path)?;
     Ok((path, lock))
 }
 
@@ -208,7 +210,7 @@ fn lock_of(folder: &Path, task: &str) -> PathBuf {
     folder.join(format!(".{task}.lock"))
 }
 
-// The task of the work folder of this name and the hash that it ends in, as `atomic::hash_of` writes it.
+// The task of the work folder of this name and the hash that it ends in, as `hash_of` writes it.
 fn task_of(name: &str) -> Option<(&str, &str)> {
     let (task, hash) = name.strip_prefix('.')?.rsplit_once(".tmp-")?;
     let is_hash = hash.len() == 16 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -221,12 +223,12 @@ fn aside(target: &str) -> String {
 }
 
 /// The error for an output that is there already, and is not what would be written.
-pub(super) fn differs(path: &Path) -> Error {
+pub fn differs(path: &Path) -> Error {
     there(path, "the output exists already, from other inputs or options")
 }
 
 /// The error for an output that is there already, whatever it was made of.
-pub(super) fn exists(path: &Path) -> Error {
+pub fn exists(path: &Path) -> Error {
     there(path, "the output exists already")
 }
 

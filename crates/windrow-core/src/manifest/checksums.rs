@@ -10,13 +10,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Object;
 use crate::error::{Error, Result};
+use crate::store::Object;
 
 /// The file's name.
-pub(crate) const SUMS_FILE: &str = "windrow.sums";
+pub const SUMS_FILE: &str = "windrow.sums";
 /// Bytes that one sum stands for.
-pub(crate) const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 /// Bytes of a sum.
 const WIDTH: u64 = 4;
 const KNOWN_BY: &[u8; 8] = b"WRSUMS01";
@@ -26,19 +26,19 @@ const END: u64 = 16;
 const MOST_TABLE: u64 = 256 << 20;
 
 /// The sum of one block.
-pub(crate) fn sum_of(block: &[u8]) -> u32 {
+pub(super) fn sum_of(block: &[u8]) -> u32 {
     // Half of the hash: a changed block is missed once in 4 billion times.
     xxh3_64(block) as u32
 }
 
 /// Bytes of the sums of a file.
-pub(crate) fn size_of_sums(size: u64) -> u64 {
+pub fn size_of_sums(size: u64) -> u64 {
     size.div_ceil(BLOCK).saturating_mul(WIDTH)
 }
 
 /// The sums of a file that grows.
 #[derive(Default)]
-pub(crate) struct BlockSums {
+pub struct BlockSums {
     /// What does not fill a block yet.
     begun: Vec<u8>,
     sums: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct BlockSums {
 
 impl BlockSums {
     /// The bytes that follow.
-    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
+    pub fn update(&mut self, mut bytes: &[u8]) {
         if !self.begun.is_empty() {
             let (head, rest) = bytes.split_at(bytes.len().min(BLOCK as usize - self.begun.len()));
             self.begun.extend_from_slice(head);
@@ -65,12 +65,12 @@ impl BlockSums {
     }
 
     /// Those of whole blocks so far, as they are stored; they are forgotten here.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sums)
     }
 
     /// The others, when nothing follows.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
         if !self.begun.is_empty() {
             self.sums.extend_from_slice(&sum_of(&self.begun).to_le_bytes());
         }
@@ -93,7 +93,7 @@ struct Row {
 }
 
 /// What follows the sums of these files, names and sizes.
-pub(crate) fn end<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<u8> {
+pub fn end<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<u8> {
     let files = files.into_iter().map(|(name, size)| Row { name: name.to_string(), size }).collect();
     // Plain structs, which cannot fail.
     let mut end = serde_json::to_vec(&Table { version: 1, block: BLOCK, files }).unwrap_or_default();
@@ -103,14 +103,14 @@ pub(crate) fn end<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<u8
 }
 
 /// Blocks that are not what they were.
-pub(crate) struct Changed {
+pub struct Changed {
     first: u64,
     blocks: u64,
 }
 
 impl Changed {
     /// Which they are, in a file of this size.
-    pub(crate) fn text(&self, size: u64) -> String {
+    pub fn text(&self, size: u64) -> String {
         let from = self.first * BLOCK;
         let more = match self.blocks {
             1 => String::new(),
@@ -121,7 +121,7 @@ impl Changed {
 }
 
 /// The sums of some files.
-pub(crate) struct Sums {
+pub struct Sums {
     object: Arc<dyn Object>,
     /// The size of each file and where its sums begin.
     files: HashMap<String, (u64, u64)>,
@@ -132,7 +132,7 @@ impl Sums {
     ///
     /// # Errors
     /// `Corrupt` when it is none, or its files have other sums than there are.
-    pub(crate) fn open(object: Arc<dyn Object>) -> Result<Sums> {
+    pub fn open(object: Arc<dyn Object>) -> Result<Sums> {
         let corrupt = |what: String| {
             Error::corrupt(what)
                 .at(object.name())
@@ -174,7 +174,7 @@ impl Sums {
     }
 
     /// Names and sizes of all files.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, u64)> {
+    pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
         self.files.iter().map(|(name, &(size, _))| (name.as_str(), size))
     }
 
@@ -182,7 +182,7 @@ impl Sums {
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
-    pub(crate) fn differ(&self, at: u64, found: &[u8]) -> Result<Option<Changed>> {
+    pub fn differ(&self, at: u64, found: &[u8]) -> Result<Option<Changed>> {
         const AT_ONCE: usize = 1 << 20;
         let mut scratch = Vec::new();
         let mut changed: Option<Changed> = None;
@@ -200,7 +200,7 @@ impl Sums {
     }
 
     /// Where the sums of this file begin, and its size.
-    pub(crate) fn find(&self, name: &str) -> Option<(u64, u64)> {
+    pub fn find(&self, name: &str) -> Option<(u64, u64)> {
         self.files.get(name).map(|&(size, at)| (at, size))
     }
 
@@ -208,7 +208,7 @@ impl Sums {
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
-    pub(crate) fn stored<'a>(&'a self, at: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    pub fn stored<'a>(&'a self, at: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.object.read(at, size, scratch)
     }
 
@@ -216,7 +216,7 @@ impl Sums {
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
-    pub(crate) fn read<'a>(
+    pub fn read<'a>(
         &'a self,
         at: u64,
         first: u64,

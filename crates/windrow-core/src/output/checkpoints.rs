@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::atomic;
 use super::disk::Disk;
+use super::files;
 use crate::error::{Error, Kind, Result};
 
 const NAME: &str = "progress.json";
 
 /// The restart point of a work folder. One is on its way to the disk at a time; until it is there, the one before it
 /// counts.
-pub(super) struct RestartPoints {
+pub struct Checkpoints {
     path: PathBuf,
     durable: bool,
     going: Option<JoinHandle<Result<()>>>,
@@ -25,24 +25,24 @@ struct Point {
     path: PathBuf,
 }
 
-impl RestartPoints {
+impl Checkpoints {
     /// Those of a work folder.
-    pub(super) fn of(work: &Path, durable: bool) -> RestartPoints {
-        RestartPoints { path: work.join(NAME), durable, going: None }
+    pub fn of(work: &Path, durable: bool) -> Checkpoints {
+        Checkpoints { path: work.join(NAME), durable, going: None }
     }
 
     /// The restart point that counts, where there is one.
-    pub(super) fn read(work: &Path) -> Option<Vec<u8>> {
-        atomic::read(&work.join(NAME))
+    pub fn read(work: &Path) -> Option<Vec<u8>> {
+        files::read(&work.join(NAME))
     }
 
     /// Whether a run could go on from one.
-    pub(super) fn is_there(&self) -> bool {
-        atomic::exists(&self.path)
+    pub fn is_there(&self) -> bool {
+        files::exists(&self.path)
     }
 
     /// Whether one is on its way.
-    pub(super) fn is_going(&self) -> bool {
+    pub fn is_going(&self) -> bool {
         self.going.as_ref().is_some_and(|going| !going.is_finished())
     }
 
@@ -50,10 +50,10 @@ impl RestartPoints {
     ///
     /// # Errors
     /// `Io`: those of the one before it, too.
-    pub(super) fn begin(&mut self, text: Vec<u8>, disk: Disk) -> Result<()> {
+    pub fn begin(&mut self, text: Vec<u8>, disk: Disk) -> Result<()> {
         self.wait()?;
         if !self.durable {
-            return atomic::replace(&self.path, &text, false).map(drop);
+            return files::replace(&self.path, &text, false).map(drop);
         }
         let point = Arc::new(Mutex::new(Some(Point { disk, text, path: self.path.clone() })));
         let elsewhere = Arc::clone(&point);
@@ -69,7 +69,7 @@ impl RestartPoints {
     ///
     /// # Errors
     /// `Io`. The one before it counts then.
-    pub(super) fn wait(&mut self) -> Result<()> {
+    pub fn wait(&mut self) -> Result<()> {
         let Some(going) = self.going.take() else { return Ok(()) };
         let ended = || Error::new(Kind::Io, "the thread that writes restart points has ended");
         going.join().unwrap_or_else(|_| Err(ended()))
@@ -80,10 +80,10 @@ fn bring(point: &Mutex<Option<Point>>) -> Result<()> {
     let point = point.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut point) = point else { return Ok(()) };
     point.disk.wait()?;
-    atomic::replace(&point.path, &point.text, true).map(drop)
+    files::replace(&point.path, &point.text, true).map(drop)
 }
 
-impl Drop for RestartPoints {
+impl Drop for Checkpoints {
     fn drop(&mut self) {
         // Nobody may write to the folder any more. Whoever wants to know of an error has waited before.
         let _ = self.wait();
@@ -93,14 +93,14 @@ impl Drop for RestartPoints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prepare::atomic::Growing;
+    use crate::output::Growing;
 
     #[test]
     fn one_after_the_other_and_errors_are_told() {
         let folder = tempfile::tempdir().unwrap();
         for durable in [true, false] {
             let mut file = Growing::create(folder.path().join("data")).unwrap();
-            let mut points = RestartPoints::of(folder.path(), durable);
+            let mut points = Checkpoints::of(folder.path(), durable);
             for n in 0..20 {
                 file.write(b"some").unwrap();
                 let mut disk = Disk::new(durable);
@@ -109,13 +109,13 @@ mod tests {
             }
             points.wait().unwrap();
             assert!(points.is_there() && !points.is_going());
-            assert_eq!(RestartPoints::read(folder.path()).unwrap(), b"19");
+            assert_eq!(Checkpoints::read(folder.path()).unwrap(), b"19");
             points.begin(b"last".to_vec(), Disk::new(durable)).unwrap();
             drop(points);
-            assert_eq!(RestartPoints::read(folder.path()).unwrap(), b"last");
+            assert_eq!(Checkpoints::read(folder.path()).unwrap(), b"last");
         }
         let none = folder.path().join("none");
-        let mut points = RestartPoints::of(&none, true);
+        let mut points = Checkpoints::of(&none, true);
         points.begin(Vec::new(), Disk::new(true)).unwrap();
         // Told by the next one, or by waiting.
         let told = points.begin(Vec::new(), Disk::new(true)).unwrap_err();

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::sums::{BLOCK, SUMS_FILE, Sums, sum_of};
-use super::{Entry, FolderId, Object, Store, key, open_if_there};
+use super::checksums::{BLOCK, SUMS_FILE, Sums, sum_of};
 use crate::error::{Error, Result};
+use crate::store::{Entry, FolderId, Object, Store, key, open_if_there};
 
 /// Of an object that no sums are kept of: whether it may be read without. An error where it says itself that it is damaged.
-pub(crate) type OwnCheck = fn(&dyn Object) -> Result<bool>;
+pub type OwnCheck = fn(&dyn Object) -> Result<bool>;
 
 /// The objects of another store, checked block by block where they are read.
-pub(crate) struct Checked {
+pub struct Checked {
     inner: Arc<dyn Store>,
     index_folder: String,
     own: OwnCheck,
@@ -21,7 +21,7 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// Around `inner`. An index folder of this name keeps the sums of what its index is of; what has none is asked `own`.
-    pub(crate) fn new(inner: Arc<dyn Store>, index_folder: &str, own: OwnCheck) -> Checked {
+    pub fn new(inner: Arc<dyn Store>, index_folder: &str, own: OwnCheck) -> Checked {
         Checked { inner, index_folder: index_folder.to_string(), own, found: Mutex::default() }
     }
 

@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::atomic;
+use super::files;
+use super::growing::hash_of;
 use super::site::{self, Site};
-use super::work::WorkFolder;
+use super::work_folder::WorkFolder;
 use crate::error::{Error, Result};
-use crate::store::{Local, SUMS_FILE, Sums, key, open_if_there};
+use crate::manifest::{SUMS_FILE, Sums};
+use crate::store::{Local, key, open_if_there};
 
 /// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
 ///
 /// ```
-/// # use windrow_core::prepare::WholeFolder;
+/// # use windrow_core::output::WholeFolder;
 /// # let dir = tempfile::tempdir().unwrap();
 /// let out = dir.path().join("data");
 /// let mut folder = WholeFolder::begin(&out, true)?;
@@ -41,9 +43,9 @@ impl WholeFolder {
             return Err(Error::config("expected the path of a folder").at(out));
         };
         let site = Site::enter_anew(parent, name, durable)?;
-        let work = site.work(&atomic::hash_of(name))?;
-        atomic::remove(&work)?;
-        atomic::make_folder(&work)?;
+        let work = site.work(&hash_of(name))?;
+        files::remove(&work)?;
+        files::make_folder(&work)?;
         let files = WorkFolder::with_sums_at(work.join(name), durable)?;
         Ok(WholeFolder { site, work, name: name.to_string(), out, files })
     }
@@ -55,7 +57,7 @@ impl WholeFolder {
 
     /// Whether something is there already.
     pub fn is_there(&self) -> bool {
-        atomic::exists(&self.out)
+        files::exists(&self.out)
     }
 
     /// Takes over every file of what is there already, without copying it where the disk can do that, and the block sums of
@@ -68,7 +70,7 @@ impl WholeFolder {
         let mut below = vec![String::new()];
         while let Some(folder) = below.pop() {
             self.files.make(&folder)?;
-            for name in atomic::names(&self.out.join(&folder))? {
+            for name in files::names(&self.out.join(&folder))? {
                 let key = key::below(&folder, &name);
                 let from = self.out.join(&key);
                 match from.is_dir() {
@@ -105,7 +107,7 @@ impl WholeFolder {
 /// What a killed run leaves goes when the same file is written again.
 ///
 /// ```
-/// # use windrow_core::prepare::write_whole;
+/// # use windrow_core::output::write_whole;
 /// # let dir = tempfile::tempdir().unwrap();
 /// let path = dir.path().join("page.html");
 /// write_whole(&path, b"old")?;
@@ -125,12 +127,12 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         return Err(Error::not_found("the folder that it goes into is not there").at(path));
     }
     let (unfinished, _lock) = site::unfinished(folder, &name.to_string_lossy())?;
-    let written = atomic::write(&unfinished, bytes, true)
-        .and_then(|_| atomic::rename(&unfinished, &path))
-        .and_then(|()| atomic::sync_folder(folder, true));
+    let written = files::write(&unfinished, bytes, true)
+        .and_then(|_| files::rename(&unfinished, &path))
+        .and_then(|()| files::sync_folder(folder, true));
     if written.is_err() {
         // An error of tidying up would hide this one.
-        let _ = atomic::remove(&unfinished);
+        let _ = files::remove(&unfinished);
     }
     written
 }
@@ -138,6 +140,6 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 impl Drop for WholeFolder {
     fn drop(&mut self) {
         // After a commit it is gone already; an error of tidying up would hide the one that led here.
-        let _ = atomic::remove(&self.work);
+        let _ = files::remove(&self.work);
     }
 }

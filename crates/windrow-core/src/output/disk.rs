@@ -5,14 +5,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::atomic::Unsynced;
+use super::growing::Unsynced;
 use crate::error::{Error, Kind, Result};
 
 /// Files that are brought at once; as many more wait, and are open meanwhile.
 const AT_ONCE: usize = 16;
 
 /// Brings files to the disk. Dropped, it waits for them.
-pub(super) struct Disk {
+pub struct Disk {
     durable: bool,
     queue: Option<SyncSender<Unsynced>>,
     waiting: Arc<Mutex<Option<Receiver<Unsynced>>>>,
@@ -21,7 +21,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// For files that are to be durable; others are left to the system.
-    pub(super) fn new(durable: bool) -> Disk {
+    pub fn new(durable: bool) -> Disk {
         Disk { durable, queue: None, waiting: Arc::default(), threads: Vec::new() }
     }
 
@@ -29,7 +29,7 @@ impl Disk {
     ///
     /// # Errors
     /// `Io`, also of files before.
-    pub(super) fn bring(&mut self, file: Unsynced) -> Result<()> {
+    pub fn bring(&mut self, file: Unsynced) -> Result<()> {
         if !self.durable {
             return Ok(());
         }
@@ -62,7 +62,7 @@ impl Disk {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn wait(&mut self) -> Result<()> {
+    pub fn wait(&mut self) -> Result<()> {
         self.queue = None;
         let mut done = Ok(());
         for thread in self.threads.drain(..) {
@@ -100,7 +100,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::prepare::atomic::Growing;
+    use crate::output::Growing;
 
     fn written(folder: &Path, name: &str) -> Unsynced {
         let mut file = Growing::create(folder.join(name)).unwrap();

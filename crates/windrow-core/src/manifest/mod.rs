@@ -1,22 +1,27 @@
 //! The side file `windrow.json`: what was found or written beside the data, so that nobody has to guess it again.
 
-use std::collections::HashMap;
+mod checked;
+mod checksums;
+mod file_row;
+mod tokenizer_lock;
 
+pub use checked::{Checked, OwnCheck};
+pub use checksums::{BlockSums, SUMS_FILE, Sums, end as end_of_sums, size_of_sums};
+pub use file_row::FileRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+pub use tokenizer_lock::{Golden, TokenizerLock};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Look;
 use crate::array::DType;
-use crate::error::{Error, Kind, Result};
-use crate::source::Source;
-use crate::store::{entry_if_there, key, open_if_there, read_small};
+use crate::error::{Error, Result};
+use crate::store::{Object, read_small};
 
 /// The side file's name.
 pub const SIDE_FILE: &str = "windrow.json";
 
 /// A longer one is not read.
-pub(crate) const MOST_BYTES: u64 = 256 << 20;
+pub const MOST_BYTES: u64 = 256 << 20;
 
 /// What stands in a side file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,65 +67,6 @@ pub struct SideFile {
     pub statistics: Map<String, Value>,
 }
 
-/// One file in a side file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileRow {
-    /// Relative path.
-    pub name: String,
-    /// Size in bytes.
-    pub size: u64,
-    /// Time of the last change, nanoseconds since 1970: kept for files that windrow did not write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modified_ns: Option<u64>,
-    /// XXH3-64 of the content, 16 hexadecimal digits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub xxh3: Option<String>,
-}
-
-/// Which tokenizer made the ids; enough to refuse another one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenizerLock {
-    /// A built-in name, or the file name of a tokenizer.json.
-    pub name: String,
-    /// XXH3-64 of its definition, 16 hexadecimal digits.
-    pub hash: String,
-    /// Ids are below this.
-    pub vocab_size: u64,
-    /// Special tokens and their ids.
-    pub special: Map<String, Value>,
-    /// Strings and their ids.
-    pub golden: Vec<Golden>,
-    /// Version of the windrow that locked it.
-    pub windrow: String,
-}
-
-/// A string and the ids it must give.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Golden {
-    /// The text.
-    pub text: String,
-    /// Its ids.
-    pub ids: Vec<u32>,
-}
-
-impl FileRow {
-    /// The file, called `name`, has the size that is said here; `None` where it is not there.
-    ///
-    /// # Errors
-    /// `Stale`.
-    pub(crate) fn check_size(&self, size: Option<u64>, name: &str) -> Result<()> {
-        let stale = |what: String| {
-            let hint = "the copy looks unfinished; trust=True reads what is there";
-            Err(Error::new(Kind::Stale, what).at(name).hint(hint))
-        };
-        match size {
-            Some(size) if size == self.size => Ok(()),
-            Some(size) => stale(format!("the file has {size} bytes, the side file says {}", self.size)),
-            None => stale(format!("the side file names it with {} bytes, but it is gone", self.size)),
-        }
-    }
-}
-
 /// What a side file of any version says of itself.
 #[derive(Deserialize)]
 struct Written {
@@ -147,38 +93,11 @@ impl SideFile {
         }
     }
 
-    /// The side file in the folder, in its index folder, or named `<file>.windrow.json` beside the file.
-    ///
-    /// # Errors
-    /// `Corrupt` when it is there but cannot be understood.
-    pub fn find(look: &Look) -> Result<Option<SideFile>> {
-        let keys = match look.is_folder {
-            true => vec![look.below(SIDE_FILE), look.below(&format!("{}/{SIDE_FILE}", super::INDEX_FOLDER))],
-            false => {
-                let folder =
-                    look.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-                vec![format!("{}.{SIDE_FILE}", look.key), format!("{folder}{SIDE_FILE}")]
-            }
-        };
-        for (i, key) in keys.iter().enumerate() {
-            if let Some(object) = open_if_there(look.store.as_ref(), key)? {
-                let side = Self::read(object.as_ref())?;
-                let name = key::name_of(&look.key);
-                // A folder's side file speaks for a file in it only when it names that file.
-                if look.is_folder || i == 0 || side.files.iter().any(|f| f.name == name) {
-                    return Ok(Some(side));
-                }
-            }
-        }
-        // Shards have no file beside them that other readers would take for data.
-        if look.is_folder { super::shards::told(look) } else { Ok(None) }
-    }
-
     /// Reads one.
     ///
     /// # Errors
     /// `Corrupt` when it is not one, or of a later version.
-    pub fn read(object: &dyn crate::store::Object) -> Result<SideFile> {
+    pub fn read(object: &dyn Object) -> Result<SideFile> {
         Self::parse(&read_small(object, MOST_BYTES)?, object.name())
     }
 
@@ -186,7 +105,7 @@ impl SideFile {
     ///
     /// # Errors
     /// As [`SideFile::read`].
-    pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<SideFile> {
+    pub fn parse(bytes: &[u8], name: &str) -> Result<SideFile> {
         let not_one = |e: serde_json::Error| {
             Error::corrupt("the side file cannot be understood")
                 .at(name)
@@ -205,41 +124,16 @@ impl SideFile {
         }
     }
 
-    /// The files that it names are there, with the sizes that it says: of a folder all of them, of a file its own.
-    ///
-    /// # Errors
-    /// `Stale` naming the file.
-    pub(crate) fn check_files(&self, look: &Look) -> Result<()> {
-        if self.files.is_empty() {
-            return Ok(());
-        }
-        let folder = if look.is_folder { look.key.as_str() } else { key::folder_of(&look.key) };
-        let seen: HashMap<&str, u64> = look.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
-        for row in &self.files {
-            let key = key::below(folder, &row.name);
-            if !look.is_folder && key != look.key {
-                continue;
-            }
-            // Of very many files, not all are among those that were seen.
-            let size = match seen.get(key.as_str()) {
-                Some(size) => Some(*size),
-                None => entry_if_there(look.store.as_ref(), &key)?.map(|entry| entry.size),
-            };
-            row.check_size(size, &look.store.display(&key))?;
-        }
-        Ok(())
-    }
-
     /// There are as many records as it says.
     ///
     /// # Errors
     /// `Corrupt`.
-    pub(crate) fn check_records(&self, source: &dyn Source, look: &Look) -> Result<()> {
+    pub fn check_records(&self, found: u64, at: &str) -> Result<()> {
         match self.records {
-            Some(said) if said != source.len() => {
-                let what = format!("there are {} records, the side file says {said}", source.len());
+            Some(said) if said != found => {
+                let what = format!("there are {found} records, the side file says {said}");
                 let hint = "the copy looks unfinished, or others changed it; trust=True reads what is there";
-                Err(Error::corrupt(what).at(look.display()).hint(hint))
+                Err(Error::corrupt(what).at(at).hint(hint))
             }
             _ => Ok(()),
         }
@@ -258,7 +152,7 @@ impl SideFile {
     ///
     /// # Errors
     /// `Corrupt`.
-    pub(crate) fn check_hash(object: &dyn crate::store::Object) -> Result<()> {
+    pub fn check_hash(object: &dyn Object) -> Result<()> {
         match Self::is_as_written(&read_small(object, MOST_BYTES)?) {
             true => Ok(()),
             false => Err(Error::corrupt("the side file is not as it was written: its hash is another one")
@@ -269,7 +163,7 @@ impl SideFile {
 
     /// Whether a side file's text is the one that was written. One without a hash, as earlier versions wrote it, may be
     /// any.
-    pub(crate) fn is_as_written(text: &[u8]) -> bool {
+    pub fn is_as_written(text: &[u8]) -> bool {
         #[derive(Deserialize)]
         struct Hash {
             #[serde(default)]

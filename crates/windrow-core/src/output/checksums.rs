@@ -3,66 +3,61 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::atomic::{self, Finished, Growing};
 use super::disk::Disk;
-use super::folder::write_whole;
+use super::files;
+use super::growing::{Finished, Growing};
+use super::whole_folder::write_whole;
 use crate::error::Result;
-use crate::format::{FileRow, SIDE_FILE, SideFile};
-use crate::store::{
-    BlockSums, Local, Object, SUMS_FILE, Store, Sums, end_of_sums, open_if_there, size_of_sums,
-};
+use crate::manifest::{BlockSums, FileRow, SIDE_FILE, SUMS_FILE, SideFile, Sums, end_of_sums, size_of_sums};
+use crate::store::{Local, Object, Store, open_if_there};
 
 /// Bytes that are read at a time.
 const PART: u64 = 1 << 20;
 
 /// The block sums of files, each added once it is complete.
-pub(super) struct SumsFile {
+pub struct ChecksumsWriter {
     file: Growing,
 }
 
-impl SumsFile {
+impl ChecksumsWriter {
     /// Behind the sums of files that are complete already.
     ///
     /// # Errors
     /// `Corrupt` when there are fewer than theirs; `Io`.
-    pub(super) fn at<'r>(
+    pub fn at<'r>(
         path: impl Into<PathBuf>,
         complete: impl IntoIterator<Item = &'r FileRow>,
-    ) -> Result<SumsFile> {
+    ) -> Result<ChecksumsWriter> {
         let sizes = complete.into_iter().map(|row| size_of_sums(row.size));
         let size = sizes.fold(0, u64::saturating_add);
-        Ok(SumsFile { file: Growing::at(path, size)? })
+        Ok(ChecksumsWriter { file: Growing::at(path, size)? })
     }
 
     /// The first sums of the file that is added next.
-    pub(super) fn begin(&mut self, sums: &[u8]) -> Result<()> {
+    pub fn begin(&mut self, sums: &[u8]) -> Result<()> {
         self.file.write(sums)
     }
 
     /// The sums of one more file, or the rest of them. Its row, under this name.
-    pub(super) fn add(&mut self, name: impl Into<String>, file: Finished) -> Result<FileRow> {
+    pub fn add(&mut self, name: impl Into<String>, file: Finished) -> Result<FileRow> {
         self.file.write(&file.sums)?;
         Ok(file.row_called(name))
     }
 
     /// The file that they are written to.
-    pub(super) fn file(&mut self) -> &mut Growing {
+    pub fn file(&mut self) -> &mut Growing {
         &mut self.file
     }
 
     /// Completes it with the names and sizes of all files, in the order in which they were added.
-    pub(super) fn finish<'r>(
-        mut self,
-        files: impl IntoIterator<Item = &'r FileRow>,
-        durable: bool,
-    ) -> Result<()> {
+    pub fn finish<'r>(mut self, files: impl IntoIterator<Item = &'r FileRow>, durable: bool) -> Result<()> {
         self.file.write(&end_of_sums(files.into_iter().map(|row| (row.name.as_str(), row.size))))?;
         self.file.finish(durable).map(drop)
     }
 }
 
 /// Writes what is told of one file beside it; the names of all, in the order in which they become visible.
-pub(super) fn tell_beside(
+pub fn write_manifest_beside(
     folder: &Path,
     name: &str,
     side: SideFile,
@@ -70,11 +65,11 @@ pub(super) fn tell_beside(
     durable: bool,
 ) -> Result<[String; 3]> {
     let names = [name.to_string(), format!("{name}.{SUMS_FILE}"), format!("{name}.{SIDE_FILE}")];
-    let mut sums = SumsFile::at(folder.join(&names[1]), [])?;
+    let mut sums = ChecksumsWriter::at(folder.join(&names[1]), [])?;
     let files = vec![sums.add(name, file)?];
     sums.finish(&files, durable)?;
     let text = SideFile { files, ..side }.to_text();
-    super::atomic::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
+    files::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
     Ok(names)
 }
 
@@ -139,7 +134,7 @@ impl FolderSums {
         }
         file.write(&end_of_sums(self.files.iter().map(|(name, (size, _))| (name.as_str(), *size))))?;
         file.finish_on(disk)?;
-        atomic::remove(&self.on_the_way)
+        files::remove(&self.on_the_way)
     }
 }
 
@@ -151,7 +146,7 @@ fn each_part(size: u64, mut take: impl FnMut(u64, usize) -> Result<()>) -> Resul
 ///
 /// # Errors
 /// As [`write_whole`]; `Corrupt` for block sums that are none.
-pub fn write_whole_and_sums(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+pub fn write_whole_and_checksums(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     write_whole(&folder.join(name), bytes)?;
     let Some(before) = open_if_there(&Local::new(folder), SUMS_FILE)? else { return Ok(()) };
     let before = Sums::open(before)?;

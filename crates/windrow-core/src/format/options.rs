@@ -1,0 +1,115 @@
+//! How to open data; what is not given is found out.
+
+use crate::array::DType;
+use crate::error::{Error, Result};
+
+/// How to open; what is not said is found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Name of the format; `None` recognises it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// dtype of a stored number, where the files do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<DType>,
+    /// Ids must be below this; checked once over all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vocab_size: Option<u64>,
+    /// The id that ends each document of raw token files: documents are records then. Found once, kept in the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eos: Option<i64>,
+    /// Name of the index folder of the byte-offset format, `index` if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index_folder: Option<String>,
+    /// Hash of the tokenizer that must have made the tokens; the face takes its name or path as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
+    /// Accept files that an index names outside its base folder.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_outside: bool,
+    /// Accept data whose size or time differs from what the side file says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trust: bool,
+    /// Read missing chunks of a chunked array as zeros instead of refusing them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fill_missing: bool,
+    /// Bytes that what is expanded or converted once may take in the cache; if not given 1,000 times a compressed file, 16
+    /// times a series that is converted, and 64 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_limit: Option<u64>,
+    /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
+    /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
+    /// the files whose names say it ([`Look::only_split`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// A part of the records, as a split made it; the face takes it out of what a format opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+    /// The key whose values are the series, of records that are objects; `sequence` if not given, else the only key of
+    /// numbers that the first record has. The others are extras.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// What the first axis of an array is; if not given, `[N, T]` are N series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<Axis>,
+    /// How local files are read.
+    pub io: crate::store::Io,
+    /// When what was written is held against the block sums that were kept of it.
+    #[serde(skip_serializing_if = "is_at_opening")]
+    pub verify: Verify,
+}
+
+/// What the first axis of an array `[T, C]` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Time: the array is one series of C channels.
+    Time,
+}
+
+/// When damage is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Sizes, headers and indices when the data is opened.
+    #[default]
+    AtOpening,
+    /// Also every block of 4 KiB that is read, each time, against its block sum; data without them is refused.
+    Always,
+}
+
+fn is_at_opening(verify: &Verify) -> bool {
+    *verify == Verify::AtOpening
+}
+
+impl Options {
+    // Where records are no token ids, the options that speak of them are refused rather than forgotten.
+    pub(super) fn refuse_those_of_ids(&self, why: &str, hint: &str) -> Result<()> {
+        let asked = [
+            ("dtype", self.dtype.is_some()),
+            ("vocab_size", self.vocab_size.is_some()),
+            ("tokenizer", self.tokenizer.is_some()),
+        ];
+        match asked.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Error::config(format!("{name} was given, but {why}")).field(*name).hint(hint))
+            }
+        }
+    }
+}
+
+/// One of the two parts that a seeded split by whole records gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// Records of the validation part.
+    pub n_validation: u64,
+    /// Keys which records these are.
+    pub seed: u64,
+    /// This is the validation part; else it is all that is left.
+    pub is_validation: bool,
+}

@@ -1,0 +1,178 @@
+//! What a format sees of a path before it says whether it is the one: names, the first bytes, the manifest.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::may_lack_sums;
+use crate::error::{Error, Kind, Result};
+use crate::manifest::{Checked, SIDE_FILE, SideFile};
+use crate::store::{Entry, FolderId, Object, Store, entry_if_there, key, open_if_there};
+
+/// What a format sees of a path before it says whether it is the one.
+pub struct Look {
+    /// Where it lies.
+    pub store: Arc<dyn Store>,
+    /// Its key in the store; `""` is the root.
+    pub key: String,
+    /// A folder or an object.
+    pub is_folder: bool,
+    /// All objects below it, by key, as [`Store::walk`] found them once; empty for an object.
+    pub entries: Vec<Entry>,
+    /// The first bytes, at most 4096; empty for a folder.
+    pub head: Vec<u8>,
+    /// The side file beside it, where there is one.
+    pub side: Option<SideFile>,
+    /// Which folder it was; `None` for a file, and where the store cannot tell.
+    pub folder_id: Option<FolderId>,
+}
+
+impl Look {
+    /// Looks at `key`.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`; `Corrupt` when the side file cannot be read.
+    pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Look> {
+        let entry = store.entry(key)?;
+        // Asked before the folder is listed.
+        let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
+        let mut look = Look {
+            store,
+            key: key.to_string(),
+            is_folder: entry.is_folder,
+            entries: Vec::new(),
+            head: Vec::new(),
+            side: None,
+            folder_id,
+        };
+        if entry.is_folder {
+            look.entries = look.store.walk(key).map_err(|e| look.replaced().unwrap_or(e))?;
+        }
+        look.read_again()?;
+        Ok(look)
+    }
+
+    // What was seen, in another store of the same names; what was read of it is read there once more.
+    pub(super) fn within(&self, store: Arc<dyn Store>) -> Result<Look> {
+        let mut look = Look {
+            store,
+            key: self.key.clone(),
+            is_folder: self.is_folder,
+            entries: self.entries.clone(),
+            head: Vec::new(),
+            side: None,
+            folder_id: self.folder_id,
+        };
+        look.read_again()?;
+        Ok(look)
+    }
+
+    // The first bytes of a file, and the side file.
+    fn read_again(&mut self) -> Result<()> {
+        if !self.is_folder {
+            let object = self.store.open(&self.key)?;
+            let mut scratch = Vec::new();
+            self.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
+        }
+        self.side = find_manifest(self).map_err(|e| self.replaced().unwrap_or(e))?;
+        Ok(())
+    }
+
+    /// The same, in a store that holds every block it reads against its sum, where one was kept.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn held_against_sums(&self) -> Result<Look> {
+        let own = |object: &dyn Object| may_lack_sums(object).map(|_| true);
+        self.within(Arc::new(Checked::new(self.store.clone(), super::INDEX_FOLDER, own)))
+    }
+
+    /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
+    /// files of both would be no data set.
+    pub(super) fn replaced(&self) -> Option<Error> {
+        let then = self.folder_id?;
+        (self.store.folder_id(&self.key) != Some(then)).then(|| {
+            Error::new(Kind::Stale, "the folder was replaced by another one while it was opened")
+                .at(self.display())
+                .hint("open it again")
+        })
+    }
+
+    /// The keys below it, relative to it; sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.entries.iter().map(|entry| self.name_of(&entry.key))
+    }
+
+    /// A key below it, relative to it.
+    pub(super) fn name_of<'k>(&self, key: &'k str) -> &'k str {
+        &key[if self.key.is_empty() { 0 } else { self.key.len() + 1 }..]
+    }
+
+    /// The key of something below this folder.
+    pub fn below(&self, name: &str) -> String {
+        key::below(&self.key, name)
+    }
+
+    /// What a person calls it.
+    pub fn display(&self) -> String {
+        self.store.display(&self.key)
+    }
+
+    // Whether a file is so small that it may describe other data.
+    pub(super) fn is_small(&self) -> bool {
+        const MOST: u64 = 64 << 10;
+        self.store.entry(&self.key).is_ok_and(|entry| entry.size <= MOST)
+    }
+
+    /// Last part of the key in lower case.
+    pub fn file_name(&self) -> String {
+        key::name_of(&self.display()).to_ascii_lowercase()
+    }
+
+    /// The files that the manifest lists are there, with the sizes that it says: of a folder all of them, of a file its own.
+    ///
+    /// # Errors
+    /// `Stale` naming the file.
+    pub(crate) fn check_files(&self, side: &SideFile) -> Result<()> {
+        if side.files.is_empty() {
+            return Ok(());
+        }
+        let folder = if self.is_folder { self.key.as_str() } else { key::folder_of(&self.key) };
+        let seen: HashMap<&str, u64> = self.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
+        for row in &side.files {
+            let key = key::below(folder, &row.name);
+            if !self.is_folder && key != self.key {
+                continue;
+            }
+            // Of very many files, not all are among those that were seen.
+            let size = match seen.get(key.as_str()) {
+                Some(size) => Some(*size),
+                None => entry_if_there(self.store.as_ref(), &key)?.map(|entry| entry.size),
+            };
+            row.check_size(size, &self.store.display(&key))?;
+        }
+        Ok(())
+    }
+}
+
+// The manifest in the folder, in its index folder, or named `<file>.windrow.json` beside the file.
+fn find_manifest(look: &Look) -> Result<Option<SideFile>> {
+    let keys = match look.is_folder {
+        true => vec![look.below(SIDE_FILE), look.below(&format!("{}/{SIDE_FILE}", super::INDEX_FOLDER))],
+        false => {
+            let folder = look.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+            vec![format!("{}.{SIDE_FILE}", look.key), format!("{folder}{SIDE_FILE}")]
+        }
+    };
+    for (i, key) in keys.iter().enumerate() {
+        if let Some(object) = open_if_there(look.store.as_ref(), key)? {
+            let side = SideFile::read(object.as_ref())?;
+            let name = key::name_of(&look.key);
+            // A folder's manifest speaks for a file in it only when it names that file.
+            if look.is_folder || i == 0 || side.files.iter().any(|f| f.name == name) {
+                return Ok(Some(side));
+            }
+        }
+    }
+    // Shards have no file beside them that other readers would take for data.
+    if look.is_folder { super::shards::told(look) } else { Ok(None) }
+}

@@ -1,0 +1,30 @@
+//! Which tokenizer made the token IDs: its hash, its special tokens, and texts with the token IDs that they must give.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Which tokenizer made the ids; enough to refuse another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenizerLock {
+    /// A built-in name, or the file name of a tokenizer.json.
+    pub name: String,
+    /// XXH3-64 of its definition, 16 hexadecimal digits.
+    pub hash: String,
+    /// Ids are below this.
+    pub vocab_size: u64,
+    /// Special tokens and their ids.
+    pub special: Map<String, Value>,
+    /// Strings and their ids.
+    pub golden: Vec<Golden>,
+    /// Version of the windrow that locked it.
+    pub windrow: String,
+}
+
+/// A string and the ids it must give.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Golden {
+    /// The text.
+    pub text: String,
+    /// Its ids.
+    pub ids: Vec<u32>,
+}

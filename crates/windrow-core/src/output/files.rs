@@ -1,0 +1,171 @@
+//! Whole files, renames, folders and their syncs: the only place beside the store that touches `std::fs`.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::disk::Disk;
+use super::growing::{Finished, Growing};
+use crate::error::{Error, Kind, Result};
+use crate::manifest::FileRow;
+use crate::store;
+
+/// Writes a whole file under its own name.
+pub fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<Finished> {
+    let mut file = Growing::create(path)?;
+    file.write(bytes)?;
+    file.finish(durable)
+}
+
+/// Writes a whole file under its own name, which comes to the disk beside others.
+pub fn write_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished> {
+    let mut file = Growing::create(path)?;
+    file.write(bytes)?;
+    file.finish_on(disk)
+}
+
+/// A file that is being written by somebody else's writer.
+pub type Handle = File;
+
+/// An empty file to write into; what was there is gone.
+pub fn create(path: &Path) -> Result<Handle> {
+    File::create(path).map_err(|e| Error::io("create the file", path, e))
+}
+
+/// Brings a file to the disk that was not written from front to end; it is read again.
+pub fn finish(path: &Path, durable: bool) -> Result<Finished> {
+    let size = fs::metadata(path).map_err(|e| Error::io("ask for the file's size", path, e))?.len();
+    Growing::resume(path, size)?.finish(durable)
+}
+
+/// Writes over the bytes from `at` on in a file that is not visible yet; [`finish`] brings it to the disk.
+pub fn write_at(path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
+    let file = File::options().write(true).open(path).map_err(|e| Error::io("open the file", path, e))?;
+    file.write_all_at(bytes, at).map_err(|e| Error::io("write the file", path, e))
+}
+
+/// Writes a whole file in place of another: a reader sees the old one or the new one.
+pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
+    let beside = path.with_extension("tmp");
+    let written = write(&beside, bytes, durable)?;
+    rename(&beside, path)?;
+    Ok(written.row)
+}
+
+/// Writes a whole file in place of another that nobody sees; it comes to the disk beside others.
+pub fn replace_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished> {
+    let beside = path.with_extension("tmp");
+    let written = write_on(&beside, bytes, disk)?;
+    rename(&beside, path)?;
+    Ok(written)
+}
+
+/// The same file under a second name; a copy where the file system gives no second names.
+pub fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to)
+        .or_else(|_| fs::copy(from, to).map(|_| ()))
+        .map_err(|e| Error::io(&format!("take over {}", from.display()), to, e))
+}
+
+/// Renames within one file system.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(&format!("rename {} to it", from.display()), to, e))
+}
+
+/// Puts each of two paths in the other's place at once; `false` where the file system cannot.
+pub fn exchange(one: &Path, other: &Path) -> Result<bool> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+        Err(e) => Err(Error::io("exchange it for the new one", other, e.into())),
+    }
+}
+
+/// Makes a folder and those above it; whether the folder itself is new.
+pub fn make_folder(path: &Path) -> Result<bool> {
+    if path.is_dir() {
+        return Ok(false);
+    }
+    fs::create_dir_all(path).map_err(|e| Error::io("make the folder", path, e))?;
+    Ok(true)
+}
+
+/// Removes a file or a folder with all it holds; nothing there is fine.
+pub fn remove(path: &Path) -> Result<()> {
+    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
+    let done = if meta.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match done {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove it", path, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a folder if it holds nothing.
+pub fn remove_if_empty(path: &Path) {
+    // A folder that holds something stays: that is what is wanted.
+    let _ = fs::remove_dir(path);
+}
+
+/// Where a file is once links are followed; `None` where none can be found.
+pub fn real_path(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// Whether anything is there, a broken link too.
+pub fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Size in bytes of a file, where there is one.
+pub fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
+}
+
+/// That the disk of a folder has room for what is to be written; where that cannot be known, writing tells.
+///
+/// # Errors
+/// `Io`.
+pub fn enough_room(folder: &Path, needed: u64) -> Result<()> {
+    let disk = rustix::fs::statvfs(folder).ok();
+    match disk.map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)) {
+        Some(free) if free < needed => Err(Error::new(
+            Kind::Io,
+            format!("at least {needed} bytes are to be written, the disk has room for {free}"),
+        )
+        .at(folder)
+        .hint("make room, write to another disk, or choose a narrower dtype")),
+        _ => Ok(()),
+    }
+}
+
+/// The names in a folder, sorted, with those that start with a dot; none where there is no folder.
+pub fn names(folder: &Path) -> Result<Vec<String>> {
+    let listing = match fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("list the folder", folder, e)),
+    };
+    let mut names = Vec::new();
+    for item in listing {
+        let item = item.map_err(|e| Error::io("list the folder", folder, e))?;
+        names.push(item.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// All of a small file, where there is one.
+pub fn read(path: &Path) -> Option<Vec<u8>> {
+    fs::read(path).ok()
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_folder(path: &Path, durable: bool) -> Result<()> {
+    match durable {
+        true => store::sync_folder(path).map_err(|e| Error::io("bring the folder to the disk", path, e)),
+        false => Ok(()),
+    }
+}
