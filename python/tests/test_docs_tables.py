@@ -1,0 +1,53 @@
+"""What the tables in docs say of arguments: those behind `*` are given by their names alone, and defaults are the real ones."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import windrow as wr
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+CALL = re.compile(r"`((?:wr\.|ds\.)?)([a-z_]+)\(([^`]*)\)`")
+BY_NAME = inspect.Parameter.KEYWORD_ONLY
+
+
+def views() -> list[tuple[str, str]]:
+    """The name and the arguments of each view in the table of docs/loading.md, and of codes in docs/audio.md."""
+    cells = [line.split("|")[1] for line in (DOCS / "loading.md").read_text().splitlines() if line.startswith("| `")]
+    cells += [line for line in (DOCS / "audio.md").read_text().splitlines() if line.startswith("`codes(")]
+    found = [CALL.search(cell) for cell in cells]
+    return [(call[2], call[3]) for call in found if call and hasattr(wr.Dataset, call[2])]
+
+
+@pytest.mark.parametrize(("name", "arguments"), views())
+def test_a_table_shows_what_is_given_by_name_alone(name: str, arguments: str) -> None:
+    real = inspect.signature(getattr(wr.Dataset, name)).parameters
+    tree = ast.parse(f"def f({arguments.replace(', …', ', **_')}): pass".replace("*, **_", "**_")).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    for argument in tree.args.args:
+        assert real[argument.arg].kind is not BY_NAME, f"{name}: {argument.arg} stands before `*`"
+    for argument in tree.args.kwonlyargs:
+        assert real[argument.arg].kind is BY_NAME, f"{name}: {argument.arg} stands behind `*`"
+    shown = dict(zip(reversed(tree.args.args), reversed(tree.args.defaults), strict=False))
+    shown |= {argument: default for argument, default in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if default}
+    for argument, default in shown.items():
+        if argument.arg != "shifted":
+            assert ast.literal_eval(default) == real[argument.arg].default, f"{name}: {argument.arg}"
+
+
+def test_all_views_are_in_the_tables() -> None:
+    assert {name for name, _ in views()} == {"pack", "records", "windows", "segments", "crop", "bins", "codes"}
+
+
+def test_the_table_of_the_loader_names_its_options() -> None:
+    text = (DOCS / "loading.md").read_text()
+    table = text[text.index("| option | means | default |") :].split("\n\n")[0]
+    named = {name for line in table.splitlines()[2:] for name in re.findall(r"`([a-z_]+)`", line.split("|")[1])}
+    real = inspect.signature(wr.Loader).parameters
+    assert named == set(real) - {"view"}
+    assert {name for name in named if real[name].kind is not BY_NAME} == {"batch_size"}
