@@ -8,7 +8,7 @@ use windrow_core::loader::{BatchSize, Loader, Next, Options};
 use windrow_core::plan::{Feed, LastBatch, Plan, State};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 use windrow_core::source::Source;
-use windrow_core::view::Pack;
+use windrow_core::view::{Pack, Records};
 use windrow_core::{Kind, Lengths};
 
 use crate::toy::Toy;
@@ -125,6 +125,23 @@ fn resumed_equals_never_stopped_at_every_step_and_rank_count() {
         other.resume(&state).unwrap();
         assert_eq!(rest(&mut other).concat(), unbroken[k..].concat(), "k = {k}, batch size 5");
     }
+}
+
+#[test]
+fn a_mixture_of_records_with_and_without_a_loss_mask_says_so() {
+    let [plain, masked] = [Toy::tokens(&[3]), Toy::tokens(&[3]).with_mask(&[&[1, 0, 1]])].map(|toy| {
+        let toy = Arc::new(toy);
+        let collate = NextToken::new(toy.schema(), 2, None, true, 0).unwrap();
+        let lengths: Arc<dyn Lengths> = toy.clone();
+        Feed::new(toy, Arc::new(Records::new(lengths, 2).unwrap()), Arc::new(collate))
+    });
+    let error = plain.check_rows(&masked, ["a", "b"]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Mismatch);
+    assert!(error.message().contains("mask=real") && error.message().contains("mask=track"), "{error}");
+    assert!(
+        error.hint_text().is_some_and(|hint| hint.contains("a loss mask beside the tokens of all")),
+        "{error}"
+    );
 }
 
 #[test]
