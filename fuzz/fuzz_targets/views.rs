@@ -49,8 +49,11 @@ fuzz_target!(|input: Input| {
         Given::SameSmall { records, length } => Arc::new(Same(records.into(), length.into())),
     };
     let cut = if input.small_cut { input.cut.small() } else { input.cut };
-    match cut.view(lengths.clone()) {
-        Ok(view) => check_view(cut, view.as_ref(), lengths.as_ref()),
-        Err(error) => assert!(!error.to_string().is_empty()),
+    for made in [cut.view(lengths.clone()).map(Some), cut.apart(lengths.clone())] {
+        match made {
+            Ok(Some(view)) => check_view(cut, view.as_ref(), lengths.as_ref()),
+            Ok(None) => {}
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
     }
 });

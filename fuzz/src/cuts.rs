@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arbitrary::Arbitrary;
-use windrow_core::view::{Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::view::{
+    Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Segments, Strategy, Tail, View, Windows,
+};
 use windrow_core::{DType, Draw, Lengths, Piece, Result};
 
 /// All of them.
@@ -36,6 +38,7 @@ pub enum Cut {
     Windows { width: u64, stride: u64, pad: bool },
     Crop { length: u64, random: bool },
     Bins { length: u64, first_fit: bool },
+    Segments { length: u64 },
     Cursor { rows: u64, length: u64, rank: u64, world_size: u64 },
 }
 
@@ -52,21 +55,37 @@ impl Cut {
         Ok(match self {
             Cut::Pack { length, eos } => Arc::new(Pack::new(lengths, length, eos)?),
             Cut::Records { length } => Arc::new(Records::new(lengths, length)?),
-            Cut::Windows { width, stride, pad } => {
-                Arc::new(Windows::new(lengths, width, stride, if pad { Tail::Pad } else { Tail::Drop })?)
-            }
+            Cut::Windows { width, stride, pad } => Arc::new(Windows::new(lengths, width, stride, tail(pad))?),
             Cut::Crop { length, random } => {
                 Arc::new(Crop::new(lengths, length, if random { Mode::Random } else { Mode::Start })?)
             }
             Cut::Bins { length, first_fit } => {
-                let length = if length <= 1 << 28 { length.min(MOST_BIN_POSITIONS) } else { length };
-                let strategy = if first_fit { Strategy::FirstFit } else { Strategy::BestFit };
-                Arc::new(Bins::new(lengths, length, strategy)?)
+                Arc::new(Bins::new(lengths, few_positions(length), strategy(first_fit))?)
             }
+            Cut::Segments { length } => Arc::new(Segments::new(lengths, length, &[])?),
             Cut::Cursor { rows, length, rank, world_size } => {
                 Arc::new(Cursor::new(lengths, rows, length, (rank, world_size))?)
             }
         })
+    }
+
+    /// The same without values that are read for their labels only; `None` for a cut that has no such choice.
+    ///
+    /// # Errors
+    /// What the view's `apart` says.
+    pub fn apart(self, lengths: Arc<dyn Lengths>) -> Result<Option<Arc<dyn View>>> {
+        Ok(Some(match self {
+            Cut::Pack { length, eos } => Arc::new(Pack::apart(lengths, length, eos)?),
+            Cut::Records { length } => Arc::new(Records::apart(lengths, length)?),
+            Cut::Windows { width, stride, pad } => {
+                Arc::new(Windows::apart(lengths, width, stride, tail(pad))?)
+            }
+            Cut::Bins { length, first_fit } => {
+                Arc::new(Bins::apart(lengths, few_positions(length), strategy(first_fit))?)
+            }
+            Cut::Segments { length } => Arc::new(Segments::apart(lengths, length, &[])?),
+            Cut::Crop { .. } | Cut::Cursor { .. } => return Ok(None),
+        }))
     }
 
     /// The same kind of cut with rows of at most 512 positions: for batches.
@@ -80,6 +99,7 @@ impl Cut {
             }
             Cut::Crop { length, random } => Cut::Crop { length: few(length), random },
             Cut::Bins { length, first_fit } => Cut::Bins { length: few(length), first_fit },
+            Cut::Segments { length } => Cut::Segments { length: few(length) },
             Cut::Cursor { rows, length, rank, world_size } => {
                 let world_size = world_size % 4 + 1;
                 Cut::Cursor { rows: few(rows), length: few(length), rank: rank % world_size, world_size }
@@ -91,10 +111,24 @@ impl Cut {
     fn most_values(self, view: &dyn View) -> u64 {
         match self {
             Cut::Crop { .. } => view.positions(),
+            // One more for each record in it, none of which has fewer than two.
+            Cut::Segments { .. } => view.positions().saturating_mul(2),
             // A bin may end in one label of a record that was cut.
             _ => view.positions() + 1,
         }
     }
+}
+
+fn few_positions(length: u64) -> u64 {
+    if length <= 1 << 28 { length.min(MOST_BIN_POSITIONS) } else { length }
+}
+
+fn strategy(first_fit: bool) -> Strategy {
+    if first_fit { Strategy::FirstFit } else { Strategy::BestFit }
+}
+
+fn tail(pad: bool) -> Tail {
+    if pad { Tail::Pad } else { Tail::Drop }
 }
 
 /// Asks a view everything: for samples and records at both ends and in the middle, and for all where they are few.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::collate::{Collate, NextToken, Raw, Segments};
+use windrow_core::collate::{Collate, NextToken, Pairs, Raw, Segments};
 use windrow_core::format::parse_json;
 use windrow_core::plan::{Feed, Plan, Workspace};
 use windrow_core::sampler::Shuffle;
@@ -84,6 +84,7 @@ fn batch(source: &SharedSource, cut: Cut, dtype: Option<DType>, pad: i64) -> Res
             Arc::new(NextToken::new(schema, length, dtype, true, pad)?)
         }
         Cut::Crop { .. } => Arc::new(Raw::new(schema, length, dtype)?),
+        Cut::Segments { .. } => Arc::new(Pairs::new(schema, length, &[], dtype)?),
         Cut::Bins { first_fit, .. } => {
             let strategy = if first_fit { Strategy::FirstFit } else { Strategy::BestFit };
             let most = Bins::new(lengths, length, strategy)?.max_segments();

@@ -128,7 +128,7 @@ impl Segments {
                 let share = self.pairs.range(record)?;
                 match share.is_empty() {
                     true => Ok(n),
-                    false => Ok(n + self.row_of(share.end - 1) - self.row_of(share.start)),
+                    false => Ok(n + (self.row_of(share.end - 1) - self.row_of(share.start))),
                 }
             }),
         }

@@ -416,3 +416,11 @@ fn a_million_records_fill_bins_close_to_their_volume() {
         assert_eq!((view.len() * 2_048 - c.padded, c.skipped_records), (volume, 0));
     }
 }
+
+#[test]
+fn segments_of_nearly_all_positions_are_counted() {
+    let lengths: Vec<u64> = vec![1 << 63, 1 << 62];
+    let coverage = Segments::new(Arc::new(lengths), 1, &[]).unwrap().coverage().unwrap();
+    // Each record's values but its ends are a label and an input.
+    assert_eq!(coverage.repeated, (1 << 63) - 2 + (1 << 62) - 2);
+}
