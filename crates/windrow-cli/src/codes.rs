@@ -1,10 +1,10 @@
 //! Audio codes for people: a grid of the first frames, and how much of its codebook each channel uses.
 
+use windrow::preview::numbers;
 use windrow::source::Source;
 use windrow::{DataSet, Span};
 
 use crate::failure::Failure;
-use crate::ids;
 
 /// Frames that a grid shows.
 const FRAMES: usize = 14;
@@ -55,7 +55,7 @@ pub(crate) fn used(data: &DataSet) -> Result<(Vec<u64>, u64), Failure> {
             break;
         }
         let len = source.length(record)?.min(left / channels as u64);
-        let codes = ids::whole_numbers(source, Span { record, start: 0, len })?;
+        let codes = numbers::whole_numbers(source, Span { record, start: 0, len })?;
         for frame in codes.chunks_exact(channels) {
             for (seen, code) in seen.iter_mut().zip(frame) {
                 let place = usize::try_from(*code).unwrap_or(MOST_CODEBOOK).min(MOST_CODEBOOK);

@@ -1,10 +1,11 @@
 //! How a command fails, the exit code it gives, and its JSON.
 
-use std::error::Error as _;
 use std::{fmt, io};
 
 use serde_json::{Value, json};
 use windrow::{Error, Kind};
+
+use crate::text;
 
 /// Done.
 pub(crate) const DONE: i32 = 0;
@@ -61,7 +62,7 @@ impl Failure {
         let (kind, message, hint) = match self {
             Failure::Usage { message, hint } => ("usage", message.clone(), hint.as_deref()),
             Failure::Output(e) => ("io", format!("cannot write to stdout: {e}"), None),
-            Failure::Windrow(e) => (e.kind().name(), said(e), e.hint_text()),
+            Failure::Windrow(e) => (e.kind().name(), text::message(e), e.hint_text()),
         };
         // Every error has every key, so that a program need not ask which it is.
         let place = match self {
@@ -78,14 +79,6 @@ impl Failure {
             "hint": hint,
             "exit": self.exit(),
         })
-    }
-}
-
-/// What an error says happened, with its cause.
-pub(crate) fn said(error: &Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{}: {cause}", error.message()),
-        None => error.message().to_string(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
+use windrow::prepare::{Progress, Watch};
 use windrow::{Error, Kind, Result};
 
 use crate::failure::INTERRUPTED;
@@ -46,6 +47,15 @@ impl Interrupt {
             true => Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again")),
             false => Ok(()),
         }
+    }
+}
+
+/// Asks work to stop, and shows nothing of how far it is.
+impl Watch for Interrupt {
+    fn progress(&self, _now: Progress) {}
+
+    fn cancelled(&self) -> bool {
+        self.asked()
     }
 }
 

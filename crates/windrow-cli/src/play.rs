@@ -5,11 +5,12 @@ use std::path::Path;
 use windrow::audio::Waveform;
 use windrow::dac::{Codec, Codes, Options};
 use windrow::output::write_whole;
+use windrow::preview::numbers;
 use windrow::{DataSet, Error, Kind, Span};
 
+use crate::codes;
 use crate::command::encode::weights;
 use crate::failure::Failure;
-use crate::{codes, ids};
 
 /// Decodes a record and writes it to `to`.
 pub(crate) fn play(
@@ -41,7 +42,7 @@ pub(crate) fn play(
         .into());
     }
     let span = Span { record, start: 0, len: data.length(record)? };
-    let all = ids::whole_numbers(source, span)?;
+    let all = numbers::whole_numbers(source, span)?;
     let outside = |code: &i64| !(0..codec.codebook_size() as i64).contains(code);
     if let Some(at) = all.iter().position(outside) {
         return Err(Error::corrupt(format!(

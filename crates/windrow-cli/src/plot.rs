@@ -1,46 +1,6 @@
-//! A series as a small drawing of dots, and what is said of its numbers.
+//! A series as a small drawing of dots.
 
-/// What a run of numbers holds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Facts {
-    /// Smallest and largest finite number, where there is one.
-    pub(crate) range: Option<(f64, f64)>,
-    pub(crate) n: u64,
-    pub(crate) nan: u64,
-    pub(crate) infinite: u64,
-}
-
-impl Facts {
-    pub(crate) fn of(numbers: &[f64]) -> Facts {
-        let count = |holds: fn(&f64) -> bool| numbers.iter().filter(|x| holds(x)).count() as u64;
-        let known = || numbers.iter().copied().filter(|x| x.is_finite());
-        let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-        Facts {
-            range: (low <= high).then_some((low, high)),
-            n: numbers.len() as u64,
-            nan: count(|x| x.is_nan()),
-            infinite: count(|x| x.is_infinite()),
-        }
-    }
-}
-
-/// Where `x` lies between `low` and `high`, from 0 to 1; the middle where they are one. Halved first: the distance
-/// of two numbers may be more than any number.
-pub(crate) fn share(x: f64, (low, high): (f64, f64)) -> f64 {
-    let wide = high / 2.0 - low / 2.0;
-    if wide > 0.0 { ((x / 2.0 - low / 2.0) / wide).clamp(0.0, 1.0) } else { 0.5 }
-}
-
-/// Every `channels`-th number from `channel` on.
-pub(crate) fn channel(numbers: &[f64], channels: usize, channel: usize) -> Vec<f64> {
-    numbers.iter().skip(channel).step_by(channels.max(1)).copied().collect()
-}
-
-/// At most `most` parts of the numbers, in order, none empty.
-pub(crate) fn parts(numbers: &[f64], most: usize) -> impl Iterator<Item = &[f64]> {
-    let n = numbers.len().min(most);
-    (0..n).map(move |i| &numbers[i * numbers.len() / n..(i + 1) * numbers.len() / n])
-}
+use windrow::preview::series::{Facts, parts, share};
 
 /// Lines of braille, `rows` high and at most `columns` wide, two numbers or more to a character: each column of dots
 /// reaches from the smallest to the largest of its numbers, and to where the one before it ended.
@@ -86,17 +46,13 @@ mod tests {
     }
 
     #[test]
-    fn missing_numbers_leave_a_gap_and_are_counted() {
+    fn missing_numbers_leave_a_gap() {
         let numbers = [0.0, 0.0, f64::NAN, f64::INFINITY, 1.0, 1.0];
         assert_eq!(braille(&numbers, 10, 1), ["⣀⠀⠉"]);
-        let facts = Facts::of(&numbers);
-        assert_eq!((facts.range, facts.n, facts.nan, facts.infinite), (Some((0.0, 1.0)), 6, 1, 1));
-        assert_eq!(Facts::of(&[f64::NAN]).range, None);
     }
 
     #[test]
     fn extreme_numbers_are_drawn() {
         assert_eq!(braille(&[f64::MIN, f64::MAX], 10, 1), braille(&[0.0, 1.0], 10, 1));
-        assert_eq!(share(f64::MAX, (f64::MIN, f64::MAX)), 1.0);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::iter;
 
 use windrow::Samples;
+pub(crate) use windrow::preview::text::count;
 
 /// The tensors of a row, as `input_ids int64 [1024], labels int64 [1024]`.
 pub(crate) fn tensors(samples: &Samples) -> String {
@@ -26,19 +27,6 @@ pub(crate) fn table(title: &str, rows: &[(&str, String)]) -> String {
         );
     }
     html + "</table>"
-}
-
-/// 1234567 as `1,234,567`.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 // Paths and names of parts are the user's own text.

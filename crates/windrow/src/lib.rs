@@ -30,6 +30,7 @@ mod mixture;
 mod open;
 #[cfg(doctest)]
 mod pages;
+pub mod preview;
 pub mod ranks;
 mod rebuild;
 mod recipe;

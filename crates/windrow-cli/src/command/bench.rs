@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use windrow::preview::tokens;
 use windrow::{Labels, ViewRecipe};
 
 use crate::args::{Cutting, Opening, Ordering, loader, no_stdin};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
-use crate::{look, speed, text};
+use crate::{speed, text};
 
 /// Measure samples, tokens or values, and bytes a second here, beside a plain copy of as many bytes
 ///
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let feed = &loader.plan().feeds()[0];
     let size = feed.source().files().iter().map(|f| f.size).sum();
     let copied = speed::copying(size, fed.batch_bytes, fed.threads, args.seconds.min(0.5));
-    let unit = if look::is_tokens(feed.source().as_ref()) { "tokens" } else { "values" };
+    let unit = if tokens::is_tokens(feed.source().as_ref()) { "tokens" } else { "values" };
     out.pairs(&[
         ("view", format!("{}, {}", feed.view().describe(), text::counted(feed.len(), "sample"))),
         ("batch", format!("{} rows, {}", recipe.global_batch_size, text::size(fed.batch_bytes))),

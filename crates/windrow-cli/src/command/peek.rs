@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::Span;
+use windrow::preview::series::{self, Facts};
+use windrow::preview::{numbers, tokens};
 use windrow::source::Extras;
 use windrow::text::Tokenizer;
 use windrow::{DataSet, Error, open_with};
@@ -12,8 +14,8 @@ use windrow::{DataSet, Error, open_with};
 use crate::args::{Opening, no_stdin};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
-use crate::plot::{self, Facts};
-use crate::{codes, ids, look, play, text};
+use crate::plot::braille;
+use crate::{codes, play, text};
 
 /// Show records in readable form: text decoded, JSON laid out, series drawn
 #[derive(Args, Debug)]
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
             return Err(Failure::usage("--tokenizer decodes ids, and the records are JSON"));
         }
         true => None,
-        false => look::tokenizer(args.tokenizer.as_deref(), data.side_file())?,
+        false => tokens::tokenizer(args.tokenizer.as_deref(), data.side_file())?,
     };
     let records = match args.index {
         Some(index) => {
@@ -127,26 +129,26 @@ fn show_numbers(
     let is_whole = source.schema().element.dtype.is_integer();
     if !out.is_json() && codes::are_codes(source.as_ref()) {
         let channels = source.schema().channels.unwrap_or(1);
-        for line in codes::grid(&ids::whole_numbers(source.as_ref(), span)?, channels) {
-            out.line(text::cut(&line, text::width()))?;
+        for line in codes::grid(&numbers::whole_numbers(source.as_ref(), span)?, channels) {
+            out.line(text::truncated(&line, text::width()))?;
         }
         return show_extras(&extras, out).map(|()| Value::Null);
     }
-    if !out.is_json() && tokenizer.is_none() && !look::is_tokens(data.source().as_ref()) {
+    if !out.is_json() && tokenizer.is_none() && !tokens::is_tokens(data.source().as_ref()) {
         show_series(data, record, out)?;
         return show_extras(&extras, out).map(|()| Value::Null);
     }
     let numbers = match is_whole {
         true => {
-            let ids = ids::whole_numbers(source.as_ref(), span)?;
+            let ids = numbers::whole_numbers(source.as_ref(), span)?;
             lines.push(format!("  {}", join(&ids)));
-            if let Some(text) = tokenizer.and_then(|t| ids::decoded(t, &ids)) {
+            if let Some(text) = tokenizer.and_then(|t| tokens::decoded(t, &ids)) {
                 lines.extend(text.lines().map(|line| format!("  | {}", text::escaped(line))));
             }
             json!(ids)
         }
         false => {
-            json!(ids::floats(source.as_ref(), span)?)
+            json!(numbers::floats(source.as_ref(), span)?)
         }
     };
     show_lines(&lines, out)?;
@@ -168,12 +170,12 @@ fn show_series(data: &DataSet, record: u64, out: &mut Out) -> Result<(), Failure
     let channels = source.schema().channels.unwrap_or(1).max(1);
     let length = data.length(record)?;
     let len = length.min(MOST_DRAWN / channels as u64).max(length.min(1));
-    let numbers = ids::floats(source.as_ref(), Span { record, start: 0, len })?;
+    let numbers = numbers::floats(source.as_ref(), Span { record, start: 0, len })?;
     let columns = text::width().min(PLOT_COLUMNS).saturating_sub(2);
     for c in 0..channels.min(MOST_CHANNELS) {
-        let one = plot::channel(&numbers, channels, c);
+        let one = series::channel(&numbers, channels, c);
         let facts = Facts::of(&one);
-        for line in plot::braille(&one, columns, PLOT_ROWS) {
+        for line in braille(&one, columns, PLOT_ROWS) {
             out.line(format_args!("  {line}"))?;
         }
         let mut said = Vec::new();
@@ -207,7 +209,7 @@ fn show_series(data: &DataSet, record: u64, out: &mut Out) -> Result<(), Failure
 fn show_lines(lines: &[String], out: &mut Out) -> Result<(), Failure> {
     let width = text::width();
     for line in lines.iter().take(MOST_LINES) {
-        out.line(text::cut(line, width))?;
+        out.line(text::truncated(line, width))?;
     }
     if lines.len() > MOST_LINES {
         out.line(format_args!("  … {} more lines", text::count((lines.len() - MOST_LINES) as u64)))?;
@@ -256,14 +258,14 @@ fn plot(numbers: &[f64]) -> String {
     let Some((low, high)) = Facts::of(numbers).range else {
         return format!("{} numbers, none of them finite", text::count(numbers.len() as u64));
     };
-    let bars: String = plot::parts(numbers, 48)
+    let bars: String = series::parts(numbers, 48)
         .map(|part| {
             let known: Vec<f64> = part.iter().copied().filter(|x| x.is_finite()).collect();
             if known.is_empty() {
                 return ' ';
             }
             let mean = known.iter().sum::<f64>() / known.len() as f64;
-            let share = if high > low { plot::share(mean, (low, high)) } else { 0.0 };
+            let share = if high > low { series::share(mean, (low, high)) } else { 0.0 };
             LEVELS[((share * 8.0) as usize).min(7)]
         })
         .collect();

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use windrow::format::Options;
 use windrow::plan::{Cursor, Steps};
+use windrow::preview::{numbers, tokens};
 use windrow::sampler::Shard;
 use windrow::text::Tokenizer;
 use windrow::{Error, Plan, Recipe};
@@ -17,7 +18,7 @@ use crate::args::{Cutting, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
-use crate::{ids, look, text};
+use crate::text;
 
 /// Show which bytes a step read, or which steps read a record
 ///
@@ -150,7 +151,7 @@ fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>
         Some(part) => windrow::open_with(&part.path, &part.options)?.side_file().cloned(),
         None => None,
     };
-    look::tokenizer(args.tokenizer.as_deref(), side.as_ref())
+    tokens::tokenizer(args.tokenizer.as_deref(), side.as_ref())
 }
 
 fn forwards(
@@ -242,9 +243,9 @@ fn show_row(
     if let (Some(tokenizer), Some(span)) = (tokenizer, traced.spans.first()) {
         let mut first = *span;
         first.len = first.len.min(PREVIEW_VALUES);
-        let ids = ids::whole_numbers(source.as_ref(), first)?;
-        if let Some(preview) = ids::decoded(tokenizer, &ids) {
-            out.line(text::cut(&format!("  | {}", text::escaped(&preview)), text::width()))?;
+        let ids = numbers::whole_numbers(source.as_ref(), first)?;
+        if let Some(preview) = tokens::decoded(tokenizer, &ids) {
+            out.line(text::truncated(&format!("  | {}", text::escaped(&preview)), text::width()))?;
             object["text"] = json!(preview);
         }
     }

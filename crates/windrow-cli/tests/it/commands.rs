@@ -367,3 +367,18 @@ fn tracks_of_codes_are_shown_as_a_grid_with_their_prompt_and_go_into_shards_and_
     assert_eq!(again["records"][0]["extras"], json!({ "text": "a prompt", "name": "a" }));
     assert!(desk.windrow("verify back").done().contains("good"));
 }
+
+#[test]
+fn peek_draws_a_series_and_says_what_it_spans() {
+    let desk = Desk::new();
+    desk.write(
+        "s.jsonl",
+        "{\"sequence\": [0, 1, 2, 3, 4, 5, 6, 7]}\n{\"sequence\": [5, NaN, 1.5, NaN]}\n{\"sequence\": [2.5, 2.5]}\n",
+    );
+    let said = desk.windrow("peek s.jsonl").done();
+    assert!(said.contains("  min 0  max 7  length 8  NaN 0\n"), "{said}");
+    assert!(said.contains("  min 1.5  max 5  length 4  NaN 2\n"), "{said}");
+    assert!(said.contains("  ⡰⠁⠀⠀\n") && !said.contains('\u{1b}'), "{said}");
+    let peeked = desk.windrow("peek s.jsonl -n 1 --json").json();
+    assert_eq!(peeked["records"][0]["values"].as_array().unwrap().len(), 8);
+}

@@ -19,10 +19,6 @@ mod limits;
 mod program;
 #[cfg(test)]
 mod report;
-#[cfg(test)]
-mod report_codes;
-#[cfg(test)]
-mod report_sound;
 #[cfg(feature = "hub")]
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests of windrow-hub use all of it")]

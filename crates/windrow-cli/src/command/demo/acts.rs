@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use windrow::collate::Batch;
 use windrow::prepare::{self, IndexOptions, TokenizeOptions};
+use windrow::preview::tokens;
 use windrow::text::Tokenizer;
 use windrow::{DataSet, Error, Loader, Result, Samples, State, TextEncoder, open};
 
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::{ids, look, speed, text};
+use crate::{speed, text};
 
 pub(super) const TOKENIZER: &str = "cl100k_base";
 pub(super) const LENGTH: u64 = 256;
@@ -85,8 +86,8 @@ pub(super) fn inspect(place: &Place, out: &mut Out) -> Result<DataSet, Failure> 
 pub(super) fn sample(data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
     let view = data.pack(LENGTH)?;
     let batch = view.batch(&[0], SEED)?;
-    let decoded = match look::tokenizer(None, data.side_file())? {
-        Some(tokenizer) => ids::decoded(&tokenizer, batch.get::<i64>("input_ids")?).unwrap_or_default(),
+    let decoded = match tokens::tokenizer(None, data.side_file())? {
+        Some(tokenizer) => tokens::decoded(&tokenizer, batch.get::<i64>("input_ids")?).unwrap_or_default(),
         None => String::new(),
     };
     let coverage = view.coverage()?;
@@ -95,7 +96,7 @@ pub(super) fn sample(data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
         text::counted(view.len(), "sample")
     ))?;
     out.line(format_args!("   {} at the end fill no block", text::counted(coverage.unseen, "token")))?;
-    out.line(text::cut(&format!("   sample 0: \"{}\"", text::escaped(&decoded)), text::width()))?;
+    out.line(text::truncated(&format!("   sample 0: \"{}\"", text::escaped(&decoded)), text::width()))?;
     Ok(json!({ "samples": view.len(), "coverage": coverage, "text": decoded }))
 }
 

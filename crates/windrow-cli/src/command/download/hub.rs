@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windrow_hub::{Failed, Hub, Named, RepoName, Report, Request};
 
 use super::Download;
-use crate::failure::{DONE, Failure, PARTLY, said};
+use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
@@ -49,7 +49,11 @@ pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
 fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Result<i32, Failure> {
     for Failed { path, error } in report.failed.iter().take(MOST_FAILED) {
         let hint = error.hint_text().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
-        out.line(format_args!("failed: {}: {}{hint}", text::escaped(path), text::escaped(&said(error))))?;
+        out.line(format_args!(
+            "failed: {}: {}{hint}",
+            text::escaped(path),
+            text::escaped(&text::message(error))
+        ))?;
     }
     let untold = report.failed.len().saturating_sub(MOST_FAILED);
     if untold > 0 {
@@ -69,7 +73,7 @@ fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Resu
         let (size, here) = (text::size(report.bytes), here.collect::<String>());
         out.line(format_args!("{folder}: {files}, {size} in {seconds:.1} s, checked{here}"))?;
     }
-    let failed = |f: &Failed| json!({"path": f.path, "kind": f.error.kind().name(), "message": said(&f.error), "hint": f.error.hint_text()});
+    let failed = |f: &Failed| json!({"path": f.path, "kind": f.error.kind().name(), "message": text::message(&f.error), "hint": f.error.hint_text()});
     out.object(json!({
         "repo": request.repo.as_str(),
         "revision": request.revision,

@@ -1,0 +1,194 @@
+//! `windrow report`: a page about some data, to look at and to hand on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use windrow::output::write_whole;
+use windrow::{DataSet, Error, Kind};
+use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
+
+use crate::args::{Cutting, Opening, no_stdin, no_stdout};
+use crate::failure::{BAD_DATA, DONE, Failure};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::text;
+
+/// Write a page about some data: what it is, lengths, values, what is missing, what a view sees of it
+///
+/// One HTML file that needs no network and no script. Of much data a sample is read, and the page says so. Of audio codes it
+/// shows durations, prompts, the use of the codebooks and where crops fall; of sound files durations, loudness, what cannot
+/// be read, and some of them to see and to hear.
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    /// A file or folder
+    path: PathBuf,
+    /// The page
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace an existing page
+    #[arg(long)]
+    overwrite: bool,
+    /// Look at the sound files in the folder, whatever else lies there
+    #[arg(long)]
+    sound: bool,
+    /// Decode with this tokenizer; by default the built-in one that the side file names
+    #[arg(long, value_name = "T")]
+    tokenizer: Option<String>,
+    #[command(flatten)]
+    cutting: Cutting,
+    #[command(flatten)]
+    codes: CodesArgs,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+/// What is known of codes only from outside, and which crops are drawn.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Of audio codes")]
+pub(crate) struct CodesArgs {
+    /// Samples of sound that a frame stands for [default: 512]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    hop: Option<u32>,
+    /// Samples of sound per second, in Hz [default: 44100]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// Codes of a codebook; others are listed [default: 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_CODEBOOK))]
+    codebook_size: Option<u64>,
+    /// Draw random crops of N frames [default: 600]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    length: Option<u64>,
+    /// Draw the crops of so many epochs [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_EPOCHS))]
+    epochs: Option<u64>,
+    /// Keys the crops [default: 0]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+}
+
+impl CodesArgs {
+    /// An option of these that was typed.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--hop", self.hop.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--codebook-size", self.codebook_size.is_some()),
+            ("--length", self.length.is_some()),
+            ("--epochs", self.epochs.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+
+    fn codes(&self) -> Codes {
+        let CodesArgs { hop, rate, codebook_size, length, epochs, seed } = *self;
+        Codes { hop, rate, codebook_size, length, epochs, seed }
+    }
+
+    // What the options are not of, where one was typed.
+    fn refuse(&self, these: &str) -> Result<(), Failure> {
+        match self.given() {
+            None => Ok(()),
+            Some(option) => {
+                Err(Failure::usage(format!("{option} is an option of audio codes, and these are {these}")))
+            }
+        }
+    }
+}
+
+pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
+    no_stdout(&args.out)?;
+    refuse_existing(&args.out, args.overwrite)?;
+    let subject = Subject::open(&args.path, &args.opening.options(), args.sound)?;
+    match &subject {
+        Subject::Records(data) => {
+            refuse_own_data(args, &subject)?;
+            records(args, data, out)
+        }
+        Subject::Sound(files) => {
+            sound_options(args)?;
+            refuse_own_data(args, &subject)?;
+            sound(args, files, out)
+        }
+    }
+}
+
+fn records(args: &Report, data: &DataSet, out: &mut Out) -> Result<i32, Failure> {
+    let asked =
+        Asked { view: args.cutting.view()?, tokenizer: args.tokenizer.clone(), codes: args.codes.codes() };
+    match asked.is_about_codes(data) {
+        true if asked.view.is_some() && args.codes.length.is_some() => {
+            return Err(Failure::usage("--length is that of crops, and another view was named"));
+        }
+        true => {}
+        false => args.codes.refuse("other records")?,
+    }
+    let stop = Interrupt::listen();
+    let report = of_records(data, &args.path, &asked, &stop)?;
+    finish(args, report, out)?;
+    Ok(DONE)
+}
+
+fn sound(args: &Report, files: &Files, out: &mut Out) -> Result<i32, Failure> {
+    let stop = Interrupt::listen();
+    let progress = Progress::new("reading", out.quiet(), &stop).counting("file");
+    let report = of_sound(files, &args.path, &progress)?;
+    drop(progress);
+    let unread = report.unread;
+    finish(args, report, out)?;
+    // As a broken record ends other reports with this code; here the page is there, and names the files.
+    Ok(if unread > 0 { BAD_DATA } else { DONE })
+}
+
+fn sound_options(args: &Report) -> Result<(), Failure> {
+    args.codes.refuse("sound files")?;
+    if args.cutting.view()?.is_some() || args.tokenizer.is_some() {
+        return Err(Failure::usage("sound files are not cut into samples, nor decoded by a tokenizer"));
+    }
+    Ok(())
+}
+
+// The page to disk, and what is said of it.
+fn finish(args: &Report, report: windrow_report::Report, out: &mut Out) -> Result<(), Failure> {
+    write_whole(&args.out, report.html.as_bytes())?;
+    let size = report.html.len() as u64;
+    out.line(format_args!("{}: {}, from {}", args.out.display(), text::size(size), report.from))?;
+    let mut object = json!({ "out": args.out });
+    if let (Value::Object(object), Value::Object(numbers)) = (&mut object, report.json) {
+        object.extend(numbers);
+    }
+    object["bytes"] = size.into();
+    Ok(out.object(object)?)
+}
+
+// What is there already is refused before any work is done.
+fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failure> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(_) => return Ok(()),
+    };
+    if found.is_dir() {
+        return Err(Error::config("a folder, expected the path of a file").at(path).into());
+    }
+    match overwrite {
+        true => Ok(()),
+        false => Err(Error::new(Kind::Exists, "the file is there already")
+            .at(path)
+            .hint("--overwrite replaces it")
+            .into()),
+    }
+}
+
+// `--overwrite` is for a page, never for the data it is about.
+fn refuse_own_data(args: &Report, subject: &Subject) -> Result<(), Failure> {
+    let Ok(out) = args.out.canonicalize() else { return Ok(()) };
+    let is_out = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == out);
+    match is_out(args.path.clone()) || subject.files().into_iter().any(is_out) {
+        true => Err(Error::config("the page would replace its own data").at(&args.out).into()),
+        false => Ok(()),
+    }
+}

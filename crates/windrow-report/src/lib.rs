@@ -1,0 +1,41 @@
+//! Pages about data, to look at and to hand on: each is one HTML file that needs no network and no script.
+//!
+//! [`Subject::open`] finds out what is at a path: records of some format, or sound files. [`of_records`] and [`of_sound`]
+//! make the page. Of much data a sample is read, the same at every run, and the page says so.
+
+mod codes;
+mod durations;
+mod histogram;
+mod json;
+mod lengths;
+mod page;
+mod picture;
+mod records;
+mod sample;
+mod series;
+mod sound;
+mod subject;
+mod svg;
+mod tokens;
+mod view;
+mod watch;
+
+use serde_json::Value;
+
+pub use self::codes::{Codes, MOST_CODEBOOK, MOST_EPOCHS};
+pub use self::records::{Asked, of_records};
+pub use self::sound::{Files, of_sound};
+pub use self::subject::Subject;
+
+/// A page, and what a program wants to know of it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The whole file.
+    pub html: String,
+    /// What it was made from, in words: `all of 3 records`.
+    pub from: String,
+    /// The numbers of the page: an object.
+    pub json: Value,
+    /// Sound files that cannot be read; the page lists them.
+    pub unread: u64,
+}

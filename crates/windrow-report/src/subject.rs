@@ -1,0 +1,65 @@
+//! What is at a path: records of some format, or sound files.
+
+use std::path::{Path, PathBuf};
+
+use windrow::format::Options;
+use windrow::{DataSet, Error, Kind, Result, open_with};
+
+use crate::sound::{Files, has_content, has_name};
+
+/// What a page is about.
+pub enum Subject {
+    /// Records, which a format reads.
+    Records(Box<DataSet>),
+    /// Sound files.
+    Sound(Files),
+}
+
+impl Subject {
+    /// Opens `path` as records, or as sound files where it holds nothing else: sound is not a format of records, it is
+    /// known by the names of files, or by the content of one. `sound`: as sound files, whatever else the folder holds.
+    ///
+    /// # Errors
+    /// Those of [`open_with`]; `NotFound` where sound was asked for and there is none.
+    pub fn open(path: &Path, options: &Options, sound: bool) -> Result<Subject> {
+        let is_named = options.format.is_none() && path.is_file() && has_name(path);
+        if sound || is_named {
+            let files = Files::find(path)?;
+            return match files.is_empty() {
+                true => Err(Error::not_found("the folder has no sound files").at(path)),
+                false => Ok(Subject::Sound(files)),
+            };
+        }
+        let refused = match open_with(path, options) {
+            Ok(data) => return Ok(Subject::Records(Box::new(data))),
+            Err(e) => e,
+        };
+        // Notes beside sounds may look like some format: they are not what the folder is about.
+        let is_unknown = refused.kind() == Kind::Unrecognised;
+        let may_be_sound = match refused.kind() {
+            Kind::Unrecognised => path.is_dir() || has_content(path),
+            Kind::Corrupt | Kind::Unsupported | Kind::Mismatch => path.is_dir(),
+            _ => false,
+        };
+        if may_be_sound && options.format.is_none() && options.part.is_none() {
+            let files = Files::find(path)?;
+            if !files.is_empty() && (is_unknown || files.are_most()) {
+                if !is_unknown {
+                    log::warn!("{}: read as sound files; as records: {refused}", path.display());
+                }
+                return Ok(Subject::Sound(files));
+            }
+        }
+        Err(refused)
+    }
+
+    /// The files it is read from, which a page must not replace.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Subject::Records(data) => {
+                data.source().files().into_iter().map(|f| PathBuf::from(f.file)).collect()
+            }
+            Subject::Sound(files) => files.paths(),
+        }
+    }
+}

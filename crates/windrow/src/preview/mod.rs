@@ -1,0 +1,7 @@
+//! What frontends show of data: the numbers of a span, the text of tokens, and counts, sizes and texts as people read them.
+
+pub mod numbers;
+pub mod series;
+pub mod text;
+#[cfg(feature = "text")]
+pub mod tokens;
