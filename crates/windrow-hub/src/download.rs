@@ -13,9 +13,11 @@ use windrow_core::{Error, Kind, Result};
 use crate::fetch::{Came, Fetcher};
 use crate::folder::{self, Folder, Record};
 use crate::http::Http;
-use crate::hub::{Hub, RepoName};
-use crate::listing::{self, Listing, RemoteFile};
+use crate::hub::Hub;
+use crate::listing::{self, Listing};
 use crate::offline;
+use crate::remote_file::RemoteFile;
+use crate::repo::RepoName;
 use crate::retry::{self, Trouble};
 use crate::select::Selection;
 
@@ -99,7 +101,31 @@ pub struct Failed {
     pub error: Error,
 }
 
-pub(crate) fn choose(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Listing> {
+impl Hub {
+    /// The files that a request chooses, without downloading them.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such data set or revision, or offline nothing of it is here; `Io` when the hub refuses or
+    /// cannot be reached; `Corrupt` when its answer makes no sense; `NotFound` when a pattern chooses nothing;
+    /// `Interrupted`.
+    pub fn choose(&self, request: &Request, watch: &dyn Watch) -> Result<Listing> {
+        choose(self, request, watch)
+    }
+
+    /// Downloads the chosen files of a data set into a folder.
+    ///
+    /// A file appears there by rename, after its size and hash were found right. What is there already, or in the hub's
+    /// cache on this machine, is used. A run that was stopped is continued by the same call, within files too.
+    ///
+    /// # Errors
+    /// Those of [`Hub::choose`]; `Exists` when another run is writing there. What goes wrong with single
+    /// files is in [`Report::failed`].
+    pub fn download(&self, request: &Request, watch: &dyn Watch) -> Result<Report> {
+        run(self, request, watch)
+    }
+}
+
+fn choose(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Listing> {
     let selection = Selection::new(&request.include, &request.exclude)?;
     let Listing { commit, files } = match hub.is_offline {
         false => listed(&hub.http()?, request, watch)?,
@@ -108,7 +134,7 @@ pub(crate) fn choose(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<
     Ok(Listing { commit, files: selection.of(files)? })
 }
 
-pub(crate) fn run(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Report> {
+fn run(hub: &Hub, request: &Request, watch: &dyn Watch) -> Result<Report> {
     let chosen = choose(hub, request, watch)?;
     let bytes = chosen.bytes();
     let Listing { commit, files } = chosen;

@@ -10,8 +10,9 @@ use windrow_core::{Error, Kind, Result};
 use crate::digest::Digest;
 use crate::folder::{self, Folder, Record};
 use crate::http::{Http, Origin, Part, escaped};
-use crate::hub::{Hub, RepoName};
-use crate::listing::RemoteFile;
+use crate::hub::Hub;
+use crate::remote_file::RemoteFile;
+use crate::repo::RepoName;
 use crate::retry::{self, Trouble};
 
 /// How a file came to be there.

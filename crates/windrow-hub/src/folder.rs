@@ -11,10 +11,7 @@ use sha1::{Digest as _, Sha1};
 use windrow_core::{Error, Kind, Result};
 
 use crate::digest::Digest;
-use crate::listing::{RemoteFile, checked_path};
-
-/// Holds the record, the lock, and files that are not finished; readers of data pass over hidden folders.
-pub(crate) const HIDDEN: &str = ".windrow-download";
+use crate::remote_file::{HIDDEN, RemoteFile, checked_path};
 
 const VERSION: u32 = 1;
 

@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use hf_hub::{Cache, Repo, RepoType};
-use windrow_core::prepare::Watch;
+use hf_hub::Cache;
 use windrow_core::{Error, Result};
 
-use crate::download::{self, Report, Request};
 use crate::http::Http;
-use crate::listing::Listing;
 use crate::retry::Patience;
 
 const ENDPOINT: &str = "https://huggingface.co";
@@ -94,66 +91,8 @@ impl Hub {
         self
     }
 
-    /// The files that a request chooses, without downloading them.
-    ///
-    /// # Errors
-    /// `NotFound` when there is no such data set or revision, or offline nothing of it is here; `Io` when the hub refuses or
-    /// cannot be reached; `Corrupt` when its answer makes no sense; `NotFound` when a pattern chooses nothing;
-    /// `Interrupted`.
-    pub fn choose(&self, request: &Request, watch: &dyn Watch) -> Result<Listing> {
-        download::choose(self, request, watch)
-    }
-
-    /// Downloads the chosen files of a data set into a folder.
-    ///
-    /// A file appears there by rename, after its size and hash were found right. What is there already, or in the hub's
-    /// cache on this machine, is used. A run that was stopped is continued by the same call, within files too.
-    ///
-    /// # Errors
-    /// Those of [`Hub::choose`]; `Exists` when another run is writing there. What goes wrong with single files stands in [`Report::failed`].
-    pub fn download(&self, request: &Request, watch: &dyn Watch) -> Result<Report> {
-        download::run(self, request, watch)
-    }
-
     pub(crate) fn http(&self) -> Result<Http> {
         Http::new(&self.endpoint, self.token.as_deref(), &self.patience)
-    }
-}
-
-/// `owner/name` of a data set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RepoName(String);
-
-impl RepoName {
-    /// Takes `owner/name`.
-    ///
-    /// # Errors
-    /// `Config` when it is something else.
-    pub fn parse(text: &str) -> Result<RepoName> {
-        let is_word = |word: &str| {
-            let fits = word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-            fits && !word.is_empty() && !word.starts_with('.') && word.len() <= 96
-        };
-        match text.split_once('/') {
-            Some((owner, name)) if is_word(owner) && is_word(name) => Ok(RepoName(text.to_string())),
-            _ => Err(Error::config(format!("{text:?} is no data set of the hub"))
-                .hint("it is called owner/name, as in the address of its page")),
-        }
-    }
-
-    /// `owner/name`.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// What stands behind the owner.
-    pub fn name(&self) -> &str {
-        self.0.rsplit('/').next().unwrap_or(&self.0)
-    }
-
-    /// The data set at a revision, as hf-hub names it in addresses and in the cache.
-    pub(crate) fn at(&self, revision: &str) -> Repo {
-        Repo::with_revision(self.0.clone(), RepoType::Dataset, revision.to_string())
     }
 }
 
@@ -195,14 +134,6 @@ mod tests {
                 Some(windrow_core::Kind::Config),
                 "{bad}"
             );
-        }
-    }
-
-    #[test]
-    fn a_repo_is_owner_and_name() {
-        assert_eq!(RepoName::parse("Maple728/Time-300B").unwrap().name(), "Time-300B");
-        for bad in ["", "name", "a/b/c", "a/", "/b", "../b", "a/..", "a/b?x", "a b/c", "https://x/a/b"] {
-            assert!(RepoName::parse(bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -25,12 +25,16 @@ mod hub;
 mod listing;
 mod named;
 mod offline;
+mod remote_file;
+mod repo;
 mod retry;
 mod select;
 
 pub use digest::Digest;
 pub use download::{Failed, Report, Request};
-pub use hub::{Hub, RepoName};
-pub use listing::{Listing, RemoteFile};
+pub use hub::Hub;
+pub use listing::Listing;
 pub use named::{NAMED, Named};
+pub use remote_file::RemoteFile;
+pub use repo::RepoName;
 pub use retry::Patience;

@@ -1,15 +1,14 @@
 //! What a data set holds at a revision: every file's path, size and hash, as the hub's tree says it.
 
 use std::collections::HashSet;
-use std::path::{Component, Path};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use windrow_core::{Error, Kind, Result};
 
 use crate::digest::Digest;
-use crate::folder;
 use crate::http::{self, Answer, Http, Part};
-use crate::hub::RepoName;
+use crate::remote_file::{RemoteFile, checked_path};
+use crate::repo::RepoName;
 use crate::retry::{self, Trouble};
 
 /// No page of a listing is longer: a thousand files a page are a few hundred kilobytes.
@@ -22,17 +21,6 @@ pub struct Listing {
     pub commit: String,
     /// The files.
     pub files: Vec<RemoteFile>,
-}
-
-/// A file as the hub describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemoteFile {
-    /// Its path below the data set, with `/` between folders. Never leads out of there.
-    pub path: String,
-    /// In bytes.
-    pub size: u64,
-    /// What it hashes to.
-    pub digest: Digest,
 }
 
 #[derive(Deserialize)]
@@ -118,28 +106,6 @@ fn file(entry: Entry) -> Result<RemoteFile> {
     Ok(RemoteFile { path: entry.path, size, digest })
 }
 
-/// Refuses a path that leads out of the folder it is put in, or into what is kept there.
-pub(crate) fn checked_path(path: &str) -> Result<()> {
-    // `components` leaves out `.` and doubled slashes, which then stand for two names of one file.
-    let names = Path::new(path).components().map(|part| match part {
-        Component::Normal(name) => name.to_str(),
-        _ => None,
-    });
-    let names: Option<Vec<&str>> = names.collect();
-    let is_plain = names.is_some_and(|names| {
-        names.join("/") == path
-            && names.first().is_some_and(|first| *first != folder::HIDDEN)
-            && !path.contains(char::is_control)
-    });
-    match is_plain {
-        true => Ok(()),
-        false => {
-            Err(Error::corrupt(format!("the listing names {path:?}, which is no path below the data set"))
-                .hint("nothing was written; tell the data set's owner"))
-        }
-    }
-}
-
 // The answer, and the address of the next page.
 fn json<T: for<'de> Deserialize<'de>>(
     http: &Http,
@@ -181,29 +147,6 @@ fn not_there(error: Error, repo: &RepoName, revision: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_stay_below() {
-        for good in ["a", "a/b.bin", ".gitattributes", "a/..b", "ü x"] {
-            assert!(checked_path(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "",
-            "/a",
-            "../a",
-            "a/../b",
-            "a/..",
-            "./a",
-            "a//b",
-            "a/",
-            "a\0b",
-            "a\x1b[2J",
-            ".windrow-download/x",
-            ".",
-        ] {
-            assert_eq!(checked_path(bad).map_err(|e| e.kind()), Err(Kind::Corrupt), "{bad:?}");
-        }
-    }
 
     #[test]
     fn the_next_page_stands_in_the_link() {

@@ -7,8 +7,10 @@ use windrow_core::{Error, Result};
 
 use crate::digest::Digest;
 use crate::folder::Record;
-use crate::hub::{Hub, RepoName};
-use crate::listing::{Listing, RemoteFile, checked_path};
+use crate::hub::Hub;
+use crate::listing::Listing;
+use crate::remote_file::{RemoteFile, checked_path};
+use crate::repo::RepoName;
 
 /// The files that `record` names or the cache holds.
 pub(crate) fn list(hub: &Hub, repo: &RepoName, revision: &str, record: Option<&Record>) -> Result<Listing> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use globset::{Glob, GlobMatcher};
 use windrow_core::{Error, Result};
 
-use crate::listing::RemoteFile;
+use crate::remote_file::RemoteFile;
 
 /// Most names in a hint.
 const MOST_NAMES: usize = 24;
