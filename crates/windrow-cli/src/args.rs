@@ -1,9 +1,9 @@
-//! What can be typed: the commands, and the options that several of them share.
+//! The options that several commands share: how to open data, how to slice it into samples, how to order them.
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use windrow::format::{self, Axis, Options};
 use windrow::{
@@ -11,79 +11,7 @@ use windrow::{
     ViewRecipe,
 };
 
-use crate::command::{
-    bench, completions, convert, demo, download, dummy, encode, index, inspect, peek, rebuild_metadata,
-    report, tokenize, trace, verify,
-};
 use crate::failure::Failure;
-
-/// Reads training data as it lies on disk and feeds it to a model.
-///
-/// stdout is data, stderr is messages. Exit: 0 done, 1 failed, 2 usage, 3 data found bad, 4 state or plan does not fit, 5 partly
-/// done, 130 interrupted (and can be run again).
-#[derive(Debug, Parser)]
-#[command(name = "windrow", version, propagate_version = true)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-    /// One JSON object on stdout instead of lines; errors too
-    #[arg(long, global = true, display_order = 900)]
-    pub(crate) json: bool,
-    /// No progress, no warnings
-    #[arg(short, long, global = true, display_order = 901)]
-    pub(crate) quiet: bool,
-}
-
-/// The command line. A number below zero is the value of the option before it, which then says what it expects.
-pub(crate) fn command() -> clap::Command {
-    let takes_numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
-        true => arg,
-        false => arg.allow_negative_numbers(true),
-    };
-    Cli::command().mut_subcommands(|command| command.mut_args(takes_numbers))
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Demo(demo::Demo),
-    Inspect(inspect::Inspect),
-    Peek(peek::Peek),
-    Report(report::Report),
-    Index(index::Index),
-    Tokenize(tokenize::Tokenize),
-    Convert(convert::Convert),
-    Encode(encode::Encode),
-    RebuildMetadata(rebuild_metadata::RebuildMetadata),
-    Verify(verify::Verify),
-    Trace(trace::Trace),
-    Bench(bench::Bench),
-    Download(download::Download),
-    Dummy(dummy::Dummy),
-    Completions(completions::Completions),
-}
-
-impl Command {
-    /// Its name, as `--json` says it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Command::Demo(_) => "demo",
-            Command::Inspect(_) => "inspect",
-            Command::Peek(_) => "peek",
-            Command::Report(_) => "report",
-            Command::Index(_) => "index",
-            Command::Tokenize(_) => "tokenize",
-            Command::Convert(_) => "convert",
-            Command::Encode(_) => "encode",
-            Command::RebuildMetadata(_) => "rebuild-metadata",
-            Command::Verify(_) => "verify",
-            Command::Trace(_) => "trace",
-            Command::Bench(_) => "bench",
-            Command::Download(_) => "download",
-            Command::Dummy(_) => "dummy",
-            Command::Completions(_) => "completions",
-        }
-    }
-}
 
 /// How to open data; what is not said is found out.
 #[derive(Args, Clone, Debug)]
@@ -364,7 +292,6 @@ fn windows(text: &str) -> Result<Width, String> {
     }
 }
 
-/// The parser of an option that is one of `words`, as a recipe writes them.
 // Two fractions with a comma, or values from..to.
 fn fit(text: &str) -> Result<Fit, String> {
     let numbers = |sign: &str| text.split_once(sign).map(|(from, to)| (from.trim(), to.trim()));
@@ -381,6 +308,7 @@ fn fit(text: &str) -> Result<Fit, String> {
     fit.check().map(|()| fit).map_err(|e| e.to_string())
 }
 
+/// The parser of an option that is one of `words`, as a recipe writes them.
 fn word<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     words: &'static [&'static str],
 ) -> impl TypedValueParser<Value = T> {
@@ -390,21 +318,20 @@ fn word<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use clap::error::ErrorKind;
 
     use super::*;
 
-    #[test]
-    fn the_command_line_is_consistent() {
-        command().debug_assert();
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        cutting: Cutting,
     }
 
     fn cutting(options: &str) -> Result<Cutting, ErrorKind> {
-        let line = ["windrow", "bench", "data"].into_iter().chain(options.split_whitespace());
-        match Cli::try_parse_from(line).map_err(|e| e.kind())?.command {
-            Command::Bench(bench) => Ok(bench.cutting),
-            other => panic!("{other:?}"),
-        }
+        let line = ["windrow"].into_iter().chain(options.split_whitespace());
+        Line::try_parse_from(line).map(|line| line.cutting).map_err(|e| e.kind())
     }
 
     fn view(options: &str) -> serde_json::Value {

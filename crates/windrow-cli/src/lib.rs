@@ -32,7 +32,7 @@ use std::io::{self, Write};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::Cli;
+use crate::command::Cli;
 use crate::failure::{DONE, Failure, USAGE};
 use crate::out::Out;
 
@@ -43,11 +43,13 @@ use crate::out::Out;
 /// ```
 pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli =
-        match args::command().try_get_matches_from(&args).and_then(|typed| Cli::from_arg_matches(&typed)) {
-            Ok(cli) => cli,
-            Err(e) => return not_parsed(&e, &args),
-        };
+    let cli = match command::command()
+        .try_get_matches_from(&args)
+        .and_then(|typed| Cli::from_arg_matches(&typed))
+    {
+        Ok(cli) => cli,
+        Err(e) => return not_parsed(&e, &args),
+    };
     warnings::listen(cli.quiet);
     interrupt::limits_are_errors();
     let mut out = Out::new(cli.json, cli.quiet, cli.command.name());

@@ -27,7 +27,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
     #[command(flatten)]
-    pub(crate) cutting: Cutting,
+    cutting: Cutting,
     #[command(flatten)]
     ordering: Ordering,
     #[command(flatten)]

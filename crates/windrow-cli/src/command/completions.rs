@@ -1,10 +1,9 @@
 //! `windrow completions`: what a shell needs to complete commands and options.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use serde_json::json;
 
-use crate::args::Cli;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 
@@ -15,9 +14,10 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Completions, out: &mut Out) -> Result<i32, Failure> {
+/// `line`: the whole command line.
+pub(crate) fn run(args: &Completions, line: &mut clap::Command, out: &mut Out) -> Result<i32, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "windrow", &mut script);
+    clap_complete::generate(args.shell, line, "windrow", &mut script);
     match out.is_json() {
         true => out
             .object(json!({ "shell": args.shell.to_string(), "script": String::from_utf8_lossy(&script) }))?,

@@ -1,24 +1,93 @@
-//! One file per command: its arguments, its work, its words.
+//! What can be typed: the commands, a file for each with its arguments, its work and its words.
 
-pub(crate) mod bench;
-pub(crate) mod completions;
-pub(crate) mod convert;
-pub(crate) mod demo;
-pub(crate) mod download;
-pub(crate) mod dummy;
+mod bench;
+mod completions;
+mod convert;
+mod demo;
+mod download;
+mod dummy;
 pub(crate) mod encode;
-pub(crate) mod index;
-pub(crate) mod inspect;
-pub(crate) mod peek;
-pub(crate) mod rebuild_metadata;
-pub(crate) mod report;
-pub(crate) mod tokenize;
-pub(crate) mod trace;
-pub(crate) mod verify;
+mod index;
+mod inspect;
+mod peek;
+mod rebuild_metadata;
+mod report;
+mod tokenize;
+mod trace;
+mod verify;
 
-use crate::args::Command;
+use clap::{CommandFactory, Parser, Subcommand};
+
 use crate::failure::Failure;
 use crate::out::Out;
+
+/// Reads training data as it lies on disk and feeds it to a model.
+///
+/// stdout is data, stderr is messages. Exit: 0 done, 1 failed, 2 usage, 3 data found bad, 4 state or plan does not fit, 5 partly
+/// done, 130 interrupted (and can be run again).
+#[derive(Debug, Parser)]
+#[command(name = "windrow", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// One JSON object on stdout instead of lines; errors too
+    #[arg(long, global = true, display_order = 900)]
+    pub(crate) json: bool,
+    /// No progress, no warnings
+    #[arg(short, long, global = true, display_order = 901)]
+    pub(crate) quiet: bool,
+}
+
+/// The command line. A number below zero is the value of the option before it, which then says what it expects.
+pub(crate) fn command() -> clap::Command {
+    let takes_numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    };
+    Cli::command().mut_subcommands(|command| command.mut_args(takes_numbers))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Demo),
+    Inspect(inspect::Inspect),
+    Peek(peek::Peek),
+    Report(report::Report),
+    Index(index::Index),
+    Tokenize(tokenize::Tokenize),
+    Convert(convert::Convert),
+    Encode(encode::Encode),
+    RebuildMetadata(rebuild_metadata::RebuildMetadata),
+    Verify(verify::Verify),
+    Trace(trace::Trace),
+    Bench(bench::Bench),
+    Download(download::Download),
+    Dummy(dummy::Dummy),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// Its name, as `--json` says it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Command::Demo(_) => "demo",
+            Command::Inspect(_) => "inspect",
+            Command::Peek(_) => "peek",
+            Command::Report(_) => "report",
+            Command::Index(_) => "index",
+            Command::Tokenize(_) => "tokenize",
+            Command::Convert(_) => "convert",
+            Command::Encode(_) => "encode",
+            Command::RebuildMetadata(_) => "rebuild-metadata",
+            Command::Verify(_) => "verify",
+            Command::Trace(_) => "trace",
+            Command::Bench(_) => "bench",
+            Command::Download(_) => "download",
+            Command::Dummy(_) => "dummy",
+            Command::Completions(_) => "completions",
+        }
+    }
+}
 
 /// Runs a command and gives its exit code.
 pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
@@ -37,6 +106,16 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Bench(args) => bench::run(&args, out),
         Command::Download(args) => download::run(&args, out),
         Command::Dummy(args) => dummy::run(&args, out),
-        Command::Completions(args) => completions::run(&args, out),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command(), out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
     }
 }
