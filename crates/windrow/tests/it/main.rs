@@ -15,4 +15,6 @@ mod flat_tokens;
 #[cfg(feature = "zarr")]
 mod ids;
 #[cfg(test)]
+mod imports;
+#[cfg(test)]
 mod real_series;
