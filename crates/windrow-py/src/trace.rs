@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use windrow::plan::Steps;
 use windrow::sampler::Shard;
-use windrow::{Error, Kind, Plan, Recipe, Result};
+use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
 
 use crate::error::{OrRaise, raise};
 use crate::json;
@@ -59,7 +59,7 @@ pub(crate) fn trace<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "trace", unknown)?;
     let (plan, steps, _) = plan_of(plan)?;
-    let traced = wait_while(py, move |is_wanted| -> Result<Vec<Value>> {
+    let traced = wait_while(py, move |is_wanted| -> Result<Vec<TracedRow>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;
         let own = match (rank, world_size) {
@@ -73,7 +73,7 @@ pub(crate) fn trace<'py>(
             None => own,
         };
         rows.map(|row| match is_wanted() {
-            true => traced_row(&plan, step.epoch, step.position(row), row),
+            true => trace_row(&plan, step.epoch, step.position(row), row),
             false => Err(Error::new(Kind::Interrupted, "stopped before the end")),
         })
         .collect()
@@ -187,24 +187,3 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, Vec<String>)
 }
 
 const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";
-
-fn traced_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Value> {
-    let traced = plan.trace(epoch, position)?;
-    let feed = &plan.feeds()[traced.feed];
-    let mut reads = Vec::new();
-    for span in &traced.spans {
-        let locations = feed.source().locate(*span)?;
-        reads.push(
-            json!({ "record": span.record, "start": span.start, "len": span.len, "locations": locations }),
-        );
-    }
-    Ok(json!({
-        "row": row,
-        "position": position,
-        "part": traced.feed,
-        "view": feed.view().describe(),
-        "sample": traced.sample,
-        "pass": traced.pass,
-        "reads": reads,
-    }))
-}

@@ -37,6 +37,7 @@ mod recipe;
 #[cfg(feature = "dac")]
 pub mod sound;
 mod split;
+mod traced;
 mod windowing;
 
 pub use builder::LoaderBuilder;
@@ -47,6 +48,7 @@ pub use mixture::{Mixture, mix, part_named};
 pub use open::{formats, open, open_with, verify};
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
+pub use traced::{TracedRead, TracedRow, trace_row};
 pub use windowing::{LossOn, Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;

@@ -12,7 +12,7 @@ use windrow::plan::{Cursor, Steps};
 use windrow::preview::{numbers, tokens};
 use windrow::sampler::Shard;
 use windrow::text::Tokenizer;
-use windrow::{Error, Plan, Recipe};
+use windrow::{Error, Plan, Recipe, Span, trace_row};
 
 use crate::args::{Cutting, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
@@ -208,42 +208,23 @@ fn show_row(
     tokenizer: Option<&Tokenizer>,
     out: &mut Out,
 ) -> Result<Value, Failure> {
-    let traced = plan.trace(epoch, position)?;
-    let feed = &plan.feeds()[traced.feed];
-    let source = feed.source();
-    let part = if plan.feeds().len() > 1 { format!(", part {}", traced.feed) } else { String::new() };
+    let traced = trace_row(plan, epoch, position, row)?;
+    let part = if plan.feeds().len() > 1 { format!(", part {}", traced.part) } else { String::new() };
     let sample = text::count(traced.sample);
-    out.line(format_args!(
-        "row {row}  position {position}{part}, sample {sample} of {}",
-        feed.view().describe()
-    ))?;
-    let mut reads = Vec::new();
-    for span in &traced.spans {
-        let locations = source.locate(*span)?;
+    out.line(format_args!("row {row}  position {position}{part}, sample {sample} of {}", traced.view))?;
+    for read in &traced.reads {
         let (record, from, to) =
-            (text::count(span.record), text::count(span.start), text::count(span.start + span.len));
-        for l in &locations {
+            (text::count(read.record), text::count(read.start), text::count(read.start + read.len));
+        for l in &read.locations {
             let (start, end) = (text::count(l.start), text::count(l.start + l.size));
             let file = text::escaped(&l.file);
             out.line(format_args!("  record {record}  values {from}..{to}  {file}  bytes {start}..{end}"))?;
         }
-        reads.push(
-            json!({ "record": span.record, "start": span.start, "len": span.len, "locations": locations }),
-        );
     }
-    let mut object = json!({
-        "row": row,
-        "position": position,
-        "part": traced.feed,
-        "view": feed.view().describe(),
-        "sample": traced.sample,
-        "pass": traced.pass,
-        "reads": reads,
-    });
-    if let (Some(tokenizer), Some(span)) = (tokenizer, traced.spans.first()) {
-        let mut first = *span;
-        first.len = first.len.min(PREVIEW_VALUES);
-        let ids = numbers::whole_numbers(source.as_ref(), first)?;
+    let mut object = json!(traced);
+    if let (Some(tokenizer), Some(read)) = (tokenizer, traced.reads.first()) {
+        let first = Span { record: read.record, start: read.start, len: read.len.min(PREVIEW_VALUES) };
+        let ids = numbers::whole_numbers(plan.feeds()[traced.part].source().as_ref(), first)?;
         if let Some(preview) = tokens::decoded(tokenizer, &ids) {
             out.line(text::truncated(&format!("  | {}", text::escaped(&preview)), text::width()))?;
             object["text"] = json!(preview);
@@ -332,7 +313,7 @@ fn record_in_file(feed: &windrow::plan::Feed, file: &str, n: u64) -> Result<u64,
     let mut seen = 0;
     for record in 0..source.len() {
         interrupt.check()?;
-        let whole = windrow::Span { record, start: 0, len: source.length(record)? };
+        let whole = Span { record, start: 0, len: source.length(record)? };
         if source.locate(whole)?.iter().any(|l| l.file == *name) {
             if seen == n {
                 return Ok(record);
