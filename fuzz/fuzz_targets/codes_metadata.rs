@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Look, Options, open, tensor_file};
+use windrow_core::format::{FORMATS, Probe, Options, open, tensor_file};
 use windrow_core::source::conformance;
 use windrow_core::store::Memory;
 
@@ -19,7 +19,7 @@ fuzz_target!(|data: (&[u8], Option<&[u8]>)| {
     if let Some(prompt) = prompt {
         store = store.with("prompts/a.txt", prompt);
     }
-    match Look::at(Arc::new(store), "").and_then(|look| open(FORMATS, &look, &Options::default())) {
+    match Probe::at(Arc::new(store), "").and_then(|look| open(FORMATS, &look, &Options::default())) {
         Ok(source) => {
             let mut scratch = String::new();
             for record in 0..source.len() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::prepare::{IndexOptions, VerifyOptions, index, verify};
 use windrow_core::store::{Io, Local};
 use windrow_fuzz::{Cut, drive, is_compressed, values};
@@ -64,7 +64,7 @@ fuzz_target!(|input: Input<'_>| {
     };
     assert!(index(folder.path(), &options, &()).expect("a second run").unchanged);
     let store = Local::new(folder.path()).io(if input.pread { Io::Pread } else { Io::Map });
-    let look = Look::at(Arc::new(store), "").expect("the folder");
+    let look = Probe::at(Arc::new(store), "").expect("the folder");
     let source = open(FORMATS, &look, &Options::default()).expect("the index that was just written");
     assert_eq!((source.format(), source.len()), ("forager", report.records));
     if !may_be_damaged {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, drive, dtype};
 
@@ -60,7 +60,7 @@ fuzz_target!(|input: Input<'_>| {
         ..Options::default()
     };
     let key = if input.as_folder { "" } else { "x.idx" };
-    let Ok(source) = Look::at(Arc::new(store), key).and_then(|look| open(FORMATS, &look, &options)) else {
+    let Ok(source) = Probe::at(Arc::new(store), key).and_then(|look| open(FORMATS, &look, &options)) else {
         return;
     };
     for record in 0..source.len().min(100) {

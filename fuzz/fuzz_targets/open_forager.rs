@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, Folder, drive, dtype};
 
@@ -35,7 +35,7 @@ fuzz_target!(|input: Input<'_>| {
         ..Options::default()
     };
     let key = if input.at_index { "index" } else { "" };
-    let Ok(look) = Look::at(Arc::new(store), key) else { return };
+    let Ok(look) = Probe::at(Arc::new(store), key) else { return };
     match open(FORMATS, &look, &options) {
         Ok(source) => drive(&source, &input.cuts, input.batch_dtype.map(dtype), input.pad.into()),
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::store::{Compression, Memory, Store, expand_to};
 use windrow_core::{DType, Error};
 use windrow_fuzz::{Cut, drive, is_compressed, values};
@@ -63,7 +63,7 @@ fn lines(parts: &[&[u8]]) {
     let key = if parts.len() == 1 { "00.jsonl" } else { "" };
     // Lines of numbers would be taken for series: `series_json` looks at those.
     let options = Options { format: Some("jsonl".to_string()), ..Options::default() };
-    let opened = Look::at(store, key).and_then(|look| open(FORMATS, &look, &options));
+    let opened = Probe::at(store, key).and_then(|look| open(FORMATS, &look, &options));
     let source = match opened {
         Ok(source) => source,
         Err(error) => return check_nothing(parts, &error),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, Side, drive, dtype, values};
 
@@ -43,9 +43,9 @@ fuzz_target!(|input: Input<'_>| {
         trust: input.trust,
         ..Options::default()
     };
-    let Ok(look) = Look::at(Arc::new(store), if input.as_folder { "" } else { "a.bin" }) else { return };
+    let Ok(look) = Probe::at(Arc::new(store), if input.as_folder { "" } else { "a.bin" }) else { return };
     let Ok(source) = open(FORMATS, &look, &options) else { return };
-    // A side file may tell that the ids are lines of JSON.
+    // A manifest may tell that the ids are lines of JSON.
     if source.format() != "tokens" {
         return;
     }
@@ -70,7 +70,7 @@ fuzz_target!(|input: Input<'_>| {
                 record += 1;
             }
         }
-        // What a side file says was checked when it was written.
+        // What a manifest says was checked when it was written.
         if let Some(size) = input.vocab_size.filter(|size| claimed.is_none_or(|claimed| claimed > *size)) {
             assert!(ids.iter().all(|id| (0..i128::from(size)).contains(id)), "an id outside {size}");
         }

@@ -1,8 +1,8 @@
-//! A side file of any bytes: what is understood is written and understood again as the same.
+//! A manifest of any bytes: what is understood is written and understood again as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windrow_core::manifest::SideFile;
+use windrow_core::manifest::Manifest;
 use windrow_core::store::{Memory, Store};
 
 fuzz_target!(|data: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(text, again.to_text());
 });
 
-fn parse(bytes: &[u8]) -> windrow_core::Result<SideFile> {
+fn parse(bytes: &[u8]) -> windrow_core::Result<Manifest> {
     let object = Memory::new().with("windrow.json", bytes).open("windrow.json")?;
-    SideFile::read(object.as_ref())
+    Manifest::read(object.as_ref())
 }

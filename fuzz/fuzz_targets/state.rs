@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use windrow::Recipe;
 use windrow_core::collate::NextToken;
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::plan::{Feed, Identity, LastBatch, Plan, State, Steps, Workspace};
 use windrow_core::sampler::{Shard, Shuffle};
 use windrow_core::store::Memory;
@@ -14,7 +14,7 @@ use windrow_core::view::Pack;
 
 static PLAN: LazyLock<(Plan, Identity)> = LazyLock::new(|| {
     let store = Memory::new().with("a.bin", (0..400u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
-    let look = Look::at(Arc::new(store), "a.bin").expect("a file");
+    let look = Probe::at(Arc::new(store), "a.bin").expect("a file");
     let source = open(FORMATS, &look, &Options::default()).expect("tokens");
     let view = Arc::new(Pack::new(source.clone(), 4, None).expect("a view"));
     let collate = NextToken::new(source.schema(), 4, None, false, 0).expect("a layout");

@@ -1,4 +1,4 @@
-//! Block sums of any bytes beside a token file: what is read with them is what is there, or an error.
+//! Block checksums of any bytes beside a token file: what is read with them is what is there, or an error.
 #![no_main]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Look, Options, Verify, open};
+use windrow_core::format::{FORMATS, Probe, Options, Verify, open};
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, drive, values};
 use xxhash_rust::xxh3::xxh3_64;
@@ -32,7 +32,7 @@ fuzz_target!(|input: Input<'_>| {
     let sums = input.raw.map_or_else(|| made(&input, &data), <[u8]>::to_vec);
     let store = Memory::new().with("a.bin", data.clone()).with("a.bin.windrow.sums", sums);
     let options = Options { dtype: Some(DType::U8), verify: Verify::Always, ..Options::default() };
-    let Ok(look) = Look::at(Arc::new(store), "a.bin") else { return };
+    let Ok(look) = Probe::at(Arc::new(store), "a.bin") else { return };
     let Ok(source) = open(FORMATS, &look, &options) else { return };
     if let Ok(found) = values(&source, 0) {
         assert_eq!(found, data);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use windrow_core::format::{FORMATS, Look, Options, open};
+use windrow_core::format::{FORMATS, Probe, Options, open};
 use windrow_core::prepare::{
     Encode, Encoded, LinePlace, Remainder, TokenLayout, TokenizeOptions, Track, VerifyOptions, text_of,
     tokenize, verify,
@@ -105,7 +105,7 @@ fuzz_target!(|input: Input<'_>| {
     assert!(documents.iter().all(Option::is_some), "a line without text was taken");
     let found = verify(&out, &VerifyOptions::default(), &()).expect("a folder to verify");
     assert_eq!(found.problems.len(), 0, "{:?}", found.problems);
-    let look = Look::at(Arc::new(Local::new(&out)), "").expect("the output");
+    let look = Probe::at(Arc::new(Local::new(&out)), "").expect("the output");
     let source = match open(FORMATS, &look, &Options::default()) {
         Ok(source) => source,
         // A stream of nothing is refused when it is opened.

@@ -1,11 +1,11 @@
-//! A side file of arbitrary claims.
+//! A manifest of arbitrary claims.
 
 use arbitrary::Arbitrary;
-use windrow_core::manifest::{FileRow, SideFile, TokenizerLock};
+use windrow_core::manifest::{FileRow, Manifest, TokenizerLock};
 
 use crate::dtype;
 
-/// Claims of a side file; names are those of [`crate::Folder`]'s data files.
+/// Claims of a manifest; names are those of [`crate::Folder`]'s data files.
 #[derive(Arbitrary, Debug)]
 pub struct Side<'a> {
     format: u8,
@@ -24,7 +24,7 @@ impl Side<'_> {
         if let Some(raw) = self.raw {
             return raw.to_vec();
         }
-        let mut side = SideFile::new(["forager", "tokens", "jsonl", ""][usize::from(self.format) % 4]);
+        let mut side = Manifest::new(["forager", "tokens", "jsonl", ""][usize::from(self.format) % 4]);
         side.records = self.records;
         side.record_length = self.record_length;
         side.dtype = self.dtype.map(dtype);

@@ -93,7 +93,7 @@ def test_written_shards_and_text(tmp_path):
 
 def test_what_has_no_sums_is_refused(tokens, tmp_path):
     np.arange(100, dtype=np.uint32).tofile(tmp_path / "raw.bin")
-    with pytest.raises(wr.ConfigError, match="no block sums") as error:
+    with pytest.raises(wr.ConfigError, match="no block checksums") as error:
         wr.open(tmp_path / "raw.bin", dtype="uint32", verify="always")
     assert "convert" in error.value.hint
     # As seqax and earlier versions wrote it.
@@ -101,13 +101,13 @@ def test_what_has_no_sums_is_refused(tokens, tmp_path):
     (tmp_path / "flat" / "windrow.sums").unlink()
     (tmp_path / "flat" / "windrow.json").unlink()
     assert wr.open(tmp_path / "flat")[0].tolist() == [1, 2, 3] and not wr.verify(tmp_path / "flat")["problems"]
-    with pytest.raises(wr.ConfigError, match="no block sums"):
+    with pytest.raises(wr.ConfigError, match="no block checksums"):
         wr.open(tmp_path / "flat", verify="always")
     wr.tokenize(
         [_jsonl(tmp_path)], tmp_path / "without", tokenizer="bytes", sample_size=8, block_sums=False
     )
     assert not list((tmp_path / "without").rglob("*.sums"))
-    with pytest.raises(wr.ConfigError, match="no block sums"):
+    with pytest.raises(wr.ConfigError, match="no block checksums"):
         wr.open(tmp_path / "without", verify="always")
     with pytest.raises(wr.ConfigError, match="never"):
         wr.open(tokens, verify="never")

@@ -296,15 +296,15 @@ def test_a_damaged_account_in_the_description_of_shards_is_told(tmp_path: Path) 
     meta = (tmp_path / "s" / "meta.json").read_text()
     assert wr.verify(tmp_path / "s")["problems"] == []
     for whole, damaged, what in (
-        ('"windrow": {"version":1', '"windrow": {"version":"1"', ["side file"]),
-        ('"windrow": {"version":1', '"windrow": {"version":7', ["side file"]),
-        ('"windrow": {', '"windrow": [', ["side file"]),
-        ('"records":2', '"records":3', ["block sums", "records"]),
+        ('"windrow": {"version":1', '"windrow": {"version":"1"', ["manifest"]),
+        ('"windrow": {"version":1', '"windrow": {"version":7', ["manifest"]),
+        ('"windrow": {', '"windrow": [', ["manifest"]),
+        ('"records":2', '"records":3', ["block checksums", "records"]),
     ):
         assert whole in meta
         (tmp_path / "s" / "meta.json").write_text(meta.replace(whole, damaged))
         assert [problem["what"] for problem in wr.verify(tmp_path / "s")["problems"]] == what
-        if what == ["side file"]:
+        if what == ["manifest"]:
             with pytest.raises((wr.CorruptError, wr.UnsupportedError)):
                 wr.open(tmp_path / "s")
 

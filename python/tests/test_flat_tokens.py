@@ -312,7 +312,7 @@ def test_what_is_appended_to_data_without_checksums_has_some(tmp_path):
     full = len(tokens) // 300
     wr.write_flat_tokens(out, SEQUENCES[100:], append=True)
     assert lists(wr.open(out)) == SEQUENCES and not wr.verify(out)["problems"]
-    with pytest.raises(wr.ConfigError, match="no block sums"):
+    with pytest.raises(wr.ConfigError, match="no block checksums"):
         lists(wr.open(out, verify="always"))
     flip(out / "encoded_tokens" / str(full + 1), 20)
     assert any(problem["file"].endswith(f"encoded_tokens/{full + 1}") for problem in wr.verify(out)["problems"])

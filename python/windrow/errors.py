@@ -11,7 +11,7 @@ class WindrowError(Exception):
     r"""Base of windrow's errors.
 
     Attributes: `kind` is the kind's name; `path` the file, `record` the record from 0, `byte` the offset in the file and
-    `field` the field of a header, index or side file, each None where it is not known; `hint` says how to mend it.
+    `field` the field of a header, index or manifest, each None where it is not known; `hint` says how to mend it.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
@@ -56,7 +56,7 @@ class UnrecognisedError(WindrowError, ValueError):
 
 
 class CorruptError(WindrowError, ValueError):
-    """The bytes contradict the format, the side file or each other."""
+    """The bytes contradict the format, the manifest or each other."""
 
 
 class StaleError(WindrowError, ValueError):

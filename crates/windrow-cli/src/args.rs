@@ -50,7 +50,7 @@ pub(crate) struct Opening {
     /// Most bytes that what is expanded or converted once may take in the cache
     #[arg(long, value_name = "BYTES")]
     cache_limit: Option<u64>,
-    /// Hold every block that is read against its block sum
+    /// Hold every block that is read against its block checksum
     #[arg(long, value_name = "WHEN", value_parser = ["always"])]
     verify: Option<String>,
 }

@@ -10,7 +10,7 @@ pub enum Kind {
     NotFound,
     /// No format recognises what lies at the path.
     Unrecognised,
-    /// The bytes contradict the format, the side file or each other.
+    /// The bytes contradict the format, the manifest or each other.
     Corrupt,
     /// The data changed after it was indexed.
     Stale,
@@ -61,7 +61,7 @@ pub struct Place {
     pub record: Option<u64>,
     /// Byte offset in the file.
     pub byte: Option<u64>,
-    /// Field of a header, an index or a side file.
+    /// Field of a header, an index or a manifest.
     pub field: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl Error {
         self
     }
 
-    /// Names the field of a header, index or side file.
+    /// Names the field of a header, index or manifest.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.0.place.field = Some(field.into());

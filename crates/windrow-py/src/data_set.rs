@@ -33,7 +33,7 @@ use crate::waiting::wait_for;
 ///     path: a file or folder, or its ``file://`` URL.
 ///     format: the name of a format, to force it; see ``windrow.formats()``.
 ///     dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
-///     vocab_size: ids must be below this; checked once over all of them, unless the side file knows it.
+///     vocab_size: ids must be below this; checked once over all of them, unless the manifest knows it.
 ///     eos: of raw token files, the id that ends each document: documents are records then, each with its end id as the
 ///         last value. Ends are looked for once and kept in the cache.
 ///     split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
@@ -48,7 +48,7 @@ use crate::waiting::wait_for;
 ///     tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
 ///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
-///     trust: accept data whose size or time differs from what the side file says, and read as ids what looks like the
+///     trust: accept data whose size or time differs from what the manifest says, and read as ids what looks like the
 ///         file of another program.
 ///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles) once may take in the
 ///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB.
@@ -56,7 +56,7 @@ use crate::waiting::wait_for;
 ///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"map"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
-///     verify: ``"always"`` holds each block of 4 KiB against its block sum, whenever it is read; data without them is
+///     verify: ``"always"`` holds each block of 4 KiB against its block checksum, whenever it is read; data without them is
 ///         refused. ``None``: sizes, headers and indices are checked when it is opened.
 ///
 /// Raises:

@@ -16,7 +16,7 @@ use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, Id};
 
-/// Writes documents of token ids as one headerless row of ids, ``out``, and its side file; both appear complete or not at all.
+/// Writes documents of token ids as one headerless row of ids, ``out``, and its manifest; both appear complete or not at all.
 ///
 /// Documents are written as they come, one at a time in memory; an error or Ctrl-C leaves nothing behind.
 ///
@@ -25,7 +25,7 @@ use crate::options::{Count, Id};
 ///     documents: an iterable of ids ``[T]`` (lists, arrays, tensors); an array of ids ``[N, T]`` is N documents.
 ///     dtype: dtype of a stored id: uint8, uint16, uint32, int32 or int64.
 ///     eos: an id put after every document, also after one that ends with it already. ``open(out, eos=…)`` cuts there.
-///     vocab_size: ids must be below this. The side file keeps it, so that opening does not check again.
+///     vocab_size: ids must be below this. The manifest keeps it, so that opening does not check again.
 ///     overwrite: replace a file that is there.
 ///     durable: bring everything to the disk before it becomes visible.
 ///

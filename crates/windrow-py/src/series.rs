@@ -283,7 +283,7 @@ pub(crate) fn convert<'py>(
     let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
-        let (source, of) = (data.source().as_ref(), data.side_file().cloned().map(Arc::new));
+        let (source, of) = (data.source().as_ref(), data.manifest().cloned().map(Arc::new));
         match target {
             Target::Series(options) => {
                 prepare::convert(source, &out, &SeriesOptions { of, ..options }, &watcher)

@@ -102,7 +102,7 @@ impl Tokenizer {
         self.inner.name()
     }
 
-    /// The hash of its definition, 16 hexadecimal digits: what the side file of tokens made with it records.
+    /// The hash of its definition, 16 hexadecimal digits: what the manifest of tokens made with it records.
     #[getter]
     fn hash(&self) -> String {
         self.inner.lock().hash

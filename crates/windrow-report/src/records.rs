@@ -64,7 +64,7 @@ pub fn of_records(data: &DataSet, path: &Path, asked: &Asked, watch: &dyn Watch)
 }
 
 fn numbers(asked: &Asked, data: &DataSet, sample: &Sample, page: &mut Page, watch: &dyn Watch) -> Result<()> {
-    let tokenizer = tokenizer(asked.tokenizer.as_deref(), data.side_file())?;
+    let tokenizer = tokenizer(asked.tokenizer.as_deref(), data.manifest())?;
     let is_tokens = tokenizer.is_some() || is_tokens(data.source().as_ref());
     // Statistics for a scaler may take a while.
     let samples = |view| data.cut(view, None, None, &|| watch.cancelled());

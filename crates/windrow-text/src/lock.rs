@@ -22,7 +22,7 @@ const STRINGS: [&str; 10] = [
 ];
 
 impl Tokenizer {
-    /// What a side file keeps of this tokenizer: ten strings with their ids, fewer where it cannot encode them all.
+    /// What a manifest keeps of this tokenizer: ten strings with their ids, fewer where it cannot encode them all.
     pub fn lock(&self) -> TokenizerLock {
         let mut special = Map::new();
         for (token, id) in self.special() {

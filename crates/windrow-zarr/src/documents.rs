@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::Format;
-use windrow_core::manifest::{SIDE_FILE, SideFile};
+use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::output::WorkFolder;
 use windrow_core::prepare::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
 use windrow_core::{DType, Error, Result};
@@ -141,15 +141,15 @@ impl DocumentWriter for Documents {
         serde_json::to_value(now).map_err(|e| Error::corrupt("a restart point").caused_by(e))
     }
 
-    fn finish(mut self: Box<Self>, mut side: SideFile) -> Result<SideFile> {
+    fn finish(mut self: Box<Self>, mut manifest: Manifest) -> Result<Manifest> {
         let (files, bytes) = self.group.finish(&mut self.folder)?;
         // Files of a run that was stopped before this one went on are among them.
         let (files, bytes) = (files + self.earlier.0, bytes + self.earlier.1);
-        side.statistics.insert(CHUNK_FILES.to_string(), json!(files));
-        side.statistics.insert(CHUNK_BYTES.to_string(), json!(bytes));
-        self.folder.write(SIDE_FILE, side.to_text().as_bytes())?;
-        self.folder.finish_sums()?;
+        manifest.statistics.insert(CHUNK_FILES.to_string(), json!(files));
+        manifest.statistics.insert(CHUNK_BYTES.to_string(), json!(bytes));
+        self.folder.write(MANIFEST_FILE, manifest.to_text().as_bytes())?;
+        self.folder.finish_checksums()?;
         self.folder.sync()?;
-        Ok(side)
+        Ok(manifest)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::format::{About, Certainty, Format, Look, Options};
+use windrow_core::format::{Confidence, Format, FormatInfo, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Error, Kind, Result};
@@ -32,8 +32,8 @@ impl Format for FlatTokens {
         "flat-tokens"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Flat tokens",
             layout: "a zarr group (v2 or v3) of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; \
                      a data set holds one in `train` and one in `validation`",
@@ -42,35 +42,35 @@ impl Format for FlatTokens {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let store = look.store.as_ref();
-        let is_group = || tokens_name(store, &look.key).is_some();
-        match look.is_folder && (is_group() || !self.parts(look).is_empty()) {
-            true => Certainty::Yes,
-            false => Certainty::No,
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let store = probe.store.as_ref();
+        let is_group = || tokens_name(store, &probe.key).is_some();
+        match probe.is_folder && (is_group() || !self.parts(probe).is_empty()) {
+            true => Confidence::Yes,
+            false => Confidence::No,
         }
     }
 
-    fn parts(&self, look: &Look) -> Vec<String> {
-        let store = look.store.as_ref();
-        let all = SPLITS.iter().map(|split| look.below(split));
+    fn parts(&self, probe: &Probe) -> Vec<String> {
+        let store = probe.store.as_ref();
+        let all = SPLITS.iter().map(|split| probe.below(split));
         all.filter(|folder| tokens_name(store, folder).is_some()).collect()
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let vocab_size = look.side.as_ref().and_then(|side| side.vocab_size);
-        Ok(Arc::new(Sequences::new(self.group(look, options)?, vocab_size)))
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let vocab_size = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
+        Ok(Arc::new(Sequences::new(self.group(probe, options)?, vocab_size)))
     }
 }
 
 impl FlatTokens {
-    /// The group that `look` sees, its claims checked.
-    pub(crate) fn group(&self, look: &Look, options: &Options) -> Result<Group> {
-        let store = &look.store;
-        let Some(tokens) = tokens_name(store.as_ref(), &look.key) else {
+    /// The group that `probe` sees, its claims checked.
+    pub(crate) fn group(&self, probe: &Probe, options: &Options) -> Result<Group> {
+        let store = &probe.store;
+        let Some(tokens) = tokens_name(store.as_ref(), &probe.key) else {
             let error =
-                Error::not_found(format!("expected an array {TOKENS}, found none")).at(look.display());
-            return Err(match self.parts(look).first() {
+                Error::not_found(format!("expected an array {TOKENS}, found none")).at(probe.display());
+            return Err(match self.parts(probe).first() {
                 None => error,
                 Some(part) => error.hint(format!(
                     "this holds splits: open one with split=\"train\", or {}",
@@ -78,11 +78,11 @@ impl FlatTokens {
                 )),
             });
         };
-        refuse(options, look)?;
+        refuse(options, probe)?;
         if tokens != TOKENS {
-            log::warn!("{}: tokens are in {tokens:?}, which should be called {TOKENS:?}", look.display());
+            log::warn!("{}: tokens are in {tokens:?}, which should be called {TOKENS:?}", probe.display());
         }
-        let (attributes, max_id) = max_token_id(store.as_ref(), &look.key)?;
+        let (attributes, max_id) = max_token_id(store.as_ref(), &probe.key)?;
         if let Some(vocab_size) = options.vocab_size.filter(|size| *size <= max_id) {
             return Err(Error::corrupt(format!("ids go up to {max_id}, the vocabulary has {vocab_size}"))
                 .at(attributes.name())
@@ -91,7 +91,7 @@ impl FlatTokens {
         let cache = Arc::new(Cache::new(options.memory_limit));
         let array = |name: &str, dtype, number| {
             let wanted = Wanted { dtype, accepts_missing: options.fill_missing, number };
-            Array::open(store, &key::below(&look.key, name), &wanted, &cache)
+            Array::open(store, &key::below(&probe.key, name), &wanted, &cache)
         };
         let group = Group {
             tokens: array(tokens, DType::U32, 0)?,
@@ -119,15 +119,15 @@ fn is_array(store: &dyn Store, folder: &str, name: &str) -> bool {
     [METADATA_V3, METADATA_V2].iter().any(|file| store.entry(&key::below(&array, file)).is_ok())
 }
 
-fn refuse(options: &Options, look: &Look) -> Result<()> {
+fn refuse(options: &Options, probe: &Probe) -> Result<()> {
     if let Some(dtype) = options.dtype.filter(|dtype| *dtype != DType::U32) {
         return Err(Error::mismatch(format!("dtype {dtype} was asked for, flat-tokens are uint32"))
-            .at(look.display())
+            .at(probe.display())
             .field("dtype")
             .hint("leave dtype= out"));
     }
-    let lock = look.side.as_ref().filter(|side| side.format == FlatTokens.name());
-    let lock = lock.and_then(|side| side.tokenizer.as_ref());
+    let lock = probe.manifest.as_ref().filter(|manifest| manifest.format == FlatTokens.name());
+    let lock = lock.and_then(|manifest| manifest.tokenizer.as_ref());
     if let Some((asked, lock)) = options.tokenizer.as_ref().zip(lock) {
         return match *asked == lock.hash {
             true => Ok(()),
@@ -135,13 +135,13 @@ fn refuse(options: &Options, look: &Look) -> Result<()> {
                 "a tokenizer with hash {asked} was asked for, but the tokens were made by {} ({})",
                 lock.name, lock.hash
             ))
-            .at(look.display())
+            .at(probe.display())
             .hint("tokenise the text again with the tokenizer you train with, or leave tokenizer= out")),
         };
     }
     if options.tokenizer.is_some() {
         return Err(Error::config("a tokenizer was given, but flat-tokens do not say which one made them")
-            .at(look.display())
+            .at(probe.display())
             .field("tokenizer")
             .hint("check vocab_size= instead"));
     }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windrow_core::format::{Certainty, Format, Look, Options};
-use windrow_core::manifest::{SIDE_FILE, SideFile};
+use windrow_core::format::{Confidence, Format, Options, Probe};
+use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::output::WholeFolder;
-use windrow_core::prepare::{Progress, Report, Watch, side_file_of};
+use windrow_core::prepare::{Progress, Report, Watch, manifest_of};
 use windrow_core::source::{Kind as SourceKind, Source};
 use windrow_core::store::{Local, Store, key, read_small, whole_at_once};
 use windrow_core::values::copy_values;
@@ -34,8 +34,8 @@ pub struct WriteOptions {
     pub chunks_per_shard: Option<u64>,
     /// Go on behind the sequences that are there, stored as they are: sizes of chunks are theirs then.
     pub append: bool,
-    /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
-    pub of: Option<Arc<SideFile>>,
+    /// The manifest of what is converted, where it has one: what it says of the ids is said of the new ones too.
+    pub of: Option<Arc<Manifest>>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
@@ -72,7 +72,7 @@ pub struct FlatTokensWriter {
     folder: WholeFolder,
     overwrite: bool,
     group: GroupWriter,
-    side: SideFile,
+    manifest: Manifest,
     report: Report,
 }
 
@@ -109,8 +109,8 @@ impl FlatTokensWriter {
         };
         let report = Report { output: folder.out().to_path_buf(), ..Report::default() };
         let overwrite = options.overwrite || options.append;
-        let side = SideFile::new(FlatTokens.name());
-        Ok(FlatTokensWriter { folder, overwrite, group, side, report })
+        let manifest = Manifest::new(FlatTokens.name());
+        Ok(FlatTokensWriter { folder, overwrite, group, manifest, report })
     }
 
     /// Writes the next sequence; it may be empty.
@@ -137,8 +137,8 @@ impl FlatTokensWriter {
     /// `Exists` when somebody wrote there meanwhile; `Io`.
     pub fn finish(mut self) -> Result<Report> {
         (self.report.files, self.report.output_bytes) = self.group.finish(self.folder.files())?;
-        self.side.records = Some(self.group.sequences());
-        self.folder.files().write(SIDE_FILE, self.side.to_text().as_bytes())?;
+        self.manifest.records = Some(self.group.sequences());
+        self.folder.files().write(MANIFEST_FILE, self.manifest.to_text().as_bytes())?;
         root_group(self.folder.out(), self.group.is_v3())?;
         self.folder.finish(self.overwrite)?;
         Ok(self.report)
@@ -149,9 +149,9 @@ impl FlatTokensWriter {
 fn behind(folder: &mut WholeFolder, zarr_format: u8) -> Result<GroupWriter> {
     let store: Arc<dyn Store> = Arc::new(Local::new(folder.out()));
     // What fills no chunk is written again, with new checksums: it must be what was written.
-    let look = Look::at(store, "")?.held_against_sums()?;
-    let group = FlatTokens.group(&look, &Options::default())?;
-    let store = look.store;
+    let probe = Probe::at(store, "")?.verified()?;
+    let group = FlatTokens.group(&probe, &Options::default())?;
+    let store = probe.store;
     let is_v3 = store.entry(METADATA_V3).is_ok();
     // 2 is what nobody asked for, too; any other was.
     if zarr_format != WriteOptions::default().zarr_format && (zarr_format, is_v3) != (3, true) {
@@ -191,10 +191,10 @@ fn behind(folder: &mut WholeFolder, zarr_format: u8) -> Result<GroupWriter> {
 /// Whether flat-tokens lie there.
 pub(crate) fn is_ours(out: &Path) -> bool {
     let store: Arc<dyn Store> = Arc::new(Local::new(out));
-    Look::at(store, "").is_ok_and(|look| FlatTokens.recognise(&look) != Certainty::No)
+    Probe::at(store, "").is_ok_and(|probe| FlatTokens.recognise(&probe) != Confidence::No)
 }
 
-/// Writes all records of a source, which must be ids, as flat-tokens, with a side file that says what they came from.
+/// Writes all records of a source, which must be ids, as flat-tokens, with a manifest that says what they came from.
 ///
 /// # Errors
 /// As [`FlatTokensWriter`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
@@ -223,11 +223,11 @@ fn written(
     }
     let mut writer = FlatTokensWriter::create(out, options)?;
     if !options.append {
-        let mut side = side_file_of(source, FlatTokens.name())?;
+        let mut manifest = manifest_of(source, FlatTokens.name())?;
         if let Some(of) = &options.of {
-            side.take_ids_of(of);
+            manifest.take_ids_of(of);
         }
-        writer.side = side;
+        writer.manifest = manifest;
     }
     let (mut scratch, mut ids) = (Vec::new(), Vec::new());
     let mut warned = false;

@@ -8,7 +8,7 @@ use windrow_core::collate::{
     Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
 };
 use windrow_core::format::{Options, Split, parse_json, reads_axis};
-use windrow_core::manifest::SideFile;
+use windrow_core::manifest::Manifest;
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::values::copy_values;
@@ -26,7 +26,7 @@ pub struct DataSet {
     path: PathBuf,
     options: Options,
     source: SharedSource,
-    side: Option<SideFile>,
+    manifest: Option<Manifest>,
 }
 
 /// What a data set is, as `inspect` prints it.
@@ -58,9 +58,9 @@ pub struct Info {
     pub tracks: Vec<String>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
-    /// The id that ends a document: what it was opened with, else what the side file says.
+    /// The id that ends a document: what it was opened with, else what the manifest says.
     pub eos: Option<i64>,
-    /// Name of the tokenizer that made the ids, where the side file says it.
+    /// Name of the tokenizer that made the ids, where the manifest says it.
     pub tokenizer: Option<String>,
 }
 
@@ -71,9 +71,9 @@ impl DataSet {
         path: &Path,
         options: Options,
         source: SharedSource,
-        side: Option<SideFile>,
+        manifest: Option<Manifest>,
     ) -> DataSet {
-        DataSet { path: path.to_path_buf(), options, source, side }
+        DataSet { path: path.to_path_buf(), options, source, manifest }
     }
 
     pub(crate) fn part(&self, split: Split) -> Result<DataSet> {
@@ -105,9 +105,9 @@ impl DataSet {
         &self.options
     }
 
-    /// The side file beside it, where there is one.
-    pub fn side_file(&self) -> Option<&SideFile> {
-        self.side.as_ref()
+    /// The manifest beside it, where there is one.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
     }
 
     /// The records.
@@ -238,8 +238,8 @@ impl DataSet {
             },
             tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
             vocab_size: schema.vocab_size,
-            eos: self.options.eos.or(self.side.as_ref().and_then(|s| s.eos)),
-            tokenizer: self.side.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
+            eos: self.options.eos.or(self.manifest.as_ref().and_then(|s| s.eos)),
+            tokenizer: self.manifest.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
         })
     }
 

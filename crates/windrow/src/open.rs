@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Look, Options};
+use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Options, Probe};
 use windrow_core::prepare::{self, Findings, VerifyOptions, Watch};
 use windrow_core::store::{self, Local};
 use windrow_core::{Error, Result};
@@ -70,19 +70,19 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         _ => (path.as_path(), String::new()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
-    let look = Look::at(Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
-    let look = match &options.part {
+    let probe = Probe::at(Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
+    let probe = match &options.part {
         // No folder is called so: words in the names of files tell.
-        Some(split) => look.only_split(split)?,
-        None => look,
+        Some(split) => probe.only_split(split)?,
+        None => probe,
     };
     let options_of_formats = with_tokenizer_hash(options)?;
-    let source = store::whole(|| format::open(formats(), &look, &options_of_formats))?;
+    let source = store::whole(|| format::open(formats(), &probe, &options_of_formats))?;
     let source = match options.split {
         Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
         None => source,
     };
-    Ok(DataSet::new(asked, options.clone(), source, look.side))
+    Ok(DataSet::new(asked, options.clone(), source, probe.manifest))
 }
 
 // The path that a file:// URL names; any other path as it is.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::{self, Codes, Format, Look, Options};
+use windrow_core::format::{self, Codes, Format, Options, Probe};
 use windrow_core::output::write_whole_and_checksums;
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
@@ -32,7 +32,7 @@ pub struct Rebuilt {
 ///
 /// The prompt of `song.pt` is the first of `song.txt` and `song_prompt.txt` in each of the `prompts` folders, `song.txt` beside
 /// it, `song.txt` and `song_prompt.txt` in `prompts/` of the folder, and what the old description said; else it is empty.
-/// Other fields of the old description are kept. Block sums of the folder, where there are some, are then those of the new
+/// Other fields of the old description are kept. Block checksums of the folder, where there are some, are then those of the new
 /// description: one that was edited by hand is good again. With `dry_run` nothing is written.
 ///
 /// ```
@@ -66,7 +66,7 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
     let mut rebuilt = Rebuilt::default();
     for file in files {
         let key = key::below(below, &file);
-        let opened = Look::at(store.clone(), &key).and_then(|look| Codes.open(&look, &Options::default()));
+        let opened = Probe::at(store.clone(), &key).and_then(|probe| Codes.open(&probe, &Options::default()));
         let shape = opened.and_then(|source| {
             source.length(0).map(|length| (length, source.schema().channels.unwrap_or(1)))
         });

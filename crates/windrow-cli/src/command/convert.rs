@@ -93,8 +93,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
     let source = data.source().as_ref();
-    let (overwrite, durable, of) =
-        (args.overwrite, !args.no_durable, data.side_file().cloned().map(Arc::new));
+    let (overwrite, durable, of) = (args.overwrite, !args.no_durable, data.manifest().cloned().map(Arc::new));
     let report = match layout {
         Some(layout) => {
             let options = SeriesOptions {

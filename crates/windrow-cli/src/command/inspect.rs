@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::manifest::SideFile;
+use windrow::manifest::Manifest;
 use windrow::{DataSet, Info, open_with};
 
 use crate::args::{Opening, no_stdin};
@@ -40,7 +40,7 @@ const MOST_BARS: usize = 65;
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
     let data = open_with(&args.path, &args.opening.options())?;
-    let side = data.side_file();
+    let side = data.manifest();
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };
     show(&data, &info, side, out)?;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
 pub(crate) fn show(
     data: &DataSet,
     info: &Info,
-    side: Option<&SideFile>,
+    side: Option<&Manifest>,
     out: &mut Out,
 ) -> Result<(), Failure> {
     let mut pairs = vec![("format", info.format.clone()), ("records", text::count(info.records))];
@@ -125,7 +125,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-fn side_facts(side: &SideFile) -> Value {
+fn side_facts(side: &Manifest) -> Value {
     json!({
         "windrow": side.windrow,
         "format": side.format,

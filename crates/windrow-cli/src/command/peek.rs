@@ -28,7 +28,7 @@ pub(crate) struct Peek {
     /// Only this one; negative counts from the end
     #[arg(long, value_name = "I", conflicts_with = "n", allow_hyphen_values = true)]
     index: Option<i64>,
-    /// Decode with this tokenizer; by default the built-in one that the side file names
+    /// Decode with this tokenizer; by default the built-in one that the manifest names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
     /// Write the sound of the record, of codes, to this .wav; the first record's where several are shown
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
             return Err(Failure::usage("--tokenizer decodes ids, and the records are JSON"));
         }
         true => None,
-        false => tokens::tokenizer(args.tokenizer.as_deref(), data.side_file())?,
+        false => tokens::tokenizer(args.tokenizer.as_deref(), data.manifest())?,
     };
     let records = match args.index {
         Some(index) => {

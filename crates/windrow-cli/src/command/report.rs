@@ -34,7 +34,7 @@ pub(crate) struct Report {
     /// Look at the sound files in the folder, whatever else lies there
     #[arg(long)]
     sound: bool,
-    /// Decode with this tokenizer; by default the built-in one that the side file names
+    /// Decode with this tokenizer; by default the built-in one that the manifest names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
     #[command(flatten)]

@@ -51,7 +51,7 @@ pub(crate) struct Trace {
     /// With --record: the part of a mixture, by its name or its number from 0 [default: 0]
     #[arg(long, value_name = "I")]
     part: Option<String>,
-    /// Decode with this tokenizer; by default the built-in one that the side file names
+    /// Decode with this tokenizer; by default the built-in one that the manifest names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
     #[command(flatten)]
@@ -148,7 +148,7 @@ fn read_plan(path: &Path) -> windrow::Result<Recipe> {
 /// The tokenizer that shows what a plan reads.
 fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
     let side = match recipe.parts.first() {
-        Some(part) => windrow::open_with(&part.path, &part.options)?.side_file().cloned(),
+        Some(part) => windrow::open_with(&part.path, &part.options)?.manifest().cloned(),
         None => None,
     };
     tokens::tokenizer(args.tokenizer.as_deref(), side.as_ref())

@@ -117,7 +117,7 @@ fn verify_compares_the_sums_of_arrays_that_are_read_in_place() {
     for path in ["folder/s.npz", "folder"] {
         let ran = desk.windrow(&format!("verify {path} --json"));
         assert_eq!(ran.code, Some(3), "{ran:?}");
-        // The hash of the whole in its side file, then the array.
+        // The hash of the whole in its manifest, then the array.
         let problems = ran.json()["findings"]["problems"].clone();
         assert_eq!(
             (problems.as_array().unwrap().len(), &problems[0]["what"]),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
 use super::{
-    About, Certainty, FORMATS, Format, Look, Options, SIDE_FILE, SeriesJson, Shards, Yaml, choose, json_kind,
-    jsonl, keyed, open_as, splits,
+    Confidence, FORMATS, Format, FormatInfo, MANIFEST_FILE, Options, Probe, SeriesJson, Shards, Yaml, choose,
+    json_kind, jsonl, keyed, open_as, splits,
 };
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
@@ -22,8 +22,8 @@ impl Format for Collection {
         "collection"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Folder of series",
             layout: "series files and shard folders at any depth below a folder, in natural order",
             records: "those of each file by its own format, joined; numbers of different types leave as float32",
@@ -31,47 +31,47 @@ impl Format for Collection {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        if !look.is_folder {
-            return Certainty::No;
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        if !probe.is_folder {
+            return Confidence::No;
         }
-        let units = units(look.names());
+        let units = units(probe.names());
         // Lines may be series too: the first file of them tells.
         match units
             .iter()
             .find(|name| jsonl::is_named(name))
-            .map(|name| opener(look, name, &Options::default()))
+            .map(|name| opener(probe, name, &Options::default()))
         {
-            Some(Ok(Some(_))) => Certainty::Yes,
+            Some(Ok(Some(_))) => Confidence::Yes,
             // A folder with files of text or ids is read as those: their formats are asked before this one.
-            _ if units.iter().any(|name| !jsonl::is_named(name) && may_be_series(look, name)) => {
-                Certainty::Maybe
+            _ if units.iter().any(|name| !jsonl::is_named(name) && may_be_series(probe, name)) => {
+                Confidence::Maybe
             }
-            _ => Certainty::No,
+            _ => Confidence::No,
         }
     }
 
-    fn joins(&self, look: &Look) -> Vec<String> {
-        let mut names = units(look.names());
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        let mut names = units(probe.names());
         // Settings beside the series of a split are none of them.
         if !splits::among(names.iter().map(String::as_str)).is_empty() {
-            names.retain(|name| !matches!(opener(look, name, &Options::default()), Ok(None)));
+            names.retain(|name| !matches!(opener(probe, name, &Options::default()), Ok(None)));
         }
         names
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let names = units(look.names());
-        refuse_copies(names.iter().map(String::as_str), |name| look.store.display(&look.below(name)))?;
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let names = units(probe.names());
+        refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
         for name in &names {
-            let Some((format, below)) = opener(look, name, &options)? else {
+            let Some((format, below)) = opener(probe, name, &options)? else {
                 let level = match json_kind::is_description(name) {
                     true => log::Level::Debug,
                     false => log::Level::Warn,
                 };
-                log::log!(level, "{}: no series, left out of the folder's", look.below(name));
+                log::log!(level, "{}: no series, left out of the folder's", probe.below(name));
                 continue;
             };
             let part = open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))?;
@@ -81,9 +81,9 @@ impl Format for Collection {
         if parts.is_empty() {
             return Err(Error::not_found(format!(
                 "expected series below the folder, found none among {} files",
-                look.entries.len()
+                probe.entries.len()
             ))
-            .at(look.display())
+            .at(probe.display())
             .hint(format!("series are shard folders, and files ending in {}", suffixes().join(", "))));
         }
         // What holds nothing has no say in what the records have in common, unless there is nothing else.
@@ -101,10 +101,10 @@ impl Collection {
     /// What looking at one of them says.
     pub(crate) fn parts_of(
         &self,
-        look: &Look,
+        probe: &Probe,
         options: &Options,
-    ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Look)>>> {
-        units(look.names()).into_iter().map(|name| opener(look, &name, options))
+    ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Probe)>>> {
+        units(probe.names()).into_iter().map(|name| opener(probe, &name, options))
     }
 }
 
@@ -114,10 +114,10 @@ fn suffixes() -> Vec<&'static str> {
 }
 
 // Text may be anything: its content tells. What is in other formats is series by its name.
-fn may_be_series(look: &Look, name: &str) -> bool {
+fn may_be_series(probe: &Probe, name: &str) -> bool {
     let is_text = |format: &&dyn Format| format.series_suffixes().iter().any(|suffix| name.ends_with(suffix));
     match [&SeriesJson as &dyn Format, &Yaml].iter().any(is_text) {
-        true => !matches!(opener(look, name, &Options::default()), Ok(None)),
+        true => !matches!(opener(probe, name, &Options::default()), Ok(None)),
         false => true,
     }
 }
@@ -138,8 +138,9 @@ fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     };
     let suffixes = suffixes();
     let is_series = |name: &str| {
-        let is_side =
-            |name: &str| name == META || name == SIDE_FILE || name.ends_with(&format!(".{SIDE_FILE}"));
+        let is_side = |name: &str| {
+            name == META || name == MANIFEST_FILE || name.ends_with(&format!(".{MANIFEST_FILE}"))
+        };
         suffixes.iter().any(|suffix| name.ends_with(suffix)) && !is_side(key::name_of(name))
     };
     let outermost = shards.iter().filter(|folder| folder.is_empty() || !in_shards(folder));
@@ -150,9 +151,9 @@ fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
 }
 
 // The series format that reads what is called `name`; `None` when another kind of format is surer.
-fn opener(look: &Look, name: &str, options: &Options) -> Result<Option<(&'static dyn Format, Look)>> {
-    let key = if name.is_empty() { look.key.clone() } else { look.below(name) };
-    let below = Look::at(look.store.clone(), &key)?;
+fn opener(probe: &Probe, name: &str, options: &Options) -> Result<Option<(&'static dyn Format, Probe)>> {
+    let key = if name.is_empty() { probe.key.clone() } else { probe.below(name) };
+    let below = Probe::at(probe.store.clone(), &key)?;
     if below.is_folder {
         return Ok(Some((&Shards, below)));
     }

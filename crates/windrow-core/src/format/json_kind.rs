@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use serde::de::IgnoredAny;
 
-use super::SIDE_FILE;
+use super::MANIFEST_FILE;
 use crate::error::Result;
 use crate::store::{Object, Store, expanded_stream, key, plain_name};
 
@@ -21,7 +21,7 @@ const MOST: u64 = 16 << 20;
 
 /// Names of files that describe data, whatever their size.
 const DESCRIPTIONS: &[&str] = &[
-    SIDE_FILE,
+    MANIFEST_FILE,
     "meta.json",
     "metadata.json",
     "config.json",
@@ -59,7 +59,8 @@ pub(super) enum JsonKind {
 /// Whether a file of this name may hold records.
 pub(super) fn may_hold_records(name: &str) -> bool {
     let name = key::name_of(name);
-    let is_side = name == SIDE_FILE || name == "meta.json" || name.ends_with(&format!(".{SIDE_FILE}"));
+    let is_side =
+        name == MANIFEST_FILE || name == "meta.json" || name.ends_with(&format!(".{MANIFEST_FILE}"));
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && !is_side
 }
 

@@ -8,7 +8,7 @@ use super::json_kind::{self, JsonKind};
 use super::json_lines::{JsonLines, Row, Rows};
 use super::lines::line_ends;
 use super::series_json::begins_with_a_series;
-use super::{About, Certainty, Format, Look, Options, foreign, splits};
+use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, splits};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::{Object, expanded, expanded_head};
@@ -39,8 +39,8 @@ impl Format for Jsonl {
         "jsonl"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "JSON Lines",
             layout: "`.jsonl` or `.ndjson` files, and `.json` files that hold lines, also `.gz` and `.zst`, at any depth below a folder",
             records: "one JSON value per line",
@@ -48,23 +48,23 @@ impl Format for Jsonl {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let found = match look.is_folder {
-            true => look.names().any(is_named) || has_lines(look),
-            false => is_named(&look.file_name()) || is_lines(look),
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let found = match probe.is_folder {
+            true => probe.names().any(is_named) || has_lines(probe),
+            false => is_named(&probe.file_name()) || is_lines(probe),
         };
-        if found { Certainty::Maybe } else { Certainty::No }
+        if found { Confidence::Maybe } else { Confidence::No }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         refuse_number_options(options)?;
-        let keys = match look.is_folder {
-            true => keys_below(look, options)?,
-            false => vec![look.key.clone()],
+        let keys = match probe.is_folder {
+            true => keys_below(probe, options)?,
+            false => vec![probe.key.clone()],
         };
         let objects = keys
             .iter()
-            .map(|key| expanded(&look.store, key, options.cache_limit))
+            .map(|key| expanded(&probe.store, key, options.cache_limit))
             .collect::<Result<Vec<_>>>()?;
         objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
         let rows = Starts::scan(&objects)?;
@@ -74,10 +74,10 @@ impl Format for Jsonl {
                 objects.len(),
                 if objects.len() == 1 { "" } else { "s" }
             ))
-            .at(look.display())
+            .at(probe.display())
             .hint("the copy looks unfinished"));
         }
-        let files = DataFiles::from_objects(look.store.clone(), keys, objects);
+        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
         Ok(Arc::new(JsonLines::new(self.name(), rows, files)))
     }
 }
@@ -96,34 +96,34 @@ pub(crate) fn is_named(name: &str) -> bool {
 }
 
 /// Whether a file called `.json` holds lines.
-pub(super) fn is_lines(look: &Look) -> bool {
-    json_kind::may_hold_records(&look.file_name())
-        && JsonKind::at(look.store.as_ref(), &look.key).is_ok_and(|kind| kind == JsonKind::Lines)
+pub(super) fn is_lines(probe: &Probe) -> bool {
+    json_kind::may_hold_records(&probe.file_name())
+        && JsonKind::at(probe.store.as_ref(), &probe.key).is_ok_and(|kind| kind == JsonKind::Lines)
 }
 
 // Whether a folder holds a `.json` file of lines that are no series. Data is large, descriptions of it are small: so few
 // of the largest are enough to tell.
-fn has_lines(look: &Look) -> bool {
+fn has_lines(probe: &Probe) -> bool {
     const LOOKED_AT: usize = 16;
     let mut files: Vec<_> =
-        look.entries.iter().filter(|entry| json_kind::may_hold_records(&entry.key)).collect();
+        probe.entries.iter().filter(|entry| json_kind::may_hold_records(&entry.key)).collect();
     files.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.key.cmp(&b.key)));
     files.iter().take(LOOKED_AT).any(|entry| {
-        let Ok(object) = look.store.open(&entry.key) else { return false };
+        let Ok(object) = probe.store.open(&entry.key) else { return false };
         JsonKind::of(object.as_ref()).is_ok_and(|kind| kind == JsonKind::Lines)
             && !expanded_head(object.as_ref(), json_kind::HEAD).is_ok_and(|head| begins_with_a_series(&head))
     })
 }
 
-fn keys_below(look: &Look, options: &Options) -> Result<Vec<String>> {
+fn keys_below(probe: &Probe, options: &Options) -> Result<Vec<String>> {
     let is_asked = options.format.as_deref() == Some(Jsonl.name());
-    let found = lines_among(look.store.as_ref(), &look.entries, is_asked)?;
+    let found = lines_among(probe.store.as_ref(), &probe.entries, is_asked)?;
     let keys: Vec<String> = found.into_iter().map(|e| e.key.clone()).collect();
     if keys.is_empty() {
-        return Err(no_line_files(look.store.as_ref()).at(look.display()));
+        return Err(no_line_files(probe.store.as_ref()).at(probe.display()));
     }
-    splits::refuse_several(keys.iter().map(|key| look.name_of(key)), &look.display())?;
-    refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
+    splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+    refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
     Ok(keys)
 }
 

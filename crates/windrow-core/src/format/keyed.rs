@@ -1,6 +1,6 @@
 //! Which formats take `column` and `axis`: where the series of a file are named by a key, or an array may be one of them.
 
-use super::{Collection, Format, Jsonl, Look, Npy, Npz, Options, Pickle, SeriesJson, SeriesJsonLines, Yaml};
+use super::{Collection, Format, Jsonl, Npy, Npz, Options, Pickle, Probe, SeriesJson, SeriesJsonLines, Yaml};
 use crate::error::{Error, Result};
 
 /// Whether files of this format may hold one series `[T, C]` as they hold N of `[N, T]`.
@@ -10,9 +10,9 @@ pub fn reads_axis(format: &str) -> bool {
 }
 
 /// The format that is meant by a column: lines are series where one is named.
-pub(super) fn instead<'t>(format: &'t dyn Format, look: &Look, options: &Options) -> &'t dyn Format {
+pub(super) fn instead<'t>(format: &'t dyn Format, probe: &Probe, options: &Options) -> &'t dyn Format {
     let is_lines = format.name() == Jsonl.name() && options.format.is_none() && options.column.is_some();
-    match (is_lines, look.is_folder) {
+    match (is_lines, probe.is_folder) {
         (true, true) => &Collection,
         (true, false) => &SeriesJsonLines,
         (false, _) => format,
@@ -23,10 +23,10 @@ pub(super) fn instead<'t>(format: &'t dyn Format, look: &Look, options: &Options
 ///
 /// # Errors
 /// `Config`.
-pub(super) fn check(format: &dyn Format, look: &Look, options: &Options) -> Result<()> {
+pub(super) fn check(format: &dyn Format, probe: &Probe, options: &Options) -> Result<()> {
     let refused = |option: &str, why: &str, hint: &str| {
         Err(Error::config(format!("{option} was given, but {} {why}", format.name()))
-            .at(look.display())
+            .at(probe.display())
             .field(option)
             .hint(hint))
     };

@@ -56,7 +56,7 @@ pub(crate) use npz::MOST_MEMBERS;
 pub use npz::Npz;
 pub use options::{Axis, Options, Split, Verify};
 pub use pickle::Pickle;
-pub use probe::Look;
+pub use probe::Probe;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub(crate) use shards::{OtherSize, TOLD as SHARDS_TOLD};
@@ -66,7 +66,7 @@ pub(crate) use vocabulary::first_outside;
 pub use yaml::Yaml;
 
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, SIDE_FILE, SideFile};
+use crate::manifest::{Checked, MANIFEST_FILE, Manifest};
 use crate::source::SharedSource;
 use crate::store::{Compression, Object, key};
 
@@ -93,7 +93,7 @@ pub trait Format: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// One row of the table of formats.
-    fn about(&self) -> About;
+    fn about(&self) -> FormatInfo;
 
     /// What the names of its files end in, where they hold series of numbers that a folder may mix with those of other
     /// formats. Empty for a format whose folders are of one kind.
@@ -102,30 +102,30 @@ pub trait Format: Send + Sync {
     }
 
     /// Whether this is it. Looks at names and the first bytes only.
-    fn recognise(&self, look: &Look) -> Certainty;
+    fn recognise(&self, probe: &Probe) -> Confidence;
 
     /// Whether a file that this format would read describes other data instead, where it lies in a folder of series.
-    fn is_description(&self, look: &Look) -> bool {
-        let _ = look;
+    fn is_description(&self, probe: &Probe) -> bool {
+        let _ = probe;
         false
     }
 
     /// The files of a folder that it would join, relative to it, where words in their names may tell splits that are kept
     /// apart.
-    fn joins(&self, look: &Look) -> Vec<String> {
-        let _ = look;
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        let _ = probe;
         Vec::new()
     }
 
     /// Keys below it that are data sets of their own, where it is one of several: the splits of a corpus.
-    fn parts(&self, look: &Look) -> Vec<String> {
-        let _ = look;
+    fn parts(&self, probe: &Probe) -> Vec<String> {
+        let _ = probe;
         Vec::new()
     }
 
-    /// Whether [`Format::open`] itself holds the files against their side file: more closely than by size and number of
+    /// Whether [`Format::open`] itself holds the files against their manifest: more closely than by size and number of
     /// records, or only the part of them that is opened.
-    fn checks_side_file(&self) -> bool {
+    fn checks_manifest(&self) -> bool {
         false
     }
 
@@ -133,12 +133,12 @@ pub trait Format: Send + Sync {
     ///
     /// # Errors
     /// `Corrupt` when a claim in the files does not hold; `Stale` when data changed after it was indexed; `Config`.
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource>;
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource>;
 }
 
 /// What the docs and `--help` say of a format.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct FormatInfo {
     /// What it is called in a sentence.
     pub title: &'static str,
     /// Files and folders that make it up.
@@ -151,7 +151,7 @@ pub struct About {
 
 /// How sure a format is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Certainty {
+pub enum Confidence {
     /// Not this.
     No,
     /// The name fits, nothing contradicts it.
@@ -160,62 +160,68 @@ pub enum Certainty {
     Yes,
 }
 
-/// Opens what `look` sees by the format that `options` names, or by the one in `table` that is surest.
+/// Opens what `probe` sees by the format that `options` names, or by the one in `table` that is surest.
 ///
 /// # Errors
 /// `Unrecognised` when none is; `Config` when the named one does not exist; what [`Format::open`] says.
-pub fn open(table: &[&dyn Format], look: &Look, options: &Options) -> Result<SharedSource> {
+pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<SharedSource> {
     let checked = match options.verify {
         Verify::AtOpening => None,
         Verify::Always => {
             let index_folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
-            Some(look.within(Arc::new(Checked::new(look.store.clone(), index_folder, may_lack_sums)))?)
+            Some(probe.within(Arc::new(Checked::new(
+                probe.store.clone(),
+                index_folder,
+                may_lack_checksums,
+            )))?)
         }
     };
-    let look = checked.as_ref().unwrap_or(look);
+    let probe = checked.as_ref().unwrap_or(probe);
     // Who names an index folder means that index, whatever else lies there.
     let by_index = options.index_folder.as_ref().map(|_| Forager.name());
-    let format = choose(table, look, options.format.as_deref().or(by_index))?;
-    let format = keyed::instead(format, look, options);
-    keyed::check(format, look, options)?;
+    let format = choose(table, probe, options.format.as_deref().or(by_index))?;
+    let format = keyed::instead(format, probe, options);
+    keyed::check(format, probe, options)?;
     if options.eos.is_some() && format.name() != Tokens.name() {
         return Err(Error::config(format!("eos was given, but {} has records of its own", format.name()))
-            .at(look.display())
+            .at(probe.display())
             .field("eos")
             .hint("it cuts raw token files into documents; between records, pack(…, eos=…) puts an end id"));
     }
-    if look.is_folder {
-        splits::refuse_several(format.joins(look).iter().map(String::as_str), &look.display())?;
+    if probe.is_folder {
+        splits::refuse_several(format.joins(probe).iter().map(String::as_str), &probe.display())?;
     }
-    open_as(format, look, options)
+    open_as(format, probe, options)
 }
 
-// Side files have a hash of their own. Prompts may come from elsewhere, and earlier versions kept no sums of theirs.
-fn may_lack_sums(object: &dyn Object) -> Result<bool> {
+// Manifests have a hash of their own. Prompts may come from elsewhere, and earlier versions kept no sums of theirs.
+fn may_lack_checksums(object: &dyn Object) -> Result<bool> {
     let name = key::name_of(object.name());
-    if name.ends_with(SIDE_FILE) {
-        SideFile::check_hash(object)?;
+    if name.ends_with(MANIFEST_FILE) {
+        Manifest::check_hash(object)?;
     }
-    Ok(name.ends_with(SIDE_FILE) || name == TRACKS_METADATA || (name.ends_with(".txt") && name != FILE_LIST))
+    Ok(name.ends_with(MANIFEST_FILE)
+        || name == TRACKS_METADATA
+        || (name.ends_with(".txt") && name != FILE_LIST))
 }
 
-/// Opens what `look` sees by this format: all of it, or an error where it was replaced meanwhile.
-fn open_as(format: &dyn Format, look: &Look, options: &Options) -> Result<SharedSource> {
-    let opened = open_and_check(format, look, options);
-    look.replaced().map_or(opened, Err)
+/// Opens what `probe` sees by this format: all of it, or an error where it was replaced meanwhile.
+fn open_as(format: &dyn Format, probe: &Probe, options: &Options) -> Result<SharedSource> {
+    let opened = open_and_check(format, probe, options);
+    probe.replaced().map_or(opened, Err)
 }
 
-/// Holds what the side file says of files and records against them.
-fn open_and_check(format: &dyn Format, look: &Look, options: &Options) -> Result<SharedSource> {
-    let told = look.side.as_ref().filter(|side| side.format == format.name() && !options.trust);
-    match told.filter(|_| !format.checks_side_file()) {
-        Some(side) => {
-            look.check_files(side)?;
-            let source = format.open(look, options)?;
-            side.check_records(source.len(), &look.display())?;
+/// Holds what the manifest says of files and records against them.
+fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Result<SharedSource> {
+    let told = probe.manifest.as_ref().filter(|manifest| manifest.format == format.name() && !options.trust);
+    match told.filter(|_| !format.checks_manifest()) {
+        Some(manifest) => {
+            probe.check_files(manifest)?;
+            let source = format.open(probe, options)?;
+            manifest.check_records(source.len(), &probe.display())?;
             Ok(source)
         }
-        None => format.open(look, options),
+        None => format.open(probe, options),
     }
 }
 
@@ -223,62 +229,67 @@ fn open_and_check(format: &dyn Format, look: &Look, options: &Options) -> Result
 ///
 /// # Errors
 /// `Unrecognised`, `Config`.
-pub fn choose<'t>(table: &[&'t dyn Format], look: &Look, named: Option<&str>) -> Result<&'t dyn Format> {
+pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) -> Result<&'t dyn Format> {
     let names = || table.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
     if let Some(name) = named {
         return table.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
             Error::config(format!("no format is called {name:?}")).hint(format!("formats: {}", names()))
         });
     }
-    let mut best: Option<(Certainty, &'t dyn Format)> = None;
+    let mut best: Option<(Confidence, &'t dyn Format)> = None;
     for &format in table {
-        let certainty = format.recognise(look);
-        if certainty > best.map_or(Certainty::No, |b| b.0) {
+        let certainty = format.recognise(probe);
+        if certainty > best.map_or(Confidence::No, |b| b.0) {
             best = Some((certainty, format));
         }
     }
-    // A name alone tells less than the side file: half of a pair is no stream of ids.
-    let sure = best.filter(|b| b.0 == Certainty::Yes).map(|b| b.1);
-    let told = || look.side.as_ref().and_then(|side| table.iter().copied().find(|f| f.name() == side.format));
-    sure.or_else(told).or(best.map(|b| b.1)).ok_or_else(|| unrecognised(look, &names()))
+    // A name alone tells less than the manifest: half of a pair is no stream of ids.
+    let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
+    let told = || {
+        probe
+            .manifest
+            .as_ref()
+            .and_then(|manifest| table.iter().copied().find(|f| f.name() == manifest.format))
+    };
+    sure.or_else(told).or(best.map(|b| b.1)).ok_or_else(|| unrecognised(probe, &names()))
 }
 
 // That no format reads it, and what it is where that can be told.
-fn unrecognised(look: &Look, formats: &str) -> Error {
+fn unrecognised(probe: &Probe, formats: &str) -> Error {
     let error = |what: String| {
-        Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(look.display())
+        Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(probe.display())
     };
-    if look.is_folder {
-        if is_zarr(look) {
+    if probe.is_folder {
+        if is_zarr(probe) {
             return error("found a zarr array or group without flat tokens in it".to_string()).hint(
                 "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write_tokens writes ids of an array",
             );
         }
         // Formats whose files lie side by side see none below; each of these folders may be one of theirs.
-        let splits = splits::among(look.names().filter(|name| name.contains('/')));
-        return match (foreign::among(look.names()), look.names().next()) {
-            (None, _) if splits.len() > 1 => splits::several(&splits, &look.display()),
+        let splits = splits::among(probe.names().filter(|name| name.contains('/')));
+        return match (foreign::among(probe.names()), probe.names().next()) {
+            (None, _) if splits.len() > 1 => splits::several(&splits, &probe.display()),
             (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.not_read())).hint(kind.hint),
             (None, None) => {
                 error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))
             }
             (None, Some(first)) => error(format!(
                 "found a folder of {} files, first {first:?}",
-                look.entries.len()
+                probe.entries.len()
             ))
-            .hint(match look.names().any(json_kind::may_hold_records) {
+            .hint(match probe.names().any(json_kind::may_hold_records) {
                 true => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
                 false => format!("say which with format=…: {formats}"),
             }),
         };
     }
-    let object = look.store.open(&look.key).ok();
+    let object = probe.store.open(&probe.key).ok();
     let by_content = object.and_then(|object| foreign::of(object.as_ref()).ok().flatten());
-    if let Some(kind) = by_content.or_else(|| foreign::named(&look.key)) {
+    if let Some(kind) = by_content.or_else(|| foreign::named(&probe.key)) {
         return error(kind.not_read()).hint(kind.hint);
     }
-    let start = String::from_utf8_lossy(&look.head[..look.head.len().min(16)]).into_owned();
-    error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&look.head) {
+    let start = String::from_utf8_lossy(&probe.head[..probe.head.len().min(16)]).into_owned();
+    error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&probe.head) {
         Some(_) => "expand it first: of compressed files .jsonl, .json, .yaml, .npy, .pkl and .bin are read"
             .to_string(),
         None => format!("say which with format=…: {formats}"),
@@ -286,6 +297,6 @@ fn unrecognised(look: &Look, formats: &str) -> Error {
 }
 
 // A walk leaves out the names of version 2.
-fn is_zarr(look: &Look) -> bool {
-    ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| look.store.entry(&look.below(name)).is_ok())
+fn is_zarr(probe: &Probe) -> bool {
+    ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| probe.store.entry(&probe.below(name)).is_ok())
 }

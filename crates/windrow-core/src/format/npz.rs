@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipArchive};
 use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use super::numbers::check_number_options;
-use super::{About, Axis, Certainty, Format, Look, Options};
+use super::{Axis, Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Error, Result};
 use crate::source::{FileInfo, SharedSource};
 use crate::store::{Object, Section, Stream, cached};
@@ -36,8 +36,8 @@ impl Format for Npz {
         "npz"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "numpy archive",
             layout: "one `.npz` file: a zip of `.npy` arrays of one kind, stored or deflated",
             records: "the sequences of each array as in `npy`, in the archive's order",
@@ -49,23 +49,23 @@ impl Format for Npz {
         SUFFIXES
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
+    fn recognise(&self, probe: &Probe) -> Confidence {
         // Other formats are zip archives, too; this one is told by its name.
-        match !look.is_folder && SUFFIXES.iter().any(|suffix| look.file_name().ends_with(suffix)) {
-            true if look.head.starts_with(b"PK\x03\x04") => Certainty::Yes,
-            true => Certainty::Maybe,
-            false => Certainty::No,
+        match !probe.is_folder && SUFFIXES.iter().any(|suffix| probe.file_name().ends_with(suffix)) {
+            true if probe.head.starts_with(b"PK\x03\x04") => Confidence::Yes,
+            true => Confidence::Maybe,
+            false => Confidence::No,
         }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let object = look.store.open(&look.key)?;
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let object = probe.store.open(&probe.key)?;
         let mut archive = archive(object.as_ref())?;
         let members = members(&mut archive, object.as_ref())?;
         let arrays = arrays(&mut archive, &object, members, options.axis)?;
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, arrays, options.vocab_size)?);
-        check_number_options(source.as_ref(), None, options, &look.display())?;
+        check_number_options(source.as_ref(), None, options, &probe.display())?;
         Ok(source)
     }
 }

@@ -1,22 +1,22 @@
 //! Options that speak of numbers, where the files themselves say which numbers they hold.
 
 use super::vocabulary::{check_ids, tokenizer_must_be};
-use super::{Options, SideFile};
+use super::{Manifest, Options};
 use crate::error::{Error, Result};
 use crate::source::Source;
 
 /// The dtype that was asked for must be the stored one; ids must be below the vocabulary that was given; a tokenizer is
-/// known where a side file says it. `at` is what a person calls the data.
+/// known where a manifest says it. `at` is what a person calls the data.
 ///
 /// # Errors
 /// `Mismatch`; `Corrupt` for an id outside the vocabulary; `Config` where values are no ids.
 pub(super) fn check_number_options(
     source: &dyn Source,
-    side: Option<&SideFile>,
+    manifest: Option<&Manifest>,
     options: &Options,
     at: &str,
 ) -> Result<()> {
-    tokenizer_must_be(side, options.tokenizer.as_deref(), at)?;
+    tokenizer_must_be(manifest, options.tokenizer.as_deref(), at)?;
     let stored = source.schema().element.dtype;
     if let Some(asked) = options.dtype.filter(|asked| *asked != stored) {
         return Err(Error::mismatch(format!("dtype {asked} was asked for, the file holds {stored}"))

@@ -28,7 +28,7 @@ pub struct Options {
     /// Accept files that an index names outside its base folder.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_outside: bool,
-    /// Accept data whose size or time differs from what the side file says.
+    /// Accept data whose size or time differs from what the manifest says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
     /// Read missing chunks of a chunked array as zeros instead of refusing them.
@@ -42,7 +42,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
     /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
-    /// the files whose names say it ([`Look::only_split`]).
+    /// the files whose names say it ([`Probe::only_split`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
@@ -57,7 +57,7 @@ pub struct Options {
     pub axis: Option<Axis>,
     /// How local files are read.
     pub io: crate::store::Io,
-    /// When what was written is held against the block sums that were kept of it.
+    /// When what was written is held against the block checksums that were kept of it.
     #[serde(skip_serializing_if = "is_at_opening")]
     pub verify: Verify,
 }
@@ -77,7 +77,7 @@ pub enum Verify {
     /// Sizes, headers and indices when the data is opened.
     #[default]
     AtOpening,
-    /// Also every block of 4 KiB that is read, each time, against its block sum; data without them is refused.
+    /// Also every block of 4 KiB that is read, each time, against its block checksum; data without them is refused.
     Always,
 }
 

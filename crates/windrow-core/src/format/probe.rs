@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::may_lack_sums;
+use super::may_lack_checksums;
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, SIDE_FILE, SideFile};
+use crate::manifest::{Checked, MANIFEST_FILE, Manifest};
 use crate::store::{Entry, FolderId, Object, Store, entry_if_there, key, open_if_there};
 
 /// What a format sees of a path before it says whether it is the one.
-pub struct Look {
+pub struct Probe {
     /// Where it lies.
     pub store: Arc<dyn Store>,
     /// Its key in the store; `""` is the root.
@@ -20,60 +20,60 @@ pub struct Look {
     pub entries: Vec<Entry>,
     /// The first bytes, at most 4096; empty for a folder.
     pub head: Vec<u8>,
-    /// The side file beside it, where there is one.
-    pub side: Option<SideFile>,
+    /// The manifest beside it, where there is one.
+    pub manifest: Option<Manifest>,
     /// Which folder it was; `None` for a file, and where the store cannot tell.
     pub folder_id: Option<FolderId>,
 }
 
-impl Look {
+impl Probe {
     /// Looks at `key`.
     ///
     /// # Errors
-    /// `NotFound`, `Io`; `Corrupt` when the side file cannot be read.
-    pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Look> {
+    /// `NotFound`, `Io`; `Corrupt` when the manifest cannot be read.
+    pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Probe> {
         let entry = store.entry(key)?;
         // Asked before the folder is listed.
         let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
-        let mut look = Look {
+        let mut probe = Probe {
             store,
             key: key.to_string(),
             is_folder: entry.is_folder,
             entries: Vec::new(),
             head: Vec::new(),
-            side: None,
+            manifest: None,
             folder_id,
         };
         if entry.is_folder {
-            look.entries = look.store.walk(key).map_err(|e| look.replaced().unwrap_or(e))?;
+            probe.entries = probe.store.walk(key).map_err(|e| probe.replaced().unwrap_or(e))?;
         }
-        look.read_again()?;
-        Ok(look)
+        probe.read_again()?;
+        Ok(probe)
     }
 
     // What was seen, in another store of the same names; what was read of it is read there once more.
-    pub(super) fn within(&self, store: Arc<dyn Store>) -> Result<Look> {
-        let mut look = Look {
+    pub(super) fn within(&self, store: Arc<dyn Store>) -> Result<Probe> {
+        let mut probe = Probe {
             store,
             key: self.key.clone(),
             is_folder: self.is_folder,
             entries: self.entries.clone(),
             head: Vec::new(),
-            side: None,
+            manifest: None,
             folder_id: self.folder_id,
         };
-        look.read_again()?;
-        Ok(look)
+        probe.read_again()?;
+        Ok(probe)
     }
 
-    // The first bytes of a file, and the side file.
+    // The first bytes of a file, and the manifest.
     fn read_again(&mut self) -> Result<()> {
         if !self.is_folder {
             let object = self.store.open(&self.key)?;
             let mut scratch = Vec::new();
             self.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
         }
-        self.side = find_manifest(self).map_err(|e| self.replaced().unwrap_or(e))?;
+        self.manifest = find_manifest(self).map_err(|e| self.replaced().unwrap_or(e))?;
         Ok(())
     }
 
@@ -81,8 +81,8 @@ impl Look {
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
-    pub fn held_against_sums(&self) -> Result<Look> {
-        let own = |object: &dyn Object| may_lack_sums(object).map(|_| true);
+    pub fn verified(&self) -> Result<Probe> {
+        let own = |object: &dyn Object| may_lack_checksums(object).map(|_| true);
         self.within(Arc::new(Checked::new(self.store.clone(), super::INDEX_FOLDER, own)))
     }
 
@@ -132,13 +132,13 @@ impl Look {
     ///
     /// # Errors
     /// `Stale` naming the file.
-    pub(crate) fn check_files(&self, side: &SideFile) -> Result<()> {
-        if side.files.is_empty() {
+    pub(crate) fn check_files(&self, manifest: &Manifest) -> Result<()> {
+        if manifest.files.is_empty() {
             return Ok(());
         }
         let folder = if self.is_folder { self.key.as_str() } else { key::folder_of(&self.key) };
         let seen: HashMap<&str, u64> = self.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
-        for row in &side.files {
+        for row in &manifest.files {
             let key = key::below(folder, &row.name);
             if !self.is_folder && key != self.key {
                 continue;
@@ -155,24 +155,26 @@ impl Look {
 }
 
 // The manifest in the folder, in its index folder, or named `<file>.windrow.json` beside the file.
-fn find_manifest(look: &Look) -> Result<Option<SideFile>> {
-    let keys = match look.is_folder {
-        true => vec![look.below(SIDE_FILE), look.below(&format!("{}/{SIDE_FILE}", super::INDEX_FOLDER))],
+fn find_manifest(probe: &Probe) -> Result<Option<Manifest>> {
+    let keys = match probe.is_folder {
+        true => {
+            vec![probe.below(MANIFEST_FILE), probe.below(&format!("{}/{MANIFEST_FILE}", super::INDEX_FOLDER))]
+        }
         false => {
-            let folder = look.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-            vec![format!("{}.{SIDE_FILE}", look.key), format!("{folder}{SIDE_FILE}")]
+            let folder = probe.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+            vec![format!("{}.{MANIFEST_FILE}", probe.key), format!("{folder}{MANIFEST_FILE}")]
         }
     };
     for (i, key) in keys.iter().enumerate() {
-        if let Some(object) = open_if_there(look.store.as_ref(), key)? {
-            let side = SideFile::read(object.as_ref())?;
-            let name = key::name_of(&look.key);
+        if let Some(object) = open_if_there(probe.store.as_ref(), key)? {
+            let manifest = Manifest::read(object.as_ref())?;
+            let name = key::name_of(&probe.key);
             // A folder's manifest speaks for a file in it only when it names that file.
-            if look.is_folder || i == 0 || side.files.iter().any(|f| f.name == name) {
-                return Ok(Some(side));
+            if probe.is_folder || i == 0 || manifest.files.iter().any(|f| f.name == name) {
+                return Ok(Some(manifest));
             }
         }
     }
     // Shards have no file beside them that other readers would take for data.
-    if look.is_folder { super::shards::told(look) } else { Ok(None) }
+    if probe.is_folder { super::shards::told(probe) } else { Ok(None) }
 }

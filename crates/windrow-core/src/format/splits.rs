@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Look;
+use super::Probe;
 use crate::error::{Error, Result};
 use crate::store::key;
 
@@ -96,13 +96,13 @@ fn with_more(first: &str, more: usize) -> String {
     }
 }
 
-impl Look {
+impl Probe {
     /// The same folder with the files of one split alone, as words in their names and in those of their folders say; where
     /// they make up one folder, that folder. Files without such a word are the training split where no other file is.
     ///
     /// # Errors
     /// `NotFound` where none is of that split, naming those there are.
-    pub fn only_split(mut self, split: &str) -> Result<Look> {
+    pub fn only_split(mut self, split: &str) -> Result<Probe> {
         let word = split.to_ascii_lowercase();
         let wanted = SPLITS.iter().find(|words| words.contains(&word.as_str())).map(|words| words[0]);
         let splits = among(self.names());
@@ -125,7 +125,7 @@ impl Look {
         if let Some(folder) = self.names().find(|name| is_in(name)).and_then(outermost_folder)
             && self.names().all(|name| is_in(name) == key::is_below(folder, name))
         {
-            return Look::at(self.store.clone(), &self.below(folder));
+            return Probe::at(self.store.clone(), &self.below(folder));
         }
         let kept: Vec<bool> = self.names().map(is_in).collect();
         let mut kept = kept.into_iter();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::SideFile;
+use super::Manifest;
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Span, Values};
@@ -139,9 +139,9 @@ pub(crate) fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usi
 ///
 /// # Errors
 /// `Mismatch`.
-pub(super) fn tokenizer_must_be(side: Option<&SideFile>, hash: Option<&str>, path: &str) -> Result<()> {
+pub(super) fn tokenizer_must_be(manifest: Option<&Manifest>, hash: Option<&str>, path: &str) -> Result<()> {
     let Some(hash) = hash else { return Ok(()) };
-    let found = match side.and_then(|s| s.tokenizer.as_ref()) {
+    let found = match manifest.and_then(|s| s.tokenizer.as_ref()) {
         Some(lock) if lock.hash == hash => return Ok(()),
         Some(lock) => format!("the tokens were made by {} ({})", lock.name, lock.hash),
         None => "nothing says which tokenizer made the tokens".to_string(),

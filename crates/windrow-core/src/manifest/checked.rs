@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::checksums::{BLOCK, SUMS_FILE, Sums, sum_of};
+use super::checksums::{BLOCK, CHECKSUMS_FILE, Checksums, sum_of};
 use crate::error::{Error, Result};
 use crate::store::{Entry, FolderId, Object, Store, key, open_if_there};
 
@@ -16,7 +16,7 @@ pub struct Checked {
     index_folder: String,
     own: OwnCheck,
     /// By the key of their file; `None` where there is none.
-    found: Mutex<HashMap<String, Option<Arc<Sums>>>>,
+    found: Mutex<HashMap<String, Option<Arc<Checksums>>>>,
 }
 
 impl Checked {
@@ -25,28 +25,28 @@ impl Checked {
         Checked { inner, index_folder: index_folder.to_string(), own, found: Mutex::default() }
     }
 
-    fn sums(&self, file: String) -> Result<Option<Arc<Sums>>> {
+    fn sums(&self, file: String) -> Result<Option<Arc<Checksums>>> {
         if let Some(known) = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(&file) {
             return Ok(known.clone());
         }
         let object = open_if_there(self.inner.as_ref(), &file)?;
-        let sums = object.map(Sums::open).transpose()?.map(Arc::new);
+        let sums = object.map(Checksums::open).transpose()?.map(Arc::new);
         self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(file, sums.clone());
         Ok(sums)
     }
 
     // The sums that name `of`: in a file of its own, or in that of a folder above it.
-    fn find(&self, of: &str) -> Result<Option<(Arc<Sums>, u64, u64)>> {
+    fn find(&self, of: &str) -> Result<Option<(Arc<Checksums>, u64, u64)>> {
         let folder = key::folder_of(of);
         // Both files of a Megatron pair stand in the sums of its index.
-        let of_pair = of.strip_suffix(".bin").map(|stem| format!("{stem}.idx.{SUMS_FILE}"));
-        let own = [Some(format!("{of}.{SUMS_FILE}")), of_pair].into_iter().flatten();
+        let of_pair = of.strip_suffix(".bin").map(|stem| format!("{stem}.idx.{CHECKSUMS_FILE}"));
+        let own = [Some(format!("{of}.{CHECKSUMS_FILE}")), of_pair].into_iter().flatten();
         let mut candidates: Vec<(String, &str)> = own.map(|file| (file, folder)).collect();
         let mut above = folder;
         loop {
-            candidates.push((key::below(above, SUMS_FILE), above));
+            candidates.push((key::below(above, CHECKSUMS_FILE), above));
             let index = key::below(above, &self.index_folder);
-            candidates.push((key::below(&index, SUMS_FILE), above));
+            candidates.push((key::below(&index, CHECKSUMS_FILE), above));
             if above.is_empty() {
                 break;
             }
@@ -71,7 +71,7 @@ impl Store for Checked {
             if (self.own)(inner.as_ref())? {
                 return Ok(inner);
             }
-            return Err(Error::config("verify=\"always\", but no block sums were kept of this file")
+            return Err(Error::config("verify=\"always\", but no block checksums were kept of this file")
                 .at(inner.name())
                 .field("verify")
                 .hint(
@@ -81,7 +81,7 @@ impl Store for Checked {
         };
         if inner.size() != size {
             return Err(Error::corrupt(format!(
-                "the file has {} bytes, its block sums are those of {size}",
+                "the file has {} bytes, its block checksums are those of {size}",
                 inner.size()
             ))
             .at(inner.name())
@@ -112,7 +112,7 @@ const RESTORE: &str = "restore the file from where it came from; `windrow verify
 /// An object and the sums of its blocks.
 struct CheckedObject {
     inner: Arc<dyn Object>,
-    sums: Arc<Sums>,
+    sums: Arc<Checksums>,
     at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Block sums: a sum for every 4 KiB of what windrow wrote, in a file beside it, so that damage is seen where it is read.
+//! Block checksums: a sum for every 4 KiB of what windrow wrote, in a file beside it, so that damage is seen where it is read.
 //!
 //! `windrow.sums` holds, for each block of 4,096 bytes of each file, the lower 32 bits of its XXH3-64 as a little-endian
 //! number, the files one after the other; then a table, as JSON, of the files' names and sizes; then the table's length
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::store::Object;
 
 /// The file's name.
-pub const SUMS_FILE: &str = "windrow.sums";
+pub const CHECKSUMS_FILE: &str = "windrow.sums";
 /// Bytes that one sum stands for.
 pub(super) const BLOCK: u64 = 4096;
 /// Bytes of a sum.
@@ -32,19 +32,19 @@ pub(super) fn sum_of(block: &[u8]) -> u32 {
 }
 
 /// Bytes of the sums of a file.
-pub fn size_of_sums(size: u64) -> u64 {
+pub fn checksums_size(size: u64) -> u64 {
     size.div_ceil(BLOCK).saturating_mul(WIDTH)
 }
 
 /// The sums of a file that grows.
 #[derive(Default)]
-pub struct BlockSums {
+pub struct BlockChecksums {
     /// What does not fill a block yet.
     begun: Vec<u8>,
     sums: Vec<u8>,
 }
 
-impl BlockSums {
+impl BlockChecksums {
     /// The bytes that follow.
     pub fn update(&mut self, mut bytes: &[u8]) {
         if !self.begun.is_empty() {
@@ -121,18 +121,18 @@ impl Changed {
 }
 
 /// The sums of some files.
-pub struct Sums {
+pub struct Checksums {
     object: Arc<dyn Object>,
     /// The size of each file and where its sums begin.
     files: HashMap<String, (u64, u64)>,
 }
 
-impl Sums {
+impl Checksums {
     /// Reads the table.
     ///
     /// # Errors
     /// `Corrupt` when it is none, or its files have other sums than there are.
-    pub fn open(object: Arc<dyn Object>) -> Result<Sums> {
+    pub fn open(object: Arc<dyn Object>) -> Result<Checksums> {
         let corrupt = |what: String| {
             Error::corrupt(what)
                 .at(object.name())
@@ -140,12 +140,14 @@ impl Sums {
         };
         let mut scratch = Vec::new();
         let Some(end_at) = object.size().checked_sub(END) else {
-            return Err(corrupt(format!("{} bytes are no block sums", object.size())));
+            return Err(corrupt(format!("{} bytes are no block checksums", object.size())));
         };
         let end = object.read(end_at, END as usize, &mut scratch)?;
         let (length, known_by) = end.split_at(8);
         if known_by != KNOWN_BY {
-            return Err(corrupt("expected block sums, found something else at the end of the file".into()));
+            return Err(corrupt(
+                "expected block checksums, found something else at the end of the file".into(),
+            ));
         }
         let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
         let Some(table_at) = end_at.checked_sub(length).filter(|_| length <= MOST_TABLE) else {
@@ -153,10 +155,10 @@ impl Sums {
         };
         let text = object.read(table_at, length as usize, &mut scratch)?;
         let table: Table = serde_json::from_slice(text)
-            .map_err(|e| corrupt("the table of block sums cannot be understood".into()).caused_by(e))?;
+            .map_err(|e| corrupt("the table of block checksums cannot be understood".into()).caused_by(e))?;
         if (table.version, table.block) != (1, BLOCK) {
             return Err(corrupt(format!(
-                "block sums of version {} over {} bytes; this windrow reads version 1 over {BLOCK}",
+                "block checksums of version {} over {} bytes; this windrow reads version 1 over {BLOCK}",
                 table.version, table.block
             )));
         }
@@ -164,13 +166,13 @@ impl Sums {
         let mut start = 0u64;
         for row in table.files {
             let at = start;
-            start = start.saturating_add(size_of_sums(row.size));
+            start = start.saturating_add(checksums_size(row.size));
             files.insert(row.name, (row.size, at));
         }
         if start != table_at {
             return Err(corrupt(format!("expected {start} bytes of sums, found {table_at}")));
         }
-        Ok(Sums { object, files })
+        Ok(Checksums { object, files })
     }
 
     /// Names and sizes of all files.
@@ -237,13 +239,13 @@ mod tests {
     fn sums_do_not_depend_on_how_the_bytes_come() {
         let bytes: Vec<u8> = (0..20_000u32).map(|i| (i * 7 + (i >> 8)) as u8).collect();
         let want: Vec<u8> = bytes.chunks(4096).flat_map(|block| sum_of(block).to_le_bytes()).collect();
-        assert_eq!(want.len() as u64, size_of_sums(bytes.len() as u64));
+        assert_eq!(want.len() as u64, checksums_size(bytes.len() as u64));
         for parts in [1, 4095, 4096, 4097, 9_000, 20_000] {
-            let mut sums = BlockSums::default();
+            let mut sums = BlockChecksums::default();
             bytes.chunks(parts).for_each(|part| sums.update(part));
             assert_eq!(sums.finish(), want, "{parts}");
         }
-        assert!(BlockSums::default().finish().is_empty());
+        assert!(BlockChecksums::default().finish().is_empty());
     }
 
     #[test]
@@ -251,7 +253,7 @@ mod tests {
         let mut whole = vec![7; 12];
         whole.extend(end([("a", 4097), ("b", 0), ("c", 1)]));
         let open = |bytes: &[u8]| {
-            Sums::open(Memory::new().with("s", bytes.to_vec()).open("s").unwrap())
+            Checksums::open(Memory::new().with("s", bytes.to_vec()).open("s").unwrap())
                 .map(|sums| (sums.find("a"), sums.find("b"), sums.find("c"), sums.find("d")))
         };
         assert_eq!(open(&whole).unwrap(), (Some((0, 4097)), Some((8, 0)), Some((8, 1)), None));

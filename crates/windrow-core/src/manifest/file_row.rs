@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
 
-/// One file in a side file.
+/// One file in a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRow {
     /// Relative path.
@@ -31,8 +31,8 @@ impl FileRow {
         };
         match size {
             Some(size) if size == self.size => Ok(()),
-            Some(size) => stale(format!("the file has {size} bytes, the side file says {}", self.size)),
-            None => stale(format!("the side file names it with {} bytes, but it is gone", self.size)),
+            Some(size) => stale(format!("the file has {size} bytes, the manifest says {}", self.size)),
+            None => stale(format!("the manifest names it with {} bytes, but it is gone", self.size)),
         }
     }
 }

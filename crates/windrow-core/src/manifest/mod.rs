@@ -1,4 +1,4 @@
-//! The side file `windrow.json`: what was found or written beside the data, so that nobody has to guess it again.
+//! The manifest `windrow.json`: what was found or written beside the data, so that nobody has to guess it again.
 
 mod checked;
 mod checksums;
@@ -6,7 +6,7 @@ mod file_row;
 mod tokenizer_lock;
 
 pub use checked::{Checked, OwnCheck};
-pub use checksums::{BlockSums, SUMS_FILE, Sums, end as end_of_sums, size_of_sums};
+pub use checksums::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, end as checksums_table};
 pub use file_row::FileRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,15 +17,15 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::store::{Object, read_small};
 
-/// The side file's name.
-pub const SIDE_FILE: &str = "windrow.json";
+/// The manifest's name.
+pub const MANIFEST_FILE: &str = "windrow.json";
 
 /// A longer one is not read.
 pub const MOST_BYTES: u64 = 256 << 20;
 
-/// What stands in a side file.
+/// What stands in a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SideFile {
+pub struct Manifest {
     /// Version of this layout: 1.
     pub version: u32,
     /// Version of the windrow that wrote it.
@@ -50,7 +50,7 @@ pub struct SideFile {
     /// The tokenizer that made the ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<TokenizerLock>,
-    /// The data files, as the side file's folder names them.
+    /// The data files, as the manifest's folder names them.
     #[serde(default)]
     pub files: Vec<FileRow>,
     /// The files of the index, named from where `files` are: with their hashes, whether block checksums are kept or not.
@@ -67,7 +67,7 @@ pub struct SideFile {
     pub statistics: Map<String, Value>,
 }
 
-/// What a side file of any version says of itself.
+/// What a manifest of any version says of itself.
 #[derive(Deserialize)]
 struct Written {
     version: u64,
@@ -75,9 +75,9 @@ struct Written {
     windrow: Value,
 }
 
-impl SideFile {
+impl Manifest {
     /// Takes over what another one says of its ids, where this one says nothing: their tokenizer, vocabulary and end.
-    pub fn take_ids_of(&mut self, other: &SideFile) {
+    pub fn take_ids_of(&mut self, other: &Manifest) {
         self.tokenizer = self.tokenizer.take().or_else(|| other.tokenizer.clone());
         self.vocab_size = self.vocab_size.or(other.vocab_size);
         self.eos = self.eos.or(other.eos);
@@ -85,7 +85,7 @@ impl SideFile {
 
     /// An empty one for this format, by this windrow.
     pub fn new(format: &str) -> Self {
-        SideFile {
+        Manifest {
             version: 1,
             windrow: env!("CARGO_PKG_VERSION").to_string(),
             format: format.to_string(),
@@ -97,17 +97,17 @@ impl SideFile {
     ///
     /// # Errors
     /// `Corrupt` when it is not one, or of a later version.
-    pub fn read(object: &dyn Object) -> Result<SideFile> {
+    pub fn read(object: &dyn Object) -> Result<Manifest> {
         Self::parse(&read_small(object, MOST_BYTES)?, object.name())
     }
 
     /// Reads one from its text, which stands in the file called `name`.
     ///
     /// # Errors
-    /// As [`SideFile::read`].
-    pub fn parse(bytes: &[u8], name: &str) -> Result<SideFile> {
+    /// As [`Manifest::read`].
+    pub fn parse(bytes: &[u8], name: &str) -> Result<Manifest> {
         let not_one = |e: serde_json::Error| {
-            Error::corrupt("the side file cannot be understood")
+            Error::corrupt("the manifest cannot be understood")
                 .at(name)
                 .caused_by(e)
                 .hint("delete it and prepare the data again, or read the data with format=… and dtype=…")
@@ -116,7 +116,7 @@ impl SideFile {
         match serde_json::from_slice(bytes).map_err(not_one)? {
             Written { version: 1, .. } => serde_json::from_slice(bytes).map_err(not_one),
             Written { version, windrow } => Err(Error::unsupported(format!(
-                "side file of version {version}; this windrow reads version 1"
+                "manifest of version {version}; this windrow reads version 1"
             ))
             .at(name)
             .field("version")
@@ -131,7 +131,7 @@ impl SideFile {
     pub fn check_records(&self, found: u64, at: &str) -> Result<()> {
         match self.records {
             Some(said) if said != found => {
-                let what = format!("there are {found} records, the side file says {said}");
+                let what = format!("there are {found} records, the manifest says {said}");
                 let hint = "the copy looks unfinished, or others changed it; trust=True reads what is there";
                 Err(Error::corrupt(what).at(at).hint(hint))
             }
@@ -155,13 +155,13 @@ impl SideFile {
     pub fn check_hash(object: &dyn Object) -> Result<()> {
         match Self::is_as_written(&read_small(object, MOST_BYTES)?) {
             true => Ok(()),
-            false => Err(Error::corrupt("the side file is not as it was written: its hash is another one")
+            false => Err(Error::corrupt("the manifest is not as it was written: its hash is another one")
                 .at(object.name())
                 .hint("restore it; who changed it on purpose removes its last entry, \"xxh3\"")),
         }
     }
 
-    /// Whether a side file's text is the one that was written. One without a hash, as earlier versions wrote it, may be
+    /// Whether a manifest's text is the one that was written. One without a hash, as earlier versions wrote it, may be
     /// any.
     pub fn is_as_written(text: &[u8]) -> bool {
         #[derive(Deserialize)]
@@ -179,10 +179,10 @@ impl SideFile {
     }
 }
 
-/// How the text of a side file ends.
+/// How the text of a manifest ends.
 const END: &str = "\n}\n";
 
-// The entry of the hash of a side file's text.
+// The entry of the hash of a manifest's text.
 fn hash_entry(text: &str) -> String {
     format!(",\n  \"xxh3\": \"{:016x}\"", xxh3_64(text.as_bytes()))
 }
@@ -193,20 +193,20 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_of_its_text_is_seen_and_what_is_written_by_hand_is_taken() {
-        let side = SideFile { records: Some(7), dtype: Some(DType::U16), ..SideFile::new("tokens") };
-        let text = side.to_text();
-        assert_eq!(SideFile::parse(text.as_bytes(), "a").unwrap(), side);
-        assert!(SideFile::is_as_written(text.as_bytes()));
+        let manifest = Manifest { records: Some(7), dtype: Some(DType::U16), ..Manifest::new("tokens") };
+        let text = manifest.to_text();
+        assert_eq!(Manifest::parse(text.as_bytes(), "a").unwrap(), manifest);
+        assert!(Manifest::is_as_written(text.as_bytes()));
         for bit in 0..text.len() * 8 {
             let mut flipped = text.clone().into_bytes();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let is_seen = !SideFile::is_as_written(&flipped);
-            let is_same = SideFile::parse(&flipped, "a").map_or(true, |read| read == side);
+            let is_seen = !Manifest::is_as_written(&flipped);
+            let is_same = Manifest::parse(&flipped, "a").map_or(true, |read| read == manifest);
             assert!(is_seen || is_same, "bit {bit}");
         }
         // As earlier versions wrote it, and as people do.
-        let bare = serde_json::to_string_pretty(&side).unwrap();
-        assert!(SideFile::is_as_written(bare.as_bytes()) && SideFile::is_as_written(b"{}"));
-        assert!(!SideFile::is_as_written(b"{\"xxh3\": \"0000000000000000\"}"));
+        let bare = serde_json::to_string_pretty(&manifest).unwrap();
+        assert!(Manifest::is_as_written(bare.as_bytes()) && Manifest::is_as_written(b"{}"));
+        assert!(!Manifest::is_as_written(b"{\"xxh3\": \"0000000000000000\"}"));
     }
 }

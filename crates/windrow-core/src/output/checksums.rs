@@ -1,4 +1,4 @@
-//! Block sums on their way to the file beside the data.
+//! Block checksums on their way to the file beside the data.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,16 @@ use super::files;
 use super::growing::{Finished, Growing};
 use super::whole_folder::write_whole;
 use crate::error::Result;
-use crate::manifest::{BlockSums, FileRow, SIDE_FILE, SUMS_FILE, SideFile, Sums, end_of_sums, size_of_sums};
+use crate::manifest::{
+    BlockChecksums, CHECKSUMS_FILE, Checksums, FileRow, MANIFEST_FILE, Manifest, checksums_size,
+    checksums_table,
+};
 use crate::store::{Local, Object, Store, open_if_there};
 
 /// Bytes that are read at a time.
 const PART: u64 = 1 << 20;
 
-/// The block sums of files, each added once it is complete.
+/// The block checksums of files, each added once it is complete.
 pub struct ChecksumsWriter {
     file: Growing,
 }
@@ -28,7 +31,7 @@ impl ChecksumsWriter {
         path: impl Into<PathBuf>,
         complete: impl IntoIterator<Item = &'r FileRow>,
     ) -> Result<ChecksumsWriter> {
-        let sizes = complete.into_iter().map(|row| size_of_sums(row.size));
+        let sizes = complete.into_iter().map(|row| checksums_size(row.size));
         let size = sizes.fold(0, u64::saturating_add);
         Ok(ChecksumsWriter { file: Growing::at(path, size)? })
     }
@@ -51,7 +54,7 @@ impl ChecksumsWriter {
 
     /// Completes it with the names and sizes of all files, in the order in which they were added.
     pub fn finish<'r>(mut self, files: impl IntoIterator<Item = &'r FileRow>, durable: bool) -> Result<()> {
-        self.file.write(&end_of_sums(files.into_iter().map(|row| (row.name.as_str(), row.size))))?;
+        self.file.write(&checksums_table(files.into_iter().map(|row| (row.name.as_str(), row.size))))?;
         self.file.finish(durable).map(drop)
     }
 }
@@ -60,33 +63,33 @@ impl ChecksumsWriter {
 pub fn write_manifest_beside(
     folder: &Path,
     name: &str,
-    side: SideFile,
+    manifest: Manifest,
     file: Finished,
     durable: bool,
 ) -> Result<[String; 3]> {
-    let names = [name.to_string(), format!("{name}.{SUMS_FILE}"), format!("{name}.{SIDE_FILE}")];
+    let names = [name.to_string(), format!("{name}.{CHECKSUMS_FILE}"), format!("{name}.{MANIFEST_FILE}")];
     let mut sums = ChecksumsWriter::at(folder.join(&names[1]), [])?;
     let files = vec![sums.add(name, file)?];
     sums.finish(&files, durable)?;
-    let text = SideFile { files, ..side }.to_text();
+    let text = Manifest { files, ..manifest }.to_text();
     files::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
     Ok(names)
 }
 
-/// The block sums of the files of a folder, each of which may be written again or removed until all are there.
+/// The block checksums of the files of a folder, each of which may be written again or removed until all are there.
 ///
 /// A thousandth of what is written would not always fit into memory: they are kept in a file on the way.
-pub(super) struct FolderSums {
+pub(super) struct FolderChecksums {
     on_the_way: PathBuf,
     kept: Growing,
     /// Size of each file, and where its sums are among those that are kept.
     files: BTreeMap<String, (u64, u64)>,
 }
 
-impl FolderSums {
+impl FolderChecksums {
     /// None yet; they are kept in a file of this name.
-    pub(super) fn create(on_the_way: PathBuf) -> Result<FolderSums> {
-        Ok(FolderSums { kept: Growing::create(&on_the_way)?, on_the_way, files: BTreeMap::new() })
+    pub(super) fn create(on_the_way: PathBuf) -> Result<FolderChecksums> {
+        Ok(FolderChecksums { kept: Growing::create(&on_the_way)?, on_the_way, files: BTreeMap::new() })
     }
 
     /// Those of a file that was written, in place of those that it had.
@@ -97,7 +100,7 @@ impl FolderSums {
 
     /// Those of a file as it is found now; its size.
     pub(super) fn add_found(&mut self, name: &str, object: &dyn Object) -> Result<u64> {
-        let (mut sums, mut scratch) = (BlockSums::default(), Vec::new());
+        let (mut sums, mut scratch) = (BlockChecksums::default(), Vec::new());
         each_part(object.size(), |at, size| {
             sums.update(object.read(at, size, &mut scratch)?);
             Ok(())
@@ -107,11 +110,11 @@ impl FolderSums {
     }
 
     /// Those of a file that were kept before, and hold for it still.
-    pub(super) fn take_over(&mut self, name: &str, before: &Sums) -> Result<()> {
+    pub(super) fn take_over(&mut self, name: &str, before: &Checksums) -> Result<()> {
         let Some((from, size)) = before.find(name) else { return Ok(()) };
         self.files.insert(name.to_string(), (size, self.kept.size()));
         let mut scratch = Vec::new();
-        each_part(size_of_sums(size), |at, size| {
+        each_part(checksums_size(size), |at, size| {
             self.kept.write(before.stored(from + at, size, &mut scratch)?)
         })
     }
@@ -128,11 +131,11 @@ impl FolderSums {
         let mut file = Growing::create(to)?;
         let mut scratch = Vec::new();
         for (size, from) in self.files.values() {
-            each_part(size_of_sums(*size), |at, size| {
+            each_part(checksums_size(*size), |at, size| {
                 file.write(kept.read(from + at, size, &mut scratch)?)
             })?;
         }
-        file.write(&end_of_sums(self.files.iter().map(|(name, (size, _))| (name.as_str(), *size))))?;
+        file.write(&checksums_table(self.files.iter().map(|(name, (size, _))| (name.as_str(), *size))))?;
         file.finish_on(disk)?;
         files::remove(&self.on_the_way)
     }
@@ -142,25 +145,25 @@ fn each_part(size: u64, mut take: impl FnMut(u64, usize) -> Result<()>) -> Resul
     (0..size).step_by(PART as usize).try_for_each(|at| take(at, (size - at).min(PART) as usize))
 }
 
-/// Writes a whole small file of a data set as [`write_whole`] does, and its block sums where its folder keeps them.
+/// Writes a whole small file of a data set as [`write_whole`] does, and its block checksums where its folder keeps them.
 ///
 /// # Errors
-/// As [`write_whole`]; `Corrupt` for block sums that are none.
+/// As [`write_whole`]; `Corrupt` for block checksums that are none.
 pub fn write_whole_and_checksums(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     write_whole(&folder.join(name), bytes)?;
-    let Some(before) = open_if_there(&Local::new(folder), SUMS_FILE)? else { return Ok(()) };
-    let before = Sums::open(before)?;
+    let Some(before) = open_if_there(&Local::new(folder), CHECKSUMS_FILE)? else { return Ok(()) };
+    let before = Checksums::open(before)?;
     let mut files: Vec<(&str, u64)> = before.files().filter(|(of, _)| *of != name).collect();
     files.sort_unstable();
     let (mut text, mut scratch) = (Vec::new(), Vec::new());
     for (of, size) in &files {
         let Some((at, _)) = before.find(of) else { continue };
-        text.extend_from_slice(before.stored(at, size_of_sums(*size) as usize, &mut scratch)?);
+        text.extend_from_slice(before.stored(at, checksums_size(*size) as usize, &mut scratch)?);
     }
-    let mut sums = BlockSums::default();
+    let mut sums = BlockChecksums::default();
     sums.update(bytes);
     text.extend(sums.finish());
     files.push((name, bytes.len() as u64));
-    text.extend(end_of_sums(files));
-    write_whole(&folder.join(SUMS_FILE), &text)
+    text.extend(checksums_table(files));
+    write_whole(&folder.join(CHECKSUMS_FILE), &text)
 }

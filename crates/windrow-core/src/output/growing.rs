@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::disk::Disk;
 use super::files::create;
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{BlockSums, FileRow};
+use crate::manifest::{BlockChecksums, FileRow};
 
 /// Fewer, larger writes than this cost nothing and gain nothing.
 const BUFFER: usize = 1 << 20;
@@ -63,7 +63,7 @@ pub struct Growing {
     /// Bytes that the system was told to bring to the disk, or has brought there.
     begun: u64,
     hash: Box<Xxh3>,
-    sums: BlockSums,
+    sums: BlockChecksums,
 }
 
 impl Growing {
@@ -71,7 +71,7 @@ impl Growing {
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let file = create(&path)?;
-        Ok(Growing::new(path, file, 0, Box::new(Xxh3::new()), BlockSums::default()))
+        Ok(Growing::new(path, file, 0, Box::new(Xxh3::new()), BlockChecksums::default()))
     }
 
     /// The first `size` bytes of a file that an earlier run left; what follows them is cut off.
@@ -91,7 +91,7 @@ impl Growing {
         }
         file.set_len(size).map_err(|e| Error::io("shorten the file", &path, e))?;
         let mut hash = Box::new(Xxh3::new());
-        let mut sums = BlockSums::default();
+        let mut sums = BlockChecksums::default();
         let mut bytes = vec![0; BUFFER];
         let mut at = 0;
         while at < size {
@@ -104,7 +104,7 @@ impl Growing {
         Ok(Growing::new(path, file, size, hash, sums))
     }
 
-    fn new(path: PathBuf, file: File, size: u64, hash: Box<Xxh3>, sums: BlockSums) -> Self {
+    fn new(path: PathBuf, file: File, size: u64, hash: Box<Xxh3>, sums: BlockChecksums) -> Self {
         Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, begun: size, hash, sums }
     }
 

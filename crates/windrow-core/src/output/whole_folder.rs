@@ -7,7 +7,7 @@ use super::growing::hash_of;
 use super::site::{self, Site};
 use super::work_folder::WorkFolder;
 use crate::error::{Error, Result};
-use crate::manifest::{SUMS_FILE, Sums};
+use crate::manifest::{CHECKSUMS_FILE, Checksums};
 use crate::store::{Local, key, open_if_there};
 
 /// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
@@ -46,7 +46,7 @@ impl WholeFolder {
         let work = site.work(&hash_of(name))?;
         files::remove(&work)?;
         files::make_folder(&work)?;
-        let files = WorkFolder::with_sums_at(work.join(name), durable)?;
+        let files = WorkFolder::with_checksums_at(work.join(name), durable)?;
         Ok(WholeFolder { site, work, name: name.to_string(), out, files })
     }
 
@@ -60,13 +60,14 @@ impl WholeFolder {
         files::exists(&self.out)
     }
 
-    /// Takes over every file of what is there already, without copying it where the disk can do that, and the block sums of
+    /// Takes over every file of what is there already, without copying it where the disk can do that, and the block checksums of
     /// those that have some.
     ///
     /// # Errors
-    /// `Io`; `Corrupt` for block sums that are none.
+    /// `Io`; `Corrupt` for block checksums that are none.
     pub fn keep_all(&mut self) -> Result<()> {
-        let before = open_if_there(&Local::new(&self.out), SUMS_FILE)?.map(Sums::open).transpose()?;
+        let before =
+            open_if_there(&Local::new(&self.out), CHECKSUMS_FILE)?.map(Checksums::open).transpose()?;
         let mut below = vec![String::new()];
         while let Some(folder) = below.pop() {
             self.files.make(&folder)?;
@@ -76,7 +77,7 @@ impl WholeFolder {
                 match from.is_dir() {
                     true => below.push(key),
                     // Written anew, for all files.
-                    false if key == SUMS_FILE => {}
+                    false if key == CHECKSUMS_FILE => {}
                     false => self.files.link(&from, &key, before.as_ref())?,
                 }
             }
@@ -89,7 +90,7 @@ impl WholeFolder {
         &mut self.files
     }
 
-    /// Makes it visible, in place of what is there where `overwrite` says so, with the block sums of its files.
+    /// Makes it visible, in place of what is there where `overwrite` says so, with the block checksums of its files.
     ///
     /// # Errors
     /// `Exists`, `Io`. What is there is then as it was.
@@ -97,7 +98,7 @@ impl WholeFolder {
         if !overwrite && self.is_there() {
             return Err(site::exists(&self.out));
         }
-        self.files.finish_sums()?;
+        self.files.finish_checksums()?;
         self.files.sync()?;
         self.site.commit(&self.work, &[&self.name], overwrite)
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::checksums::FolderSums;
+use super::checksums::FolderChecksums;
 use super::disk::Disk;
 use super::files;
 use crate::error::Result;
-use crate::manifest::{SIDE_FILE, SUMS_FILE, Sums};
+use crate::manifest::{CHECKSUMS_FILE, Checksums, MANIFEST_FILE};
 use crate::store::{Local, Store};
 
 /// Files below a hidden folder; arms write through it.
@@ -17,7 +17,7 @@ pub struct WorkFolder {
     disk: Disk,
     folders: BTreeSet<PathBuf>,
     /// Those of what was written, where they are kept.
-    sums: Option<FolderSums>,
+    sums: Option<FolderChecksums>,
 }
 
 impl WorkFolder {
@@ -29,13 +29,13 @@ impl WorkFolder {
         Ok(folder)
     }
 
-    /// The same, whose files get block sums.
-    pub fn with_sums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
+    /// The same, whose files get block checksums.
+    pub fn with_checksums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
         // Beside the folder, which becomes visible.
         let mut on_the_way = root.clone().into_os_string();
-        on_the_way.push(format!(".{SUMS_FILE}"));
+        on_the_way.push(format!(".{CHECKSUMS_FILE}"));
         let folder = Self::at(root, durable)?;
-        Ok(WorkFolder { sums: Some(FolderSums::create(on_the_way.into())?), ..folder })
+        Ok(WorkFolder { sums: Some(FolderChecksums::create(on_the_way.into())?), ..folder })
     }
 
     /// Writes a file, whole, in place of one that is there. [`WorkFolder::sync`] waits until it is on the disk.
@@ -50,7 +50,7 @@ impl WorkFolder {
         let written = files::replace_on(&self.place(name), bytes, &mut self.disk)?;
         match &mut self.sums {
             // It has a hash of its own.
-            Some(sums) if name != SIDE_FILE => sums.add(name, written.row.size, &written.sums),
+            Some(sums) if name != MANIFEST_FILE => sums.add(name, written.row.size, &written.sums),
             _ => Ok(()),
         }
     }
@@ -67,12 +67,12 @@ impl WorkFolder {
         }
     }
 
-    /// Writes the block sums of all files beside them, where they are kept: nothing is written after them.
+    /// Writes the block checksums of all files beside them, where they are kept: nothing is written after them.
     ///
     /// # Errors
     /// `Io`.
-    pub fn finish_sums(&mut self) -> Result<()> {
-        let to = self.place(SUMS_FILE);
+    pub fn finish_checksums(&mut self) -> Result<()> {
+        let to = self.place(CHECKSUMS_FILE);
         self.sums.take().map_or(Ok(()), |sums| sums.finish(&to, &mut self.disk))
     }
 
@@ -97,8 +97,8 @@ impl WorkFolder {
         files::remove(&self.place(name))
     }
 
-    /// The same file as one elsewhere, without copying it where the disk can do that; `before` are the block sums there.
-    pub(super) fn link(&mut self, from: &Path, name: &str, before: Option<&Sums>) -> Result<()> {
+    /// The same file as one elsewhere, without copying it where the disk can do that; `before` are the block checksums there.
+    pub(super) fn link(&mut self, from: &Path, name: &str, before: Option<&Checksums>) -> Result<()> {
         if let (Some(sums), Some(before)) = (&mut self.sums, before) {
             sums.take_over(name, before)?;
         }

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::array::DType;
 use crate::error::Result;
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::output::WorkFolder;
 
-/// Statistics of a side file that lists no data files because there may be very many: how many there are, and their bytes.
+/// Statistics of a manifest that lists no data files because there may be very many: how many there are, and their bytes.
 pub const CHUNK_FILES: &str = "chunk_files";
 /// See [`CHUNK_FILES`].
 pub const CHUNK_BYTES: &str = "chunk_bytes";
@@ -74,11 +74,11 @@ pub trait DocumentWriter: Send {
     /// `Io`.
     fn keep(&mut self) -> Result<Value>;
 
-    /// Completes the files, the side file among them or its text in one of them.
+    /// Completes the files, the manifest among them or its text in one of them.
     ///
     /// # Errors
     /// `Config` when the layout cannot be without values; `Io`.
-    fn finish(self: Box<Self>, side: SideFile) -> Result<SideFile>;
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Manifest>;
 }
 
 /// Where a layout writes, and what.
@@ -95,12 +95,12 @@ impl DocumentPlace<'_> {
         self.dtype
     }
 
-    /// The folder that becomes visible; its files get block sums with [`WorkFolder::finish_sums`].
+    /// The folder that becomes visible; its files get block checksums with [`WorkFolder::finish_checksums`].
     ///
     /// # Errors
     /// `Io`.
     pub fn data(&self) -> Result<WorkFolder> {
-        WorkFolder::with_sums_at(self.work.join(self.name), self.durable)
+        WorkFolder::with_checksums_at(self.work.join(self.name), self.durable)
     }
 
     /// A folder for what is needed on the way only.

@@ -1,6 +1,6 @@
 //! Random tokens to try things with.
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use crate::output::hash_of;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Report, replaced};
 use crate::array::{DType, reserve};
 use crate::error::{Error, Result};
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::output::write_manifest_beside;
 use crate::output::{self, Site};
 use crate::output::{Finished, Growing, files};
@@ -45,7 +45,7 @@ pub fn dummy_blocks(vocab_size: u64, tokens: u64, seed: u64) -> Result<impl Iter
     Ok((0..tokens).step_by(AT_ONCE as usize).map(block))
 }
 
-/// Writes `tokens` random ids as a headerless uint32 file, and its side file `<out>.windrow.json`.
+/// Writes `tokens` random ids as a headerless uint32 file, and its manifest `<out>.windrow.json`.
 ///
 /// # Errors
 /// `Config` as [`dummy_tokens`], or when `tokens` is 0; `Exists` when the file is there, of other numbers, and
@@ -56,9 +56,9 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return Err(Error::config("expected the path of a file").at(out));
     };
-    let mut side = SideFile::new("tokens");
-    (side.records, side.dtype, side.vocab_size) = (Some(1), Some(DType::U32), Some(vocab_size));
-    side.options = serde_json::Map::from_iter([
+    let mut manifest = Manifest::new("tokens");
+    (manifest.records, manifest.dtype, manifest.vocab_size) = (Some(1), Some(DType::U32), Some(vocab_size));
+    manifest.options = serde_json::Map::from_iter([
         ("task".to_string(), json!("dummy")),
         ("vocab_size".to_string(), json!(vocab_size)),
         ("tokens".to_string(), json!(tokens)),
@@ -76,16 +76,16 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     replaced::file(&path)?;
     if files::exists(&path) && !overwrite {
         let found = Local::new(folder)
-            .open(&format!("{name}.{}", SIDE_FILE))
-            .and_then(|o| SideFile::read(o.as_ref()));
-        let is_same =
-            found.is_ok_and(|f| f.options == side.options) && files::size(&path) == Some(report.output_bytes);
+            .open(&format!("{name}.{}", MANIFEST_FILE))
+            .and_then(|o| Manifest::read(o.as_ref()));
+        let is_same = found.is_ok_and(|f| f.options == manifest.options)
+            && files::size(&path) == Some(report.output_bytes);
         return if is_same { Ok(Report { unchanged: true, ..report }) } else { Err(output::differs(out)) };
     }
     files::enough_room(folder, report.output_bytes)?;
-    let work = site.work(&hash_of(&side.to_text()))?;
+    let work = site.work(&hash_of(&manifest.to_text()))?;
     let written = write_blocks(&work.join(name), blocks).and_then(|file| {
-        let names = write_manifest_beside(&work, name, side, file, true)?;
+        let names = write_manifest_beside(&work, name, manifest, file, true)?;
         site.commit(&work, &names.each_ref().map(String::as_str), true)
     });
     if written.is_err() {

@@ -21,7 +21,7 @@ pub trait Encode: Sync {
         true
     }
 
-    /// What the side file keeps of the tokenizer.
+    /// What the manifest keeps of the tokenizer.
     fn lock(&self) -> Option<TokenizerLock> {
         None
     }
@@ -34,7 +34,7 @@ pub trait Encode: Sync {
         None
     }
 
-    /// The id that ends a document; kept in the side file when [`super::TokenizeOptions::eos`] names none.
+    /// The id that ends a document; kept in the manifest when [`super::TokenizeOptions::eos`] names none.
     fn eos(&self) -> Option<i64> {
         None
     }

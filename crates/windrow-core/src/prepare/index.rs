@@ -1,6 +1,6 @@
 //! The byte-offset index of the JSON lines below a folder.
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use crate::output::hash_of;
 use crate::output::hex;
 use std::path::{Component, Path};
@@ -14,8 +14,8 @@ use super::lines::LineScan;
 use super::{Progress, Report, Watch, check, replaced};
 use crate::error::{Error, Result};
 use crate::format;
-use crate::manifest::{BlockSums, SUMS_FILE};
-use crate::manifest::{FileRow, SideFile};
+use crate::manifest::{BlockChecksums, CHECKSUMS_FILE};
+use crate::manifest::{FileRow, Manifest};
 use crate::output::ChecksumsWriter;
 use crate::output::Disk;
 use crate::output::{self, Site};
@@ -31,7 +31,7 @@ pub struct IndexOptions {
     pub index_folder: String,
     /// Replace an index of other inputs or options; also one of the same.
     pub overwrite: bool,
-    /// Keep a hash of every data file in the side file, so that `verify` finds changes that keep size and time.
+    /// Keep a hash of every data file in the manifest, so that `verify` finds changes that keep size and time.
     pub checksum: bool,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
@@ -54,7 +54,7 @@ impl Default for IndexOptions {
 /// Indexes every line of the JSONL files below `base` (`*.jsonl`, `*.JSONL`, `*.ndjson`, and `*.json` that hold lines, also
 /// `.gz` and `.zst`, at any depth).
 ///
-/// Writes `<base>/<index_folder>/` as data-forager 0.2.0 does, and the side file in it. Every line is a record, blank
+/// Writes `<base>/<index_folder>/` as data-forager 0.2.0 does, and the manifest in it. Every line is a record, blank
 /// ones too; its size counts the line break. Files are taken in natural order. Compressed files are expanded once, into
 /// `<index_folder>/expanded/`, and the index names what was expanded.
 ///
@@ -112,7 +112,7 @@ pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
             .at(base)
             .hint("name the folder it lies in"));
     }
-    format::line_files(&store, "")?.iter().map(|e| Input::look(&base.join(&e.key), &e.key)).collect()
+    format::line_files(&store, "")?.iter().map(|e| Input::probe(&base.join(&e.key), &e.key)).collect()
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {
@@ -122,19 +122,19 @@ fn expanded_name(input: &Input, index_folder: &str) -> String {
     }
 }
 
-// What decides the index: the side file without its findings.
-fn wanted(inputs: &[Input], options: &IndexOptions) -> SideFile {
-    let mut side = SideFile::new("forager");
-    side.inputs = inputs.iter().map(|i| i.row.clone()).collect();
-    side.options = Map::from_iter([
+// What decides the index: the manifest without its findings.
+fn wanted(inputs: &[Input], options: &IndexOptions) -> Manifest {
+    let mut manifest = Manifest::new("forager");
+    manifest.inputs = inputs.iter().map(|i| i.row.clone()).collect();
+    manifest.options = Map::from_iter([
         ("task".to_string(), json!("index")),
         ("index_folder".to_string(), json!(options.index_folder)),
         ("checksum".to_string(), json!(options.checksum)),
     ]);
-    side
+    manifest
 }
 
-fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Option<Report>> {
+fn existing(base: &Path, options: &IndexOptions, wanted: &Manifest) -> Result<Option<Report>> {
     let store = Local::new(base);
     let folder = base.join(&options.index_folder);
     if !files::exists(&folder) {
@@ -144,18 +144,20 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
     if options.overwrite {
         return may_go.map(|()| None);
     }
-    let side = store
-        .open(&format!("{}/{}", options.index_folder, SIDE_FILE))
-        .and_then(|object| SideFile::read(object.as_ref()));
-    match side {
-        Ok(side) if side.inputs == wanted.inputs && side.options == wanted.options => Ok(Some(Report {
-            unchanged: true,
-            output: base.to_path_buf(),
-            files: side.files.len() as u64,
-            records: side.records.unwrap_or(0),
-            input_bytes: side.inputs.iter().map(|f| f.size).sum(),
-            ..Report::default()
-        })),
+    let manifest = store
+        .open(&format!("{}/{}", options.index_folder, MANIFEST_FILE))
+        .and_then(|object| Manifest::read(object.as_ref()));
+    match manifest {
+        Ok(manifest) if manifest.inputs == wanted.inputs && manifest.options == wanted.options => {
+            Ok(Some(Report {
+                unchanged: true,
+                output: base.to_path_buf(),
+                files: manifest.files.len() as u64,
+                records: manifest.records.unwrap_or(0),
+                input_bytes: manifest.inputs.iter().map(|f| f.size).sum(),
+                ..Report::default()
+            }))
+        }
         _ => Err(may_go.err().unwrap_or_else(|| output::differs(&folder))),
     }
 }
@@ -163,7 +165,7 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &SideFile) -> Result<Op
 fn build(
     work: &Path,
     inputs: &[Input],
-    mut side: SideFile,
+    mut manifest: Manifest,
     options: &IndexOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
@@ -173,7 +175,7 @@ fn build(
     files::make_folder(&folder)?;
     let mut rows =
         Rows { file: Growing::create(folder.join(format::LOCATIONS))?, batch: Vec::new(), n: 0, durable };
-    let sums = options.checksum.then(|| ChecksumsWriter::at(folder.join(SUMS_FILE), []));
+    let sums = options.checksum.then(|| ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), []));
     let mut sums = sums.transpose()?;
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
     let mut folders = vec![folder.clone()];
@@ -189,7 +191,7 @@ fn build(
         let scanned = scan(
             input,
             expanded.as_deref(),
-            side.files.len() as u64,
+            manifest.files.len() as u64,
             &mut rows,
             options,
             &mut disk,
@@ -205,31 +207,31 @@ fn build(
                 Some(sums) => sums.add(name, scanned)?,
                 None => FileRow { name, ..scanned.row },
             };
-            side.files.push(FileRow { modified_ns, ..row });
+            manifest.files.push(FileRow { modified_ns, ..row });
         }
     }
-    side.records = Some(rows.n);
+    manifest.records = Some(rows.n);
     let rows = rows.finish()?;
-    let paths: Vec<String> = side.files.iter().map(|f| f.name.clone()).collect();
+    let paths: Vec<String> = manifest.files.iter().map(|f| f.name.clone()).collect();
     let list = files::write(&folder.join(format::FILE_LIST), format::file_list(&paths)?.as_bytes(), durable)?;
     for (name, file) in [(format::LOCATIONS, rows), (format::FILE_LIST, list)] {
         let name = key::below(&options.index_folder, name);
-        side.index.push(match &mut sums {
+        manifest.index.push(match &mut sums {
             Some(sums) => sums.add(name, file)?,
             None => file.row_called(name),
         });
     }
-    sums.map_or(Ok(()), |sums| sums.finish(side.files.iter().chain(&side.index), durable))?;
-    files::write(&folder.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+    sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), durable))?;
+    files::write(&folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
     disk.wait()?;
     folders.sort();
     folders.dedup();
     folders.iter().rev().try_for_each(|f| files::sync_folder(f, durable))?;
-    watch.progress(Progress { done_bytes: now.total_bytes, records: side.records.unwrap_or(0), ..now });
+    watch.progress(Progress { done_bytes: now.total_bytes, records: manifest.records.unwrap_or(0), ..now });
     check(watch)?;
     Ok(Report {
-        files: side.files.len() as u64,
-        records: side.records.unwrap_or(0),
+        files: manifest.files.len() as u64,
+        records: manifest.records.unwrap_or(0),
         input_bytes: now.total_bytes,
         ..Report::default()
     })
@@ -282,7 +284,7 @@ fn scan(
     }
     let mut copy = expanded.map(Growing::create).transpose()?;
     let mut read =
-        (options.checksum && copy.is_none()).then(|| (Box::new(Xxh3::new()), BlockSums::default()));
+        (options.checksum && copy.is_none()).then(|| (Box::new(Xxh3::new()), BlockChecksums::default()));
     let mut lines = LineScan::default();
     loop {
         let bytes = stream.next(PART)?;

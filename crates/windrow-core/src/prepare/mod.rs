@@ -1,6 +1,6 @@
 //! Turns inputs into a format, in tasks that can be killed and repeated.
 //!
-//! What a task writes becomes visible by renames at its very end, the side file last: a reader sees a whole data set or
+//! What a task writes becomes visible by renames at its very end, the manifest last: a reader sees a whole data set or
 //! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task goes on.
 
 mod chunks;
@@ -28,7 +28,7 @@ pub use dummy::{dummy, dummy_blocks, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use ids::Ids;
 pub use index::{IndexOptions, index};
-pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, side_file_of};
+pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, manifest_of};
 pub use text::text_of;
 pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize, tokenize_as};
 pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};

@@ -27,7 +27,7 @@ pub(super) struct Packing {
     pub(super) outputs: Vec<String>,
     /// Where the index rows go; `None` writes a stream without rows.
     pub(super) rows: Option<String>,
-    /// Where the block sums go; `None` where a layout of documents writes its own, or none.
+    /// Where the block checksums go; `None` where a layout of documents writes its own, or none.
     pub(super) sums: Option<String>,
     /// Tokens per sample; `None` makes each document one.
     pub(super) sample_size: Option<u64>,

@@ -1,11 +1,11 @@
 //! What `--overwrite` replaces: what windrow writes itself, and nothing else.
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 use crate::format;
-use crate::manifest::SUMS_FILE;
+use crate::manifest::CHECKSUMS_FILE;
 use crate::output::files;
 
 /// That what is at `path` is a folder of nothing but names that are windrow's own, or nothing.
@@ -37,8 +37,15 @@ pub(super) fn file(path: &Path) -> Result<()> {
 
 /// Whether an index folder has a file or folder of this name.
 pub(super) fn is_of_index(name: &str) -> bool {
-    [format::FILE_LIST, format::LOCATIONS, format::SAMPLE_SCHEMA, SIDE_FILE, SUMS_FILE, format::EXPANDED]
-        .contains(&name)
+    [
+        format::FILE_LIST,
+        format::LOCATIONS,
+        format::SAMPLE_SCHEMA,
+        MANIFEST_FILE,
+        CHECKSUMS_FILE,
+        format::EXPANDED,
+    ]
+    .contains(&name)
 }
 
 fn left(path: &Path) -> Error {

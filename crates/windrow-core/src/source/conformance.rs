@@ -21,9 +21,9 @@ const MOST_VALUES: u64 = 1 << 16;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use windrow_core::{format::{self, FORMATS, Look, Options}, source::conformance, store::Memory};
+/// # use windrow_core::{format::{self, FORMATS, Probe, Options}, source::conformance, store::Memory};
 /// let store = Memory::new().with("a.jsonl", *b"{\"text\": \"a\"}\n[1]\n");
-/// let look = Look::at(Arc::new(store), "a.jsonl")?;
+/// let probe = Probe::at(Arc::new(store), "a.jsonl")?;
 /// conformance::check(format::open(FORMATS, &look, &Options::default())?.as_ref())?;
 /// # Ok::<(), windrow_core::Error>(())
 /// ```

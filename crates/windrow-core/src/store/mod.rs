@@ -169,7 +169,7 @@ pub fn entry_if_there(store: &dyn Store, key: &str) -> Result<Option<Entry>> {
     }
 }
 
-/// Reads all of an object, refusing one larger than `most` bytes: for headers, lists and side files.
+/// Reads all of an object, refusing one larger than `most` bytes: for headers, lists and manifests.
 ///
 /// # Errors
 /// `Corrupt` when it is larger; what [`Object::read`] says.

@@ -108,7 +108,7 @@ fn each_few(lengths: &dyn Lengths, mut take: impl FnMut(u64, &mut [u64]) -> Resu
 }
 
 /// Where each record's share of a long line of numbers begins and ends.
-pub(super) enum Sums {
+pub(super) enum Checksums {
     /// All shares are equal.
     Even {
         /// Numbers per record.
@@ -120,7 +120,7 @@ pub(super) enum Sums {
     Listed(Ends),
 }
 
-impl Sums {
+impl Checksums {
     /// One pass over the lengths, or none where they are uniform. `share` tells how many numbers a record of this
     /// length gets (`None`: past 64 bits).
     ///
@@ -130,7 +130,7 @@ impl Sums {
         let n = lengths.len();
         if let Some(length) = uniform(lengths)? {
             let each = share(length).filter(|each| each.checked_mul(n).is_some());
-            return Ok(Sums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
+            return Ok(Checksums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
         }
         let mut ends = Ends::with_room(n)?;
         each_few(lengths, |first, shares| {
@@ -139,22 +139,22 @@ impl Sums {
             }
             ends.extend(shares, |at| too_many(n).record(first + at as u64))
         })?;
-        Ok(Sums::Listed(ends))
+        Ok(Checksums::Listed(ends))
     }
 
     /// How many records.
     pub(super) fn records(&self) -> u64 {
         match self {
-            Sums::Even { records, .. } => *records,
-            Sums::Listed(ends) => ends.len() as u64,
+            Checksums::Even { records, .. } => *records,
+            Checksums::Listed(ends) => ends.len() as u64,
         }
     }
 
     /// The end of the last share.
     pub(super) fn total(&self) -> u64 {
         match self {
-            Sums::Even { each, records } => each * records,
-            Sums::Listed(ends) => ends.last(),
+            Checksums::Even { each, records } => each * records,
+            Checksums::Listed(ends) => ends.last(),
         }
     }
 
@@ -165,16 +165,16 @@ impl Sums {
     pub(super) fn range(&self, record: u64) -> Result<Range<u64>> {
         check_record(record, self.records())?;
         Ok(match self {
-            Sums::Even { each, .. } => record * each..(record + 1) * each,
-            Sums::Listed(ends) => ends.range(record as usize),
+            Checksums::Even { each, .. } => record * each..(record + 1) * each,
+            Checksums::Listed(ends) => ends.range(record as usize),
         })
     }
 
     /// The record in whose share `number < total()` lies.
     pub(super) fn find(&self, number: u64) -> u64 {
         match self {
-            Sums::Even { each, .. } => number / (*each).max(1),
-            Sums::Listed(ends) => ends.find(number) as u64,
+            Checksums::Even { each, .. } => number / (*each).max(1),
+            Checksums::Listed(ends) => ends.find(number) as u64,
         }
     }
 }
@@ -255,9 +255,9 @@ pub(super) mod tests {
 
     #[test]
     fn even_and_listed_sums_agree() {
-        let even = Sums::new(&Same(3, 4), Some).unwrap();
-        let listed = Sums::new(&vec![4, 4, 4], Some).unwrap();
-        assert!(matches!(even, Sums::Even { .. }) && matches!(listed, Sums::Listed(_)));
+        let even = Checksums::new(&Same(3, 4), Some).unwrap();
+        let listed = Checksums::new(&vec![4, 4, 4], Some).unwrap();
+        assert!(matches!(even, Checksums::Even { .. }) && matches!(listed, Checksums::Listed(_)));
         assert_eq!((even.total(), listed.total()), (12, 12));
         for number in 0..12 {
             assert_eq!(even.find(number), listed.find(number));
@@ -270,15 +270,15 @@ pub(super) mod tests {
 
     #[test]
     fn a_share_of_nothing_is_never_found() {
-        let sums = Sums::new(&vec![0, 2, 0, 0, 1, 0], Some).unwrap();
+        let sums = Checksums::new(&vec![0, 2, 0, 0, 1, 0], Some).unwrap();
         assert_eq!([0, 1, 2].map(|n| sums.find(n)), [1, 1, 4]);
     }
 
     #[test]
     fn sums_past_64_bits_are_an_error_with_the_record() {
-        let listed = Sums::new(&vec![1, u64::MAX, 1], Some).err().unwrap();
+        let listed = Checksums::new(&vec![1, u64::MAX, 1], Some).err().unwrap();
         assert_eq!(listed.place().record, Some(1));
-        assert!(Sums::new(&Same(2, u64::MAX), Some).is_err());
+        assert!(Checksums::new(&Same(2, u64::MAX), Some).is_err());
         assert!(room::<u64>(u64::MAX).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::format::{self, FORMATS, Look, Options};
+use windrow_core::format::{self, FORMATS, Options, Probe};
 use windrow_core::source::{Location, SharedSource, Source};
 use windrow_core::store::{Io, Local};
 use windrow_core::{Error, Kind, Result, Span};
@@ -34,7 +34,7 @@ pub(crate) fn open_with(path: &Path, options: &Options) -> Result<SharedSource> 
         false => (path.parent().unwrap(), path.file_name().unwrap().to_str().unwrap().to_string()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
-    format::open(FORMATS, &Look::at(Arc::new(store), &key)?, options)
+    format::open(FORMATS, &Probe::at(Arc::new(store), &key)?, options)
 }
 
 /// Opens with nothing said.

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::format::{self, FORMATS, Look, Options};
+use windrow_core::format::{self, FORMATS, Options, Probe};
 use windrow_core::prepare::{
     Encode, Encoded, IndexOptions, LinePlace, TokenizeOptions, VerifyOptions, index, text_of, tokenize,
     verify,
@@ -466,7 +466,7 @@ fn splits_in_one_folder_are_kept_apart() {
             assert!(refused.message().contains("train"), "{refused}");
             assert!(refused.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{refused}");
             let only = |split: &str| {
-                let look = Look::at(Arc::new(Local::new(&at)), "")?.only_split(split)?;
+                let look = Probe::at(Arc::new(Local::new(&at)), "")?.only_split(split)?;
                 format::open(FORMATS, &look, &options)
             };
             assert_eq!(only(splits[0]).unwrap().len(), train, "{path}");
@@ -483,7 +483,10 @@ fn splits_in_one_folder_are_kept_apart() {
         put(folder.path(), "rest/a.bin", &ids(1));
         put(folder.path(), "rest/val.bin", &ids(2));
         let look = |split: &str| {
-            Look::at(Arc::new(Local::new(folder.path().join("rest"))), "").unwrap().only_split(split).unwrap()
+            Probe::at(Arc::new(Local::new(folder.path().join("rest"))), "")
+                .unwrap()
+                .only_split(split)
+                .unwrap()
         };
         for (split, name) in [("train", "a.bin"), ("validation", "val.bin")] {
             assert_eq!(look(split).names().collect::<Vec<_>>(), [name]);
@@ -535,7 +538,7 @@ fn folders_of_several_splits_are_kept_apart() {
             );
             assert!(refused.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{refused}");
             for (split, n) in splits {
-                let look = Look::at(Arc::new(Local::new(&at)), "").unwrap().only_split(split).unwrap();
+                let look = Probe::at(Arc::new(Local::new(&at)), "").unwrap().only_split(split).unwrap();
                 assert_eq!(
                     format::open(FORMATS, &look, &Options::default()).unwrap().len(),
                     n,

@@ -1,7 +1,7 @@
 //! Tokens as text: the tokenizer that the manifest names, and whether there are tokens at all.
 
 use windrow_core::Result;
-use windrow_core::manifest::SideFile;
+use windrow_core::manifest::Manifest;
 use windrow_core::source::{Kind, Source};
 use windrow_text::{NAMES, Tokenizer};
 
@@ -10,7 +10,7 @@ use windrow_text::{NAMES, Tokenizer};
 ///
 /// # Errors
 /// Those of [`Tokenizer::load`] and [`Tokenizer::check_lock`] for the one asked for.
-pub fn tokenizer(asked: Option<&str>, manifest: Option<&SideFile>) -> Result<Option<Tokenizer>> {
+pub fn tokenizer(asked: Option<&str>, manifest: Option<&Manifest>) -> Result<Option<Tokenizer>> {
     let lock = manifest.and_then(|s| s.tokenizer.as_ref());
     if let Some(name) = asked {
         let tokenizer = Tokenizer::load(name)?;

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::Look;
-use windrow_core::manifest::{FileRow, SideFile};
+use windrow_core::format::Probe;
+use windrow_core::manifest::{FileRow, Manifest};
 use windrow_core::prepare::{Progress, Report, SeriesLayout, SeriesOptions, SeriesWriter, Watch};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};
@@ -92,9 +92,10 @@ pub fn encode(
         )));
     }
     let wanted = wanted(files, codec, options);
-    let found = Look::at(std::sync::Arc::new(Local::new(out)), "").ok().and_then(|look| look.side);
-    let is_same = |side: &SideFile| {
-        (&side.format, &side.inputs, &side.options) == (&wanted.format, &wanted.inputs, &wanted.options)
+    let found = Probe::at(std::sync::Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    let is_same = |manifest: &Manifest| {
+        (&manifest.format, &manifest.inputs, &manifest.options)
+            == (&wanted.format, &wanted.inputs, &wanted.options)
     };
     if let Some(found) = found.filter(is_same)
         && !options.overwrite
@@ -127,15 +128,15 @@ pub fn encode(
     Ok(Encoded { report: Report { input_bytes, ..report }, failed, seconds })
 }
 
-// What decides the output: the side file without its findings.
-fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> SideFile {
-    let mut side = SideFile::new(match options.layout {
+// What decides the output: the manifest without its findings.
+fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> Manifest {
+    let mut manifest = Manifest::new(match options.layout {
         SeriesLayout::Shards => "shards",
         _ => "codes",
     });
-    side.dtype = Some(options.dtype);
-    side.vocab_size = Some(codec.codebook_size() as u64);
-    side.inputs = files
+    manifest.dtype = Some(options.dtype);
+    manifest.vocab_size = Some(codec.codebook_size() as u64);
+    manifest.inputs = files
         .iter()
         .map(|file| FileRow {
             name: file.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
@@ -145,7 +146,7 @@ fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> SideFi
         })
         .collect();
     let prompts: Vec<&str> = files.iter().map(|file| file.prompt.as_str()).collect();
-    side.options = Map::from_iter([
+    manifest.options = Map::from_iter([
         ("task".to_string(), json!("encode")),
         ("weights".to_string(), json!(format!("{:016x}", codec.hash()))),
         ("quality".to_string(), json!(format!("{:?}", options.reading.quality).to_lowercase())),
@@ -153,7 +154,7 @@ fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> SideFi
         ("dtype".to_string(), json!(options.dtype.name())),
         ("prompts".to_string(), json!(format!("{:016x}", hash_of(&prompts)))),
     ]);
-    side
+    manifest
 }
 
 // FNV-1a, 64 bits: of texts with their borders.
@@ -162,29 +163,29 @@ fn hash_of(texts: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn told(wanted: SideFile, failed: &[Failure], seconds: f64) -> SideFile {
+fn told(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manifest {
     let mut statistics = Map::from_iter([("seconds".to_string(), json!(seconds))]);
     if !failed.is_empty() {
         statistics.insert("failed".to_string(), json!(failed));
     }
-    SideFile { statistics, ..wanted }
+    Manifest { statistics, ..wanted }
 }
 
-fn unchanged(out: &Path, side: &SideFile, files: &[SoundFile]) -> Encoded {
+fn unchanged(out: &Path, manifest: &Manifest, files: &[SoundFile]) -> Encoded {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_string();
-    let failed = side.statistics.get("failed").and_then(Value::as_array).into_iter().flatten();
+    let failed = manifest.statistics.get("failed").and_then(Value::as_array).into_iter().flatten();
     Encoded {
         report: Report {
             unchanged: true,
             output: out.to_path_buf(),
-            records: side.records.unwrap_or(0),
+            records: manifest.records.unwrap_or(0),
             input_bytes: files.iter().map(|file| file.size).sum(),
             ..Report::default()
         },
         failed: failed
             .map(|row| Failure { file: text(row.get("file")).into(), error: text(row.get("error")) })
             .collect(),
-        seconds: side.statistics.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
+        seconds: manifest.statistics.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
     }
 }
 
@@ -282,7 +283,7 @@ fn write(
     codec: &Codec,
     out: &Path,
     options: &EncodeOptions,
-    told: &SideFile,
+    told: &Manifest,
 ) -> Result<Report> {
     let n_codes = 2 * codec.codebooks();
     let element = Element::little(DType::I16);

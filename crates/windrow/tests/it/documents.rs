@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use windrow::format::Options;
-use windrow::manifest::SideFile;
+use windrow::manifest::Manifest;
 use windrow::prepare::{
     DocumentLayout, Encode, Encoded, LinePlace, Report, TokenLayout, TokenizeOptions, VerifyOptions, text_of,
     tokenize, tokenize_as,
@@ -335,14 +335,14 @@ fn a_later_append_leaves_no_claim_about_what_it_added() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("train");
     layouts()[2].1.run(input.path(), &out, &Characters(None), &options()).unwrap();
-    let side: SideFile = serde_json::from_slice(&fs::read(out.join("windrow.json")).unwrap()).unwrap();
+    let side: Manifest = serde_json::from_slice(&fs::read(out.join("windrow.json")).unwrap()).unwrap();
     assert_eq!((side.format.as_str(), side.records), ("flat-tokens", Some(80)));
     assert!(folder.path().join(".zgroup").exists(), "the group of the splits");
     let append = WriteOptions { append: true, ..WriteOptions::default() };
     let mut writer = windrow::zarr::FlatTokensWriter::create(&out, &append).unwrap();
     writer.add(&[1, 2]).unwrap();
     writer.finish().unwrap();
-    let side: SideFile = serde_json::from_slice(&fs::read(out.join("windrow.json")).unwrap()).unwrap();
+    let side: Manifest = serde_json::from_slice(&fs::read(out.join("windrow.json")).unwrap()).unwrap();
     assert_eq!((side.records, side.tokenizer, side.eos, side.inputs.len()), (Some(81), None, None, 0));
     assert_eq!(open(&out).unwrap().len(), documents.len() as u64 + 1);
     assert_eq!(windrow::verify(&out, &VerifyOptions::default(), &()).unwrap().problems, []);

@@ -78,7 +78,7 @@ fn again(unchanged: bool) -> &'static str {
 /// Opens the tokens and shows what they are.
 pub(super) fn inspect(place: &Place, out: &mut Out) -> Result<DataSet, Failure> {
     let data = open(&place.tokens)?;
-    show(&data, &data.info()?, data.side_file(), out)?;
+    show(&data, &data.info()?, data.manifest(), out)?;
     Ok(data)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn inspect(place: &Place, out: &mut Out) -> Result<DataSet, Failure> 
 pub(super) fn sample(data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
     let view = data.pack(LENGTH)?;
     let batch = view.batch(&[0], SEED)?;
-    let decoded = match tokens::tokenizer(None, data.side_file())? {
+    let decoded = match tokens::tokenizer(None, data.manifest())? {
         Some(tokenizer) => tokens::decoded(&tokenizer, batch.get::<i64>("input_ids")?).unwrap_or_default(),
         None => String::new(),
     };

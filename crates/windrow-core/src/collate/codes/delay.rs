@@ -48,8 +48,8 @@ impl Delays {
 
     /// The usual pattern: 0, 1, 2, … frames, and for the 18 channels of stereo 0 to 8 for either side.
     pub fn usual(channels: usize) -> Vec<u64> {
-        let side = if channels == 18 { 9 } else { channels.max(1) };
-        (0..channels).map(|channel| (channel % side) as u64).collect()
+        let manifest = if channels == 18 { 9 } else { channels.max(1) };
+        (0..channels).map(|channel| (channel % manifest) as u64).collect()
     }
 
     /// The longest.

@@ -18,7 +18,7 @@ use super::data_files::{DataFiles, OPENED_AT_ONCE};
 use super::discover::natural_order;
 use super::numbers::check_number_options;
 use super::torch::TorchSave;
-use super::{About, Certainty, Format, Look, Options};
+use super::{Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
 use crate::store::{Entry, Object, Store, key};
@@ -40,8 +40,8 @@ impl Format for Codes {
         "codes"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Pre-encoded audio",
             layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
                      `.txt` files; or one `.pt`",
@@ -50,34 +50,35 @@ impl Format for Codes {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        if !look.is_folder {
-            return match look.file_name().ends_with(SUFFIX) {
-                true if TorchSave::begins(&look.head) => Certainty::Yes,
-                true => Certainty::Maybe,
-                false => Certainty::No,
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        if !probe.is_folder {
+            return match probe.file_name().ends_with(SUFFIX) {
+                true if TorchSave::begins(&probe.head) => Confidence::Yes,
+                true => Confidence::Maybe,
+                false => Confidence::No,
             };
         }
         let is_track = |name: &str| {
             let name = name.strip_prefix(FOLDER).and_then(|n| n.strip_prefix('/')).unwrap_or(name);
             name.ends_with(SUFFIX) && !name.contains('/')
         };
-        match look.names().any(is_track) {
-            true => Certainty::Yes,
-            false => Certainty::No,
+        match probe.names().any(is_track) {
+            true => Confidence::Yes,
+            false => Confidence::No,
         }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         if !options.trust {
-            no_more_than_told(look)?;
+            no_more_than_told(probe)?;
         }
-        // What the side file says of the codebook is so: codes are checked before they are written.
-        let side = look.side.as_ref().filter(|side| look.is_folder && side.format == self.name());
-        let known = side.and_then(|side| side.vocab_size);
+        // What the manifest says of the codebook is so: codes are checked before they are written.
+        let manifest =
+            probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == self.name());
+        let known = manifest.and_then(|manifest| manifest.vocab_size);
         let told = Options { vocab_size: options.vocab_size.or(known), ..options.clone() };
-        let source: SharedSource = Arc::new(tracks(look, &told)?);
-        check_number_options(source.as_ref(), side, options, &look.display())?;
+        let source: SharedSource = Arc::new(tracks(probe, &told)?);
+        check_number_options(source.as_ref(), manifest, options, &probe.display())?;
         Ok(source)
     }
 }
@@ -99,34 +100,40 @@ impl Codes {
     ///
     /// # Errors
     /// `NotFound` when there are none; `Io`.
-    pub(crate) fn keys(&self, look: &Look) -> Result<Vec<String>> {
-        list(look)
+    pub(crate) fn keys(&self, probe: &Probe) -> Result<Vec<String>> {
+        list(probe)
     }
 
     /// What `metadata.json` says of tracks and their tensors do not, and tracks that look transposed: opening only warns of it.
     ///
     /// # Errors
     /// As [`Format::open`].
-    pub(crate) fn contradictions(&self, look: &Look) -> Result<Vec<Contradiction>> {
-        Ok(tracks(look, &Options::default())?.contradictions())
+    pub(crate) fn contradictions(&self, probe: &Probe) -> Result<Vec<Contradiction>> {
+        Ok(tracks(probe, &Options::default())?.contradictions())
     }
 }
 
-fn tracks(look: &Look, options: &Options) -> Result<Tracks> {
-    match look.is_folder {
-        true => build(look, &look.key, list(look)?, &look.entries, options),
+fn tracks(probe: &Probe, options: &Options) -> Result<Tracks> {
+    match probe.is_folder {
+        true => build(probe, &probe.key, list(probe)?, &probe.entries, options),
         false => {
-            let folder = key::folder_of(&look.key);
+            let folder = key::folder_of(&probe.key);
             // A prompt may lie beside it; its folder is nothing else of the data set.
-            let prompt = look.key.strip_suffix(SUFFIX).unwrap_or(&look.key).to_string() + ".txt";
-            let beside = look.store.entry(&prompt).ok().filter(|e| !e.is_folder);
+            let prompt = probe.key.strip_suffix(SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
+            let beside = probe.store.entry(&prompt).ok().filter(|e| !e.is_folder);
             let beside: Vec<Entry> = beside.into_iter().collect();
-            build(look, folder, vec![look.key.clone()], &beside, options)
+            build(probe, folder, vec![probe.key.clone()], &beside, options)
         }
     }
 }
 
-fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options: &Options) -> Result<Tracks> {
+fn build(
+    probe: &Probe,
+    folder: &str,
+    keys: Vec<String>,
+    found: &[Entry],
+    options: &Options,
+) -> Result<Tracks> {
     let named: Vec<(String, String)> = keys
         .into_iter()
         .map(|key| {
@@ -135,42 +142,42 @@ fn build(look: &Look, folder: &str, keys: Vec<String>, found: &[Entry], options:
             (key, stem)
         })
         .collect();
-    let prompts = Prompts::of(&look.store, folder, &named, found)?;
+    let prompts = Prompts::of(&probe.store, folder, &named, found)?;
     let (keys, stems): (Vec<_>, Vec<_>) = named.into_iter().unzip();
-    let (grids, objects) = grids(look.store.as_ref(), &keys)?;
+    let (grids, objects) = grids(probe.store.as_ref(), &keys)?;
     let files = match objects.len() == keys.len() {
-        true => DataFiles::from_objects(look.store.clone(), keys, objects),
-        false => DataFiles::open(look.store.clone(), keys, |key, _| {
+        true => DataFiles::from_objects(probe.store.clone(), keys, objects),
+        false => DataFiles::open(probe.store.clone(), keys, |key, _| {
             Error::not_found("the track is gone since the folder was opened").at(key)
         })?,
     };
     Tracks::new(files, stems, grids, prompts, options.vocab_size)
 }
 
-// A side file that names tracks names all of them.
-fn no_more_than_told(look: &Look) -> Result<()> {
-    let told = look.side.as_ref().filter(|side| look.is_folder && side.format == Codes.name());
-    let Some(side) = told.filter(|side| !side.files.is_empty()) else { return Ok(()) };
-    let named: HashSet<String> = side.files.iter().map(|row| look.below(&row.name)).collect();
-    match list(look)?.into_iter().find(|key| !named.contains(key)) {
-        Some(more) => Err(Error::new(Kind::Stale, "the side file of the folder does not name this track")
-            .at(look.store.display(&more))
+// A manifest that names tracks names all of them.
+fn no_more_than_told(probe: &Probe) -> Result<()> {
+    let told = probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == Codes.name());
+    let Some(manifest) = told.filter(|manifest| !manifest.files.is_empty()) else { return Ok(()) };
+    let named: HashSet<String> = manifest.files.iter().map(|row| probe.below(&row.name)).collect();
+    match list(probe)?.into_iter().find(|key| !named.contains(key)) {
+        Some(more) => Err(Error::new(Kind::Stale, "the manifest of the folder does not name this track")
+            .at(probe.store.display(&more))
             .hint("move it to another folder; trust=True reads it too")),
         None => Ok(()),
     }
 }
 
 // The keys of the tensors in natural order.
-fn list(look: &Look) -> Result<Vec<String>> {
-    let found = &look.entries;
-    let nested = look.below(FOLDER);
+fn list(probe: &Probe) -> Result<Vec<String>> {
+    let found = &probe.entries;
+    let nested = probe.below(FOLDER);
     // Where that folder is, even an empty one, tensors beside it are none of the data set.
-    let is_nested = match look.store.entry(&nested) {
+    let is_nested = match probe.store.entry(&nested) {
         Ok(entry) => entry.is_folder,
         Err(e) if e.kind() == Kind::NotFound => false,
         Err(e) => return Err(e),
     };
-    let folder = if is_nested { nested } else { look.key.clone() };
+    let folder = if is_nested { nested } else { probe.key.clone() };
     let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
     let below = |key: &str| -> bool {
         let inside = start == 0 || (key.starts_with(&folder) && key.as_bytes().get(start - 1) == Some(&b'/'));
@@ -184,7 +191,7 @@ fn list(look: &Look) -> Result<Vec<String>> {
             if is_nested { "encoded_audio/*.pt" } else { "*.pt or encoded_audio/*.pt" },
             found.len()
         ))
-        .at(look.display())
+        .at(probe.display())
         .hint(match is_nested {
             true => {
                 "an encoded_audio folder is the only place that is looked into; remove it if it is not meant"

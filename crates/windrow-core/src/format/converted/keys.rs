@@ -95,7 +95,7 @@ impl Keys {
     }
 
     /// A record has ended without the key.
-    pub(super) fn look(&mut self) {
+    pub(super) fn probe(&mut self) {
         if let ([only], true) = (&self.lists[..], self.undecided) {
             self.only = Some(only.clone());
         }

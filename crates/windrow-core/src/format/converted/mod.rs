@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::Xxh3;
 use self::shapes::Reading;
 pub(super) use self::shapes::{Event, MOST_DEPTH, NAN, Shapes, Sink, TARGET};
 use self::writer::Writer;
-use super::{Axis, Look, Options};
+use super::{Axis, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -38,19 +38,19 @@ const NONE: u64 = u64::MAX;
 /// Reads a whole file and tells its values to the [`Shapes`].
 pub(super) type Parse = fn(&[u8], &mut Shapes<'_>) -> Result<()>;
 
-/// Opens what `look` sees by converting it once, or by taking what an earlier run converted.
+/// Opens what `probe` sees by converting it once, or by taking what an earlier run converted.
 ///
 /// # Errors
 /// What `parse` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens.
 pub(super) fn open(
     format: &'static str,
-    look: &Look,
+    probe: &Probe,
     options: &Options,
     parse: Parse,
 ) -> Result<SharedSource> {
     options
         .refuse_those_of_ids("numbers of this file say themselves what they are", "leave the option out")?;
-    let object = expanded(&look.store, &look.key, options.cache_limit)?;
+    let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
     if object.size() == 0 {
         return Err(Error::corrupt("expected series, found 0 bytes")
             .at(object.name())

@@ -559,7 +559,7 @@ impl Sink for Shapes<'_> {
                     self.end_record(byte)
                 }
                 false => {
-                    self.keys.look();
+                    self.keys.probe();
                     let what = format!("expected the key `{}` in a record, found none", self.keys.column());
                     Err(self.error(what, byte).hint(self.keys.hint()))
                 }

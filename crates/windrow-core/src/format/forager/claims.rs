@@ -1,4 +1,4 @@
-//! What a side file says against the index beside it and the data files below: a cut copy must not pass for a whole one.
+//! What a manifest says against the index beside it and the data files below: a cut copy must not pass for a whole one.
 
 use std::collections::HashSet;
 
@@ -6,15 +6,15 @@ use super::super::json_lines::Rows;
 use super::rows::LocationRows;
 use super::{FILE_LIST, LOCATIONS, Layout, SAMPLE_SCHEMA, join};
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{FileRow, SideFile};
+use crate::manifest::{FileRow, Manifest};
 use crate::store::{Object, Store, plain_name};
 
-/// The index holds as many rows, the list the files, and the schema the tokens that the side file says.
+/// The index holds as many rows, the list the files, and the schema the tokens that the manifest says.
 ///
 /// # Errors
 /// `Corrupt` naming the part of the index that is not as it was written; `at` says what a person calls it.
 pub(super) fn check_claims(
-    side: &SideFile,
+    manifest: &Manifest,
     listed: &[String],
     rows: &LocationRows,
     layout: Option<&Layout>,
@@ -25,43 +25,45 @@ pub(super) fn check_claims(
             .at(at(name))
             .hint("the copy looks unfinished; prepared again with --overwrite it is whole"))
     };
-    if let Some(records) = side.records.filter(|n| *n != rows.count()) {
-        return wrong(
-            LOCATIONS,
-            format!("the index has {} rows, the side file says {records}", rows.count()),
-        );
+    if let Some(records) = manifest.records.filter(|n| *n != rows.count()) {
+        return wrong(LOCATIONS, format!("the index has {} rows, the manifest says {records}", rows.count()));
     }
-    let named: HashSet<&str> = side.files.iter().map(|f| f.name.as_str()).collect();
+    let named: HashSet<&str> = manifest.files.iter().map(|f| f.name.as_str()).collect();
     if let Some(name) = listed.iter().find(|name| !named.contains(name.as_str())) {
-        return wrong(FILE_LIST, format!("{name:?} is listed, but the side file does not name it"));
+        return wrong(FILE_LIST, format!("{name:?} is listed, but the manifest does not name it"));
     }
     let listed: HashSet<&str> = listed.iter().map(String::as_str).collect();
     // Files that hold no sample are written, but not listed.
-    if let Some(file) = side.files.iter().find(|f| f.size > 0 && !listed.contains(f.name.as_str())) {
-        return wrong(FILE_LIST, format!("{:?} is not listed, but the side file names it", file.name));
+    if let Some(file) = manifest.files.iter().find(|f| f.size > 0 && !listed.contains(f.name.as_str())) {
+        return wrong(FILE_LIST, format!("{:?} is not listed, but the manifest names it", file.name));
     }
     let Some(layout) = layout else { return Ok(()) };
-    match (side.dtype, layout.tokens().ok().map(|tokens| tokens.dtype)) {
+    match (manifest.dtype, layout.tokens().ok().map(|tokens| tokens.dtype)) {
         (Some(said), Some(found)) if said != found => {
-            return wrong(SAMPLE_SCHEMA, format!("the tokens are {found}, the side file says {said}"));
+            return wrong(SAMPLE_SCHEMA, format!("the tokens are {found}, the manifest says {said}"));
         }
         _ => {}
     }
-    match side.record_length {
+    match manifest.record_length {
         Some(said) if said != layout.sample_size => wrong(
             SAMPLE_SCHEMA,
-            format!("samples of {} tokens, the side file says {said}", layout.sample_size),
+            format!("samples of {} tokens, the manifest says {said}", layout.sample_size),
         ),
         _ => Ok(()),
     }
 }
 
-/// Sizes of all files the side file names; for JSON records, which others wrote and may edit, the time of change as well.
+/// Sizes of all files the manifest names; for JSON records, which others wrote and may edit, the time of change as well.
 ///
 /// # Errors
 /// `Stale` naming the file.
-pub(super) fn check_unchanged(side: &SideFile, base: &str, store: &dyn Store, with_time: bool) -> Result<()> {
-    for row in &side.files {
+pub(super) fn check_unchanged(
+    manifest: &Manifest,
+    base: &str,
+    store: &dyn Store,
+    with_time: bool,
+) -> Result<()> {
+    for row in &manifest.files {
         let key = join(base, &row.name);
         let object = match store.open(&key) {
             Ok(object) => object,
@@ -72,7 +74,7 @@ pub(super) fn check_unchanged(side: &SideFile, base: &str, store: &dyn Store, wi
         };
         is_as_it_was(object.as_ref(), row, with_time).map_err(|what| stale(what, store, &key))?;
     }
-    for row in expanded_inputs(side) {
+    for row in expanded_inputs(manifest) {
         let key = join(base, &row.name);
         if let Ok(object) = store.open(&key) {
             is_as_it_was(object.as_ref(), row, true).map_err(|what| stale(what, store, &key))?;
@@ -82,9 +84,9 @@ pub(super) fn check_unchanged(side: &SideFile, base: &str, store: &dyn Store, wi
 }
 
 /// What an index of records expanded, as it is stored. Gone, it leaves the index whole; another one in its place does not.
-pub(crate) fn expanded_inputs(side: &SideFile) -> impl Iterator<Item = &FileRow> {
-    let is_index = side.options.get("task").is_some_and(|task| task == "index");
-    side.inputs.iter().filter(move |row| is_index && plain_name(&row.name) != row.name)
+pub(crate) fn expanded_inputs(manifest: &Manifest) -> impl Iterator<Item = &FileRow> {
+    let is_index = manifest.options.get("task").is_some_and(|task| task == "index");
+    manifest.inputs.iter().filter(move |row| is_index && plain_name(&row.name) != row.name)
 }
 
 fn stale(what: String, store: &dyn Store, key: &str) -> Error {

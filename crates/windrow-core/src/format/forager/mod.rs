@@ -18,7 +18,7 @@ use super::json_kind;
 use super::json_lines::{JsonLines, Rows};
 use super::jsonl::{SUFFIXES, refuse_number_options};
 use super::vocabulary::{check_ids, tokenizer_must_be};
-use super::{About, Certainty, Format, Look, Options, SIDE_FILE, SideFile};
+use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Schema, SharedSource};
@@ -92,8 +92,8 @@ impl Format for Forager {
         "forager"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Byte-offset index",
             layout: "`index/file_location.txt` and `index/sample_locations.bin` beside JSONL or token files",
             records: "one JSON value, or one sample of tokens with arrays beside it",
@@ -101,75 +101,82 @@ impl Format for Forager {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
+    fn recognise(&self, probe: &Probe) -> Confidence {
         // Half an index is one too: opening it says what is missing, rather than another format reading past it.
-        match look.is_folder && base_of(look, INDEX_FOLDER).is_some() {
-            true => Certainty::Yes,
-            false => Certainty::No,
+        match probe.is_folder && base_of(probe, INDEX_FOLDER).is_some() {
+            true => Confidence::Yes,
+            false => Confidence::No,
         }
     }
 
-    fn checks_side_file(&self) -> bool {
+    fn checks_manifest(&self) -> bool {
         true
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
-        let Some(base) = base_of(look, folder) else {
+        let Some(base) = base_of(probe, folder) else {
             return Err(Error::not_found(format!("expected {folder}/{FILE_LIST} and {folder}/{LOCATIONS}"))
-                .at(look.display())
+                .at(probe.display())
                 .hint("`windrow index` makes them for JSONL files"));
         };
-        // An index may be replaced while its parts are opened; the side file tells, and the parts are opened again.
+        // An index may be replaced while its parts are opened; the manifest tells, and the parts are opened again.
         const MOST_TRIES: usize = 16;
         for _ in 0..MOST_TRIES {
-            let before = generation(look, &base)?;
-            let opened = self.open_parts(look, options, folder, &base);
-            if generation(look, &base)? == before {
+            let before = generation(probe, &base)?;
+            let opened = self.open_parts(probe, options, folder, &base);
+            if generation(probe, &base)? == before {
                 return opened;
             }
         }
         Err(Error::new(Kind::Stale, format!("the index was replaced {MOST_TRIES} times while it was opened"))
-            .at(look.store.display(&base.index))
+            .at(probe.store.display(&base.index))
             .hint("open it when nothing rewrites it"))
     }
 }
 
-// Size and time of the side file: another one for every index that is written.
-fn generation(look: &Look, base: &Base) -> Result<Option<(u64, Option<u64>)>> {
-    let side = open_if_there(look.store.as_ref(), &join(&base.index, SIDE_FILE))?;
-    Ok(side.map(|object| (object.size(), object.modified_ns())))
+// Size and time of the manifest: another one for every index that is written.
+fn generation(probe: &Probe, base: &Base) -> Result<Option<(u64, Option<u64>)>> {
+    let manifest = open_if_there(probe.store.as_ref(), &join(&base.index, MANIFEST_FILE))?;
+    Ok(manifest.map(|object| (object.size(), object.modified_ns())))
 }
 
 impl Forager {
-    fn open_parts(&self, look: &Look, options: &Options, folder: &str, base: &Base) -> Result<SharedSource> {
+    fn open_parts(
+        &self,
+        probe: &Probe,
+        options: &Options,
+        folder: &str,
+        base: &Base,
+    ) -> Result<SharedSource> {
         let key = |name: &str| join(&base.index, name);
-        let store = look.store.as_ref();
-        let side = match open_if_there(store, &key(SIDE_FILE))? {
-            Some(object) => Some(SideFile::read(object.as_ref())?),
+        let store = probe.store.as_ref();
+        let manifest = match open_if_there(store, &key(MANIFEST_FILE))? {
+            Some(object) => Some(Manifest::read(object.as_ref())?),
             None => None,
         };
-        let listed = listed_files(part(look, folder, &key(FILE_LIST))?.as_ref(), options.allow_outside)?;
+        let listed = listed_files(part(probe, folder, &key(FILE_LIST))?.as_ref(), options.allow_outside)?;
         let keys: Vec<String> = listed.iter().map(|name| join(&base.folder, name)).collect();
-        let files = DataFiles::open(look.store.clone(), keys, |key, line| {
+        let files = DataFiles::open(probe.store.clone(), keys, |key, line| {
             Error::not_found(format!("line {} of {FILE_LIST} names a file that is not there", line + 1))
                 .at(key)
                 .hint("was it moved? `windrow index --overwrite` makes the index again")
         })?;
-        let rows = LocationRows::new(part(look, folder, &key(LOCATIONS))?, order(side.as_ref(), options))?;
+        let rows =
+            LocationRows::new(part(probe, folder, &key(LOCATIONS))?, order(manifest.as_ref(), options))?;
         let layout = layout(store, &key(SAMPLE_SCHEMA))?;
         let all_end = |suffixes: &[&str]| {
             !listed.is_empty() && listed.iter().all(|name| suffixes.iter().any(|s| name.ends_with(s)))
         };
         let tokens = layout.is_some()
-            || side.as_ref().is_some_and(|s| s.dtype.is_some())
+            || manifest.as_ref().is_some_and(|s| s.dtype.is_some())
             || all_end(&[".bin"])
             || (options.dtype.is_some() && !all_end(&[SUFFIXES, json_kind::SUFFIXES].concat()));
-        if let Some(side) = &side {
+        if let Some(manifest) = &manifest {
             let at = |name| store.display(&key(name));
-            check_claims(side, &listed, &rows, layout.as_ref(), &at)?;
+            check_claims(manifest, &listed, &rows, layout.as_ref(), &at)?;
             if !options.trust {
-                check_unchanged(side, &base.folder, store, !tokens)?;
+                check_unchanged(manifest, &base.folder, store, !tokens)?;
             }
         }
         if !tokens {
@@ -177,36 +184,36 @@ impl Forager {
             rows.check_all(&files, |record| rows.row(record, &files).map(drop))?;
             return Ok(Arc::new(JsonLines::new(self.name(), rows, files)));
         }
-        tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &look.display())?;
+        tokenizer_must_be(manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
         let ids = layout.as_ref().map(Layout::tokens).transpose();
         let ids = ids.map_err(|e| e.at(store.display(&key(SAMPLE_SCHEMA))))?;
-        let written = ids.map(|ids| ids.dtype).or(side.as_ref().and_then(|s| s.dtype));
+        let written = ids.map(|ids| ids.dtype).or(manifest.as_ref().and_then(|s| s.dtype));
         let dtype = match (written, options.dtype) {
             (Some(written), Some(asked)) if written != asked => {
                 return Err(Error::mismatch(format!(
                     "dtype {asked} was asked for, the samples hold {written}"
                 ))
-                .at(look.display())
+                .at(probe.display())
                 .hint("leave dtype= out"));
             }
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
             (None, None) => {
                 return Err(Error::config("the index does not say which dtype its samples have")
-                    .at(look.display())
+                    .at(probe.display())
                     .hint("say it with dtype=; data-forager writes uint16 unless told otherwise"));
             }
         };
         let mut schema = Schema::numbers(Element::little(dtype));
-        let known = side.as_ref().and_then(|s| s.vocab_size);
+        let known = manifest.as_ref().and_then(|s| s.vocab_size);
         schema.vocab_size = options.vocab_size.or(known);
         let source = match &layout {
             Some(layout) => {
                 TokenSamples::laid_out(rows, files, schema, layout, &store.display(&key(SAMPLE_SCHEMA)))?
             }
             None => {
-                let uniform = side.as_ref().and_then(|s| s.record_length);
+                let uniform = manifest.as_ref().and_then(|s| s.record_length);
                 TokenSamples::plain(rows, files, schema, uniform)
-                    .map_err(|e| e.or_at(store.display(&key(SIDE_FILE))))?
+                    .map_err(|e| e.or_at(store.display(&key(MANIFEST_FILE))))?
             }
         };
         source.check_all()?;
@@ -235,26 +242,26 @@ struct Base {
 }
 
 // The base folder of an index below it, or the index folder itself. One part of an index is enough to see it.
-fn base_of(look: &Look, folder: &str) -> Option<Base> {
+fn base_of(probe: &Probe, folder: &str) -> Option<Base> {
     let has = |index: &str| {
-        let is_there = |name| look.store.entry(&join(index, name)).is_ok_and(|e| !e.is_folder);
+        let is_there = |name| probe.store.entry(&join(index, name)).is_ok_and(|e| !e.is_folder);
         [FILE_LIST, LOCATIONS].into_iter().any(is_there)
     };
-    let below = join(&look.key, folder);
+    let below = join(&probe.key, folder);
     if has(&below) {
-        return Some(Base { folder: look.key.clone(), index: below });
+        return Some(Base { folder: probe.key.clone(), index: below });
     }
     // Opened at the index folder itself, its base is the folder above, which the store may not reach.
-    let (above, name) = (key::folder_of(&look.key), key::name_of(&look.key));
-    (name == folder && has(&look.key)).then(|| Base { folder: above.to_string(), index: look.key.clone() })
+    let (above, name) = (key::folder_of(&probe.key), key::name_of(&probe.key));
+    (name == folder && has(&probe.key)).then(|| Base { folder: above.to_string(), index: probe.key.clone() })
 }
 
 // One of the two files that an index cannot do without.
-fn part(look: &Look, folder: &str, key: &str) -> Result<Arc<dyn Object>> {
-    look.store.open(key).map_err(|e| match e.kind() {
+fn part(probe: &Probe, folder: &str, key: &str) -> Result<Arc<dyn Object>> {
+    probe.store.open(key).map_err(|e| match e.kind() {
         Kind::NotFound => {
             Error::not_found(format!("half an index: expected {folder}/{FILE_LIST} and {folder}/{LOCATIONS}"))
-                .at(look.store.display(key))
+                .at(probe.store.display(key))
                 .hint("the copy looks unfinished; `windrow index --overwrite` makes the index again")
         }
         _ => e,
@@ -266,8 +273,8 @@ fn join(folder: &str, name: &str) -> String {
 }
 
 // `windrow index` and `windrow tokenize` write rows that follow each other; what others write may leave gaps or repeat.
-fn order(side: Option<&SideFile>, options: &Options) -> Order {
-    let task = side.and_then(|s| s.options.get("task")).and_then(|task| task.as_str());
+fn order(manifest: Option<&Manifest>, options: &Options) -> Order {
+    let task = manifest.and_then(|s| s.options.get("task")).and_then(|task| task.as_str());
     match task {
         Some("index" | "tokenize") if options.trust => Order::Follows,
         Some("index" | "tokenize") => Order::FollowsToTheEnd,

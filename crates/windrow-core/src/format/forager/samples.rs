@@ -23,7 +23,7 @@ pub(super) struct TokenSamples {
 }
 
 impl TokenSamples {
-    /// Records of plain tokens; all of `uniform` tokens, where the side file says so.
+    /// Records of plain tokens; all of `uniform` tokens, where the manifest says so.
     pub(super) fn plain(
         rows: LocationRows,
         files: DataFiles,

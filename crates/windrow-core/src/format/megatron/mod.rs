@@ -9,7 +9,7 @@ pub(crate) use self::index::{MAGIC, VERSION, code};
 use super::data_files::DataFiles;
 use super::discover::natural_order;
 use super::vocabulary::{check_ids, tokenizer_must_be};
-use super::{About, Certainty, Format, Look, Options, SIDE_FILE, SideFile};
+use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -31,8 +31,8 @@ impl Format for Megatron {
         "megatron"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Megatron",
             layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
             records: "one sequence: a document, or a part of one with the number of its document beside it",
@@ -40,42 +40,42 @@ impl Format for Megatron {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
+    fn recognise(&self, probe: &Probe) -> Confidence {
         // A pair by name is one, whatever it begins with: its numbers without their index would be one stream of ids.
         let is_one = |prefix: &String| {
-            let there = |suffix| look.store.entry(&format!("{prefix}{suffix}")).is_ok_and(|e| !e.is_folder);
-            there(INDEX) && (there(DATA) || begins_as_index(look, prefix))
+            let there = |suffix| probe.store.entry(&format!("{prefix}{suffix}")).is_ok_and(|e| !e.is_folder);
+            there(INDEX) && (there(DATA) || begins_as_index(probe, prefix))
         };
-        match prefixes(look).first().is_some_and(is_one) {
-            true => Certainty::Yes,
-            false => Certainty::No,
+        match prefixes(probe).first().is_some_and(is_one) {
+            true => Confidence::Yes,
+            false => Confidence::No,
         }
     }
 
-    fn joins(&self, look: &Look) -> Vec<String> {
-        prefixes(look).iter().map(|key| look.name_of(key).to_string()).collect()
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        prefixes(probe).iter().map(|key| probe.name_of(key).to_string()).collect()
     }
 
-    fn checks_side_file(&self) -> bool {
+    fn checks_manifest(&self) -> bool {
         true
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let prefixes = prefixes(look);
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let prefixes = prefixes(probe);
         if prefixes.is_empty() {
             return Err(Error::not_found(format!("expected <prefix>{INDEX} and <prefix>{DATA}, found none"))
-                .at(look.display()));
+                .at(probe.display()));
         }
         let mut parts: Vec<SharedSource> = Vec::with_capacity(prefixes.len());
         for prefix in &prefixes {
-            let part: SharedSource = Arc::new(pair(look, prefix, options)?);
+            let part: SharedSource = Arc::new(pair(probe, prefix, options)?);
             let element = part.schema().element;
             if let Some(first) = parts.first().map(|part| part.schema().element).filter(|e| *e != element) {
                 return Err(Error::mismatch(format!(
                     "numbers are {}, those of the files before are {}",
                     element.dtype, first.dtype
                 ))
-                .at(look.store.display(&format!("{prefix}{INDEX}")))
+                .at(probe.store.display(&format!("{prefix}{INDEX}")))
                 .hint("open the files one by one"));
             }
             parts.push(part);
@@ -90,8 +90,8 @@ impl Format for Megatron {
     }
 }
 
-fn begins_as_index(look: &Look, prefix: &str) -> bool {
-    let index = open_if_there(look.store.as_ref(), &format!("{prefix}{INDEX}")).ok().flatten();
+fn begins_as_index(probe: &Probe, prefix: &str) -> bool {
+    let index = open_if_there(probe.store.as_ref(), &format!("{prefix}{INDEX}")).ok().flatten();
     index.is_some_and(|index| {
         let size = index.size().min(MAGIC.len() as u64) as usize;
         index.read(0, size, &mut Vec::new()).is_ok_and(|head| head == MAGIC)
@@ -99,23 +99,23 @@ fn begins_as_index(look: &Look, prefix: &str) -> bool {
 }
 
 // The keys of the pairs, without their suffixes, in natural order.
-fn prefixes(look: &Look) -> Vec<String> {
-    if !look.is_folder {
-        let stem = look.key.strip_suffix(INDEX).or_else(|| look.key.strip_suffix(DATA));
+fn prefixes(probe: &Probe) -> Vec<String> {
+    if !probe.is_folder {
+        let stem = probe.key.strip_suffix(INDEX).or_else(|| probe.key.strip_suffix(DATA));
         return stem.map(str::to_string).into_iter().collect();
     }
-    let top = look.names().filter(|name| !name.contains('/'));
+    let top = probe.names().filter(|name| !name.contains('/'));
     let mut found: Vec<String> =
-        top.filter_map(|name| name.strip_suffix(INDEX)).map(|stem| look.below(stem)).collect();
+        top.filter_map(|name| name.strip_suffix(INDEX)).map(|stem| probe.below(stem)).collect();
     found.sort_by(|a, b| natural_order(a, b));
     found
 }
 
-fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
+fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
     let index_key = format!("{prefix}{INDEX}");
-    let store = look.store.as_ref();
-    let side = side_file(look, &index_key)?;
-    tokenizer_must_be(side.as_ref(), options.tokenizer.as_deref(), &store.display(&index_key))?;
+    let store = probe.store.as_ref();
+    let manifest = manifest(probe, &index_key)?;
+    tokenizer_must_be(manifest.as_ref(), options.tokenizer.as_deref(), &store.display(&index_key))?;
     let data_key = format!("{prefix}{DATA}");
     let missing = |key: &str, _| {
         let hint = format!("a data set is <prefix>{DATA} and <prefix>{INDEX}: the copy looks unfinished");
@@ -131,13 +131,13 @@ fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
             .at(store.display(&index_key))
             .hint("leave dtype= out"));
     }
-    let files = DataFiles::open(look.store.clone(), vec![data_key, index_key], missing)?;
-    if let Some(side) = side.as_ref().filter(|_| !options.trust) {
-        check_told(side, &files, &index)?;
+    let files = DataFiles::open(probe.store.clone(), vec![data_key, index_key], missing)?;
+    if let Some(manifest) = manifest.as_ref().filter(|_| !options.trust) {
+        check_told(manifest, &files, &index)?;
     }
     index.check_places(files.get(0)?.size())?;
     let mut schema = Schema::numbers(Element::little(index.dtype));
-    let known = side.as_ref().and_then(|s| s.vocab_size);
+    let known = manifest.as_ref().and_then(|s| s.vocab_size);
     schema.vocab_size = options.vocab_size.or(known);
     let source = Sequences { files, index, schema };
     if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
@@ -146,35 +146,35 @@ fn pair(look: &Look, prefix: &str, options: &Options) -> Result<Sequences> {
     Ok(source)
 }
 
-// Sizes of both files, how many sequences there are, and their dtype, as the side file says them.
-fn check_told(side: &SideFile, files: &DataFiles, index: &Index) -> Result<()> {
+// Sizes of both files, how many sequences there are, and their dtype, as the manifest says them.
+fn check_told(manifest: &Manifest, files: &DataFiles, index: &Index) -> Result<()> {
     for (file, key) in files.keys().iter().enumerate() {
         let name = key::name_of(key);
-        if let Some(row) = side.files.iter().find(|row| row.name == name) {
+        if let Some(row) = manifest.files.iter().find(|row| row.name == name) {
             row.check_size(Some(files.get(file)?.size()), &files.name(file))?;
         }
     }
     let wrong = |what: String| Err(Error::corrupt(what).at(files.name(1)));
-    match (side.dtype, side.records) {
+    match (manifest.dtype, manifest.records) {
         (Some(said), _) if said != index.dtype => {
-            wrong(format!("the index says {}, the side file {said}", index.dtype))
+            wrong(format!("the index says {}, the manifest {said}", index.dtype))
         }
         (_, Some(said)) if said != index.sequences => {
-            wrong(format!("the index has {} sequences, the side file says {said}", index.sequences))
+            wrong(format!("the index has {} sequences, the manifest says {said}", index.sequences))
         }
         _ => Ok(()),
     }
 }
 
-// The side file of one pair, or that of its folder where it names the pair.
-fn side_file(look: &Look, index_key: &str) -> Result<Option<SideFile>> {
+// The manifest of one pair, or that of its folder where it names the pair.
+fn manifest(probe: &Probe, index_key: &str) -> Result<Option<Manifest>> {
     let name = key::name_of(index_key);
-    let of_folder = key::below(key::folder_of(index_key), SIDE_FILE);
-    for (key, is_own) in [(format!("{index_key}.{SIDE_FILE}"), true), (of_folder, false)] {
-        if let Some(object) = open_if_there(look.store.as_ref(), &key)? {
-            let side = SideFile::read(object.as_ref())?;
-            if is_own || side.files.iter().any(|file| file.name == name) {
-                return Ok(Some(side));
+    let of_folder = key::below(key::folder_of(index_key), MANIFEST_FILE);
+    for (key, is_own) in [(format!("{index_key}.{MANIFEST_FILE}"), true), (of_folder, false)] {
+        if let Some(object) = open_if_there(probe.store.as_ref(), &key)? {
+            let manifest = Manifest::read(object.as_ref())?;
+            if is_own || manifest.files.iter().any(|file| file.name == name) {
+                return Ok(Some(manifest));
             }
         }
     }

@@ -10,7 +10,7 @@ use super::arrays::{Array, Arrays, Lies};
 use super::converted::{self, Shapes};
 use super::numbers::check_number_options;
 use super::pickle;
-use super::{About, Certainty, Format, Look, Options};
+use super::{Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Kind, Result};
 use crate::source::{FileInfo, SharedSource};
 use crate::store::{Object, expanded};
@@ -26,8 +26,8 @@ impl Format for Npy {
         "npy"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "numpy array",
             layout: "one `.npy` file, also `.gz` and `.zst`",
             records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`; `axis=\"time\"`: all of `[T, C]`",
@@ -39,28 +39,28 @@ impl Format for Npy {
         SUFFIXES
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let named = SUFFIXES.iter().any(|suffix| look.file_name().ends_with(suffix));
-        match look.is_folder {
-            true => Certainty::No,
-            false if look.head.starts_with(b"\x93NUMPY") => Certainty::Yes,
-            false if named => Certainty::Maybe,
-            false => Certainty::No,
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let named = SUFFIXES.iter().any(|suffix| probe.file_name().ends_with(suffix));
+        match probe.is_folder {
+            true => Confidence::No,
+            false if probe.head.starts_with(b"\x93NUMPY") => Confidence::Yes,
+            false if named => Confidence::Maybe,
+            false => Confidence::No,
         }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let object = expanded(&look.store, &look.key, options.cache_limit)?;
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
         let header = match Header::of(object.as_ref()) {
             Err(e) if e.kind() == Kind::Unsupported && holds_objects(object.as_ref())? => {
-                return converted::open(self.name(), look, options, parse_objects);
+                return converted::open(self.name(), probe, options, parse_objects);
             }
             header => header?,
         };
         let file = FileInfo { file: object.name().to_string(), size: object.size() };
         let array = Array::new(object, header, Lies::From(0), options.axis)?;
         let source: SharedSource = Arc::new(Arrays::new(self.name(), file, vec![array], options.vocab_size)?);
-        check_number_options(source.as_ref(), None, options, &look.display())?;
+        check_number_options(source.as_ref(), None, options, &probe.display())?;
         Ok(source)
     }
 }

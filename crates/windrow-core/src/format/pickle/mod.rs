@@ -17,7 +17,7 @@ pub(super) use self::torch::{
     STREAM_MAGIC, Tensor, Tree, described, described_tree, streamed, streamed_tree,
 };
 use super::converted::{self, Shapes};
-use super::{About, Certainty, Format, Look, Options};
+use super::{Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::Result;
 use crate::source::SharedSource;
 use crate::store::plain_name;
@@ -31,8 +31,8 @@ impl Format for Pickle {
         "pickle"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Series in a pickle",
             layout: "one `.pkl` or `.pickle` file, also `.gz` and `.zst`: a list of series, an array, or several pickles",
             records: "numbers [T] or [T, C]: a list, array or tensor, or the `sequence` of a dict with extras beside it",
@@ -44,17 +44,17 @@ impl Format for Pickle {
         &[".pkl", ".pkl.gz", ".pkl.zst", ".pickle", ".pickle.gz", ".pickle.zst"]
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let name = look.file_name();
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let name = probe.file_name();
         let plain = plain_name(&name);
-        match !look.is_folder && (plain.ends_with(".pkl") || plain.ends_with(".pickle")) {
-            true => Certainty::Maybe,
-            false => Certainty::No,
+        match !probe.is_folder && (plain.ends_with(".pkl") || plain.ends_with(".pickle")) {
+            true => Confidence::Maybe,
+            false => Confidence::No,
         }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        converted::open(self.name(), look, options, parse)
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        converted::open(self.name(), probe, options, parse)
     }
 }
 

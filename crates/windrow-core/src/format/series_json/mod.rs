@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter};
 use self::scan::Scan;
 use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
 use super::json_kind::{self, HEAD};
-use super::{About, Certainty, Format, Look, Options, foreign, jsonl};
+use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, jsonl};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::expanded_head;
@@ -27,8 +27,8 @@ impl Format for SeriesJson {
         "series-json"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Series in JSON",
             layout: "one `.json` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
             records: "numbers [T] or [T, C]: a list, or one key of an object (`sequence`, `column=`, the only one of numbers) with extras beside it",
@@ -40,22 +40,22 @@ impl Format for SeriesJson {
         json_kind::SUFFIXES
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        match !look.is_folder && json_kind::may_hold_records(&look.file_name()) && !jsonl::is_lines(look) {
-            true => Certainty::Maybe,
-            false => Certainty::No,
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        match !probe.is_folder && json_kind::may_hold_records(&probe.file_name()) && !jsonl::is_lines(probe) {
+            true => Confidence::Maybe,
+            false => Confidence::No,
         }
     }
 
     /// A document that begins with anything but series, where its size or its name says that it holds no data.
-    fn is_description(&self, look: &Look) -> bool {
-        let is_small = look.is_small() || json_kind::is_description(&look.key);
-        is_small && !document_begins_with_a_series(&text_head(look))
+    fn is_description(&self, probe: &Probe) -> bool {
+        let is_small = probe.is_small() || json_kind::is_description(&probe.key);
+        is_small && !document_begins_with_a_series(&text_head(probe))
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        foreign::refuse_as_text(look.store.open(&look.key)?.as_ref())?;
-        converted::open(self.name(), look, options, parse_whole)
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
+        converted::open(self.name(), probe, options, parse_whole)
     }
 }
 
@@ -64,8 +64,8 @@ impl Format for SeriesJsonLines {
         "series-jsonl"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Series in JSON Lines",
             layout: "one `.jsonl` or `.ndjson` file, or a `.json` that holds lines, also `.gz` and `.zst`, whose first line is a series",
             records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
@@ -78,25 +78,25 @@ impl Format for SeriesJsonLines {
     }
 
     /// Sure where the first line is a series; else it is JSON Lines of something else.
-    fn recognise(&self, look: &Look) -> Certainty {
-        let name = look.file_name();
-        let named = jsonl::is_named(&name) || !look.is_folder && jsonl::is_lines(look);
-        match !look.is_folder && named && begins_with_a_series(&text_head(look)) {
-            true => Certainty::Yes,
-            false => Certainty::No,
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let name = probe.file_name();
+        let named = jsonl::is_named(&name) || !probe.is_folder && jsonl::is_lines(probe);
+        match !probe.is_folder && named && begins_with_a_series(&text_head(probe)) {
+            true => Confidence::Yes,
+            false => Confidence::No,
         }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        foreign::refuse_as_text(look.store.open(&look.key)?.as_ref())?;
-        converted::open(self.name(), look, options, parse_lines)
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
+        converted::open(self.name(), probe, options, parse_lines)
     }
 }
 
 /// The first bytes of the text, expanded where the file is compressed.
-fn text_head(look: &Look) -> Vec<u8> {
-    let head = look.store.open(&look.key).and_then(|object| expanded_head(object.as_ref(), HEAD));
-    head.unwrap_or_else(|_| look.head.clone())
+fn text_head(probe: &Probe) -> Vec<u8> {
+    let head = probe.store.open(&probe.key).and_then(|object| expanded_head(object.as_ref(), HEAD));
+    head.unwrap_or_else(|_| probe.head.clone())
 }
 
 /// Whether one document is a list of numbers or of series, or empty; an object is one where it could be a record.
@@ -133,13 +133,13 @@ const LONG: usize = 200;
 pub(super) fn begins_with_a_series(head: &[u8]) -> bool {
     let mut text = head.strip_prefix(BOM).unwrap_or(head);
     loop {
-        let mut look = Beginning::default();
+        let mut probe = Beginning::default();
         // Ends with an error as soon as it is decided, or where the head ends.
-        let is_whole = Scan::new(text, 0, "").value(&mut look).is_ok();
+        let is_whole = Scan::new(text, 0, "").value(&mut probe).is_ok();
         let next = memchr(b'\n', text).map(|end| &text[end + 1..]);
-        match next.filter(|_| is_whole && look.is_list && !look.is_series) {
+        match next.filter(|_| is_whole && probe.is_list && !probe.is_series) {
             Some(rest) => text = rest,
-            None => return look.is_series || look.has_series(),
+            None => return probe.is_series || probe.has_series(),
         }
     }
 }

@@ -13,7 +13,7 @@ use self::meta::shard_number;
 use self::table::{Pair, Table};
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
-use super::{About, Certainty, Format, Look, Options, SideFile};
+use super::{Confidence, Format, FormatInfo, Manifest, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -22,9 +22,9 @@ use crate::store::{Object, entry_if_there};
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";
-/// What stands before the side file's text, where `prepare` writes one at the end of the description.
+/// What stands before the manifest's text, where `prepare` writes one at the end of the description.
 pub(crate) const TOLD: &str = "\n\"windrow\": ";
-/// A side file at the end of a description takes less.
+/// A manifest at the end of a description takes less.
 const MOST_TOLD: u64 = 8 << 20;
 
 /// A folder of shards.
@@ -36,8 +36,8 @@ impl Format for Shards {
         "shards"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Shards of series",
             layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
             records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
@@ -46,35 +46,35 @@ impl Format for Shards {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let has = |fits: &dyn Fn(&str) -> bool| look.names().any(fits);
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let has = |fits: &dyn Fn(&str) -> bool| probe.names().any(fits);
         // Asked by name: among very many shards it may not be one of the names that are looked at.
-        let described = || look.store.entry(&look.below(META)).is_ok_and(|entry| !entry.is_folder);
-        match look.is_folder && described() {
-            true if has(&|name| shard_number(name).is_some()) => Certainty::Yes,
-            true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Certainty::Maybe,
-            _ => Certainty::No,
+        let described = || probe.store.entry(&probe.below(META)).is_ok_and(|entry| !entry.is_folder);
+        match probe.is_folder && described() {
+            true if has(&|name| shard_number(name).is_some()) => Confidence::Yes,
+            true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Confidence::Maybe,
+            _ => Confidence::No,
         }
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let object = look.store.open(&look.below(META)).map_err(|e| match e.kind() {
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let object = probe.store.open(&probe.below(META)).map_err(|e| match e.kind() {
             Kind::NotFound => Error::not_found(format!("expected {META} beside the shards, found none"))
-                .at(look.display())
+                .at(probe.display())
                 .hint("open the folder; numbers without a description are read with format=\"tokens\""),
             _ => e,
         })?;
         let table = Table::of(&object)?;
-        let keys = table.files.iter().map(|(name, _)| look.below(name)).collect();
-        let files = DataFiles::open(look.store.clone(), keys, |key, _| {
+        let keys = table.files.iter().map(|(name, _)| probe.below(name)).collect();
+        let files = DataFiles::open(probe.store.clone(), keys, |key, _| {
             Error::not_found("meta.json names a shard that is not there").at(key).hint(UNFINISHED)
         })?;
-        check_sizes(look, &table, &files)?;
-        let side = look.side.as_ref().filter(|side| side.format == self.name());
-        let known = side.and_then(|side| side.vocab_size);
+        check_sizes(probe, &table, &files)?;
+        let manifest = probe.manifest.as_ref().filter(|manifest| manifest.format == self.name());
+        let known = manifest.and_then(|manifest| manifest.vocab_size);
         let vocab_size = options.vocab_size.or(known);
         let source: SharedSource = Arc::new(Sequences::new(object, table, files, vocab_size));
-        check_number_options(source.as_ref(), side, options, &look.display())?;
+        check_number_options(source.as_ref(), manifest, options, &probe.display())?;
         Ok(source)
     }
 }
@@ -93,46 +93,46 @@ impl Shards {
     ///
     /// # Errors
     /// `Corrupt` when the description is bad; `Io`.
-    pub(crate) fn other_sizes(&self, look: &Look) -> Result<Vec<OtherSize>> {
-        let table = Table::of(&look.store.open(&look.below(META))?)?;
+    pub(crate) fn other_sizes(&self, probe: &Probe) -> Result<Vec<OtherSize>> {
+        let table = Table::of(&probe.store.open(&probe.below(META))?)?;
         let mut others = Vec::new();
         for (name, count) in &table.files {
-            let key = look.below(name);
+            let key = probe.below(name);
             let said = count.saturating_mul(table.element.size() as u64);
-            let found = entry_if_there(look.store.as_ref(), &key)?.map(|entry| entry.size);
+            let found = entry_if_there(probe.store.as_ref(), &key)?.map(|entry| entry.size);
             if found != Some(said) {
-                others.push(OtherSize { file: look.store.display(&key), said, found });
+                others.push(OtherSize { file: probe.store.display(&key), said, found });
             }
         }
         Ok(others)
     }
 }
 
-/// The side file that stands in the description of shards, where `prepare` wrote one there.
+/// The manifest that stands in the description of shards, where `prepare` wrote one there.
 ///
 /// # Errors
-/// As [`SideFile::read`].
-pub(super) fn told(look: &Look) -> Result<Option<SideFile>> {
+/// As [`Manifest::read`].
+pub(super) fn told(probe: &Probe) -> Result<Option<Manifest>> {
     // A description that cannot be opened is told of by whoever needs it.
-    let Ok(object) = look.store.open(&look.below(META)) else { return Ok(None) };
+    let Ok(object) = probe.store.open(&probe.below(META)) else { return Ok(None) };
     let size = object.size().min(MOST_TOLD);
     let mut scratch = Vec::new();
     let end = object.read(object.size() - size, size as usize, &mut scratch)?;
     let Some(at) = memchr::memmem::rfind(end, TOLD.as_bytes()) else { return Ok(None) };
-    // What follows the side file closes the description.
+    // What follows the manifest closes the description.
     let told = end[at + TOLD.len()..].trim_ascii_end();
-    SideFile::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
+    Manifest::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
 }
 
 const UNFINISHED: &str = "the copy looks unfinished; `windrow verify` lists every shard";
 
 // A shard may be longer than it is said to be: what follows belongs to no sequence.
-fn check_sizes(look: &Look, table: &Table, files: &DataFiles) -> Result<()> {
+fn check_sizes(probe: &Probe, table: &Table, files: &DataFiles) -> Result<()> {
     let width = table.element.size() as u64;
     for (file, (name, count)) in table.files.iter().enumerate() {
         let size = match files.opened_at_once() {
             true => files.get(file)?.size(),
-            false => look.store.entry(&look.below(name))?.size,
+            false => probe.store.entry(&probe.below(name))?.size,
         };
         if count.checked_mul(width).is_none_or(|wanted| wanted > size) {
             return Err(Error::corrupt(format!(

@@ -12,10 +12,10 @@ use self::documents::Documents;
 use super::data_files::DataFiles;
 use super::discover::{natural_order, refuse_copies};
 use super::vocabulary::check_ids;
-use super::{About, Certainty, Format, Look, Options, SIDE_FILE, foreign, splits};
+use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Options, Probe, foreign, splits};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
-use crate::manifest::SUMS_FILE;
+use crate::manifest::CHECKSUMS_FILE;
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use crate::store::{Compression, Object, begins_to_expand, expanded, plain_name};
@@ -31,8 +31,8 @@ impl Format for Tokens {
         "tokens"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Raw tokens",
             layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
             records: "one stream of ids per file; one document with `eos=`",
@@ -40,58 +40,58 @@ impl Format for Tokens {
         }
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let named = match look.is_folder {
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let named = match probe.is_folder {
             true => {
-                look.names().any(|name| is_bin(name) && !name.contains('/'))
-                    && !look.names().any(|name| name == "meta.json")
+                probe.names().any(|name| is_bin(name) && !name.contains('/'))
+                    && !probe.names().any(|name| name == "meta.json")
             }
-            false => is_bin(&look.file_name()) && !is_half(look),
+            false => is_bin(&probe.file_name()) && !is_half(probe),
         };
-        match (&look.side, named) {
-            (Some(side), _) if side.format == self.name() => Certainty::Yes,
-            (_, true) => Certainty::Maybe,
-            _ => Certainty::No,
+        match (&probe.manifest, named) {
+            (Some(manifest), _) if manifest.format == self.name() => Confidence::Yes,
+            (_, true) => Confidence::Maybe,
+            _ => Confidence::No,
         }
     }
 
-    fn checks_side_file(&self) -> bool {
+    fn checks_manifest(&self) -> bool {
         true
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        let mut keys: Vec<String> = match look.is_folder {
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let mut keys: Vec<String> = match probe.is_folder {
             true => {
-                let top = look.names().filter(|name| is_bin(name) && !name.contains('/'));
-                top.map(|name| look.below(name)).collect()
+                let top = probe.names().filter(|name| is_bin(name) && !name.contains('/'));
+                top.map(|name| probe.below(name)).collect()
             }
-            false => vec![look.key.clone()],
+            false => vec![probe.key.clone()],
         };
         if keys.is_empty() {
-            return Err(Error::not_found("expected `.bin` files, found none").at(look.display()));
+            return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
         }
-        if look.is_folder && look.side.is_none() && look.names().any(|name| name == SUMS_FILE) {
+        if probe.is_folder && probe.manifest.is_none() && probe.names().any(|name| name == CHECKSUMS_FILE) {
             return Err(Error::corrupt(format!(
-                "{SUMS_FILE} is there without what describes the files: no {SIDE_FILE}, no meta.json"
+                "{CHECKSUMS_FILE} is there without what describes the files: no {MANIFEST_FILE}, no meta.json"
             ))
-            .at(look.display())
+            .at(probe.display())
             .hint("bring it back, or write the data again; a file named alone is read as bare ids"));
         }
         keys.sort_by(|a, b| natural_order(a, b));
-        refuse_copies(keys.iter().map(String::as_str), |key| look.store.display(key))?;
-        let claims = Claims::of(look, &keys, options)?;
-        if look.is_folder && !claims.is_whole() {
-            splits::refuse_several(keys.iter().map(|key| look.name_of(key)), &look.display())?;
+        refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
+        let claims = Claims::of(probe, &keys, options)?;
+        if probe.is_folder && !claims.is_whole() {
+            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
         }
-        let dtype = dtype(claims.dtype, options.dtype, look)?;
-        let objects = keys.iter().map(|key| ids(look, key, options)).collect::<Result<Vec<_>>>()?;
+        let dtype = dtype(claims.dtype, options.dtype, probe)?;
+        let objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
         if !options.trust {
             let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
             unknown.try_for_each(|(_, object)| refuse_others(object.as_ref()))?;
         }
-        let files = DataFiles::from_objects(look.store.clone(), keys, objects);
+        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
         if !options.trust {
-            claims.check(look, &files)?;
+            claims.check(probe, &files)?;
         }
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {
@@ -102,7 +102,7 @@ impl Format for Tokens {
         schema.vocab_size = options.vocab_size.or(known);
         let streams = Streams { files, lengths, schema };
         let source: SharedSource = match options.eos {
-            Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(look.display()))?),
+            Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(probe.display()))?),
             None => Arc::new(streams),
         };
         if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
@@ -118,17 +118,17 @@ fn is_bin(name: &str) -> bool {
 }
 
 // Whether a compressed file is one of Megatron's, whose index stands beside it: which ids it holds, that says.
-fn is_half(look: &Look) -> bool {
-    let plain = plain_name(&look.key);
-    let index = plain.strip_suffix(".bin").filter(|_| plain != look.key).map(|stem| format!("{stem}.idx"));
-    index.is_some_and(|index| look.store.entry(&index).is_ok_and(|entry| !entry.is_folder))
+fn is_half(probe: &Probe) -> bool {
+    let plain = plain_name(&probe.key);
+    let index = plain.strip_suffix(".bin").filter(|_| plain != probe.key).map(|stem| format!("{stem}.idx"));
+    index.is_some_and(|index| probe.store.entry(&index).is_ok_and(|entry| !entry.is_folder))
 }
 
 // The file with the ids: by its name the one that it was compressed to, expanded, or the file itself.
-fn ids(look: &Look, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
+fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
     match plain_name(key) == key {
-        true => look.store.open(key),
-        false => expanded(&look.store, key, options.cache_limit),
+        true => probe.store.open(key),
+        false => expanded(&probe.store, key, options.cache_limit),
     }
 }
 
@@ -149,20 +149,18 @@ fn refuse_others(object: &dyn Object) -> Result<()> {
     }
 }
 
-fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DType> {
+fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<DType> {
     let dtype = match (written, asked) {
         (Some(written), Some(asked)) if written != asked => {
-            return Err(Error::mismatch(format!(
-                "dtype {asked} was asked for, the side file says {written}"
-            ))
-            .at(look.display())
-            .hint("leave dtype= out"));
+            return Err(Error::mismatch(format!("dtype {asked} was asked for, the manifest says {written}"))
+                .at(probe.display())
+                .hint("leave dtype= out"));
         }
         (Some(dtype), _) | (None, Some(dtype)) => dtype,
         (None, None) => {
             log::warn!(
-                "{}: a .bin without a side file is read as uint32; dtype= says otherwise",
-                look.display()
+                "{}: a .bin without a manifest is read as uint32; dtype= says otherwise",
+                probe.display()
             );
             DType::U32
         }
@@ -172,7 +170,7 @@ fn dtype(written: Option<DType>, asked: Option<DType>, look: &Look) -> Result<DT
         false => {
             let names: Vec<_> = DTYPES.iter().map(|d| d.name()).collect();
             Err(Error::config(format!("token files do not hold {dtype}"))
-                .at(look.display())
+                .at(probe.display())
                 .hint(format!("one of {}", names.join(", "))))
         }
     }

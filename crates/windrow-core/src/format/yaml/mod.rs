@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 
 use super::converted::{self, Event, MOST_DEPTH, Shapes, Sink};
-use super::{About, Certainty, Format, Look, Options};
+use super::{Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::plain_name;
@@ -26,8 +26,8 @@ impl Format for Yaml {
         "yaml"
     }
 
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> FormatInfo {
+        FormatInfo {
             title: "Series in YAML",
             layout: "one `.yaml` or `.yml` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
             records: "numbers [T] or [T, C]: a list, or the `sequence` of a mapping with extras beside it",
@@ -39,22 +39,22 @@ impl Format for Yaml {
         &[".yaml", ".yaml.gz", ".yaml.zst", ".yml", ".yml.gz", ".yml.zst"]
     }
 
-    fn recognise(&self, look: &Look) -> Certainty {
-        let name = look.file_name();
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let name = probe.file_name();
         let plain = plain_name(&name);
-        match !look.is_folder && (plain.ends_with(".yaml") || plain.ends_with(".yml")) {
-            true => Certainty::Maybe,
-            false => Certainty::No,
+        match !probe.is_folder && (plain.ends_with(".yaml") || plain.ends_with(".yml")) {
+            true => Confidence::Maybe,
+            false => Confidence::No,
         }
     }
 
     /// A small mapping: settings, as they lie beside data.
-    fn is_description(&self, look: &Look) -> bool {
-        look.is_small() && begins_with_a_mapping(&look.head)
+    fn is_description(&self, probe: &Probe) -> bool {
+        probe.is_small() && begins_with_a_mapping(&probe.head)
     }
 
-    fn open(&self, look: &Look, options: &Options) -> Result<SharedSource> {
-        converted::open(self.name(), look, options, parse)
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        converted::open(self.name(), probe, options, parse)
     }
 }
 

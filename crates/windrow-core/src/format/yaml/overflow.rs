@@ -72,13 +72,13 @@ fn take(found: Spanned<Found>, places: &mut Vec<u64>) {
 
 impl<'de> Deserialize<'de> for Found {
     fn deserialize<D: Deserializer<'de>>(yaml: D) -> Result<Self, D::Error> {
-        yaml.deserialize_any(Look)
+        yaml.deserialize_any(Probe)
     }
 }
 
-struct Look;
+struct Probe;
 
-impl<'de> Visitor<'de> for Look {
+impl<'de> Visitor<'de> for Probe {
     type Value = Found;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use super::options::SeriesOptions;
 use super::origin::Origin;
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::record::{Decode, Values};
 use crate::source::Extras;
 use crate::values::copy_values;
@@ -61,7 +61,7 @@ pub(super) struct Begin<'a> {
     /// What the records come from, where that is known.
     pub(super) origin: Option<&'a Origin>,
     /// What is to be told of the whole, in place of that.
-    pub(super) told: Option<&'a SideFile>,
+    pub(super) told: Option<&'a Manifest>,
 }
 
 impl Begin<'_> {
@@ -76,16 +76,17 @@ impl Begin<'_> {
             .hint(format!("records [T] of {}: choose dtype", names.join(", "))))
     }
 
-    /// A side file that says what was asked for and where the records come from.
-    pub(super) fn side_file(&self, format: &str) -> SideFile {
-        let mut side = self.origin.map_or_else(|| SideFile::new(format), |origin| origin.side_file(format));
-        (side.dtype, side.eos, side.vocab_size) =
+    /// A manifest that says what was asked for and where the records come from.
+    pub(super) fn manifest(&self, format: &str) -> Manifest {
+        let mut manifest =
+            self.origin.map_or_else(|| Manifest::new(format), |origin| origin.manifest(format));
+        (manifest.dtype, manifest.eos, manifest.vocab_size) =
             (Some(self.dtype), self.options.eos, self.options.vocab_size);
         // Numbers that are no ids any more have none of that.
         if let Some(of) = self.options.of.as_ref().filter(|_| self.dtype.is_integer()) {
-            side.take_ids_of(of);
+            manifest.take_ids_of(of);
         }
-        side
+        manifest
     }
 }
 

@@ -10,8 +10,8 @@ use super::body::{Begin, Body, Stored, Written};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::{CODEBOOK, TRACKS_FOLDER, TRACKS_METADATA, first_outside, tensor_file};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::{FileRow, MOST_BYTES, SIDE_FILE, SideFile};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::{FileRow, MANIFEST_FILE, MOST_BYTES, Manifest};
 use crate::output::ChecksumsWriter;
 use crate::output::Disk;
 use crate::output::{Growing, files};
@@ -32,7 +32,7 @@ pub(super) struct Codes {
     names: HashSet<String>,
     bytes: u64,
     /// What is told of them, without what is known at the end.
-    side: SideFile,
+    manifest: Manifest,
     /// Size and hash of each track.
     tracks: Vec<FileRow>,
     sums: ChecksumsWriter,
@@ -54,10 +54,10 @@ impl Codes {
         files::make_folder(&folder.join(TRACKS_FOLDER))?;
         let mut metadata = Growing::create(folder.join(TRACKS_METADATA))?;
         metadata.write(b"{")?;
-        let mut side = begin.told.cloned().unwrap_or_else(|| begin.side_file("codes"));
-        side.vocab_size = side.vocab_size.or(begin.vocab_size);
+        let mut manifest = begin.told.cloned().unwrap_or_else(|| begin.manifest("codes"));
+        manifest.vocab_size = manifest.vocab_size.or(begin.vocab_size);
         Ok(Codes {
-            sums: ChecksumsWriter::at(folder.join(SUMS_FILE), [])?,
+            sums: ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), [])?,
             folder,
             name: begin.name.to_string(),
             dtype: begin.dtype,
@@ -68,7 +68,7 @@ impl Codes {
             metadata,
             names: HashSet::new(),
             bytes: 0,
-            side,
+            manifest,
             tracks: Vec::new(),
         })
     }
@@ -130,13 +130,13 @@ impl Body for Codes {
         let metadata = self.sums.add(TRACKS_METADATA, self.metadata.finish(self.durable)?)?;
         let files = self.tracks.len() as u64;
         self.sums.finish(self.tracks.iter().chain([&metadata]), self.durable)?;
-        let side = SideFile { records: Some(files), files: self.tracks, ..self.side };
-        let mut text = side.to_text();
+        let manifest = Manifest { records: Some(files), files: self.tracks, ..self.manifest };
+        let mut text = manifest.to_text();
         if text.len() as u64 > MOST_BYTES {
-            log::warn!("{files} tracks are more than a side file lists: no hashes of them are kept");
-            text = SideFile { files: Vec::new(), ..side }.to_text();
+            log::warn!("{files} tracks are more than a manifest lists: no hashes of them are kept");
+            text = Manifest { files: Vec::new(), ..manifest }.to_text();
         }
-        files::write(&self.folder.join(SIDE_FILE), text.as_bytes(), self.durable)?;
+        files::write(&self.folder.join(MANIFEST_FILE), text.as_bytes(), self.durable)?;
         self.disk.wait()?;
         files::sync_folder(&self.folder.join(TRACKS_FOLDER), self.durable)?;
         files::sync_folder(&self.folder, self.durable)?;

@@ -6,8 +6,8 @@ use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
 use crate::format::{FILE_LIST, INDEX_FOLDER, LOCATIONS, file_list, location_row};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::{SIDE_FILE, SideFile};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::output::ChecksumsWriter;
 use crate::output::{Growing, files};
 use crate::store::key;
@@ -22,7 +22,7 @@ pub(super) struct Forager {
     name: String,
     samples: Growing,
     rows: Growing,
-    side: SideFile,
+    manifest: Manifest,
     records: u64,
     /// Values in every record so far; `None` where they differ, or before the first.
     length: Option<u64>,
@@ -43,7 +43,7 @@ impl Forager {
             samples: Growing::create(folder.join(SAMPLES))?,
             rows: Growing::create(folder.join(INDEX_FOLDER).join(LOCATIONS))?,
             folder,
-            side: begin.side_file("forager"),
+            manifest: begin.manifest("forager"),
             records: 0,
             length: None,
             durable: begin.options.durable,
@@ -59,7 +59,7 @@ impl Body for Forager {
             self.warned = true;
         }
         if record.is_first {
-            let width = self.side.dtype.map_or(0, DType::size) as u64;
+            let width = self.manifest.dtype.map_or(0, DType::size) as u64;
             self.rows.write(&location_row(0, self.samples.size(), record.len * width))?;
             self.length = Some(record.len).filter(|len| self.records == 0 || self.length == Some(*len));
             self.records += 1;
@@ -70,17 +70,17 @@ impl Body for Forager {
     fn finish(self: Box<Self>) -> Result<Written> {
         let bytes = self.samples.size();
         let index = self.folder.join(INDEX_FOLDER);
-        let mut sums = ChecksumsWriter::at(index.join(SUMS_FILE), [])?;
+        let mut sums = ChecksumsWriter::at(index.join(CHECKSUMS_FILE), [])?;
         let row = sums.add(SAMPLES, self.samples.finish(self.durable)?)?;
         let rows = sums.add(key::below(INDEX_FOLDER, LOCATIONS), self.rows.finish(self.durable)?)?;
         let paths = [SAMPLES.to_string()];
         let list = files::write(&index.join(FILE_LIST), file_list(&paths)?.as_bytes(), self.durable)?;
         let list = sums.add(key::below(INDEX_FOLDER, FILE_LIST), list)?;
         sums.finish([&row, &rows, &list], self.durable)?;
-        let mut side = self.side;
-        (side.records, side.record_length) = (Some(self.records), self.length);
-        (side.files, side.index) = (vec![row], vec![rows, list]);
-        files::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), self.durable)?;
+        let mut manifest = self.manifest;
+        (manifest.records, manifest.record_length) = (Some(self.records), self.length);
+        (manifest.files, manifest.index) = (vec![row], vec![rows, list]);
+        files::write(&index.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
         files::sync_folder(&index, self.durable)?;
         files::sync_folder(&self.folder, self.durable)?;
         Ok(Written { targets: vec![self.name], files: 1, bytes })

@@ -1,4 +1,4 @@
-//! A line per record, `{"sequence": […], …extras}`, and the side file of them.
+//! A line per record, `{"sequence": […], …extras}`, and the manifest of them.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::body::{Begin, Body, Stored, Written, element};
 use crate::array::{Buffer, DType};
 use crate::error::{Error, Result};
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::output::Growing;
 use crate::output::write_manifest_beside;
 use crate::prepare::no_records;
@@ -24,7 +24,7 @@ pub(super) struct Jsonl {
     dtype: DType,
     channels: Option<usize>,
     records: u64,
-    side: SideFile,
+    manifest: Manifest,
     durable: bool,
     line: String,
 }
@@ -38,7 +38,7 @@ impl Jsonl {
             dtype: begin.dtype,
             channels: begin.channels,
             records: 0,
-            side: begin.side_file("series-jsonl"),
+            manifest: begin.manifest("series-jsonl"),
             durable: begin.options.durable,
             line: String::new(),
         })
@@ -75,8 +75,8 @@ impl Body for Jsonl {
         }
         let size = self.file.size();
         let file = self.file.finish(self.durable)?;
-        let side = SideFile { records: Some(self.records), ..self.side };
-        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let manifest = Manifest { records: Some(self.records), ..self.manifest };
+        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

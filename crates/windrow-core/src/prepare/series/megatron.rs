@@ -1,4 +1,4 @@
-//! `<prefix>.bin`, all records one after the other, and `<prefix>.idx`, as Megatron reads them, with their side file.
+//! `<prefix>.bin`, all records one after the other, and `<prefix>.idx`, as Megatron reads them, with their manifest.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{DOCUMENT, MAGIC, MODE, VERSION, code};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::{SIDE_FILE, SideFile};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::output::ChecksumsWriter;
 use crate::output::{Growing, files};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
@@ -38,7 +38,7 @@ pub(super) struct Megatron {
     lengths: Part,
     borders: Part,
     modes: Option<Part>,
-    side: SideFile,
+    manifest: Manifest,
     dtype: DType,
     code: u8,
     sequences: u64,
@@ -63,7 +63,7 @@ pub(super) fn index(prefix: &str) -> String {
 /// What becomes visible, in this order. The ids last: without their index they would be a stream of other numbers.
 pub(super) fn names(prefix: &str) -> [String; 4] {
     let index = index(prefix);
-    [format!("{index}.{SUMS_FILE}"), format!("{index}.{SIDE_FILE}"), index, format!("{prefix}.bin")]
+    [format!("{index}.{CHECKSUMS_FILE}"), format!("{index}.{MANIFEST_FILE}"), index, format!("{prefix}.bin")]
 }
 
 impl Megatron {
@@ -71,7 +71,7 @@ impl Megatron {
         begin.only(&DTYPES, "Megatron's files")?;
         let mut new =
             Megatron::at(begin.work, begin.name, begin.dtype, begin.options.durable, Kept::default())?;
-        new.side = begin.side_file(FORMAT);
+        new.manifest = begin.manifest(FORMAT);
         Ok(new)
     }
 
@@ -83,7 +83,7 @@ impl Megatron {
             lengths: Part::at(work.join(LENGTHS), from.sequences * 4)?,
             borders: Part::at(work.join(BORDERS), from.borders * 8)?,
             modes: None,
-            side: SideFile::new(FORMAT),
+            manifest: Manifest::new(FORMAT),
             dtype,
             // Every dtype above has one.
             code: code(dtype).unwrap_or_default(),
@@ -197,20 +197,20 @@ impl Body for Megatron {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
-        let side = std::mem::take(&mut self.side);
+        let manifest = std::mem::take(&mut self.manifest);
         let (work, name, durable) = (self.work.clone(), self.name.clone(), self.durable);
         let targets = names(&name);
         let [sums_name, side_name, _, _] = &targets;
-        let side = self.complete(side, &work.join(sums_name))?;
-        files::write(&work.join(side_name), side.to_text().as_bytes(), durable)?;
-        let bytes = side.files.first().map_or(0, |data| data.size);
+        let manifest = self.complete(manifest, &work.join(sums_name))?;
+        files::write(&work.join(side_name), manifest.to_text().as_bytes(), durable)?;
+        let bytes = manifest.files.first().map_or(0, |data| data.size);
         Ok(Written { targets: targets.into(), files: 1, bytes })
     }
 }
 
 impl Megatron {
-    // Writes the index, and the block sums of both files to `sums`. The side file with both files in it.
-    fn complete(mut self, mut side: SideFile, sums: &Path) -> Result<SideFile> {
+    // Writes the index, and the block checksums of both files to `sums`. The manifest with both files in it.
+    fn complete(mut self, mut manifest: Manifest, sums: &Path) -> Result<Manifest> {
         if self.data.size() == 0 {
             return Err(no_ids());
         }
@@ -254,14 +254,14 @@ impl Megatron {
         if let Some(modes) = modes {
             modes.finish(&mut |bytes| index.write(bytes))?;
         }
-        side.records = Some(sequences);
-        side.files = vec![row, sums.add(index_name, index.finish(durable)?)?];
-        sums.finish(&side.files, durable)?;
-        Ok(side)
+        manifest.records = Some(sequences);
+        manifest.files = vec![row, sums.add(index_name, index.finish(durable)?)?];
+        sums.finish(&manifest.files, durable)?;
+        Ok(manifest)
     }
 }
 
-/// `tokens.bin` and `tokens.idx` in a folder, and its side file: a sequence and a document per document.
+/// `tokens.bin` and `tokens.idx` in a folder, and its manifest: a sequence and a document per document.
 pub(in crate::prepare) struct MegatronDocuments;
 
 const PAIR: &str = "tokens";
@@ -292,7 +292,7 @@ impl DocumentLayout for MegatronDocuments {
 
     fn is_one(&self, out: &Path) -> bool {
         let [_, _, index, data] = names(PAIR);
-        let own = [data.as_str(), index.as_str(), SIDE_FILE, SUMS_FILE];
+        let own = [data.as_str(), index.as_str(), MANIFEST_FILE, CHECKSUMS_FILE];
         files::names(out).is_ok_and(|names| names.iter().all(|name| own.contains(&name.as_str())))
     }
 }
@@ -320,14 +320,14 @@ impl DocumentWriter for Documents {
         serde_json::to_value(kept).map_err(|e| Error::io("write it", &writer.work, e.into()))
     }
 
-    fn finish(self: Box<Self>, side: SideFile) -> Result<SideFile> {
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Manifest> {
         let (aside, durable) = (self.writer.work.clone(), self.writer.durable);
-        let side = self.writer.complete(side, &self.folder.join(SUMS_FILE))?;
-        for file in &side.files {
+        let manifest = self.writer.complete(manifest, &self.folder.join(CHECKSUMS_FILE))?;
+        for file in &manifest.files {
             files::rename(&aside.join(&file.name), &self.folder.join(&file.name))?;
         }
-        files::write(&self.folder.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
         files::sync_folder(&self.folder, durable)?;
-        Ok(side)
+        Ok(manifest)
     }
 }

@@ -19,6 +19,6 @@ mod writer;
 pub use convert::convert;
 pub(super) use megatron::MegatronDocuments;
 pub use options::{SeriesLayout, SeriesOptions};
-pub use origin::side_file_of;
+pub use origin::manifest_of;
 pub(super) use shards::ShardDocuments;
 pub use writer::SeriesWriter;

@@ -1,11 +1,11 @@
-//! One `.npy` array of all records, with its side file: version 1.0 of the layout that numpy documents, in C order.
+//! One `.npy` array of all records, with its manifest: version 1.0 of the layout that numpy documents, in C order.
 
 use std::path::PathBuf;
 
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::output::write_manifest_beside;
 use crate::output::{Growing, files};
 
@@ -21,7 +21,7 @@ pub(super) struct Npy {
     /// Values in every record; known from the first.
     length: Option<u64>,
     records: u64,
-    side: SideFile,
+    manifest: Manifest,
     durable: bool,
 }
 
@@ -37,7 +37,7 @@ impl Npy {
             channels: begin.channels,
             length: None,
             records: 0,
-            side: begin.side_file("npy"),
+            manifest: begin.manifest("npy"),
             durable: begin.options.durable,
         })
     }
@@ -69,8 +69,8 @@ impl Body for Npy {
         let path = self.work.join(&self.name);
         files::write_at(&path, 0, &header)?;
         let file = files::finish(&path, self.durable)?;
-        let side = SideFile { records: Some(self.records), record_length: self.length, ..self.side };
-        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let manifest = Manifest { records: Some(self.records), record_length: self.length, ..self.manifest };
+        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

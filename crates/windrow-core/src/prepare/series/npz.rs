@@ -1,4 +1,4 @@
-//! One `.npz` archive with its side file, an array per record, named as `numpy.savez` names them: `arr_0`, `arr_1`, …
+//! One `.npz` archive with its manifest, an array per record, named as `numpy.savez` names them: `arr_0`, `arr_1`, …
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::latched::Latched;
 use super::npy::{descr, header};
 use crate::error::{Error, Result};
 use crate::format::MOST_MEMBERS;
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::output::files;
 use crate::output::files::Handle;
 use crate::output::write_manifest_beside;
@@ -25,7 +25,7 @@ pub(super) struct Npz {
     channels: Option<usize>,
     records: u64,
     size: u64,
-    side: SideFile,
+    manifest: Manifest,
     durable: bool,
     warned: bool,
 }
@@ -40,7 +40,7 @@ impl Npz {
             channels: begin.channels,
             records: 0,
             size: 0,
-            side: begin.side_file("npz"),
+            manifest: begin.manifest("npz"),
             durable: begin.options.durable,
             warned: false,
         })
@@ -95,8 +95,8 @@ impl Body for Npz {
         let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
         archive.map_err(|e| Error::io("write the file", &path, e))?;
         let file = files::finish(&path, self.durable)?;
-        let side = SideFile { records: Some(self.records), ..self.side };
-        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let manifest = Manifest { records: Some(self.records), ..self.manifest };
+        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: self.size })
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 
 /// A layout that records of numbers can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +47,10 @@ pub struct SeriesOptions {
     pub normalize: bool,
     /// An id put after every record.
     pub eos: Option<i64>,
-    /// Ids must be below this; the side file says so then, and they are not checked again.
+    /// Ids must be below this; the manifest says so then, and they are not checked again.
     pub vocab_size: Option<u64>,
-    /// The side file of what is converted, where it has one: what it says of the ids is said of the new ones too.
-    pub of: Option<Arc<SideFile>>,
+    /// The manifest of what is converted, where it has one: what it says of the ids is said of the new ones too.
+    pub of: Option<Arc<Manifest>>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.

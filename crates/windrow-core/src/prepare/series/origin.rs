@@ -1,18 +1,18 @@
-//! What the records of a conversion come from, as the side file tells it.
+//! What the records of a conversion come from, as the manifest tells it.
 
 use crate::output::hex;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::manifest::{FileRow, SideFile};
+use crate::manifest::{FileRow, Manifest};
 use crate::source::Source;
 
-/// A side file of what a source is converted into: `format`, and what it came from.
+/// A manifest of what a source is converted into: `format`, and what it came from.
 ///
 /// # Errors
 /// What the source says of its fingerprint.
-pub fn side_file_of(source: &dyn Source, format: &str) -> Result<SideFile> {
-    Ok(Origin::of(source)?.side_file(format))
+pub fn manifest_of(source: &dyn Source, format: &str) -> Result<Manifest> {
+    Ok(Origin::of(source)?.manifest(format))
 }
 
 /// What the records of a conversion come from.
@@ -35,11 +35,11 @@ impl Origin {
         })
     }
 
-    pub(super) fn side_file(&self, format: &str) -> SideFile {
-        SideFile { inputs: self.files.clone(), options: self.told(), ..SideFile::new(format) }
+    pub(super) fn manifest(&self, format: &str) -> Manifest {
+        Manifest { inputs: self.files.clone(), options: self.told(), ..Manifest::new(format) }
     }
 
-    /// Its format and fingerprint, in words of a side file.
+    /// Its format and fingerprint, in words of a manifest.
     fn told(&self) -> Map<String, Value> {
         Map::from_iter([
             ("task".to_string(), json!("convert")),

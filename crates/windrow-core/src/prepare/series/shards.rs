@@ -10,8 +10,8 @@ use super::body::{Begin, Body, Stored, Written, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::SHARDS_TOLD;
-use crate::manifest::SUMS_FILE;
-use crate::manifest::{FileRow, SideFile};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::{FileRow, Manifest};
 use crate::output::ChecksumsWriter;
 use crate::output::{Growing, files};
 use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
@@ -45,7 +45,7 @@ pub(super) struct Shards {
     records: u64,
     offset: u64,
     /// What is told of them, without what is known at the end.
-    side: SideFile,
+    manifest: Manifest,
 }
 
 impl Shards {
@@ -68,7 +68,7 @@ impl Shards {
         let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
         (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
         new.channels = begin.channels;
-        new.side = begin.told.cloned().unwrap_or_else(|| begin.side_file(FORMAT));
+        new.manifest = begin.told.cloned().unwrap_or_else(|| begin.manifest(FORMAT));
         Ok(new)
     }
 
@@ -85,7 +85,7 @@ impl Shards {
                 Some((Growing::at(folder.join(part(from.done.len())), size)?, held))
             }
         };
-        let sums = ChecksumsWriter::at(folder.join(SUMS_FILE), from.done.iter().map(|(_, row)| row))?;
+        let sums = ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), from.done.iter().map(|(_, row)| row))?;
         Ok(Shards {
             folder,
             name: String::new(),
@@ -100,7 +100,7 @@ impl Shards {
             meta,
             records: from.records,
             offset: from.offset,
-            side: SideFile::new(FORMAT),
+            manifest: Manifest::new(FORMAT),
         })
     }
 
@@ -184,9 +184,9 @@ impl Body for Shards {
     fn finish(mut self: Box<Self>) -> Result<Written> {
         let (name, bytes) = (self.name.clone(), self.offset * self.dtype.size() as u64);
         let files = self.name_shards()?;
-        let mut side = std::mem::take(&mut self.side);
-        side.records = Some(self.records);
-        self.complete(&files, side)?;
+        let mut manifest = std::mem::take(&mut self.manifest);
+        manifest.records = Some(self.records);
+        self.complete(&files, manifest)?;
         Ok(Written { targets: vec![name], files: files.len() as u64, bytes })
     }
 }
@@ -212,9 +212,10 @@ impl Shards {
 
     // Writes the end of the description, with what is told of where it comes from: in it and not in a file of its own,
     // because other readers take every `.json` there for data.
-    fn complete(mut self, files: &[(u64, FileRow)], side: SideFile) -> Result<SideFile> {
-        let side = SideFile { files: files.iter().map(|(_, row)| row.clone()).collect(), ..side };
-        let told = serde_json::to_value(&side).map_err(|e| Error::io("write it", &self.folder, e.into()))?;
+    fn complete(mut self, files: &[(u64, FileRow)], manifest: Manifest) -> Result<Manifest> {
+        let manifest = Manifest { files: files.iter().map(|(_, row)| row.clone()).collect(), ..manifest };
+        let told =
+            serde_json::to_value(&manifest).map_err(|e| Error::io("write it", &self.folder, e.into()))?;
         let files: Map<String, Value> =
             files.iter().map(|(held, row)| (row.name.clone(), json!(held))).collect();
         // Records [T] are described as the original describes them.
@@ -227,9 +228,9 @@ impl Shards {
         );
         self.meta.write(end.as_bytes())?;
         let meta = self.sums.add(META, self.meta.finish(self.durable)?)?;
-        self.sums.finish(side.files.iter().chain([&meta]), self.durable)?;
+        self.sums.finish(manifest.files.iter().chain([&meta]), self.durable)?;
         files::sync_folder(&self.folder, self.durable)?;
-        Ok(side)
+        Ok(manifest)
     }
 }
 
@@ -287,7 +288,7 @@ impl DocumentLayout for ShardDocuments {
 
 /// Whether shards have files of this name.
 pub(super) fn is_own(name: &str) -> bool {
-    name == META || name == SUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
+    name == META || name == CHECKSUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
 }
 
 impl DocumentWriter for Shards {
@@ -313,12 +314,12 @@ impl DocumentWriter for Shards {
         serde_json::to_value(kept).map_err(|e| Error::io("write it", &self.folder, e.into()))
     }
 
-    fn finish(mut self: Box<Self>, side: SideFile) -> Result<SideFile> {
+    fn finish(mut self: Box<Self>, manifest: Manifest) -> Result<Manifest> {
         if self.offset == 0 {
             return Err(no_ids());
         }
         let files = self.name_shards()?;
-        self.complete(&files, side)
+        self.complete(&files, manifest)
     }
 }
 

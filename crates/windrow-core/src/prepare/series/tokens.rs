@@ -1,4 +1,4 @@
-//! All records one after the other in a headerless `.bin`, with its side file.
+//! All records one after the other in a headerless `.bin`, with its manifest.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::body::{Begin, Body, Stored, Written};
 use crate::array::DType;
 use crate::error::Result;
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::output::Growing;
 use crate::output::write_manifest_beside;
 use crate::prepare::no_ids;
@@ -16,7 +16,7 @@ pub(super) struct Tokens {
     work: PathBuf,
     name: String,
     file: Growing,
-    side: SideFile,
+    manifest: Manifest,
     documents: u64,
     durable: bool,
     warned: bool,
@@ -29,7 +29,7 @@ impl Tokens {
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             file: Growing::create(begin.work.join(begin.name))?,
-            side: begin.side_file("tokens"),
+            manifest: begin.manifest("tokens"),
             documents: 0,
             durable: begin.options.durable,
             warned: false,
@@ -53,10 +53,10 @@ impl Body for Tokens {
             return Err(no_ids());
         }
         let file = self.file.finish(self.durable)?;
-        let mut side = self.side;
-        side.records = Some(1);
-        side.statistics.insert("documents".to_string(), json!(self.documents));
-        let targets = write_manifest_beside(&self.work, &self.name, side, file, self.durable)?.into();
+        let mut manifest = self.manifest;
+        manifest.records = Some(1);
+        manifest.statistics.insert("documents".to_string(), json!(self.documents));
+        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
         Ok(Written { targets, files: 1, bytes: size })
     }
 }

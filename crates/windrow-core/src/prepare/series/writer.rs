@@ -10,8 +10,8 @@ use super::{codes, forager, jsonl, megatron, npy, npz, shards, tokens};
 use crate::array::{Buffer, DType};
 use crate::error::{Error, Result};
 use crate::format::{TRACKS_FOLDER, TRACKS_METADATA, first_outside};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::{SIDE_FILE, SideFile};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::output::files;
 use crate::output::{self, Site};
 use crate::prepare::Report;
@@ -64,7 +64,7 @@ impl SeriesWriter {
         Self::begin(out, schema, options, None, None, None)
     }
 
-    /// The same for records that were made from others: `told` says from which and how, and [`SideFile::find`] finds it there.
+    /// The same for records that were made from others: `told` says from which and how, and [`Manifest::find`] finds it there.
     ///
     /// # Errors
     /// As [`SeriesWriter::create`]; `Config` for other layouts than shards and codes.
@@ -72,7 +72,7 @@ impl SeriesWriter {
         out: &Path,
         schema: &Schema,
         options: &SeriesOptions,
-        told: &SideFile,
+        told: &Manifest,
     ) -> Result<SeriesWriter> {
         match options.layout {
             SeriesLayout::Shards | SeriesLayout::Codes => {
@@ -88,7 +88,7 @@ impl SeriesWriter {
         options: &SeriesOptions,
         total_values: Option<u64>,
         origin: Option<&Origin>,
-        told: Option<&SideFile>,
+        told: Option<&Manifest>,
     ) -> Result<SeriesWriter> {
         if schema.kind == Kind::Json {
             return Err(Error::config("the records are JSON texts, not numbers")
@@ -387,7 +387,7 @@ fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
         }
         (SeriesLayout::Codes, Ok(names)) => names
             .into_iter()
-            .find(|n| ![TRACKS_FOLDER, TRACKS_METADATA, SIDE_FILE, SUMS_FILE].contains(&n.as_str())),
+            .find(|n| ![TRACKS_FOLDER, TRACKS_METADATA, MANIFEST_FILE, CHECKSUMS_FILE].contains(&n.as_str())),
         (SeriesLayout::Shards | SeriesLayout::Forager | SeriesLayout::Codes, Err(_)) => Some(String::new()),
         (_, Ok(_)) => Some(String::new()),
         (_, Err(_)) => None,

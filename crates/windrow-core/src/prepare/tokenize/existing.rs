@@ -1,6 +1,6 @@
 //! Outputs that are there already: the same, so that nothing has to be done, or others, which are not touched unasked.
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::options::{TokenLayout, TokenizeOptions};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, Look};
-use crate::manifest::SideFile;
+use crate::format::{self, Probe};
+use crate::manifest::Manifest;
 use crate::output::{self, files};
 use crate::prepare::documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout};
 use crate::prepare::{Report, replaced};
@@ -20,10 +20,10 @@ pub(super) fn existing(
     out: &Path,
     targets: &[String],
     options: &TokenizeOptions,
-    wanted: &SideFile,
+    wanted: &Manifest,
 ) -> Result<Option<Report>> {
     let other = match options.layout {
-        TokenLayout::Forager => SIDE_FILE.to_string(),
+        TokenLayout::Forager => MANIFEST_FILE.to_string(),
         _ => format!("{}/{}", options.index_folder, format::LOCATIONS),
     };
     if files::exists(&out.join(&other)) {
@@ -44,12 +44,12 @@ pub(super) fn existing(
         return Ok(None);
     }
     let key = match options.layout {
-        TokenLayout::Forager => format!("{}/{}", options.index_folder, SIDE_FILE),
-        _ => SIDE_FILE.to_string(),
+        TokenLayout::Forager => format!("{}/{}", options.index_folder, MANIFEST_FILE),
+        _ => MANIFEST_FILE.to_string(),
     };
-    match Local::new(out).open(&key).and_then(|object| SideFile::read(object.as_ref())) {
-        Ok(side) if is_same(&side, wanted) && targets.iter().all(|t| files::exists(&out.join(t))) => {
-            Ok(Some(unchanged(out, &side)))
+    match Local::new(out).open(&key).and_then(|object| Manifest::read(object.as_ref())) {
+        Ok(manifest) if is_same(&manifest, wanted) && targets.iter().all(|t| files::exists(&out.join(t))) => {
+            Ok(Some(unchanged(out, &manifest)))
         }
         _ => Err(output::differs(&out.join(found))),
     }
@@ -59,7 +59,7 @@ pub(super) fn existing(
 pub(super) fn existing_documents(
     out: &Path,
     options: &TokenizeOptions,
-    wanted: &SideFile,
+    wanted: &Manifest,
     layout: &dyn DocumentLayout,
 ) -> Result<Option<Report>> {
     if !files::exists(out) || files::names(out).is_ok_and(|names| names.is_empty()) {
@@ -75,35 +75,37 @@ pub(super) fn existing_documents(
             }
         };
     }
-    let side = Look::at(Arc::new(Local::new(out)), "").ok().and_then(|look| look.side);
-    match side.filter(|side| is_same(side, wanted)) {
-        Some(side) => Ok(Some(unchanged(out, &side))),
+    let manifest = Probe::at(Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    match manifest.filter(|manifest| is_same(manifest, wanted)) {
+        Some(manifest) => Ok(Some(unchanged(out, &manifest))),
         None => Err(output::differs(out)),
     }
 }
 
-fn is_same(side: &SideFile, wanted: &SideFile) -> bool {
-    side.inputs == wanted.inputs && side.options == wanted.options && side.tokenizer == wanted.tokenizer
+fn is_same(manifest: &Manifest, wanted: &Manifest) -> bool {
+    manifest.inputs == wanted.inputs
+        && manifest.options == wanted.options
+        && manifest.tokenizer == wanted.tokenizer
 }
 
 /// The report of a task that had nothing to do.
-pub(super) fn unchanged(out: &Path, side: &SideFile) -> Report {
-    let count = |name: &str| side.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
+pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
+    let count = |name: &str| manifest.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
     // Chunks are counted, not listed.
-    let (files, output_bytes) = match side.files.is_empty() {
+    let (files, output_bytes) = match manifest.files.is_empty() {
         true => (count(CHUNK_FILES), count(CHUNK_BYTES)),
-        false => (side.files.len() as u64, side.files.iter().map(|f| f.size).sum()),
+        false => (manifest.files.len() as u64, manifest.files.iter().map(|f| f.size).sum()),
     };
     Report {
         unchanged: true,
         output: out.to_path_buf(),
         files,
-        records: side.records.unwrap_or(0),
+        records: manifest.records.unwrap_or(0),
         documents: count("documents"),
         tokens: count("tokens"),
         dropped_tokens: count("dropped_tokens"),
         padded_tokens: count("padded_tokens"),
-        input_bytes: side.inputs.iter().map(|f| f.size).sum(),
+        input_bytes: manifest.inputs.iter().map(|f| f.size).sum(),
         output_bytes,
         resumed_bytes: 0,
     }

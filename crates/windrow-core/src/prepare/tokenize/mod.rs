@@ -3,7 +3,7 @@
 mod existing;
 mod options;
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use crate::output::hash_of;
 use std::path::{Component, Path, PathBuf};
 
@@ -16,8 +16,8 @@ pub use options::{Remainder, TokenLayout, TokenizeOptions, Track};
 use crate::array::DType;
 use crate::error::{Error, Kind, Result};
 use crate::format::{self, Layout, LayoutArray};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::{FileRow, SideFile};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::{FileRow, Manifest};
 use crate::output::ChecksumsWriter;
 use crate::output::Site;
 use crate::output::files;
@@ -97,7 +97,7 @@ fn write(
     let found = find(inputs, options)?;
     let stems = output_names(&found)?;
     let inputs: Vec<Input> =
-        found.iter().map(|named| Input::look(&named.file, &named.relative)).collect::<Result<_>>()?;
+        found.iter().map(|named| Input::probe(&named.file, &named.relative)).collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options, layout);
     let place = Place::of(out, options, layout)?;
     let existing = || match layout {
@@ -166,8 +166,8 @@ impl Place {
 fn targets(options: &TokenizeOptions) -> Vec<&str> {
     match options.layout {
         TokenLayout::Forager => vec![&options.samples_folder, &options.index_folder],
-        _ if options.block_sums => vec![STREAM, SUMS_FILE, SIDE_FILE],
-        _ => vec![STREAM, SIDE_FILE],
+        _ if options.block_sums => vec![STREAM, CHECKSUMS_FILE, MANIFEST_FILE],
+        _ => vec![STREAM, MANIFEST_FILE],
     }
 }
 
@@ -236,8 +236,8 @@ fn packing(
         sums: match layout {
             _ if !options.block_sums => None,
             Some(_) => None,
-            None if is_forager => Some(key::below(&options.index_folder, SUMS_FILE)),
-            None => Some(SUMS_FILE.to_string()),
+            None if is_forager => Some(key::below(&options.index_folder, CHECKSUMS_FILE)),
+            None => Some(CHECKSUMS_FILE.to_string()),
         },
         sample_size: options.sample_size,
         dtype: rules.dtype,
@@ -248,34 +248,34 @@ fn packing(
     }
 }
 
-// What decides the output: the side file without its findings.
+// What decides the output: the manifest without its findings.
 fn wanted(
     inputs: &[Input],
     rules: &Rules,
     encode: &dyn Encode,
     options: &TokenizeOptions,
     layout: Option<&dyn DocumentLayout>,
-) -> SideFile {
-    let mut side = SideFile::new(match (layout, options.layout) {
+) -> Manifest {
+    let mut manifest = Manifest::new(match (layout, options.layout) {
         (Some(layout), _) => layout.format(),
         (None, TokenLayout::Forager) => "forager",
         (None, _) => "tokens",
     });
-    side.dtype = Some(rules.dtype);
-    side.vocab_size = rules.vocab_size;
-    side.eos = options.eos.or(encode.eos());
-    side.tokenizer = encode.lock();
-    side.inputs = inputs.iter().map(|i| i.row.clone()).collect();
-    side.options =
+    manifest.dtype = Some(rules.dtype);
+    manifest.vocab_size = rules.vocab_size;
+    manifest.eos = options.eos.or(encode.eos());
+    manifest.tokenizer = encode.lock();
+    manifest.inputs = inputs.iter().map(|i| i.row.clone()).collect();
+    manifest.options =
         Map::from_iter([("task".to_string(), json!(TASK)), ("encode".to_string(), json!(encode.describe()))]);
     if let Ok(Value::Object(given)) = serde_json::to_value(options) {
-        side.options.extend(given.into_iter().filter(|(name, _)| !RUN_ONLY.contains(&name.as_str())));
+        manifest.options.extend(given.into_iter().filter(|(name, _)| !RUN_ONLY.contains(&name.as_str())));
     }
     if let Some(layout) = layout {
-        side.options.insert("layout".to_string(), json!(layout.format()));
-        side.options.extend(layout.describe());
+        manifest.options.insert("layout".to_string(), json!(layout.format()));
+        manifest.options.extend(layout.describe());
     }
-    side
+    manifest
 }
 
 struct Task<'a> {
@@ -339,36 +339,36 @@ impl Task<'_> {
     }
 
     // Writes what stands beside the samples into the work folder.
-    fn describe(&self, work: &Path, packed: Packed, mut side: SideFile) -> Result<Report> {
+    fn describe(&self, work: &Path, packed: Packed, mut manifest: Manifest) -> Result<Report> {
         let durable = self.options.durable;
         let Packed { state, rows, sums, writer } = packed;
         if state.tokens == 0 && self.layout.is_none() && self.options.layout == TokenLayout::Tokens {
             return Err(no_ids());
         }
-        side.files = state.finished;
+        manifest.files = state.finished;
         let has_records = self.packing.rows.is_some() || self.layout.is_some();
-        side.records = Some(if has_records { state.records } else { 1 });
-        side.record_length = self.options.sample_size;
+        manifest.records = Some(if has_records { state.records } else { 1 });
+        manifest.record_length = self.options.sample_size;
         for (name, n) in [
             ("documents", state.documents),
             ("tokens", state.tokens),
             ("dropped_tokens", state.dropped_tokens),
             ("padded_tokens", state.padded_tokens),
         ] {
-            side.statistics.insert(name.to_string(), json!(n));
+            manifest.statistics.insert(name.to_string(), json!(n));
         }
         if let Some(id) = state.most_id {
-            side.statistics.insert("most_id".to_string(), json!(id));
+            manifest.statistics.insert("most_id".to_string(), json!(id));
         }
         if let Some(writer) = writer {
-            side = writer.finish(side)?;
+            manifest = writer.finish(manifest)?;
         } else if self.options.layout == TokenLayout::Forager {
-            side = self.describe_samples(work, &state.listed, rows, sums, side)?;
+            manifest = self.describe_samples(work, &state.listed, rows, sums, manifest)?;
         } else {
-            sums.map_or(Ok(()), |sums| sums.finish(&side.files, durable))?;
-            files::write(&work.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+            sums.map_or(Ok(()), |sums| sums.finish(&manifest.files, durable))?;
+            files::write(&work.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
         }
-        Ok(Report { unchanged: false, ..unchanged(Path::new(""), &side) })
+        Ok(Report { unchanged: false, ..unchanged(Path::new(""), &manifest) })
     }
 
     // Writes what stands in the index folder beside the rows.
@@ -378,8 +378,8 @@ impl Task<'_> {
         listed: &[usize],
         rows: Option<FileRow>,
         mut sums: Option<ChecksumsWriter>,
-        mut side: SideFile,
-    ) -> Result<SideFile> {
+        mut manifest: Manifest,
+    ) -> Result<Manifest> {
         let durable = self.options.durable;
         let index = work.join(&self.options.index_folder);
         let paths: Vec<String> = listed.iter().map(|n| self.packing.outputs[*n].clone()).collect();
@@ -389,22 +389,22 @@ impl Task<'_> {
                 serde_json::to_vec_pretty(&layout).map_err(|e| Error::io("write it", &index, e.into()))?;
             described.push((format::SAMPLE_SCHEMA, text));
         }
-        side.index = Vec::from_iter(rows);
+        manifest.index = Vec::from_iter(rows);
         for (name, text) in described {
             let file = files::write(&index.join(name), &text, durable)?;
             let name = key::below(&self.options.index_folder, name);
-            side.index.push(match &mut sums {
+            manifest.index.push(match &mut sums {
                 Some(sums) => sums.add(name, file)?,
                 None => file.row_called(name),
             });
         }
-        sums.map_or(Ok(()), |sums| sums.finish(side.files.iter().chain(&side.index), durable))?;
-        files::write(&index.join(SIDE_FILE), side.to_text().as_bytes(), durable)?;
+        sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), durable))?;
+        files::write(&index.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
         files::sync_folder(&index, durable)?;
         let samples = work.join(&self.options.samples_folder);
         files::make_folder(&samples)?;
         files::sync_folder(&samples, durable)?;
-        Ok(side)
+        Ok(manifest)
     }
 
     fn layout(&self) -> Option<Layout> {

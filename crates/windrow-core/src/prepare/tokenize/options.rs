@@ -185,7 +185,7 @@ pub(super) fn rules(
     if options.append_eos && options.eos.is_none() {
         return Err(Error::config("append_eos is set, but no end-of-sequence id is given"));
     }
-    // It is written into the side file, appended or not.
+    // It is written into the manifest, appended or not.
     if let Some(id) = options.eos.filter(|id| *id < 0) {
         return Err(Error::config(format!("eos {id} is no id")).field("eos"));
     }

@@ -1,4 +1,4 @@
-//! Sizes, hashes and ids against what the side file says of them.
+//! Sizes, hashes and ids against what the manifest says of them.
 
 use crate::output::hex;
 use std::collections::HashSet;
@@ -11,49 +11,52 @@ use super::Work;
 use crate::array::DType;
 use crate::error::{Kind, Result};
 use crate::format::{Format, TRACKS_METADATA, Tokens};
-use crate::manifest::{BlockSums, Sums};
-use crate::manifest::{FileRow, SideFile};
+use crate::manifest::{BlockChecksums, Checksums};
+use crate::manifest::{FileRow, Manifest};
 use crate::prepare::input::PART;
 use crate::store::{Io, Local, Object, Store, expanded, key, open_if_there};
 
-/// Where block sums may stand.
+/// Where block checksums may stand.
 pub(super) struct SumsAt<'a> {
     /// The folder from which they name files, below the one that is verified.
     pub(super) folder: &'a str,
     /// Their file, from there.
     pub(super) file: &'a str,
-    /// Also of files that the side file does not name.
+    /// Also of files that the manifest does not name.
     pub(super) all: bool,
 }
 
 impl Work<'_> {
-    /// Every file that the side file names, and those whose block sums stand in `sums`.
-    pub(super) fn claims(&mut self, base: &Path, side: &SideFile, sums: &SumsAt<'_>) -> Result<()> {
+    /// Every file that the manifest names, and those whose block checksums stand in `sums`.
+    pub(super) fn claims(&mut self, base: &Path, manifest: &Manifest, sums: &SumsAt<'_>) -> Result<()> {
         let store: Arc<dyn Store> = Arc::new(Local::new(base).io(Io::Pread));
         let sums_name = key::below(sums.folder, sums.file);
-        let found =
-            open_if_there(store.as_ref(), &sums_name).and_then(|object| object.map(Sums::open).transpose());
-        let kept =
-            self.findings.take(&sums_name, "block sums", "some that can be understood", found)?.flatten();
-        // Sizes of what is there: those in the side file are claims, and their sum may pass 64 bits.
-        for entry in side.files.iter().filter_map(|f| store.entry(&f.name).ok()) {
+        let found = open_if_there(store.as_ref(), &sums_name)
+            .and_then(|object| object.map(Checksums::open).transpose());
+        let kept = self
+            .findings
+            .take(&sums_name, "block checksums", "some that can be understood", found)?
+            .flatten();
+        // Sizes of what is there: those in the manifest are claims, and their sum may pass 64 bits.
+        for entry in manifest.files.iter().filter_map(|f| store.entry(&f.name).ok()) {
             self.expect(entry.size);
         }
-        self.told.extend(side.files.iter().map(|row| base.join(&row.name)));
-        for row in &side.files {
-            let object = data_file(&store, &row.name, side);
+        self.told.extend(manifest.files.iter().map(|row| base.join(&row.name)));
+        for row in &manifest.files {
+            let object = data_file(&store, &row.name, manifest);
             let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {
                 continue;
             };
             self.findings.checked_files += 1;
-            self.claim(object.as_ref(), row, side, kept.as_ref().map(|kept| (kept, sums)))?;
+            self.claim(object.as_ref(), row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
         }
-        let told: HashSet<&str> = side.files.iter().map(|row| row.name.as_str()).collect();
-        let mut others = side.index.clone();
-        let named = kept.as_ref().filter(|_| sums.all).into_iter().flat_map(Sums::files);
+        let told: HashSet<&str> = manifest.files.iter().map(|row| row.name.as_str()).collect();
+        let mut others = manifest.index.clone();
+        let named = kept.as_ref().filter(|_| sums.all).into_iter().flat_map(Checksums::files);
         let named = named.map(|(name, size)| (key::below(sums.folder, name), size));
-        let is_other =
-            |name: &String| !told.contains(name.as_str()) && side.index.iter().all(|row| row.name != *name);
+        let is_other = |name: &String| {
+            !told.contains(name.as_str()) && manifest.index.iter().all(|row| row.name != *name)
+        };
         others.extend(named.filter(|(name, _)| is_other(name)).map(|(name, size)| FileRow {
             name,
             size,
@@ -62,7 +65,7 @@ impl Work<'_> {
         let data = self.findings.checked_bytes;
         for row in &others {
             let before = self.findings.n_problems;
-            self.other(&store, row, side, kept.as_ref().map(|kept| (kept, sums)))?;
+            self.other(&store, row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
             if self.findings.n_problems > before && key::name_of(&row.name) == TRACKS_METADATA {
                 self.note(format!(
                     "{} was edited, or is damaged: `windrow rebuild-metadata` takes an edited one as it is now",
@@ -72,18 +75,18 @@ impl Work<'_> {
         }
         // What describes the data is none of it.
         self.findings.checked_bytes = data;
-        self.note_without_hashes(side)
+        self.note_without_hashes(manifest)
     }
 
-    // A file beside the data that has a hash, or block sums.
+    // A file beside the data that has a hash, or block checksums.
     fn other(
         &mut self,
         store: &Arc<dyn Store>,
         row: &FileRow,
-        side: &SideFile,
-        kept: Option<(&Sums, &SumsAt<'_>)>,
+        manifest: &Manifest,
+        kept: Option<(&Checksums, &SumsAt<'_>)>,
     ) -> Result<()> {
-        let object = data_file(store, &row.name, side);
+        let object = data_file(store, &row.name, manifest);
         let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {
             return Ok(());
         };
@@ -91,17 +94,17 @@ impl Work<'_> {
         if row.xxh3.is_none() && object.size() != row.size {
             let (expected, found) =
                 (format!("those of {} bytes", row.size), format!("{} bytes", object.size()));
-            self.findings.problem(&row.name, None, "block sums", expected, found);
+            self.findings.problem(&row.name, None, "block checksums", expected, found);
             return self.step(object.size());
         }
-        self.claim(object.as_ref(), row, side, kept)
+        self.claim(object.as_ref(), row, manifest, kept)
     }
 
-    fn note_without_hashes(&mut self, side: &SideFile) -> Result<()> {
-        if side.files.iter().any(|f| f.xxh3.is_none()) {
+    fn note_without_hashes(&mut self, manifest: &Manifest) -> Result<()> {
+        if manifest.files.iter().any(|f| f.xxh3.is_none()) {
             const NOTE: &str =
                 "no hashes were kept: a change that keeps size and time is not seen (index with --checksum)";
-            // Once, however many side files a folder has.
+            // Once, however many manifests a folder has.
             if !self.findings.notes.iter().any(|note| note == NOTE) {
                 self.note(NOTE.into());
             }
@@ -113,8 +116,8 @@ impl Work<'_> {
         &mut self,
         object: &dyn Object,
         row: &FileRow,
-        side: &SideFile,
-        kept: Option<(&Sums, &SumsAt<'_>)>,
+        manifest: &Manifest,
+        kept: Option<(&Checksums, &SumsAt<'_>)>,
     ) -> Result<()> {
         let name = &row.name;
         if object.size() != row.size {
@@ -131,7 +134,7 @@ impl Work<'_> {
             let (expected, found) =
                 (format!("those of {name}, {} bytes", row.size), format!("of {size} bytes"));
             let sums_name = key::below(at.folder, at.file);
-            self.findings.problem(&sums_name, None, "block sums", expected, found);
+            self.findings.problem(&sums_name, None, "block checksums", expected, found);
         }
         let kept = kept.filter(|(_, _, size, _)| *size == row.size);
         if row.xxh3.is_none() && kept.is_none() {
@@ -143,9 +146,9 @@ impl Work<'_> {
             return self.step(row.size);
         }
         // Samples with tracks hold more than ids; their rows are checked with the index.
-        let ids = (side.format == "tokens").then_some(side.dtype.zip(side.vocab_size)).flatten();
+        let ids = (manifest.format == "tokens").then_some(manifest.dtype.zip(manifest.vocab_size)).flatten();
         let mut hash = Box::new(Xxh3::new());
-        let mut sums = BlockSums::default();
+        let mut sums = BlockChecksums::default();
         let mut scratch = Vec::new();
         let mut at = 0;
         while at < row.size {
@@ -172,10 +175,16 @@ impl Work<'_> {
             (Some(_), Some(place), Some((_, _, _, at))) => {
                 let sums_name = key::below(at.folder, at.file);
                 let found = format!("others, though its hash holds: {place}");
-                self.findings.problem(&sums_name, None, "block sums", format!("those of {name}"), found);
+                self.findings.problem(&sums_name, None, "block checksums", format!("those of {name}"), found);
             }
             (None, Some(place), _) => {
-                self.findings.problem(name, None, "block sums", "those that were kept".to_string(), place);
+                self.findings.problem(
+                    name,
+                    None,
+                    "block checksums",
+                    "those that were kept".to_string(),
+                    place,
+                );
             }
             _ => {}
         }
@@ -197,10 +206,11 @@ impl Work<'_> {
     }
 }
 
-// A file that a side file names; of raw ids also what it was compressed to since, expanded.
-fn data_file(store: &Arc<dyn Store>, name: &str, side: &SideFile) -> Result<Arc<dyn Object>> {
+// A file that a manifest names; of raw ids also what it was compressed to since, expanded.
+fn data_file(store: &Arc<dyn Store>, name: &str, manifest: &Manifest) -> Result<Arc<dyn Object>> {
     let found = store.open(name);
-    let is_gone = side.format == Tokens.name() && found.as_ref().is_err_and(|e| e.kind() == Kind::NotFound);
+    let is_gone =
+        manifest.format == Tokens.name() && found.as_ref().is_err_and(|e| e.kind() == Kind::NotFound);
     let compressed = [".gz", ".zst"].map(|suffix| format!("{name}{suffix}"));
     match compressed.iter().find(|name| is_gone && store.entry(name).is_ok()) {
         Some(compressed) => expanded(store, compressed, None),

@@ -2,7 +2,7 @@
 
 use super::Work;
 use crate::error::Result;
-use crate::format::{CODEBOOK, Codes, Look, first_outside};
+use crate::format::{CODEBOOK, Codes, Probe, first_outside};
 use crate::record::Span;
 use crate::source::Source;
 
@@ -14,8 +14,8 @@ impl Work<'_> {
     ///
     /// # Errors
     /// `Interrupted`.
-    pub(super) fn tracks(&mut self, look: &Look, source: &dyn Source) -> Result<()> {
-        for wrong in Codes.contradictions(look).unwrap_or_default() {
+    pub(super) fn tracks(&mut self, probe: &Probe, source: &dyn Source) -> Result<()> {
+        for wrong in Codes.contradictions(probe).unwrap_or_default() {
             self.findings.problem(&wrong.file, wrong.record, &wrong.what, wrong.expected, wrong.found);
         }
         let mut scratch = Vec::new();

@@ -1,6 +1,6 @@
 //! A folder: every data set in it and below it.
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::claims::SumsAt;
 use super::{VerifyOptions, Work};
 use crate::error::{Kind, Result};
-use crate::format::{self, Certainty, Codes, Collection, Format, Look};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::SideFile;
+use crate::format::{self, Codes, Collection, Confidence, Format, Probe};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::Manifest;
 use crate::output::files;
 use crate::store::{Entry, Local, Store, key};
 
@@ -19,7 +19,7 @@ impl Work<'_> {
     pub(super) fn folder(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
         self.leftovers(base, None, options.gc)?;
         let entries = Local::new(base).walk("")?;
-        let mut is_described = self.own_side_files(base, &entries)?;
+        let mut is_described = self.own_manifests(base, &entries)?;
         let folders = folders(&entries);
         for folder in without_files(base, &folders)? {
             self.leftovers(&folder, None, options.gc)?;
@@ -41,11 +41,11 @@ impl Work<'_> {
             let before = self.findings.n_problems;
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
-            let sums = base.join(folder).join(SUMS_FILE);
+            let sums = base.join(folder).join(CHECKSUMS_FILE);
             if found == Found::Nothing && self.findings.n_problems == before && files::exists(&sums) {
                 // Only windrow writes them, and never alone. What is damaged was told.
                 is_described = true;
-                let expected = format!("{} or meta.json beside it", SIDE_FILE);
+                let expected = format!("{} or meta.json beside it", MANIFEST_FILE);
                 self.findings.problem(
                     &sums.display().to_string(),
                     None,
@@ -75,7 +75,10 @@ impl Work<'_> {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
             self.is_data(base, "", options)?;
-            self.note(format!("nothing here says what it should be: no {}, no index, no JSONL", SIDE_FILE));
+            self.note(format!(
+                "nothing here says what it should be: no {}, no index, no JSONL",
+                MANIFEST_FILE
+            ));
         }
         Ok(())
     }
@@ -118,7 +121,7 @@ impl Work<'_> {
         let folder = if key.is_empty() { base.to_path_buf() } else { base.join(key) };
         let index = folder.join(&options.index_folder);
         let is_forager = is_index(&index);
-        let [own, of_index] = [&folder, &index].map(|folder| folder.join(SIDE_FILE));
+        let [own, of_index] = [&folder, &index].map(|folder| folder.join(MANIFEST_FILE));
         let has_side = files::exists(&own) || files::exists(&of_index);
         if !key.is_empty() && !has_side && !is_forager && !self.is_described_inside(base, key, entries) {
             return Ok(Found::Nothing);
@@ -132,23 +135,25 @@ impl Work<'_> {
         }
         let before = self.findings.n_problems;
         let own = match has_side {
-            true => self.side_file(&own)?,
+            true => self.manifest(&own)?,
             false => self.told_inside(&folder)?,
         };
-        // An index and another data set may lie in one folder: each has a side file.
-        let of_index = self.side_file(&of_index)?;
-        let in_index = key::below(&options.index_folder, SUMS_FILE);
-        let both = [(&own, SUMS_FILE), (&of_index, in_index.as_str())];
-        for (side, file) in both.into_iter().filter_map(|(side, file)| Some((side.as_ref()?, file))) {
-            self.claims(base, &as_seen_from(key, side), &SumsAt { folder: key, file, all: true })?;
-            if let Some(failed) = side.statistics.get("failed").and_then(serde_json::Value::as_array) {
+        // An index and another data set may lie in one folder: each has a manifest.
+        let of_index = self.manifest(&of_index)?;
+        let in_index = key::below(&options.index_folder, CHECKSUMS_FILE);
+        let both = [(&own, CHECKSUMS_FILE), (&of_index, in_index.as_str())];
+        for (manifest, file) in
+            both.into_iter().filter_map(|(manifest, file)| Some((manifest.as_ref()?, file)))
+        {
+            self.claims(base, &as_seen_from(key, manifest), &SumsAt { folder: key, file, all: true })?;
+            if let Some(failed) = manifest.statistics.get("failed").and_then(serde_json::Value::as_array) {
                 let n = failed.len();
                 self.note(format!("{n} of the files it was made from could not be read and are not in it"));
             }
         }
         if is_forager {
             // What was expanded is in the index by its expansion.
-            let named = of_index.iter().flat_map(|side| &side.files);
+            let named = of_index.iter().flat_map(|manifest| &manifest.files);
             self.seen.extend(named.map(|row| folder.join(&row.name).display().to_string()));
             self.rows(base, key, &options.index_folder, of_index.as_ref())?;
             self.expanded_from(&folder, of_index.as_ref())?;
@@ -168,7 +173,7 @@ impl Work<'_> {
     }
 
     // What an index expanded, beside what it was made of: that may be another one by now.
-    fn expanded_from(&mut self, folder: &Path, of_index: Option<&SideFile>) -> Result<()> {
+    fn expanded_from(&mut self, folder: &Path, of_index: Option<&Manifest>) -> Result<()> {
         let store = Local::new(folder);
         for row in of_index.into_iter().flat_map(format::expanded_inputs) {
             match store.open(&row.name) {
@@ -193,53 +198,53 @@ impl Work<'_> {
         let first = entries.partition_point(|entry| entry.key < prefix);
         let below =
             entries[first..].iter().take_while(|entry| entry.key.starts_with(&prefix)).cloned().collect();
-        let look = Look {
+        let probe = Probe {
             store: Arc::new(Local::new(base)),
             key: key.to_string(),
             is_folder: true,
             entries: below,
             head: Vec::new(),
-            side: None,
+            manifest: None,
             folder_id: None,
         };
-        let Ok(format) = format::choose(self.table, &look, None) else { return false };
+        let Ok(format) = format::choose(self.table, &probe, None) else { return false };
         match format.name() {
             // A checkpoint is called as a track is.
-            name if name == Codes.name() => files::exists(&base.join(look.below(format::TRACKS_METADATA))),
-            name => name != Collection.name() && format.recognise(&look) == Certainty::Yes,
+            name if name == Codes.name() => files::exists(&base.join(probe.below(format::TRACKS_METADATA))),
+            name => name != Collection.name() && format.recognise(&probe) == Confidence::Yes,
         }
     }
 
     // What the description of the data itself says, as that of shards does.
-    fn told_inside(&mut self, folder: &Path) -> Result<Option<SideFile>> {
-        match Look::at(Arc::new(Local::new(folder)), "") {
-            Ok(look) => Ok(look.side),
+    fn told_inside(&mut self, folder: &Path) -> Result<Option<Manifest>> {
+        match Probe::at(Arc::new(Local::new(folder)), "") {
+            Ok(probe) => Ok(probe.manifest),
             Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
                 let file = e.place().file.clone().unwrap_or_else(|| folder.display().to_string());
-                self.findings.take(&file, "side file", "one that can be understood", Err(e))
+                self.findings.take(&file, "manifest", "one that can be understood", Err(e))
             }
             // Nothing that can be looked at; what can be checked without is.
             Err(_) => Ok(None),
         }
     }
 
-    // What side files of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.
-    fn own_side_files(&mut self, base: &Path, entries: &[Entry]) -> Result<bool> {
-        let suffix = format!(".{}", SIDE_FILE);
+    // What manifests of single files, each beside its file, say of these: `a.bin.windrow.json`. Whether there is one.
+    fn own_manifests(&mut self, base: &Path, entries: &[Entry]) -> Result<bool> {
+        let suffix = format!(".{}", MANIFEST_FILE);
         let mut is_described = false;
         for entry in entries {
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
             let (before, is_there) = (self.findings.n_problems, files::exists(&base.join(file)));
-            let side = match is_there {
-                true => self.side_file(&path)?,
+            let manifest = match is_there {
+                true => self.manifest(&path)?,
                 // Its file is lost, or it is something else of that name.
-                false => Local::new(&path).open("").and_then(|object| SideFile::read(object.as_ref())).ok(),
+                false => Local::new(&path).open("").and_then(|object| Manifest::read(object.as_ref())).ok(),
             };
-            let Some(side) = side else { continue };
+            let Some(manifest) = manifest else { continue };
             let folder = key::folder_of(file);
-            let sums = format!("{}.{SUMS_FILE}", key::name_of(file));
-            self.claims(base, &as_seen_from(folder, &side), &SumsAt { folder, file: &sums, all: true })?;
+            let sums = format!("{}.{CHECKSUMS_FILE}", key::name_of(file));
+            self.claims(base, &as_seen_from(folder, &manifest), &SumsAt { folder, file: &sums, all: true })?;
             if is_there {
                 self.opens(base, file, format::INDEX_FOLDER, before)?;
             }
@@ -293,11 +298,15 @@ fn is_index(folder: &Path) -> bool {
     [format::LOCATIONS, format::FILE_LIST].iter().any(|name| files::exists(&folder.join(name)))
 }
 
-// The side file of a folder, its files named from further out.
-fn as_seen_from(folder: &str, side: &SideFile) -> SideFile {
-    let mut side = side.clone();
-    side.files.iter_mut().chain(&mut side.index).for_each(|row| row.name = key::below(folder, &row.name));
-    side
+// The manifest of a folder, its files named from further out.
+fn as_seen_from(folder: &str, manifest: &Manifest) -> Manifest {
+    let mut manifest = manifest.clone();
+    manifest
+        .files
+        .iter_mut()
+        .chain(&mut manifest.index)
+        .for_each(|row| row.name = key::below(folder, &row.name));
+    manifest
 }
 
 fn path_of(base: &Path, entry: &Entry) -> String {

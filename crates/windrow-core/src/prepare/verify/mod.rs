@@ -1,4 +1,4 @@
-//! Holds every claim of a side file and of an index against the bytes.
+//! Holds every claim of a manifest and of an index against the bytes.
 
 mod claims;
 mod codes;
@@ -7,7 +7,7 @@ mod lines;
 mod rows;
 mod series;
 
-use crate::manifest::SIDE_FILE;
+use crate::manifest::MANIFEST_FILE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use self::claims::SumsAt;
 use super::{Progress, Watch, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, Jsonl, Look};
-use crate::manifest::SUMS_FILE;
-use crate::manifest::SideFile;
+use crate::format::{self, FORMATS, Format, Jsonl, Probe};
+use crate::manifest::CHECKSUMS_FILE;
+use crate::manifest::Manifest;
 use crate::output::Site;
 use crate::output::files;
 use crate::store::{Compression, Local, Store, expanded, plain_name};
@@ -101,11 +101,11 @@ fn is_of_the_run(error: &Error) -> bool {
     matches!(error.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
 }
 
-/// Checks the file at `path`, or every data set in and below the folder: sizes, hashes and counts against the side file, every row of an index against
+/// Checks the file at `path`, or every data set in and below the folder: sizes, hashes and counts against the manifest, every row of an index against
 /// the data files, every id against the vocabulary, every JSON record for being JSON.
 ///
 /// What is wrong with the data stands in [`Findings::problems`]; what cannot be checked, such as values of raw tokens
-/// without a side file, in [`Findings::notes`].
+/// without a manifest, in [`Findings::notes`].
 ///
 /// # Errors
 /// `NotFound` when nothing lies there; `Unrecognised` when what lies there is no data; `Interrupted`; `Io`. Bad data is
@@ -159,7 +159,7 @@ struct Work<'a> {
     seen: BTreeSet<String>,
     /// What was opened by a format, or could not be.
     tried: BTreeSet<String>,
-    /// Files that a side file names.
+    /// Files that a manifest names.
     told: BTreeSet<PathBuf>,
     now: Progress,
     watch: &'a dyn Watch,
@@ -176,11 +176,11 @@ impl Work<'_> {
         let plain = plain_name(name);
         let is_ids = plain != name && plain.ends_with(".bin");
         let told = if is_ids && !files::exists(&folder.join(plain)) { plain } else { name };
-        let own = folder.join(format!("{told}.{}", SIDE_FILE));
+        let own = folder.join(format!("{told}.{}", MANIFEST_FILE));
         if files::exists(&own) {
-            let side = self.side_file(&own)?;
-            let sums = SumsAt { folder: "", file: &format!("{told}.{SUMS_FILE}"), all: true };
-            side.map_or(Ok(()), |side| self.claims(folder, &side, &sums))?;
+            let manifest = self.manifest(&own)?;
+            let sums = SumsAt { folder: "", file: &format!("{told}.{CHECKSUMS_FILE}"), all: true };
+            manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
             // The sums of an archive say which of its arrays is another one.
             if format::Npz::is_named(name) {
                 self.by_format(folder, name)?;
@@ -214,15 +214,15 @@ impl Work<'_> {
             self.findings.problem(&path.display().to_string(), None, "size", expected.into(), found.into());
             return Ok(());
         }
-        self.note(format!("{name} has no side file: nothing says which size, values or hash it should have"));
+        self.note(format!("{name} has no manifest: nothing says which size, values or hash it should have"));
         Ok(())
     }
 
     // Whether a file of another name holds JSON Lines.
     fn is_lines(&self, folder: &Path, name: &str) -> bool {
-        let look = Look::at(Arc::new(Local::new(folder)), name);
+        let probe = Probe::at(Arc::new(Local::new(folder)), name);
         let format =
-            look.and_then(|look| format::choose(self.table, &look, None).map(|format| format.name()));
+            probe.and_then(|probe| format::choose(self.table, &probe, None).map(|format| format.name()));
         format.is_ok_and(|name| name == Jsonl.name())
     }
 
@@ -233,46 +233,48 @@ impl Work<'_> {
         if options.gc || found.n_problems > 0 || !found.notes.is_empty() {
             return Ok(());
         }
-        let look = Look::at(Arc::new(Local::new(root)), key)?;
-        let is_compressed = !look.is_folder && Compression::of_head(&look.head).is_some();
-        format::choose(self.table, &look, None).map(drop).map_err(|e| match is_compressed {
+        let probe = Probe::at(Arc::new(Local::new(root)), key)?;
+        let is_compressed = !probe.is_folder && Compression::of_head(&probe.head).is_some();
+        format::choose(self.table, &probe, None).map(drop).map_err(|e| match is_compressed {
             true => e,
             false => e.hint("nothing was checked: is the path right?"),
         })
     }
 
-    // What the side file of the pair that the file is half of, or that of its folder, says of it and of its other half.
+    // What the manifest of the pair that the file is half of, or that of its folder, says of it and of its other half.
     // Whether one does.
     fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
         let other = other_half(name);
-        let of_pair = other.as_ref().map(|other| format!("{other}.{}", SIDE_FILE));
-        for side_name in of_pair.iter().map(String::as_str).chain([SIDE_FILE]) {
-            let side = self.side_file(&folder.join(side_name))?;
-            if let Some(mut side) = side.filter(|side| side.files.iter().any(|f| f.name == name)) {
-                side.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
-                let sums = side_name.replace(SIDE_FILE, SUMS_FILE);
-                self.claims(folder, &side, &SumsAt { folder: "", file: &sums, all: false })?;
+        let of_pair = other.as_ref().map(|other| format!("{other}.{}", MANIFEST_FILE));
+        for side_name in of_pair.iter().map(String::as_str).chain([MANIFEST_FILE]) {
+            let manifest = self.manifest(&folder.join(side_name))?;
+            if let Some(mut manifest) =
+                manifest.filter(|manifest| manifest.files.iter().any(|f| f.name == name))
+            {
+                manifest.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
+                let sums = side_name.replace(MANIFEST_FILE, CHECKSUMS_FILE);
+                self.claims(folder, &manifest, &SumsAt { folder: "", file: &sums, all: false })?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    // The side file at this path, where there is one that can be understood.
-    fn side_file(&mut self, path: &Path) -> Result<Option<SideFile>> {
+    // The manifest at this path, where there is one that can be understood.
+    fn manifest(&mut self, path: &Path) -> Result<Option<Manifest>> {
         if !files::exists(path) {
             return Ok(None);
         }
         let name = path.display().to_string();
         let object = Local::new(path).open("");
-        let side = object.and_then(|object| Ok((SideFile::read(object.as_ref())?, object)));
-        let Some((side, object)) =
-            self.findings.take(&name, "side file", "one that can be understood", side)?
+        let manifest = object.and_then(|object| Ok((Manifest::read(object.as_ref())?, object)));
+        let Some((manifest, object)) =
+            self.findings.take(&name, "manifest", "one that can be understood", manifest)?
         else {
             return Ok(None);
         };
-        self.findings.take(&name, "xxh3", "that of its text", SideFile::check_hash(object.as_ref()))?;
-        Ok(Some(side))
+        self.findings.take(&name, "xxh3", "that of its text", Manifest::check_hash(object.as_ref()))?;
+        Ok(Some(manifest))
     }
 
     // Work folders that stopped runs left in this folder; of one task, or of all.

@@ -7,7 +7,7 @@ use super::{Findings, Work};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{self, Layout};
-use crate::manifest::SideFile;
+use crate::manifest::Manifest;
 use crate::store::{Io, Local, Object, Store, key, read_small};
 
 const ROW: u64 = 24;
@@ -64,25 +64,25 @@ impl Work<'_> {
         base: &Path,
         key: &str,
         folder: &str,
-        side: Option<&SideFile>,
+        manifest: Option<&Manifest>,
     ) -> Result<()> {
         let store = Local::new(base).io(Io::Pread);
         let locations_name = key::below(key, &format!("{folder}/{}", format::LOCATIONS));
-        let opened = self.open_index(&store, [key, folder], &locations_name, side);
+        let opened = self.open_index(&store, [key, folder], &locations_name, manifest);
         let Some((index, locations)) =
             self.findings.take(&locations_name, "index", "to be readable", opened)?
         else {
             return Ok(());
         };
-        if side.is_none() {
-            self.note("the index has no side file: sizes and hashes of the data files are not known".into());
+        if manifest.is_none() {
+            self.note("the index has no manifest: sizes and hashes of the data files are not known".into());
         }
         let n = locations.size() / ROW;
         if locations.size() % ROW != 0 {
             let found = locations.size().to_string();
             self.findings.problem(&locations_name, None, "size", format!("a multiple of {ROW}"), found);
         }
-        if let Some(expected) = side.and_then(|s| s.records).filter(|r| *r != n) {
+        if let Some(expected) = manifest.and_then(|s| s.records).filter(|r| *r != n) {
             self.findings.problem(&locations_name, None, "records", expected.to_string(), n.to_string());
         }
         self.each_row(index, locations.as_ref(), n)
@@ -93,7 +93,7 @@ impl Work<'_> {
         store: &Local,
         [key, folder]: [&str; 2],
         locations_name: &str,
-        side: Option<&SideFile>,
+        manifest: Option<&Manifest>,
     ) -> Result<(Index, Arc<dyn Object>)> {
         let locations = store.open(locations_name)?;
         let folder = key::below(key, folder);
@@ -102,7 +102,7 @@ impl Work<'_> {
         let mut files = Vec::new();
         for name in list.lines().map(|name| key::below(key, name)) {
             let entry = self.findings.take(&name, "file", "to be there", store.entry(&name))?;
-            self.findings.checked_files += u64::from(side.is_none() && entry.is_some());
+            self.findings.checked_files += u64::from(manifest.is_none() && entry.is_some());
             self.expect(entry.as_ref().map_or(0, |entry| entry.size));
             self.seen.insert(store.display(&name));
             files.push(DataFile { is_there: entry.is_some(), last_end: 0, name });
@@ -117,9 +117,11 @@ impl Work<'_> {
             }
             Err(_) => None,
         };
-        let dtype =
-            layout.as_ref().and_then(|l| l.arrays.first().map(|a| a.dtype)).or(side.and_then(|s| s.dtype));
-        let length = layout.as_ref().map(|l| l.sample_size).or(side.and_then(|s| s.record_length));
+        let dtype = layout
+            .as_ref()
+            .and_then(|l| l.arrays.first().map(|a| a.dtype))
+            .or(manifest.and_then(|s| s.dtype));
+        let length = layout.as_ref().map(|l| l.sample_size).or(manifest.and_then(|s| s.record_length));
         let id_size = dtype.zip(length).and_then(|(dtype, length)| length.checked_mul(dtype.size() as u64));
         if dtype.is_none() && files.iter().any(|f| f.name.ends_with(".bin")) {
             self.note("nothing says which dtype the samples have: their values are not checked".into());
@@ -127,7 +129,7 @@ impl Work<'_> {
         let index = Index {
             locations_name: locations_name.to_string(),
             record_size: layout.as_ref().map(|l| l.total_bytes_per_sample).or(id_size),
-            tokens: dtype.map(|dtype| (dtype, id_size, side.and_then(|s| s.vocab_size))),
+            tokens: dtype.map(|dtype| (dtype, id_size, manifest.and_then(|s| s.vocab_size))),
             store: store.clone(),
             files,
             opened: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Findings, Work, is_of_the_run};
 use crate::error::{Error, Kind, Result};
 use crate::format::{
-    Codes, Collection, Forager, Format, INDEX_FOLDER, Jsonl, Look, Npz, Options, OtherSize, Shards, Tokens,
+    Codes, Collection, Forager, Format, INDEX_FOLDER, Jsonl, Npz, Options, OtherSize, Probe, Shards, Tokens,
     choose, open,
 };
 use crate::record::Span;
@@ -20,19 +20,19 @@ impl Work<'_> {
     /// Checks what lies at `key` below `root` by the format that recognises it, whose name is given; `None` when that is
     /// none, or one whose claims are checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static str>> {
-        let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Ok(None) };
-        let Ok(format) = choose(self.table, &look, None) else { return Ok(None) };
+        let Ok(probe) = Probe::at(Arc::new(Local::new(root)), key) else { return Ok(None) };
+        let Ok(format) = choose(self.table, &probe, None) else { return Ok(None) };
         if [Forager.name(), Jsonl.name(), Tokens.name()].contains(&format.name()) {
             return Ok(None);
         }
-        self.read_by(format, &look)?;
+        self.read_by(format, &probe)?;
         Ok(Some(format.name()))
     }
 
     /// Parts of what lies at `key` below `root` that are data sets of their own, as the splits of a corpus.
     pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
-        let Ok(look) = Look::at(Arc::new(Local::new(root)), key) else { return Vec::new() };
-        choose(self.table, &look, None).map_or_else(|_| Vec::new(), |format| format.parts(&look))
+        let Ok(probe) = Probe::at(Arc::new(Local::new(root)), key) else { return Vec::new() };
+        choose(self.table, &probe, None).map_or_else(|_| Vec::new(), |format| format.parts(&probe))
     }
 
     /// Opens what lies at `key` below `root`, where nothing is known to be wrong with it: what opening refuses is not good.
@@ -43,7 +43,7 @@ impl Work<'_> {
         let options = Options { index_folder: Some(index_folder.to_string()), ..Options::default() };
         let options = if index_folder == INDEX_FOLDER { Options::default() } else { options };
         let store = Arc::new(Local::new(root));
-        let opened = Look::at(store.clone(), key).and_then(|look| open(self.table, &look, &options));
+        let opened = Probe::at(store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
         match opened {
             Ok(_) => Ok(()),
             // What nobody said is no damage, the dtype of samples for one; nor is what the system refuses.
@@ -55,26 +55,26 @@ impl Work<'_> {
     }
 
     // What a format reads there, from beginning to end.
-    fn read_by(&mut self, format: &dyn Format, look: &Look) -> Result<()> {
-        if !self.tried.insert(look.display()) {
+    fn read_by(&mut self, format: &dyn Format, probe: &Probe) -> Result<()> {
+        if !self.tried.insert(probe.display()) {
             return Ok(());
         }
-        match format.open(look, &Options::default()) {
+        match format.open(probe, &Options::default()) {
             // Read before, as part of a folder around it.
             Ok(source) if self.is_seen(source.as_ref()) => {}
             Ok(source) => {
-                self.count(look, format.name(), source.as_ref());
+                self.count(probe, format.name(), source.as_ref());
                 self.every_record(source.as_ref())?;
                 self.archives(source.as_ref())?;
                 if format.name() == Codes.name() {
-                    self.tracks(look, source.as_ref())?;
+                    self.tracks(probe, source.as_ref())?;
                 }
             }
-            Err(error) => self.not_opened(error, format, look)?,
+            Err(error) => self.not_opened(error, format, probe)?,
         }
         if format.name() == Shards.name() {
             // What cannot be read was found before.
-            for OtherSize { file, said, found } in Shards.other_sizes(look).unwrap_or_default() {
+            for OtherSize { file, said, found } in Shards.other_sizes(probe).unwrap_or_default() {
                 if let Some(surplus) = found.and_then(|found| found.checked_sub(said)) {
                     self.note(format!(
                         "{file} holds {surplus} bytes more than meta.json says: they are never read"
@@ -86,14 +86,14 @@ impl Work<'_> {
     }
 
     // Opening stops at the first thing that is wrong; each part by itself says what is wrong with it.
-    fn not_opened(&mut self, error: Error, format: &dyn Format, look: &Look) -> Result<()> {
+    fn not_opened(&mut self, error: Error, format: &dyn Format, probe: &Probe) -> Result<()> {
         if is_of_the_run(&error) {
             return Err(error);
         }
         let before = self.findings.n_problems;
         let name = format.name();
         if name == Shards.name() {
-            for OtherSize { file, said, found } in Shards.other_sizes(look).unwrap_or_default() {
+            for OtherSize { file, said, found } in Shards.other_sizes(probe).unwrap_or_default() {
                 let expected = format!("{said} bytes, as meta.json says");
                 match found {
                     None => self.findings.problem(&file, None, "file", expected, "none".to_string()),
@@ -104,21 +104,21 @@ impl Work<'_> {
                 }
             }
         } else if name == Collection.name() {
-            for part in Collection.parts_of(look, &Options::default()) {
+            for part in Collection.parts_of(probe, &Options::default()) {
                 match part {
                     Ok(Some((format, below))) => self.read_by(format, &below)?,
                     Ok(None) => {}
-                    Err(error) => self.found(error, &look.display(), "content")?,
+                    Err(error) => self.found(error, &probe.display(), "content")?,
                 }
             }
-        } else if name == Codes.name() && look.is_folder {
-            for key in Codes.keys(look).unwrap_or_default() {
-                self.read_by(format, &Look::at(look.store.clone(), &key)?)?;
+        } else if name == Codes.name() && probe.is_folder {
+            for key in Codes.keys(probe).unwrap_or_default() {
+                self.read_by(format, &Probe::at(probe.store.clone(), &key)?)?;
             }
         }
         // Where nothing is wrong with any of them, they do not fit each other.
         if self.findings.n_problems == before {
-            self.found(error, &look.display(), "content")?;
+            self.found(error, &probe.display(), "content")?;
         }
         Ok(())
     }
@@ -128,14 +128,18 @@ impl Work<'_> {
         !files.is_empty() && files.iter().all(|info| self.seen.contains(&info.file))
     }
 
-    // The number of records that the side file of this format says.
-    fn count(&mut self, look: &Look, format: &str, source: &dyn Source) {
-        let said = look.side.as_ref().filter(|side| side.format == format).map(|side| side.records);
+    // The number of records that the manifest of this format says.
+    fn count(&mut self, probe: &Probe, format: &str, source: &dyn Source) {
+        let said = probe
+            .manifest
+            .as_ref()
+            .filter(|manifest| manifest.format == format)
+            .map(|manifest| manifest.records);
         if let Some(Some(said)) = said
             && said != source.len()
         {
             let found = source.len().to_string();
-            self.findings.problem(&look.display(), None, "records", said.to_string(), found);
+            self.findings.problem(&probe.display(), None, "records", said.to_string(), found);
         }
     }
 

@@ -162,7 +162,7 @@ fn no_bit_that_turns_in_an_index_gives_other_records() {
             let (failed, read) = each_version(base, name, versions, &Options::default(), &same);
             assert_eq!(failed + read, bits, "{name}");
             match name {
-                // What a side file says of its writer does not change the records.
+                // What a manifest says of its writer does not change the records.
                 "index/windrow.json" => assert!(failed > 0),
                 _ => assert_eq!(read, 0, "{name}"),
             }

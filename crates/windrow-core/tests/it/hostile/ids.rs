@@ -114,7 +114,7 @@ fn a_vocabulary_of_nothing_is_refused() {
     assert!(error.message().contains("a vocabulary of 0 ids"), "{error}");
 }
 
-/// A side file for token files of these names and sizes.
+/// A manifest for token files of these names and sizes.
 fn side(dtype: &str, files: &[(&str, u64)]) -> Vec<u8> {
     let files: Vec<_> = files.iter().map(|(name, size)| json!({"name": name, "size": size})).collect();
     json!({"version": 1, "windrow": "0.1.0", "format": "tokens", "dtype": dtype, "vocab_size": 50, "files": files})
@@ -122,7 +122,7 @@ fn side(dtype: &str, files: &[(&str, u64)]) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Two files that their folder's side file speaks for.
+/// Two files that their folder's manifest speaks for.
 fn two() -> tempfile::TempDir {
     folder_of(&[
         ("a.bin", vec![1; 8]),
@@ -136,7 +136,7 @@ fn the_side_file_knows_the_dtype() {
     let folder = two();
     for path in ["", "a.bin", "b.bin"] {
         assert_eq!(open(&folder.path().join(path)).unwrap().schema().element.dtype, DType::U16);
-        let says = ["dtype uint32 was asked for, the side file says uint16"];
+        let says = ["dtype uint32 was asked for, the manifest says uint16"];
         let wanted = Wanted { kind: Some(Kind::Mismatch), says: &says, ..Wanted::default() };
         refused(folder.path(), path, &of(DType::U32), &wanted);
     }
@@ -163,7 +163,7 @@ fn files_that_vanished_changed_or_came_are_stale() {
         put(cut.path(), "b.bin", &vec![2; size]);
         let found = format!("has {size} bytes");
         for path in ["", "b.bin"] {
-            let says = [found.as_str(), "the side file says 12"];
+            let says = [found.as_str(), "the manifest says 12"];
             refused(cut.path(), path, &Options::default(), &stale("b.bin", &says));
         }
     }
@@ -197,7 +197,7 @@ fn side_files_beside_single_files_are_believed_in_their_folder() {
 fn a_checked_vocabulary_is_not_checked_again_and_a_smaller_one_is() {
     let folder = two();
     let with = |vocab_size| Options { vocab_size: Some(vocab_size), ..Options::default() };
-    // The side file says that all ids are below 50; that they are 257 and 514 is its lie.
+    // The manifest says that all ids are below 50; that they are 257 and 514 is its lie.
     open_with(folder.path(), &with(50)).unwrap();
     let wanted = Wanted {
         record: Some(0),

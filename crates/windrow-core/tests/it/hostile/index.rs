@@ -17,7 +17,7 @@ const GOOD: [[u64; 3]; 3] = [[0, 0, 2], [0, 2, 3], [0, 5, 4]];
 const LOCATIONS: &str = "index/sample_locations.bin";
 const LIST: &str = "index/file_location.txt";
 
-/// A base folder without a side file, as another program leaves it.
+/// A base folder without a manifest, as another program leaves it.
 fn foreign(list: &str, index: &[[u64; 3]]) -> tempfile::TempDir {
     folder_of(&[("a.jsonl", LINES), (LIST, list.as_bytes()), (LOCATIONS, &rows(index))])
 }

@@ -167,8 +167,8 @@ fn what_the_side_file_says_of_a_pair_is_held_against_it() {
     };
     let trust = Options { trust: true, ..Options::default() };
     for (field, value, says) in [
-        ("records", 4.into(), "3 sequences, the side file says 4"),
-        ("dtype", "int16".into(), "the index says uint16, the side file int16"),
+        ("records", 4.into(), "3 sequences, the manifest says 4"),
+        ("dtype", "int16".into(), "the index says uint16, the manifest int16"),
     ] {
         tell(field, value);
         refused(folder.path(), "", &Options::default(), &corrupt(&[says], None));
@@ -177,10 +177,10 @@ fn what_the_side_file_says_of_a_pair_is_held_against_it() {
     tell("records", 3.into());
     assert_eq!(open(folder.path()).unwrap().len(), 3);
     put(folder.path(), "x.bin", &[0; 12]);
-    let says = ["the file has 12 bytes, the side file says 10"];
+    let says = ["the file has 12 bytes, the manifest says 10"];
     let wanted = Wanted { kind: Some(Kind::Stale), file: "x.bin", says: &says, ..Wanted::default() };
     refused(folder.path(), "", &Options::default(), &wanted);
-    // The side file says what it was, where the other half is gone.
+    // The manifest says what it was, where the other half is gone.
     fs::remove_file(folder.path().join("x.idx")).unwrap();
     let wanted = |says| Wanted { kind: Some(Kind::NotFound), file: "", says, ..Wanted::default() };
     refused(folder.path(), "", &Options::default(), &wanted(&["expected <prefix>.idx"]));

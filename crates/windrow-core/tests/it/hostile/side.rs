@@ -1,4 +1,4 @@
-//! Side files and sample schemas that lie: wrong JSON, wrong types, numbers that overflow, versions to come.
+//! Manifests and sample schemas that lie: wrong JSON, wrong types, numbers that overflow, versions to come.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::{read, refused, unreadable};
 
 const SCHEMA: &str = "index/sample_schema.json";
 
-/// Where side files stand: what is opened, and the side file that is looked at.
+/// Where manifests stand: what is opened, and the manifest that is looked at.
 const PLACES: [(&str, &str); 4] = [
     ("json", "json/index/windrow.json"),
     ("samples", "samples/index/windrow.json"),
@@ -19,7 +19,7 @@ const PLACES: [(&str, &str); 4] = [
     ("tokens/a.bin", "tokens/a.bin.windrow.json"),
 ];
 
-/// A data set of each kind, without a side file.
+/// A data set of each kind, without a manifest.
 fn data() -> tempfile::TempDir {
     folder_of(&[
         ("json/a.jsonl", &b"1\n"[..]),
@@ -32,7 +32,7 @@ fn data() -> tempfile::TempDir {
     ])
 }
 
-/// This side file is refused wherever it stands.
+/// This manifest is refused wherever it stands.
 #[track_caller]
 fn refused_everywhere(text: &[u8], kind: Kind, says: &[&str]) {
     for (path, side) in PLACES {
@@ -43,7 +43,7 @@ fn refused_everywhere(text: &[u8], kind: Kind, says: &[&str]) {
     }
 }
 
-const NOT_ONE: &[&str] = &["the side file cannot be understood", "hint"];
+const NOT_ONE: &[&str] = &["the manifest cannot be understood", "hint"];
 
 #[test]
 fn side_files_that_are_no_json_are_refused() {
@@ -126,7 +126,7 @@ fn side_files_of_another_version_say_so_whatever_else_they_hold() {
             for (path, at) in PLACES {
                 let folder = data();
                 put(folder.path(), at, side.to_string().as_bytes());
-                let says = format!("side file of version {version}; this windrow reads version 1");
+                let says = format!("manifest of version {version}; this windrow reads version 1");
                 let error = open(&folder.path().join(path)).err().unwrap();
                 assert_eq!(error.kind(), Kind::Unsupported, "{error}");
                 assert_eq!(error.message(), says);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use windrow_core::format::Options;
-use windrow_core::manifest::SideFile;
+use windrow_core::manifest::Manifest;
 use windrow_core::prepare::{SeriesLayout, SeriesOptions, SeriesWriter, VerifyOptions, convert, verify};
 use windrow_core::source::{Schema, Source};
 use windrow_core::store::{Local, Store};
@@ -36,8 +36,8 @@ fn records(source: &dyn Source) -> Vec<Vec<u8>> {
     (0..source.len()).map(|record| whole(source, record).unwrap()).collect()
 }
 
-fn side_file(path: &Path) -> SideFile {
-    SideFile::read(Local::new(path).open("").unwrap().as_ref()).unwrap()
+fn manifest(path: &Path) -> Manifest {
+    Manifest::read(Local::new(path).open("").unwrap().as_ref()).unwrap()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn what_is_written_says_where_it_comes_from() {
     ];
     for (layout, name, side) in sides {
         convert(source.as_ref(), &at(name), &to(layout), &()).unwrap();
-        let side = side_file(&at(side));
+        let side = manifest(&at(side));
         assert_eq!((&side.inputs[0].name, side.inputs[0].size), (&at("a.bin").display().to_string(), 6022));
         assert_eq!(side.options["from_format"], "tokens");
         assert_eq!(side.options["from_fingerprint"], fingerprint.as_str());

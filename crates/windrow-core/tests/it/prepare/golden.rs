@@ -9,7 +9,7 @@ use windrow_core::{DType, Kind, Result};
 use super::encoders::{Ord, Parts, WordsInt};
 use super::{copy_tree, golden_folder, tree};
 
-/// What is below the folder equals what was recorded, but for windrow's own side file.
+/// What is below the folder equals what was recorded, but for windrow's own manifest.
 fn assert_same(found: &Path, recorded: &Path, case: &str) {
     let mut found = tree(found);
     found.remove("windrow.json");

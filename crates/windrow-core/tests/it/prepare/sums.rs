@@ -1,11 +1,11 @@
-//! Block sums: whatever windrow wrote, a byte that changes behind its back is an error where it is read.
+//! Block checksums: whatever windrow wrote, a byte that changes behind its back is an error where it is read.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windrow_core::format::{self, FORMATS, Look, Options, Verify};
+use windrow_core::format::{self, FORMATS, Options, Probe, Verify};
 use windrow_core::prepare::{
     Encode, IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions,
     VerifyOptions, dummy, index, tokenize, verify,
@@ -21,7 +21,7 @@ const BLOCK: usize = 4096;
 
 // Everything that a data set holds: the bytes of each record and what stands beside it.
 fn all(folder: &Path, key: &str, options: &Options) -> Result<Vec<(Vec<u8>, Value)>> {
-    let look = Look::at(Arc::new(Local::new(folder)), key)?;
+    let look = Probe::at(Arc::new(Local::new(folder)), key)?;
     let source = format::open(FORMATS, &look, options)?;
     let mut scratch = Vec::new();
     (0..source.len())
@@ -241,7 +241,7 @@ fn sums_of_other_sizes_are_a_problem_and_no_error_of_verify() {
     fs::write(&path, sums.concat()).unwrap();
     let found = verify(&folder.path().join("d.bin"), &VerifyOptions::default(), &()).unwrap();
     let of_sums =
-        |p: &&windrow_core::prepare::Problem| p.file == "d.bin.windrow.sums" && p.what == "block sums";
+        |p: &&windrow_core::prepare::Problem| p.file == "d.bin.windrow.sums" && p.what == "block checksums";
     assert!(found.problems.iter().any(|p| of_sums(&p)), "{found:?}");
     assert!(all(folder.path(), "d.bin", &always()).is_err());
 }

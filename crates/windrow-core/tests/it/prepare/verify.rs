@@ -191,7 +191,7 @@ fn lines_that_are_no_json_are_found_with_and_without_an_index() {
 fn what_cannot_be_checked_is_said() {
     let base = folder_of(&[("t.bin", b"abcd"), ("x/y.txt", b"")]);
     let findings = check(&base.path().join("t.bin"));
-    assert!(findings.notes[0].contains("no side file") && findings.problems.is_empty(), "{findings:?}");
+    assert!(findings.notes[0].contains("no manifest") && findings.problems.is_empty(), "{findings:?}");
     assert_eq!(check(base.path()).notes.len(), 1);
     let error = verify(&base.path().join("none"), &VerifyOptions::default(), &()).unwrap_err();
     assert_eq!(error.kind(), Kind::NotFound);
@@ -370,11 +370,11 @@ fn side_files_of_single_files_are_found_in_their_folder() {
         only(folder.path(), "file", "to be there", "cannot open");
         fs::write(&path, whole).unwrap();
     }
-    // Beside no file, and no side file: somebody else's.
+    // Beside no file, and no manifest: somebody else's.
     fs::write(folder.path().join("mine.windrow.json"), b"{}").unwrap();
     assert_eq!(check(folder.path()).n_problems, 0);
     fs::write(folder.path().join("free.bin.windrow.json"), b"{}").unwrap();
-    only(folder.path(), "side file", "understood", "");
+    only(folder.path(), "manifest", "understood", "");
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn both_halves_of_a_pair_are_held_against_its_side_file_by_any_name() {
     let converted = tempfile::tempdir().unwrap();
     let options = SeriesOptions::new(SeriesLayout::Megatron);
     convert(source.as_ref(), &converted.path().join("tokens"), &options, &()).unwrap();
-    // The side file is that of the folder, or that of the pair.
+    // The manifest is that of the folder, or that of the pair.
     for folder in [made.path(), converted.path()] {
         let names = ["", "tokens.bin", "tokens.idx"].map(|name| folder.join(name));
         for name in &names {

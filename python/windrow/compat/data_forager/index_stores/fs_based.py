@@ -137,7 +137,7 @@ class IndexStore:
         """Reads the index; its rows are mapped, not copied.
 
         Raises `windrow.NotFoundError` when there is none, `windrow.CorruptError` for rows that cannot be, and
-        `windrow.StaleError` when a side file says that the data has changed since.
+        `windrow.StaleError` when a manifest says that the data has changed since.
         """
         paths = self._read_file_list()
         rows = self._map_rows()

@@ -32,7 +32,7 @@ class SideFile:
 
     @classmethod
     def find(cls, index_path: str) -> SideFile | None:
-        """The side file of the index at `index_path`, or None; `windrow.CorruptError` when it cannot be understood."""
+        """The manifest of the index at `index_path`, or None; `windrow.CorruptError` when it cannot be understood."""
         path = os.path.join(index_path, SIDE_FILE)
         if not os.path.exists(path):
             return None
@@ -48,7 +48,7 @@ class SideFile:
                 options=dict(found.get("options", {})),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise failure(windrow.CorruptError, f"the side file cannot be understood: {error!r}", path=path) from error
+            raise failure(windrow.CorruptError, f"the manifest cannot be understood: {error!r}", path=path) from error
 
     def text(self) -> str:
         """The content of the file."""

@@ -92,7 +92,7 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
                 samples_folder=samples_folder,
                 postfix=self._postfix,
                 index_folder=index_folder,
-                # The folders hold what the original writes, and the side file.
+                # The folders hold what the original writes, and the manifest.
                 block_sums=False,
                 allow_empty=True,
             )
