@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Probe, Options, open, tensor_file};
+use windrow_core::format::{FORMATS, Options, Probe, open, tensor_file};
 use windrow_core::source::conformance;
 use windrow_core::store::Memory;
 

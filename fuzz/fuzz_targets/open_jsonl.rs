@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Probe, Options, open};
+use windrow_core::format::{FORMATS, Options, Probe, open};
 use windrow_core::store::{Compression, Memory, Store, expand_to};
 use windrow_core::{DType, Error};
 use windrow_fuzz::{Cut, drive, is_compressed, values};

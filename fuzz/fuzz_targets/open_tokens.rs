@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Probe, Options, open};
+use windrow_core::format::{FORMATS, Options, Probe, open};
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, Side, drive, dtype, values};
 
@@ -50,7 +50,7 @@ fuzz_target!(|input: Input<'_>| {
         return;
     }
     let stored = source.schema().element.dtype;
-    let claimed = look.side.as_ref().filter(|s| s.format == "tokens").and_then(|s| s.vocab_size);
+    let claimed = look.manifest.as_ref().filter(|s| s.format == "tokens").and_then(|s| s.vocab_size);
     let read = source.files();
     assert!(input.eos.is_some() || source.len() == read.len() as u64);
     let mut record = 0;

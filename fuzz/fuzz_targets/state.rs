@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use windrow::Recipe;
 use windrow_core::collate::NextToken;
-use windrow_core::format::{FORMATS, Probe, Options, open};
+use windrow_core::format::{FORMATS, Options, Probe, open};
 use windrow_core::plan::{Feed, Identity, LastBatch, Plan, State, Steps, Workspace};
 use windrow_core::sampler::{Shard, Shuffle};
 use windrow_core::store::Memory;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use windrow_core::format::{FORMATS, Probe, Options, open};
+use windrow_core::format::write::writer;
+use windrow_core::format::{FORMATS, Options, Probe, open};
 use windrow_core::prepare::{
-    Encode, Encoded, LinePlace, Remainder, TokenLayout, TokenizeOptions, Track, VerifyOptions, text_of,
-    tokenize, verify,
+    Encode, Encoded, LinePlace, Remainder, TokenizeOptions, Track, VerifyOptions, text_of, tokenize, verify,
 };
 use windrow_core::store::Local;
 use windrow_core::{DType, Result};
@@ -75,8 +75,9 @@ fuzz_target!(|input: Input<'_>| {
         fs::write(&paths[number], text).expect("a file");
     }
     let out = folder.path().join("out");
+    let to = if input.as_stream { "tokens" } else { "forager" };
+    let to = writer(FORMATS, to, &Default::default()).expect("a format that is written");
     let options = TokenizeOptions {
-        layout: if input.as_stream { TokenLayout::Tokens } else { TokenLayout::Forager },
         sample_size: input.sample_size.map(u64::from),
         eos: input.eos.map(i64::from),
         append_eos: input.append_eos,
@@ -90,7 +91,7 @@ fuzz_target!(|input: Input<'_>| {
         durable: false,
         threads: Some(usize::from(input.threads % 3 + 1)),
         checkpoint_bytes: u64::from(input.checkpoint) + 1,
-        ..TokenizeOptions::default()
+        ..TokenizeOptions::new(Arc::from(to))
     };
     let report = match tokenize(&paths, &out, &Bytes { track: input.track }, &options, &()) {
         Ok(report) => report,

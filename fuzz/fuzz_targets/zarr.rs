@@ -10,7 +10,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use windrow::zarr::FlatTokens;
-use windrow_core::format::{Format, Probe, Options};
+use windrow_core::format::{Format, Options, Probe};
 use windrow_core::prepare::VerifyOptions;
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, allow_at_once, drive};

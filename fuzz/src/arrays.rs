@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::format::{FORMATS, Probe, Options, open};
+use windrow_core::format::{FORMATS, Options, Probe, open};
 use windrow_core::store::Memory;
 
 use crate::{Cut, drive, is_compressed};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
-use windrow_core::format::{FORMATS, Probe, Options, open};
+use windrow_core::format::{FORMATS, Options, Probe, open};
 use windrow_core::store::Memory;
 
 use crate::{Cut, drive, is_compressed};

@@ -13,12 +13,12 @@
 //! | 130 | interrupted, and can be run again |
 
 mod args;
-mod chunking;
 mod codes;
 mod command;
 mod failure;
 mod interrupt;
 mod out;
+mod own_options;
 mod play;
 mod plot;
 mod progress;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use windrow::prepare::{SeriesLayout, SeriesOptions, SeriesWriter};
+use windrow::format::write::WriteOptions;
+use windrow::prepare::Writer;
 use windrow::source::{Extras, Schema};
-use windrow::zarr::{FlatTokensWriter, WriteOptions};
 use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 
@@ -15,6 +15,7 @@ use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, Id};
+use crate::own_options::OwnOptions;
 
 /// Writes documents of token ids as one headerless row of ids, ``out``, and its manifest; both appear complete or not at all.
 ///
@@ -60,16 +61,18 @@ pub(crate) fn write_tokens<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "write_tokens", unknown)?;
     let dtype = dtype.map_or(DType::U32, |d| d.0);
-    let options = SeriesOptions {
+    let format = windrow::writer("tokens", &OwnOptions::default().given()).or_raise(py)?;
+    let options = WriteOptions {
         dtype: Some(dtype),
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         vocab_size: vocab_size.map(|v| v.0),
         overwrite,
         durable,
-        ..SeriesOptions::new(SeriesLayout::Tokens)
+        ..WriteOptions::default()
     };
     let mut writer =
-        SeriesWriter::create(&out, &Schema::numbers(Element::little(dtype)), &options).or_raise(py)?;
+        Writer::create(&out, &Schema::numbers(Element::little(dtype)), format.as_ref(), &options)
+            .or_raise(py)?;
     let as_array = py.import("numpy")?.getattr("asarray")?;
     for (number, document) in documents.try_iter()?.enumerate() {
         let (array, found) = ids(&as_array, &document?, number)?;
@@ -133,17 +136,17 @@ pub(crate) fn write_flat_tokens<'py>(
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "write_flat_tokens", unknown)?;
-    let options = WriteOptions {
-        of: None,
-        zarr_format: zarr_format.byte(py, "zarr_format")?,
-        tokens_chunk_size: tokens_chunk_size.0,
-        seq_starts_chunk_size: seq_starts_chunk_size.0,
-        chunks_per_shard: chunks_per_shard.map(|n| n.0),
-        append,
-        overwrite,
-        durable,
+    let own = OwnOptions {
+        zarr_format: Some(zarr_format),
+        tokens_chunk_size: Some(tokens_chunk_size),
+        seq_starts_chunk_size: Some(seq_starts_chunk_size),
+        chunks_per_shard,
+        ..OwnOptions::default()
     };
-    let mut writer = py.detach(|| FlatTokensWriter::create(&out, &options)).or_raise(py)?;
+    let format = windrow::writer("flat-tokens", &own.given()).or_raise(py)?;
+    let options = WriteOptions { append, overwrite, durable, ..WriteOptions::default() };
+    let schema = Schema::numbers(Element::little(DType::U32));
+    let mut writer = py.detach(|| Writer::create(&out, &schema, format.as_ref(), &options)).or_raise(py)?;
     let as_array = py.import("numpy")?.getattr("asarray")?;
     for (number, item) in sequences.try_iter()?.enumerate() {
         let (array, _) = ids(&as_array, &item?, number)?;
@@ -154,9 +157,8 @@ pub(crate) fn write_flat_tokens<'py>(
         }
         let bytes = array.call_method1("astype", ("<u4",))?.call_method0("tobytes")?;
         let bytes = bytes.cast::<PyBytes>()?.as_bytes();
-        let ids: Vec<u32> =
-            bytes.chunks_exact(4).map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]])).collect();
-        py.detach(|| writer.add(&ids)).or_raise(py)?;
+        let values = Values { bytes, element: schema.element, channels: 1, decode: Decode::Plain };
+        py.detach(|| writer.add(&values, &Extras::new())).or_raise(py)?;
         py.check_signals()?;
     }
     let report = py.detach(|| writer.finish()).or_raise(py)?;

@@ -93,15 +93,6 @@ impl Count {
     pub(crate) fn size(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
-
-    /// The number that the argument `name` gives, where it is one of few.
-    ///
-    /// # Errors
-    /// `ConfigError` for one that no byte holds.
-    pub(crate) fn byte(self, py: Python<'_>, name: &str) -> PyResult<u8> {
-        let refused = || Error::config(format!("{name}={}: expected a number below 256", self.0)).field(name);
-        u8::try_from(self.0).map_err(|_| raise(py, &refused()))
-    }
 }
 
 /// The option called `name`, whose text is one of `words`.

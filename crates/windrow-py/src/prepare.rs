@@ -7,18 +7,17 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use windrow::TextEncoder;
-use windrow::prepare::{self, IndexOptions, Remainder, TokenLayout, TokenizeOptions};
+use windrow::prepare::{self, IndexOptions, Remainder, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::zarr::FlatTokensDocuments;
 use windrow::{Error, formats as all_formats};
 
 use crate::callback::{Ids, LineEncoder, Watcher};
-use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::{AnyDType, numpy_ready};
 use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
+use crate::own_options::OwnOptions;
 use crate::waiting::wait_for;
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
@@ -91,9 +90,10 @@ pub(crate) fn index<'py>(
 ///     append_eos: end documents with ``eos`` where each is a record, too.
 ///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
 ///     special_tokens: special tokens that stand in the text become their ids.
-///     samples_folder, postfix, index_folder: names of folders and files.
+///     samples_folder, postfix, index_folder: names of folders and files with ``to="forager"``: ``tokenized-samples`` twice,
+///         and ``index``.
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
-///     max_shard_bytes: most bytes of a file with ``to="shards"``.
+///     max_shard_bytes: most bytes of a file with ``to="shards"``, 5 GiB.
 ///     block_sums: keep a sum of every 4 KiB of samples or ``tokens.bin``, for ``open(verify="always")``; shards and
 ///         Megatron's files always have them, flat-tokens none.
 ///     overwrite: replace an existing output.
@@ -118,10 +118,10 @@ pub(crate) fn index<'py>(
 /// >>> wr.open(folder / "tokens")[1].tolist()
 /// [116, 119, 111, 256]
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder="tokenized-samples", postfix="tokenized-samples", index_folder="index", zarr_format=Count(2), tokens_chunk_size=Count(1 << 22),
-                    seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None, max_shard_bytes=Count(5 << 30),
-                    block_sums=true, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder='tokenized-samples', postfix='tokenized-samples', index_folder='index', zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, max_shard_bytes=5368709120, block_sums=True, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
+                    seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
+                    block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, **unknown),
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -138,15 +138,15 @@ pub(crate) fn tokenize<'py>(
     append_eos: bool,
     remainder: &str,
     special_tokens: bool,
-    samples_folder: &str,
-    postfix: &str,
-    index_folder: &str,
-    zarr_format: Count,
-    tokens_chunk_size: Count,
-    seq_starts_chunk_size: Count,
+    samples_folder: Option<String>,
+    postfix: Option<String>,
+    index_folder: Option<String>,
+    zarr_format: Option<Count>,
+    tokens_chunk_size: Option<Count>,
+    seq_starts_chunk_size: Option<Count>,
     chunks_per_shard: Option<Count>,
-    max_shard_bytes: Count,
-    block_sums: bool,
+    max_shard_bytes: Option<Count>,
+    block_sums: Option<bool>,
     overwrite: bool,
     threads: Option<Count>,
     allow_empty: bool,
@@ -155,13 +155,19 @@ pub(crate) fn tokenize<'py>(
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "tokenize", unknown)?;
-    let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
-    let flat_tokens = chunking.options(py, to)?.map(FlatTokensDocuments);
-    let layout: TokenLayout = match flat_tokens {
-        // It says itself how it is laid.
-        Some(_) => TokenLayout::default(),
-        None => choice(py, "to", to, &["forager", "tokens", "megatron", "shards", FLAT_TOKENS])?,
+    let own = OwnOptions {
+        max_shard_bytes,
+        zarr_format,
+        tokens_chunk_size,
+        seq_starts_chunk_size,
+        chunks_per_shard,
+        samples_folder,
+        postfix,
+        index_folder,
+        block_sums,
+        ..OwnOptions::default()
     };
+    let to = windrow::writer(to, &own.given()).or_raise(py)?;
     let ids = ids_of(py, tokenizer, text_field, special_tokens)?;
     let unused = match ids {
         Ids::Tokenizer(_) => {
@@ -184,22 +190,16 @@ pub(crate) fn tokenize<'py>(
         _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
     };
     let options = TokenizeOptions {
-        layout,
         sample_size: sample_size.map(|s| s.0),
         eos,
         append_eos,
         dtype: dtype.map(|d| d.0),
         remainder,
-        samples_folder: samples_folder.to_string(),
-        postfix: postfix.to_string(),
-        index_folder: index_folder.to_string(),
         overwrite,
         durable,
         threads: threads.map(Count::size),
         allow_empty,
-        max_shard_bytes: max_shard_bytes.0,
-        block_sums,
-        ..TokenizeOptions::default()
+        ..TokenizeOptions::new(to)
     };
     let encoder = LineEncoder {
         ids,
@@ -209,10 +209,7 @@ pub(crate) fn tokenize<'py>(
         eos,
     };
     let watcher = Watcher::new(py, progress)?;
-    let report = py.detach(|| match &flat_tokens {
-        Some(layout) => prepare::tokenize_as(layout, &inputs.0, &out, &encoder, &options, &watcher),
-        None => prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher),
-    });
+    let report = py.detach(|| prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher));
     json::plain(py, &watcher.finish(py, report)?)
 }
 

@@ -5,22 +5,19 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use windrow::prepare::{self, SeriesLayout, SeriesOptions, SeriesWriter};
+use windrow::format::write::WriteOptions;
+use windrow::prepare::{self, Writer};
 use windrow::source::{Extras, Schema};
-use windrow::zarr::{self, WriteOptions};
 use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 
 use crate::callback::Watcher;
-use crate::chunking::{Chunking, FLAT_TOKENS};
 use crate::dtype::{AnyDType, descr};
 use crate::error::{OrRaise, raise};
 use crate::json;
 use crate::near::none_left;
-use crate::options::{Count, Id, choice};
-
-const LAYOUTS: [&str; 9] =
-    ["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", FLAT_TOKENS];
+use crate::options::{Count, Id};
+use crate::own_options::OwnOptions;
 
 /// Writes sequences as shards: ``data-<i>-of-<n>.bin`` and ``meta.json``, as Time-MoE's converter does.
 ///
@@ -69,24 +66,19 @@ pub(crate) fn write_shards<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "write_shards", unknown)?;
     let dtype = dtype.map_or(DType::F32, |d| d.0);
-    let options = SeriesOptions {
-        dtype: Some(dtype),
-        max_shard_bytes: max_shard_bytes.0,
-        normalize,
-        overwrite,
-        durable,
-        ..SeriesOptions::new(SeriesLayout::Shards)
-    };
+    let own = OwnOptions { max_shard_bytes: Some(max_shard_bytes), normalize, ..OwnOptions::default() };
+    let format = windrow::writer("shards", &own.given()).or_raise(py)?;
+    let options = WriteOptions { dtype: Some(dtype), overwrite, durable, ..WriteOptions::default() };
     // Mean and deviation are those of the numbers that are given, with all their digits.
     let given = if normalize { DType::F64 } else { dtype };
     let element = Element::little(given);
     let stored = descr(py, given)?;
     let create = |channels| {
         let schema = Schema { channels, ..Schema::numbers(element) };
-        SeriesWriter::create(&out, &schema, &options).or_raise(py)
+        Writer::create(&out, &schema, format.as_ref(), &options).or_raise(py)
     };
     // Made with the first sequence, which says whether they are [T] or [T, C].
-    let mut begun: Option<(SeriesWriter, Option<usize>)> = None;
+    let mut begun: Option<(Writer, Option<usize>)> = None;
     for (number, item) in sequences.try_iter()?.enumerate() {
         let item = item?;
         let (sequence, extras) = parts(&item, number)?;
@@ -209,7 +201,7 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 ///         ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``), ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts) or
 ///         ``"flat-tokens"`` (zarr).
 ///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 ids in Megatron's layout).
-///     max_shard_bytes, normalize: as ``write_shards``.
+///     max_shard_bytes, normalize: as ``write_shards``; None is its default.
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
 ///     overwrite: replace an existing output.
 ///     durable: bring everything to the disk before it becomes visible.
@@ -232,10 +224,10 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: usize) -> PyResult<(Bound<'py, P
 /// >>> (folder / "t.jsonl").read_text()
 /// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
 #[pyfunction]
-#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=Count(5 << 30), normalize=false, zarr_format=Count(2),
-                    tokens_chunk_size=Count(1 << 22), seq_starts_chunk_size=Count(1 << 20), chunks_per_shard=None,
+#[pyo3(signature = (path, out, *, to, dtype=None, max_shard_bytes=None, normalize=false, zarr_format=None,
+                    tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None,
                     overwrite=false, durable=true, progress=None, format=None, open_dtype=None, open_eos=None, **unknown),
-       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=5368709120, normalize=False, zarr_format=2, tokens_chunk_size=4194304, seq_starts_chunk_size=1048576, chunks_per_shard=None, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
+       text_signature = "(path, out, *, to, dtype=None, max_shard_bytes=None, normalize=False, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, overwrite=False, durable=True, progress=None, format=None, open_dtype=None, open_eos=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -243,11 +235,11 @@ pub(crate) fn convert<'py>(
     out: PathBuf,
     to: &str,
     dtype: Option<AnyDType>,
-    max_shard_bytes: Count,
+    max_shard_bytes: Option<Count>,
     normalize: bool,
-    zarr_format: Count,
-    tokens_chunk_size: Count,
-    seq_starts_chunk_size: Count,
+    zarr_format: Option<Count>,
+    tokens_chunk_size: Option<Count>,
+    seq_starts_chunk_size: Option<Count>,
     chunks_per_shard: Option<Count>,
     overwrite: bool,
     durable: bool,
@@ -258,22 +250,16 @@ pub(crate) fn convert<'py>(
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "convert", unknown)?;
-    let chunking = Chunking { zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard };
-    let series = SeriesOptions {
-        dtype: dtype.map(|d| d.0),
-        max_shard_bytes: max_shard_bytes.0,
+    let own = OwnOptions {
+        max_shard_bytes,
         normalize,
-        overwrite,
-        durable,
-        ..SeriesOptions::new(SeriesLayout::Shards)
+        zarr_format,
+        tokens_chunk_size,
+        seq_starts_chunk_size,
+        chunks_per_shard,
+        ..OwnOptions::default()
     };
-    let target = match chunking.options(py, to)? {
-        Some(options) => {
-            no_series_options(&series).or_raise(py)?;
-            Target::FlatTokens(WriteOptions { overwrite, durable, ..options })
-        }
-        None => Target::Series(SeriesOptions { layout: choice(py, "to", to, &LAYOUTS)?, ..series }),
-    };
+    let target = windrow::writer(to, &own.given()).or_raise(py)?;
     let opening = windrow::format::Options {
         format,
         dtype: open_dtype.map(|d| d.0),
@@ -283,38 +269,14 @@ pub(crate) fn convert<'py>(
     let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| {
         let data = windrow::open_with(&path, &opening)?;
-        let (source, of) = (data.source().as_ref(), data.manifest().cloned().map(Arc::new));
-        match target {
-            Target::Series(options) => {
-                prepare::convert(source, &out, &SeriesOptions { of, ..options }, &watcher)
-            }
-            Target::FlatTokens(options) => {
-                zarr::convert(source, &out, &WriteOptions { of, ..options }, &watcher)
-            }
-        }
+        let options = WriteOptions {
+            dtype: dtype.map(|d| d.0),
+            of: data.manifest().cloned().map(Arc::new),
+            overwrite,
+            durable,
+            ..WriteOptions::default()
+        };
+        prepare::convert(data.source().as_ref(), &out, target.as_ref(), &options, &watcher)
     });
     json::plain(py, &watcher.finish(py, report)?)
-}
-
-/// What `convert` writes, and how.
-enum Target {
-    Series(SeriesOptions),
-    FlatTokens(WriteOptions),
-}
-
-// Flat-tokens are ids of one dtype in chunks.
-fn no_series_options(given: &SeriesOptions) -> windrow::Result<()> {
-    let usual = SeriesOptions::new(given.layout);
-    let set = [
-        ("dtype", given.dtype.is_some()),
-        ("normalize", given.normalize),
-        ("max_shard_bytes", given.max_shard_bytes != usual.max_shard_bytes),
-    ];
-    match set.into_iter().find(|(_, is_set)| *is_set) {
-        Some((option, _)) => {
-            Err(Error::config(format!("{option} is set, which is no option of to={FLAT_TOKENS:?}"))
-                .field(option))
-        }
-        None => Ok(()),
-    }
 }

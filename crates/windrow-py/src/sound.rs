@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use windrow::DType;
 use windrow::audio::Quality;
-use windrow::prepare::SeriesLayout;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
 
 use crate::callback::Watcher;
@@ -74,7 +73,8 @@ pub(crate) fn encode<'py>(
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "encode", unknown)?;
-    let layout: SeriesLayout = choice(py, "to", to, &["codes", "shards"])?;
+    let to: String = choice(py, "to", to, &["codes", "shards"])?;
+    let to = windrow::writer(&to, &serde_json::Map::new()).or_raise(py)?;
     let words = skip_vocals.then(|| "vocals".to_string()).into_iter().collect();
     let folder = FolderOptions {
         prompts: prompts.map_or(Vec::new(), Prompts::paths),
@@ -82,7 +82,7 @@ pub(crate) fn encode<'py>(
         prompt_from_name,
     };
     let options = EncodeOptions {
-        layout,
+        to,
         dtype: dtype.map_or(DType::I16, |dtype| dtype.0),
         reading: Reading { quality: quality_of(py, quality)?, skip_corrupt },
         threads: threads.map(Count::size),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, Store, key, open_if_there, read_small};
@@ -12,6 +13,7 @@ use crate::array::{Array, Wanted};
 use crate::cache::Cache;
 use crate::metadata::{METADATA_V2, METADATA_V3};
 use crate::source::{Group, Sequences};
+use crate::write::WriteFlatTokens;
 
 /// Attributes of a group take less.
 const MOST_ATTRIBUTES: u64 = 4 << 20;
@@ -55,6 +57,10 @@ impl Format for FlatTokens {
         let store = probe.store.as_ref();
         let all = SPLITS.iter().map(|split| probe.below(split));
         all.filter(|folder| tokens_name(store, folder).is_some()).collect()
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteFlatTokens::of(options)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -11,7 +11,7 @@ use crate::array::MOST_CHUNK;
 use crate::format::{LARGEST_ID, MAX_ID, STARTS, TOKENS};
 use crate::growing::{Growing, text, v2_array, v3_array};
 use crate::metadata::METADATA_V3;
-use crate::writer::WriteOptions;
+use crate::write::Chunking;
 
 /// The group's files, but for the folder they lie in.
 pub(crate) struct GroupWriter {
@@ -29,7 +29,7 @@ impl GroupWriter {
     ///
     /// # Errors
     /// `Config` for sizes that no file may have.
-    pub(crate) fn new(options: &WriteOptions) -> Result<GroupWriter> {
+    pub(crate) fn new(options: &Chunking) -> Result<GroupWriter> {
         let sizes = [
             ("tokens_chunk_size", options.tokens_chunk_size),
             ("seq_starts_chunk_size", options.seq_starts_chunk_size),

@@ -7,15 +7,12 @@ mod array;
 mod blosc;
 mod cache;
 mod chain;
-mod documents;
 mod format;
 mod group;
 mod growing;
 mod metadata;
 mod piece;
 mod source;
-mod writer;
+mod write;
 
-pub use documents::FlatTokensDocuments;
 pub use format::FlatTokens;
-pub use writer::{FlatTokensWriter, WriteOptions, convert};

@@ -39,6 +39,7 @@ pub mod sound;
 mod split;
 mod traced;
 mod windowing;
+mod write;
 
 pub use builder::LoaderBuilder;
 pub use data_set::{DataSet, Info, Samples};
@@ -59,8 +60,8 @@ pub use windrow_core::sampler::Stop;
 pub use windrow_core::source::{Custom, Fit, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
-    Buffer, DType, Error, Kind, Lengths, Piece, Place, Result, Span, collate, format, loader, manifest,
-    output, plan, prepare, sampler, source, store, threads, values, view,
+    Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Span, Values, collate,
+    format, loader, manifest, output, plan, prepare, sampler, source, store, threads, values, view,
 };
 #[cfg(feature = "dac")]
 pub use windrow_dac as dac;
@@ -68,3 +69,4 @@ pub use windrow_dac as dac;
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]
 pub use windrow_zarr as zarr;
+pub use write::writer;

@@ -7,14 +7,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use windrow::DType;
-use windrow::prepare::{self, SeriesLayout, SeriesOptions};
-use windrow::zarr::{self, WriteOptions};
+use windrow::format::write::WriteOptions;
+use windrow::prepare;
 
 use crate::args::{Opening, dtype, no_stdin, no_stdout};
-use crate::chunking::Chunking;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
+use crate::own_options::OwnOptions;
 use crate::progress::Progress;
 use crate::text;
 
@@ -33,9 +33,6 @@ pub(crate) struct Convert {
     /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron, int16 with --to codes
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     as_dtype: Option<DType>,
-    /// With --to shards: most bytes of a shard
-    #[arg(long, value_name = "BYTES", default_value_t = 5 << 30)]
-    max_shard_bytes: u64,
     /// With --to shards: store (x - mean) / std as float32, and mean and std of each record beside it
     #[arg(long)]
     normalize: bool,
@@ -46,7 +43,7 @@ pub(crate) struct Convert {
     #[arg(long)]
     no_durable: bool,
     #[command(flatten)]
-    chunking: Chunking,
+    own: OwnOptions,
     #[command(flatten)]
     opening: Opening,
 }
@@ -73,56 +70,34 @@ enum To {
     FlatTokens,
 }
 
+impl To {
+    // As it is typed.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+    }
+}
+
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
     no_stdout(&args.output)?;
-    let layout = match args.to {
-        To::Shards => Some(SeriesLayout::Shards),
-        To::Npy => Some(SeriesLayout::Npy),
-        To::Npz => Some(SeriesLayout::Npz),
-        To::Jsonl => Some(SeriesLayout::Jsonl),
-        To::Tokens => Some(SeriesLayout::Tokens),
-        To::Forager => Some(SeriesLayout::Forager),
-        To::Megatron => Some(SeriesLayout::Megatron),
-        To::Codes => Some(SeriesLayout::Codes),
-        To::FlatTokens => None,
-    };
-    let chunking = args.chunking.options(layout.is_none())?;
+    let mut own = args.own.given();
+    if args.normalize {
+        own.insert("normalize".to_string(), json!(true));
+    }
+    let format = windrow::writer(&args.to.name(), &own)?;
     let data = windrow::open_with(&args.input, &args.opening.options())?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
     let source = data.source().as_ref();
-    let (overwrite, durable, of) = (args.overwrite, !args.no_durable, data.manifest().cloned().map(Arc::new));
-    let report = match layout {
-        Some(layout) => {
-            let options = SeriesOptions {
-                dtype: args.as_dtype,
-                max_shard_bytes: args.max_shard_bytes,
-                normalize: args.normalize,
-                of,
-                overwrite,
-                durable,
-                ..SeriesOptions::new(layout)
-            };
-            prepare::convert(source, &args.output, &options, &progress)?
-        }
-        None => {
-            let unused = [
-                ("--as-dtype", args.as_dtype.is_some()),
-                ("--normalize", args.normalize),
-                (
-                    "--max-shard-bytes",
-                    args.max_shard_bytes != SeriesOptions::new(SeriesLayout::Shards).max_shard_bytes,
-                ),
-            ];
-            if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
-                return Err(Failure::usage(format!("{option} is no option of --to flat-tokens")));
-            }
-            let options = WriteOptions { of, overwrite, durable, ..chunking };
-            zarr::convert(source, &args.output, &options, &progress)?
-        }
+    let options = WriteOptions {
+        dtype: args.as_dtype,
+        of: data.manifest().cloned().map(Arc::new),
+        overwrite: args.overwrite,
+        durable: !args.no_durable,
+        ..WriteOptions::default()
     };
+    let report = prepare::convert(source, &args.output, format.as_ref(), &options, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     out.line(format_args!(
         "{}: {}, {} in {seconds:.1} s",

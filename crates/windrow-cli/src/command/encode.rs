@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Map, json};
 use windrow::DType;
 use windrow::audio::Quality;
 use windrow::dac::{Codec, Options, WHERE_WEIGHTS};
-use windrow::prepare::SeriesLayout;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
 use windrow::threads::cores;
 
@@ -111,10 +110,13 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     let at_a_time = threads.clamp(1, files.len());
     let codec = Codec::open(weights, &Options::default().threads(threads / at_a_time))?;
     let options = EncodeOptions {
-        layout: match args.to {
-            To::Codes => SeriesLayout::Codes,
-            To::Shards => SeriesLayout::Shards,
-        },
+        to: windrow::writer(
+            match args.to {
+                To::Codes => "codes",
+                To::Shards => "shards",
+            },
+            &Map::new(),
+        )?,
         dtype: match args.dtype {
             CodeType::Int16 => DType::I16,
             CodeType::Long => DType::I64,

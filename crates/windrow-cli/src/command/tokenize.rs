@@ -5,16 +5,15 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use windrow::prepare::{self, Encode, Remainder, TokenLayout, TokenizeOptions};
+use windrow::prepare::{self, CHECKPOINT_BYTES, Encode, Remainder, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::zarr::FlatTokensDocuments;
 use windrow::{DType, TextEncoder};
 
 use crate::args::{dtype, no_stdin, no_stdout};
-use crate::chunking::Chunking;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
+use crate::own_options::OwnOptions;
 use crate::progress::Progress;
 use crate::text;
 
@@ -68,19 +67,16 @@ pub(crate) struct Tokenize {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Input bytes after which a run that is stopped can go on
-    #[arg(long, value_name = "BYTES", default_value_t = TokenizeOptions::default().checkpoint_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = CHECKPOINT_BYTES)]
     checkpoint_bytes: u64,
-    /// With --to shards: most bytes of a shard
-    #[arg(long, value_name = "BYTES", default_value_t = TokenizeOptions::default().max_shard_bytes)]
-    max_shard_bytes: u64,
-    /// Keep no sums of blocks of samples or of tokens.bin
+    /// With --to forager and tokens: keep no block checksums
     #[arg(long)]
     no_block_sums: bool,
     /// Do not wait for the disk
     #[arg(long)]
     no_durable: bool,
     #[command(flatten)]
-    chunking: Chunking,
+    own: OwnOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,15 +104,12 @@ enum Rest {
 pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     no_stdout(&args.out)?;
-    let layout = match args.to {
-        To::Forager => TokenLayout::Forager,
-        To::Tokens => TokenLayout::Tokens,
-        To::Megatron => TokenLayout::Megatron,
-        To::Shards => TokenLayout::Shards,
-        // It says itself how it is laid.
-        To::FlatTokens => TokenLayout::default(),
-    };
-    let flat_tokens = FlatTokensDocuments(args.chunking.options(args.to == To::FlatTokens)?);
+    let mut own = args.own.given();
+    if args.no_block_sums {
+        own.insert("block_sums".to_string(), json!(false));
+    }
+    let to = args.to.to_possible_value();
+    let to = windrow::writer(to.as_ref().map_or("", |to| to.get_name()), &own)?;
     let (eos, append_eos) = match args.eos.as_str() {
         "append" => ("auto", true),
         eos => (eos, args.append_eos),
@@ -124,7 +117,6 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let encoder = TextEncoder::new(Tokenizer::load(&args.tokenizer)?, &args.text_field, eos)?
         .special_tokens(args.special_tokens);
     let options = TokenizeOptions {
-        layout,
         sample_size: args.sample_size,
         eos: encoder.eos(),
         append_eos,
@@ -134,19 +126,12 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         durable: !args.no_durable,
         threads: args.threads,
         checkpoint_bytes: args.checkpoint_bytes,
-        max_shard_bytes: args.max_shard_bytes,
-        block_sums: !args.no_block_sums,
-        ..TokenizeOptions::default()
+        ..TokenizeOptions::new(to)
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
-    let report = match args.to {
-        To::FlatTokens => {
-            prepare::tokenize_as(&flat_tokens, &args.inputs, &args.out, &encoder, &options, &watch)?
-        }
-        _ => prepare::tokenize(&args.inputs, &args.out, &encoder, &options, &watch)?,
-    };
+    let report = prepare::tokenize(&args.inputs, &args.out, &encoder, &options, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();
 

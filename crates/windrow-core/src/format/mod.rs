@@ -30,17 +30,19 @@ mod splits;
 mod tokens;
 mod torch;
 mod vocabulary;
+pub mod write;
 mod yaml;
 
 use std::sync::Arc;
 
-pub(crate) use codes::{CODEBOOK, FOLDER as TRACKS_FOLDER, METADATA as TRACKS_METADATA};
+pub(crate) use codes::{CODEBOOK, METADATA as TRACKS_METADATA};
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use discover::natural_order;
 pub(crate) use discover::{line_files, lines_among, no_line_files, refuse_copies};
 pub(crate) use forager::{
-    EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, expanded_inputs, file_list, is_as_it_was, location_row,
+    EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, check_folder_name, expanded_inputs, file_list,
+    is_as_it_was, is_of_index, location_row,
 };
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub(crate) use foreign::{encoding, refuse_as_text};
@@ -50,19 +52,18 @@ pub(crate) use jsonl::is_named as is_named_as_lines;
 pub use keyed::reads_axis;
 pub(crate) use lines::line_ends;
 pub use megatron::Megatron;
-pub(crate) use megatron::{DOCUMENT, MAGIC, MODE, VERSION, code};
 pub use npy::Npy;
-pub(crate) use npz::MOST_MEMBERS;
 pub use npz::Npz;
 pub use options::{Axis, Options, Split, Verify};
 pub use pickle::Pickle;
 pub use probe::Probe;
 pub use series_json::{SeriesJson, SeriesJsonLines};
+pub(crate) use shards::OtherSize;
 pub use shards::Shards;
-pub(crate) use shards::{OtherSize, TOLD as SHARDS_TOLD};
 pub use tokens::Tokens;
 pub use torch::{Saved, SavedTensor};
 pub(crate) use vocabulary::first_outside;
+use write::{OwnOptions, WriteFormat};
 pub use yaml::Yaml;
 
 use crate::error::{Error, Kind, Result};
@@ -127,6 +128,15 @@ pub trait Format: Send + Sync {
     /// records, or only the part of them that is opened.
     fn checks_manifest(&self) -> bool {
         false
+    }
+
+    /// How it is written, with the options of its own, which it takes out of `options`; `None` where it is only read.
+    ///
+    /// # Errors
+    /// `Config` for a value that an option cannot have.
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        let _ = options;
+        Ok(None)
     }
 
     /// Opens it as a source.

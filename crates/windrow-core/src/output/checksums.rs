@@ -59,21 +59,29 @@ impl ChecksumsWriter {
     }
 }
 
-/// Writes what is told of one file beside it; the names of all, in the order in which they become visible.
+/// The names of a file, of its block checksums and of its manifest, in the order in which they become visible.
+pub fn names_beside(name: &str) -> [String; 3] {
+    [name.to_string(), format!("{name}.{CHECKSUMS_FILE}"), format!("{name}.{MANIFEST_FILE}")]
+}
+
+/// Writes the block checksums and the manifest of one file beside it; the manifest, with the file in it.
+///
+/// # Errors
+/// `Io`.
 pub fn write_manifest_beside(
     folder: &Path,
     name: &str,
     manifest: Manifest,
     file: Finished,
     durable: bool,
-) -> Result<[String; 3]> {
-    let names = [name.to_string(), format!("{name}.{CHECKSUMS_FILE}"), format!("{name}.{MANIFEST_FILE}")];
-    let mut sums = ChecksumsWriter::at(folder.join(&names[1]), [])?;
+) -> Result<Manifest> {
+    let [name, of_checksums, of_manifest] = names_beside(name);
+    let mut sums = ChecksumsWriter::at(folder.join(of_checksums), [])?;
     let files = vec![sums.add(name, file)?];
     sums.finish(&files, durable)?;
-    let text = Manifest { files, ..manifest }.to_text();
-    files::write(&folder.join(&names[2]), text.as_bytes(), durable)?;
-    Ok(names)
+    let manifest = Manifest { files, ..manifest };
+    files::write(&folder.join(of_manifest), manifest.to_text().as_bytes(), durable)?;
+    Ok(manifest)
 }
 
 /// The block checksums of the files of a folder, each of which may be written again or removed until all are there.

@@ -7,12 +7,13 @@ mod disk;
 pub mod files;
 mod growing;
 mod lock;
+pub mod replaced;
 mod site;
 mod whole_folder;
 mod work_folder;
 
 pub use checkpoints::Checkpoints;
-pub use checksums::{ChecksumsWriter, write_manifest_beside, write_whole_and_checksums};
+pub use checksums::{ChecksumsWriter, names_beside, write_manifest_beside, write_whole_and_checksums};
 pub use disk::Disk;
 pub use growing::{Finished, Growing, Unsynced, hash_of, hex};
 pub use lock::Lock;

@@ -7,8 +7,6 @@ use super::growing::hash_of;
 use super::site::{self, Site};
 use super::work_folder::WorkFolder;
 use crate::error::{Error, Result};
-use crate::manifest::{CHECKSUMS_FILE, Checksums};
-use crate::store::{Local, key, open_if_there};
 
 /// A folder in the making. Dropped before [`WholeFolder::finish`], it leaves nothing behind.
 ///
@@ -58,31 +56,6 @@ impl WholeFolder {
     /// Whether something is there already.
     pub fn is_there(&self) -> bool {
         files::exists(&self.out)
-    }
-
-    /// Takes over every file of what is there already, without copying it where the disk can do that, and the block checksums of
-    /// those that have some.
-    ///
-    /// # Errors
-    /// `Io`; `Corrupt` for block checksums that are none.
-    pub fn keep_all(&mut self) -> Result<()> {
-        let before =
-            open_if_there(&Local::new(&self.out), CHECKSUMS_FILE)?.map(Checksums::open).transpose()?;
-        let mut below = vec![String::new()];
-        while let Some(folder) = below.pop() {
-            self.files.make(&folder)?;
-            for name in files::names(&self.out.join(&folder))? {
-                let key = key::below(&folder, &name);
-                let from = self.out.join(&key);
-                match from.is_dir() {
-                    true => below.push(key),
-                    // Written anew, for all files.
-                    false if key == CHECKSUMS_FILE => {}
-                    false => self.files.link(&from, &key, before.as_ref())?,
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The folder, to write into; what is written takes the place of what was kept.

@@ -8,7 +8,7 @@ use super::disk::Disk;
 use super::files;
 use crate::error::Result;
 use crate::manifest::{CHECKSUMS_FILE, Checksums, MANIFEST_FILE};
-use crate::store::{Local, Store};
+use crate::store::{Local, Store, key, open_if_there};
 
 /// Files below a hidden folder; arms write through it.
 pub struct WorkFolder {
@@ -103,6 +103,30 @@ impl WorkFolder {
             sums.take_over(name, before)?;
         }
         files::link(from, &self.place(name))
+    }
+
+    /// Takes over every file of a folder, without copying it where the disk can do that, and the block checksums of those
+    /// that have some.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` for block checksums that are none.
+    pub fn take_over(&mut self, from: &Path) -> Result<()> {
+        let before = open_if_there(&Local::new(from), CHECKSUMS_FILE)?.map(Checksums::open).transpose()?;
+        let mut below = vec![String::new()];
+        while let Some(folder) = below.pop() {
+            self.make(&folder)?;
+            for name in files::names(&from.join(&folder))? {
+                let key = key::below(&folder, &name);
+                let file = from.join(&key);
+                match file.is_dir() {
+                    true => below.push(key),
+                    // Written anew, for all files.
+                    false if key == CHECKSUMS_FILE => {}
+                    false => self.link(&file, &key, before.as_ref())?,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Makes a folder below it, and those above.

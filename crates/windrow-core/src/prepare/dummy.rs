@@ -2,17 +2,18 @@
 
 use crate::manifest::MANIFEST_FILE;
 use crate::output::hash_of;
+use crate::output::replaced;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::{Report, replaced};
+use super::Report;
 use crate::array::{DType, reserve};
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
-use crate::output::write_manifest_beside;
 use crate::output::{self, Site};
 use crate::output::{Finished, Growing, files};
+use crate::output::{names_beside, write_manifest_beside};
 use crate::record::keyed_hash;
 use crate::store::{Local, Store};
 
@@ -85,8 +86,8 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     files::enough_room(folder, report.output_bytes)?;
     let work = site.work(&hash_of(&manifest.to_text()))?;
     let written = write_blocks(&work.join(name), blocks).and_then(|file| {
-        let names = write_manifest_beside(&work, name, manifest, file, true)?;
-        site.commit(&work, &names.each_ref().map(String::as_str), true)
+        write_manifest_beside(&work, name, manifest, file, true)?;
+        site.commit(&work, &names_beside(name).each_ref().map(String::as_str), true)
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.

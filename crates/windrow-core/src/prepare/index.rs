@@ -3,7 +3,8 @@
 use crate::manifest::MANIFEST_FILE;
 use crate::output::hash_of;
 use crate::output::hex;
-use std::path::{Component, Path};
+use crate::output::replaced;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -11,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::input::{Input, PART};
 use super::lines::LineScan;
-use super::{Progress, Report, Watch, check, replaced};
+use super::{Progress, Report, Watch, check};
 use crate::error::{Error, Result};
 use crate::format;
 use crate::manifest::{BlockChecksums, CHECKSUMS_FILE};
@@ -65,7 +66,7 @@ impl Default for IndexOptions {
 /// options, or another run is writing here; `Stale` when an input changes meanwhile; `Corrupt` when a compressed input
 /// is damaged; `Interrupted`; `Io`. After an error nothing visible has changed.
 pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<Report> {
-    check_folder_name("index_folder", &options.index_folder)?;
+    format::check_folder_name("index_folder", &options.index_folder)?;
     let inputs = inputs_below(base)?;
     if inputs.is_empty() && !options.allow_empty {
         return Err(format::no_line_files(&Local::new(base)));
@@ -91,17 +92,6 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
         let _ = files::remove(&work);
     }
     done
-}
-
-/// A name that is one part of a path and can be seen.
-pub(super) fn check_folder_name(option: &str, name: &str) -> Result<()> {
-    let mut parts = Path::new(name).components();
-    match (parts.next(), parts.next()) {
-        (Some(Component::Normal(_)), None) if !name.starts_with('.') && !name.contains(['/', '\0', '\n']) => {
-            Ok(())
-        }
-        _ => Err(Error::config(format!("{option} is {name:?}; expected the plain name of one folder"))),
-    }
 }
 
 /// The JSONL files below a folder.
@@ -140,7 +130,7 @@ fn existing(base: &Path, options: &IndexOptions, wanted: &Manifest) -> Result<Op
     if !files::exists(&folder) {
         return Ok(None);
     }
-    let may_go = replaced::folder(&folder, replaced::is_of_index);
+    let may_go = replaced::folder(&folder, format::is_of_index);
     if options.overwrite {
         return may_go.map(|()| None);
     }

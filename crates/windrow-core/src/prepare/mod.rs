@@ -4,7 +4,6 @@
 //! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task goes on.
 
 mod chunks;
-mod documents;
 mod dummy;
 mod encode;
 mod ids;
@@ -15,23 +14,21 @@ mod names;
 mod ordinary;
 mod pack;
 mod pipeline;
-mod replaced;
-mod series;
 mod text;
 mod tokenize;
 mod verify;
+mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout, DocumentPlace, DocumentWriter};
 pub use dummy::{dummy, dummy_blocks, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use ids::Ids;
 pub use index::{IndexOptions, index};
-pub use series::{SeriesLayout, SeriesOptions, SeriesWriter, convert, manifest_of};
 pub use text::text_of;
-pub use tokenize::{Remainder, TokenLayout, TokenizeOptions, Track, tokenize, tokenize_as};
+pub use tokenize::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize};
 pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};
+pub use write::{Writer, convert, manifest_of};
 
 use crate::error::{Error, Kind, Result};
 
@@ -69,16 +66,6 @@ fn check(watch: &dyn Watch) -> Result<()> {
             .hint("run the same command again to finish it"));
     }
     Ok(())
-}
-
-/// The error of a layout that nobody could open without an id.
-fn no_ids() -> Error {
-    Error::config("no id to write: an empty file is no data")
-}
-
-/// The error of a layout that nobody could open without a record.
-fn no_records() -> Error {
-    Error::config("no record to write: nobody could open the output")
 }
 
 // A path that is no text is told as far as it is: serde refuses it.

@@ -42,3 +42,5 @@ mod torn;
 mod toy;
 #[cfg(test)]
 mod view;
+#[cfg(test)]
+mod writing;

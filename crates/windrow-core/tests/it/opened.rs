@@ -12,6 +12,8 @@ use windrow_core::prepare::{
     Encode, Encoded, IndexOptions, LinePlace, TokenizeOptions, VerifyOptions, index, text_of, tokenize,
     verify,
 };
+
+use crate::writing::samples;
 use windrow_core::source::Source;
 use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Error, Kind, Result};
@@ -43,12 +45,7 @@ fn texts(source: &dyn Source) -> Vec<String> {
 
 fn tokenized(inputs: &[PathBuf]) -> Result<u64> {
     let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions {
-        dtype: Some(DType::U32),
-        durable: false,
-        threads: Some(1),
-        ..TokenizeOptions::default()
-    };
+    let options = TokenizeOptions { dtype: Some(DType::U32), durable: false, threads: Some(1), ..samples() };
     tokenize(inputs, out.path(), &Bytes, &options, &()).map(|report| report.documents)
 }
 

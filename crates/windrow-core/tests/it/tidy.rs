@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manifest", &["store"]),
     ("output", &["manifest", "store"]),
     ("source", &["store"]),
-    ("format", &["manifest", "source", "store", "values"]),
+    ("format", &["manifest", "output", "source", "store", "values"]),
     ("view", &[]),
     ("sampler", &[]),
     ("collate", &["source", "values"]),

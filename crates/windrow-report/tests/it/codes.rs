@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use windrow::collate::{CodesLayout, Masks};
 use windrow::format::tensor_file;
-use windrow::prepare::{SeriesLayout, SeriesOptions, convert};
+use windrow::prepare::convert;
 use windrow::{DType, Kind, Mode};
 use windrow_report::{Asked, Codes, Report};
 
@@ -173,8 +173,8 @@ fn shards_of_frames_give_the_numbers_of_the_tracks_they_were_made_from() {
     tracks(&desk, &[700, 20, 0], |i, t| [((t + i as u64) % 900) as i16, 3]);
     desk.write("t/metadata.json", "{\"song0.pt\": {\"text\": \"a prompt\"}}");
     let tracks = windrow::open(desk.path("t")).unwrap();
-    let options = SeriesOptions { durable: false, ..SeriesOptions::new(SeriesLayout::Shards) };
-    convert(tracks.source().as_ref(), &desk.path("s"), &options, &()).unwrap();
+    let shards = windrow::writer("shards", &Default::default()).unwrap();
+    convert(tracks.source().as_ref(), &desk.path("s"), shards.as_ref(), &Default::default(), &()).unwrap();
     let shards = desk.report("s", &Asked::default());
     let (mut from, mut to) =
         (report(&desk, Codes::default()).json["codes"].clone(), shards.json["codes"].clone());

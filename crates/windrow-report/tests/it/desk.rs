@@ -34,7 +34,8 @@ impl Desk {
         let lines = texts.iter().map(|text| serde_json::json!({ "text": text }).to_string() + "\n");
         self.write("in.jsonl", lines.collect::<String>());
         let encoder = TextEncoder::new(Tokenizer::load("bytes").unwrap(), "text", eos).unwrap();
-        let options = TokenizeOptions { eos: encoder.eos(), durable: false, ..TokenizeOptions::default() };
+        let to = windrow::writer("forager", &Default::default()).unwrap();
+        let options = TokenizeOptions { eos: encoder.eos(), durable: false, ..TokenizeOptions::new(to) };
         tokenize(&[self.path("in.jsonl")], &self.path(name), &encoder, &options, &()).unwrap();
     }
 

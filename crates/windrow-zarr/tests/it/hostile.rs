@@ -8,9 +8,10 @@ use windrow_core::format::{self, Options, Probe};
 use windrow_core::source::conformance;
 use windrow_core::store::Local;
 use windrow_core::{Error, Kind, Span};
-use windrow_zarr::{FlatTokens, FlatTokensWriter, WriteOptions};
+use windrow_zarr::FlatTokens;
 
 use crate::stores::{golden, ids, open, open_with, sequences};
+use crate::writing::{FlatTokensWriter, WriteOptions};
 
 const STORES: [&str; 5] = [
     "med.zarr/train",

@@ -5,3 +5,5 @@ mod golden;
 mod hostile;
 mod stores;
 mod writer;
+#[cfg(test)]
+mod writing;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use windrow_core::Kind;
 use windrow_core::source::SharedSource;
-use windrow_zarr::{FlatTokensWriter, WriteOptions};
 
 use crate::stores::{golden, open, read_with_calls, sequences};
+use crate::writing::{FlatTokensWriter, WriteOptions};
 
 fn write(out: &Path, sequences: &[Vec<i64>], options: &WriteOptions) -> windrow_core::Result<u64> {
     let mut writer = FlatTokensWriter::create(out, options)?;
@@ -19,7 +19,7 @@ fn write(out: &Path, sequences: &[Vec<i64>], options: &WriteOptions) -> windrow_
     Ok(writer.finish()?.tokens)
 }
 
-fn small(zarr_format: u8, chunks_per_shard: Option<u64>) -> WriteOptions {
+fn small(zarr_format: u64, chunks_per_shard: Option<u64>) -> WriteOptions {
     WriteOptions {
         zarr_format,
         tokens_chunk_size: 7,

@@ -1,14 +1,16 @@
 //! A folder of sound into a data set of codes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
 use windrow_core::format::Probe;
+use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::manifest::{FileRow, Manifest};
-use windrow_core::prepare::{Progress, Report, SeriesLayout, SeriesOptions, SeriesWriter, Watch};
+use windrow_core::prepare::{Progress, Report, Watch, Writer};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};
 use windrow_core::threads::{self, cores, refused};
@@ -18,10 +20,10 @@ use windrow_dac::Codec;
 use super::{Reading, SoundFile, Track, codes_of};
 
 /// How sound is encoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct EncodeOptions {
-    /// `Codes`, a `.pt` for each track, or `Shards`, one file of frames.
-    pub layout: SeriesLayout,
+    /// What to write: a `.pt` for each track, or shards, one file of frames.
+    pub to: Arc<dyn WriteFormat>,
     /// dtype of a stored code: int16 or int64.
     pub dtype: DType,
     /// How sound files are read.
@@ -34,10 +36,11 @@ pub struct EncodeOptions {
     pub durable: bool,
 }
 
-impl Default for EncodeOptions {
-    fn default() -> Self {
+impl EncodeOptions {
+    /// The usual ones.
+    pub fn new(to: Arc<dyn WriteFormat>) -> Self {
         EncodeOptions {
-            layout: SeriesLayout::Codes,
+            to,
             dtype: DType::I16,
             reading: Reading::default(),
             threads: None,
@@ -92,7 +95,7 @@ pub fn encode(
         )));
     }
     let wanted = wanted(files, codec, options);
-    let found = Probe::at(std::sync::Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    let found = Probe::at(Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
     let is_same = |manifest: &Manifest| {
         (&manifest.format, &manifest.inputs, &manifest.options)
             == (&wanted.format, &wanted.inputs, &wanted.options)
@@ -130,10 +133,7 @@ pub fn encode(
 
 // What decides the output: the manifest without its findings.
 fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> Manifest {
-    let mut manifest = Manifest::new(match options.layout {
-        SeriesLayout::Shards => "shards",
-        _ => "codes",
-    });
+    let mut manifest = Manifest::new(options.to.name());
     manifest.dtype = Some(options.dtype);
     manifest.vocab_size = Some(codec.codebook_size() as u64);
     manifest.inputs = files
@@ -288,13 +288,13 @@ fn write(
     let n_codes = 2 * codec.codebooks();
     let element = Element::little(DType::I16);
     let schema = Schema { channels: Some(n_codes), ..Schema::numbers(element) };
-    let series = SeriesOptions {
+    let writing = WriteOptions {
         dtype: Some(options.dtype),
         overwrite: options.overwrite,
         durable: options.durable,
-        ..SeriesOptions::new(options.layout)
+        ..WriteOptions::default()
     };
-    let mut writer = SeriesWriter::create_from(out, &schema, &series, told)?;
+    let mut writer = Writer::create_from(out, &schema, options.to.as_ref(), &writing, told)?;
     let mut scratch = Vec::new();
     for (file, track) in good {
         let bytes = track.bytes(&mut scratch)?;

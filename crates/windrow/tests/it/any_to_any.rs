@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Map, json};
 use windrow::format::Options;
-use windrow::prepare::{SeriesLayout, SeriesOptions, VerifyOptions, convert};
-use windrow::zarr::{self, WriteOptions};
+use windrow::format::write::WriteOptions;
+use windrow::prepare::{VerifyOptions, convert};
 use windrow::{DType, DataSet, open_with};
 
 use crate::ids::records;
 
 const EOS: i64 = 0;
 const FLAT_TOKENS: &str = "flat-tokens";
-const LAYOUTS: [(&str, Option<SeriesLayout>); 5] = [
-    ("tokens", Some(SeriesLayout::Tokens)),
-    ("forager", Some(SeriesLayout::Forager)),
-    ("megatron", Some(SeriesLayout::Megatron)),
-    ("shards", Some(SeriesLayout::Shards)),
-    (FLAT_TOKENS, None),
-];
+const LAYOUTS: [&str; 5] = ["tokens", "forager", "megatron", "shards", FLAT_TOKENS];
 
 /// Documents that end with [`EOS`], one of them nothing else, and one longer than a part that is read at a time.
 fn documents(most: i64) -> Vec<Vec<i64>> {
@@ -34,20 +29,16 @@ fn open(path: &Path, layout: &str) -> DataSet {
     open_with(path, &Options { eos, format: Some(layout.to_string()), ..Options::default() }).unwrap()
 }
 
-fn write(from: &DataSet, to: (&str, Option<SeriesLayout>), path: &Path, dtype: Option<DType>) {
-    let source = from.source().as_ref();
-    let report = match to.1 {
-        Some(layout) => {
-            let options = SeriesOptions { dtype, durable: false, ..SeriesOptions::new(layout) };
-            convert(source, path, &options, &())
-        }
-        None => {
-            let options =
-                WriteOptions { durable: false, tokens_chunk_size: 1 << 16, ..WriteOptions::default() };
-            zarr::convert(source, path, &options, &())
-        }
-    };
-    assert_eq!(report.unwrap().records, 5, "{}", to.0);
+fn write(from: &DataSet, to: &str, path: &Path, dtype: Option<DType>) {
+    let mut own = Map::new();
+    if to == FLAT_TOKENS {
+        own.insert("tokens_chunk_size".to_string(), json!(1 << 16));
+    }
+    let dtype = dtype.filter(|_| to != FLAT_TOKENS);
+    let options = WriteOptions { dtype, durable: false, ..WriteOptions::default() };
+    let format = windrow::writer(to, &own).unwrap();
+    let report = convert(from.source().as_ref(), path, format.as_ref(), &options, &());
+    assert_eq!(report.unwrap().records, 5, "{to}");
 }
 
 /// The data files, without what says where they come from.
@@ -88,22 +79,22 @@ fn every_layout_becomes_every_other_and_comes_back() {
         let options = Options { dtype: Some(dtype), eos: Some(EOS), ..Options::default() };
         let first = open_with(root.join("first.bin"), &options).unwrap();
         for to in LAYOUTS {
-            let dtype = Some(dtype).filter(|_| to.0 == "megatron" && dtype == DType::U32).map(|_| DType::I32);
-            write(&first, to, &root.join(to.0), dtype);
+            let dtype = Some(dtype).filter(|_| to == "megatron" && dtype == DType::U32).map(|_| DType::I32);
+            write(&first, to, &root.join(to), dtype);
         }
         for from in LAYOUTS {
-            let source = open(&root.join(from.0), from.0);
-            assert_eq!(records(&source), expected, "{}", from.0);
+            let source = open(&root.join(from), from);
+            assert_eq!(records(&source), expected, "{}", from);
             let findings = windrow::verify(source.path(), &VerifyOptions::default(), &()).unwrap();
-            assert_eq!(findings.problems, [], "{}", from.0);
+            assert_eq!(findings.problems, [], "{}", from);
             for to in LAYOUTS {
                 let folder = tempfile::tempdir().unwrap();
-                let stored = open(&root.join(to.0), to.0).source().schema().element.dtype;
+                let stored = open(&root.join(to), to).source().schema().element.dtype;
                 // What it was in that layout: flat-tokens forget all but the ids.
-                write(&source, to, &folder.path().join(to.0), Some(stored));
-                let back = data_files(folder.path(), to.0);
+                write(&source, to, &folder.path().join(to), Some(stored));
+                let back = data_files(folder.path(), to);
                 assert!(!back.is_empty());
-                assert!(back == data_files(root, to.0), "{dtype}: {} to {}", from.0, to.0);
+                assert!(back == data_files(root, to), "{dtype}: {} to {}", from, to);
             }
         }
     }

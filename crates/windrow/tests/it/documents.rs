@@ -4,43 +4,50 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use windrow::format::Options;
+use windrow::format::write::{WriteFormat, WriteOptions};
 use windrow::manifest::Manifest;
 use windrow::prepare::{
-    DocumentLayout, Encode, Encoded, LinePlace, Report, TokenLayout, TokenizeOptions, VerifyOptions, text_of,
-    tokenize, tokenize_as,
+    Encode, Encoded, LinePlace, Report, TokenizeOptions, VerifyOptions, Writer, text_of, tokenize,
 };
+use windrow::source::{Extras, Schema};
 use windrow::text::Tokenizer;
-use windrow::zarr::{FlatTokensDocuments, WriteOptions};
 use windrow::{DType, Error, Kind, Result, TextEncoder, open, open_with};
+use windrow::{Decode, Element, Values};
 
 use crate::ids;
 
 const LINES: u64 = 40;
 const EOS: i64 = 9;
 
-/// A layout of documents, by the name its folder gets here.
+/// A format of documents, by the name its folder gets here.
 #[derive(Clone, Debug)]
-enum To {
-    Heart(TokenLayout),
-    Zarr(FlatTokensDocuments),
+struct To(Arc<dyn WriteFormat>);
+
+fn to(name: &str, own: &Value) -> To {
+    To(windrow::writer(name, own.as_object().unwrap()).unwrap())
 }
 
 fn layouts() -> [(&'static str, To); 5] {
-    let zarr = |zarr_format, chunks_per_shard| {
-        To::Zarr(FlatTokensDocuments(WriteOptions {
-            zarr_format,
-            tokens_chunk_size: 50,
-            seq_starts_chunk_size: 20,
-            chunks_per_shard,
-            ..WriteOptions::default()
-        }))
+    let zarr = |zarr_format: u64, chunks_per_shard: Option<u64>| {
+        to(
+            "flat-tokens",
+            &json!({
+                "zarr_format": zarr_format,
+                "tokens_chunk_size": 50,
+                "seq_starts_chunk_size": 20,
+                "chunks_per_shard": chunks_per_shard,
+            }),
+        )
     };
     [
-        ("megatron", To::Heart(TokenLayout::Megatron)),
-        ("shards", To::Heart(TokenLayout::Shards)),
+        ("megatron", to("megatron", &json!({}))),
+        // Several shards, of few bytes.
+        ("shards", to("shards", &json!({ "max_shard_bytes": 90 }))),
         ("train", zarr(2, None)),
         ("v3", zarr(3, None)),
         ("sharded", zarr(3, Some(2))),
@@ -55,21 +62,8 @@ impl To {
         encode: &dyn Encode,
         options: &TokenizeOptions,
     ) -> Result<Report> {
-        let inputs = [input.to_path_buf()];
-        match self {
-            To::Heart(layout) => {
-                // Several shards, of few bytes.
-                let max_shard_bytes = match layout {
-                    TokenLayout::Shards => 90,
-                    _ => options.max_shard_bytes,
-                };
-                let options = TokenizeOptions { layout: *layout, max_shard_bytes, ..options.clone() };
-                tokenize(&inputs, out, encode, &options, &())
-            }
-            To::Zarr(layout) => {
-                tokenize_as(layout as &dyn DocumentLayout, &inputs, out, encode, options, &())
-            }
-        }
+        let options = TokenizeOptions { to: self.0.clone(), ..options.clone() };
+        tokenize(&[input.to_path_buf()], out, encode, &options, &())
     }
 }
 
@@ -80,7 +74,7 @@ fn options() -> TokenizeOptions {
         durable: false,
         threads: Some(1),
         checkpoint_bytes: 60,
-        ..TokenizeOptions::default()
+        ..TokenizeOptions::new(to("forager", &json!({})).0)
     }
 }
 
@@ -149,7 +143,7 @@ fn records(path: &Path) -> Vec<Vec<i64>> {
 fn every_layout_holds_the_documents_and_the_stream_of_the_tokens_layout() {
     let (input, documents) = input();
     let folder = tempfile::tempdir().unwrap();
-    let stream = TokenizeOptions { layout: TokenLayout::Tokens, ..options() };
+    let stream = TokenizeOptions { to: to("tokens", &json!({})).0, ..options() };
     let inputs = [input.path().to_path_buf()];
     tokenize(&inputs, &folder.path().join("stream"), &Characters(None), &stream, &()).unwrap();
     let stream = records(&folder.path().join("stream")).concat();
@@ -321,12 +315,27 @@ fn ids_that_a_layout_cannot_hold_are_refused_before_anything_is_seen() {
         let error = to.run(&folder.path().join("a.jsonl"), &out, &Large, &wrong).unwrap_err();
         assert_eq!(error.place().field.as_deref(), Some("dtype"), "{name}: {error}");
     }
+}
+
+#[test]
+fn documents_are_packed_into_samples_of_any_format() {
+    let (input, _) = input();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |to: &To, name: &str, sample_size| {
+        let out = folder.path().join(name);
+        let sampled = TokenizeOptions { sample_size, ..options() };
+        to.run(input.path(), &out, &Characters(None), &sampled).unwrap();
+        records(&out)
+    };
+    let samples = run(&to("forager", &json!({})), "samples", Some(8));
+    assert!(samples.len() > 10 && samples.iter().all(|sample| sample.len() == 8));
     for (name, to) in layouts() {
-        let sampled = TokenizeOptions { sample_size: Some(8), dtype: Some(DType::I64), ..options.clone() };
-        let out = folder.path().join(format!("{name}-sampled"));
-        let error = to.run(&folder.path().join("a.jsonl"), &out, &Large, &sampled).unwrap_err();
-        assert!(error.message().contains("sample size"), "{name}: {error}");
+        assert_eq!(run(&to, name, Some(8)), samples, "{name}");
     }
+    let stream = to("tokens", &json!({}));
+    let sampled = TokenizeOptions { sample_size: Some(8), ..options() };
+    let error = stream.run(input.path(), &folder.path().join("s"), &Characters(None), &sampled).unwrap_err();
+    assert_eq!(error.place().field.as_deref(), Some("sample_size"), "{error}");
 }
 
 #[test]
@@ -339,8 +348,12 @@ fn a_later_append_leaves_no_claim_about_what_it_added() {
     assert_eq!((side.format.as_str(), side.records), ("flat-tokens", Some(80)));
     assert!(folder.path().join(".zgroup").exists(), "the group of the splits");
     let append = WriteOptions { append: true, ..WriteOptions::default() };
-    let mut writer = windrow::zarr::FlatTokensWriter::create(&out, &append).unwrap();
-    writer.add(&[1, 2]).unwrap();
+    let schema = Schema::numbers(Element::little(DType::U32));
+    let format = to("flat-tokens", &json!({})).0;
+    let mut writer = Writer::create(&out, &schema, format.as_ref(), &append).unwrap();
+    let bytes = [1, 0, 0, 0, 2, 0, 0, 0];
+    let values = Values { bytes: &bytes, element: schema.element, channels: 1, decode: Decode::Plain };
+    writer.add(&values, &Extras::new()).unwrap();
     writer.finish().unwrap();
     let side: Manifest = serde_json::from_slice(&fs::read(out.join("windrow.json")).unwrap()).unwrap();
     assert_eq!((side.records, side.tokenizer, side.eos, side.inputs.len()), (Some(81), None, None, 0));

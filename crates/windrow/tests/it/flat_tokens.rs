@@ -2,19 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use windrow::format::Options;
 use windrow::prepare::VerifyOptions;
-use windrow::zarr::{FlatTokensWriter, WriteOptions};
-use windrow::{Kind, Recipe, open, open_with};
+use windrow::prepare::Writer;
+use windrow::source::{Extras, Schema};
+use windrow::{DType, Kind, Recipe, open, open_with};
+use windrow::{Decode, Element, Values};
 
 fn written(folder: &Path) -> PathBuf {
     let root = folder.join("corpus.zarr");
-    let options = WriteOptions { tokens_chunk_size: 16, seq_starts_chunk_size: 4, ..WriteOptions::default() };
+    let own = json!({ "tokens_chunk_size": 16, "seq_starts_chunk_size": 4 });
+    let format = windrow::writer("flat-tokens", own.as_object().unwrap()).unwrap();
+    let schema = Schema::numbers(Element::little(DType::U32));
     for (split, first) in [("train", 0), ("validation", 1000)] {
-        let mut writer = FlatTokensWriter::create(&root.join(split), &options).unwrap();
+        let mut writer =
+            Writer::create(&root.join(split), &schema, format.as_ref(), &Default::default()).unwrap();
         for n in 0..20u32 {
-            let ids: Vec<u32> = (0..n % 7).map(|i| first + n * 10 + i).collect();
-            writer.add(&ids).unwrap();
+            let ids: Vec<u8> = (0..n % 7).flat_map(|i| (first + n * 10 + i).to_le_bytes()).collect();
+            let values = Values { bytes: &ids, element: schema.element, channels: 1, decode: Decode::Plain };
+            writer.add(&values, &Extras::new()).unwrap();
         }
         writer.finish().unwrap();
     }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 use windrow::TextEncoder;
-use windrow::prepare::{self, Encode, TokenLayout, TokenizeOptions};
+use windrow::prepare::{self, Encode, TokenizeOptions};
 use windrow::text::Tokenizer;
 
 /// Steps of the run that others are compared with.
@@ -25,10 +25,9 @@ impl Desk {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/demo/corpus.jsonl");
         let encoder = TextEncoder::new(Tokenizer::load("bytes").unwrap(), "text", "auto").unwrap();
         let options = TokenizeOptions {
-            layout: TokenLayout::Tokens,
             eos: Encode::eos(&encoder),
             durable: false,
-            ..TokenizeOptions::default()
+            ..TokenizeOptions::new(windrow::writer("tokens", &Default::default()).unwrap())
         };
         prepare::tokenize(&[corpus], &desk.path("tokens"), &encoder, &options, &()).unwrap();
         desk.configure("small.yaml", &[]);

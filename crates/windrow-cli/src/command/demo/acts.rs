@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windrow::collate::Batch;
 use windrow::prepare::{self, IndexOptions, TokenizeOptions};
 use windrow::preview::tokens;
@@ -19,6 +19,8 @@ use crate::out::Out;
 use crate::progress::Progress;
 use crate::{speed, text};
 
+/// What the corpus is tokenised into.
+const TO: &str = "forager";
 pub(super) const TOKENIZER: &str = "cl100k_base";
 pub(super) const LENGTH: u64 = 256;
 pub(super) const BATCH: u64 = 8;
@@ -59,7 +61,7 @@ pub(super) fn prepare(place: &Place, out: &mut Out, interrupt: &Interrupt) -> Re
     let options = TokenizeOptions {
         eos: prepare::Encode::eos(&encoder),
         append_eos: true,
-        ..TokenizeOptions::default()
+        ..TokenizeOptions::new(windrow::writer(TO, &Map::new())?)
     };
     let watch = Progress::new("tokenize", out.quiet(), interrupt);
     let inputs = [place.corpus.join("corpus.jsonl")];

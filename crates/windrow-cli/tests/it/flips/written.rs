@@ -6,9 +6,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use windrow::DType;
-use windrow::prepare::{Encode, Encoded, LinePlace, TokenizeOptions, Track, tokenize};
-use windrow::zarr::{FlatTokensWriter, WriteOptions};
+use windrow::format::write::WriteOptions;
+use windrow::prepare::{Encode, Encoded, LinePlace, TokenizeOptions, Track, Writer, tokenize};
+use windrow::source::{Extras, Schema};
+use windrow::{Decode, Element, Values};
 
 use crate::program::Desk;
 
@@ -186,23 +189,26 @@ fn indices(desk: &Desk) -> Vec<DataSet> {
 /// Flat-tokens, written sequence by sequence and behind what was there.
 fn appended(desk: &Desk) -> Vec<DataSet> {
     let mut sets = Vec::new();
-    for (zarr_format, chunks_per_shard) in [(2, None), (3, None), (3, Some(3))] {
+    for (zarr_format, chunks_per_shard) in [(2, None), (3, None), (3, Some(3u64))] {
         let name = format!("flat-tokens v{zarr_format} {chunks_per_shard:?} appended");
         let folder = desk.path(&format!("out/{}.zarr", name.replace(' ', "-")));
         let out = folder.join("train");
         for append in [false, true] {
-            let options = WriteOptions {
-                zarr_format,
-                chunks_per_shard,
-                tokens_chunk_size: 20,
-                seq_starts_chunk_size: 5,
-                append,
-                ..WriteOptions::default()
-            };
-            let mut writer = FlatTokensWriter::create(&out, &options).unwrap();
+            let own = json!({
+                "zarr_format": zarr_format,
+                "chunks_per_shard": chunks_per_shard,
+                "tokens_chunk_size": 20,
+                "seq_starts_chunk_size": 5,
+            });
+            let format = windrow::writer("flat-tokens", own.as_object().unwrap()).unwrap();
+            let schema = Schema::numbers(Element::little(DType::U32));
+            let options = WriteOptions { append, ..WriteOptions::default() };
+            let mut writer = Writer::create(&out, &schema, format.as_ref(), &options).unwrap();
             for n in 0..17u32 {
-                let ids: Vec<u32> = (0..n % 6).map(|i| n * 10 + i).collect();
-                writer.add(&ids).unwrap();
+                let ids: Vec<u8> = (0..n % 6).flat_map(|i| (n * 10 + i).to_le_bytes()).collect();
+                let values =
+                    Values { bytes: &ids, element: schema.element, channels: 1, decode: Decode::Plain };
+                writer.add(&values, &Extras::new()).unwrap();
             }
             writer.finish().unwrap();
         }
@@ -230,7 +236,7 @@ fn with_track(desk: &Desk) -> DataSet {
         dtype: Some(DType::U16),
         eos: Some(0),
         tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
-        ..TokenizeOptions::default()
+        ..TokenizeOptions::new(windrow::writer("forager", &Default::default()).unwrap())
     };
     let out = desk.path("out/masked");
     tokenize(&[desk.path("text")], &out, &Masked, &options, &()).unwrap();

@@ -4,6 +4,7 @@
 mod prompts;
 mod pt;
 mod read;
+mod tensor_file;
 mod write;
 
 use std::collections::HashSet;
@@ -13,11 +14,13 @@ use self::prompts::Prompts;
 pub use self::prompts::read_prompt;
 use self::pt::Grid;
 use self::read::Tracks;
-pub use self::write::tensor_file;
+pub use self::tensor_file::tensor_file;
+use self::write::WriteCodes;
 use super::data_files::{DataFiles, OPENED_AT_ONCE};
 use super::discover::natural_order;
 use super::numbers::check_number_options;
 use super::torch::TorchSave;
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
@@ -66,6 +69,10 @@ impl Format for Codes {
             true => Confidence::Yes,
             false => Confidence::No,
         }
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteCodes)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -1,102 +1,174 @@
-//! One tensor `[T, C]` as `torch.save` writes it: an archive of a pickle and the stored numbers.
+//! Tracks of codes as torch saves them, with their prompts in `metadata.json`, which Dia's trainers read, and the side
+//! file.
 
-use std::io::{Cursor, Write};
+use std::collections::HashSet;
+use std::path::PathBuf;
 
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, ZipWriter};
+use serde_json::{Value, json};
 
-use crate::array::DType;
+use super::{CODEBOOK, Codes, FOLDER, METADATA, tensor_file};
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::format::vocabulary::first_outside;
+use crate::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_records};
+use crate::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, MOST_BYTES, Manifest};
+use crate::output::{ChecksumsWriter, Disk, Growing, files};
+use crate::record::{Decode, Values};
+use crate::source::Extras;
 
-/// The bytes of a `.pt` file that holds `[frames, channels]` numbers: little-endian, frame by frame, as
-/// `torch.load(path, weights_only=True)` reads them. `name` is what the archive calls itself, the file's stem.
-///
-/// # Errors
-/// `Config` when torch has no such type, or the bytes are not as many as the shape takes.
-///
-/// ```
-/// # use windrow_core::{DType, format::tensor_file};
-/// let codes: Vec<u8> = [1i16, 2, 3, 4, 5, 6].iter().flat_map(|code| code.to_le_bytes()).collect();
-/// let file = tensor_file("song", DType::I16, [3, 2], &codes)?;
-/// assert!(file.starts_with(b"PK"));
-/// # Ok::<(), windrow_core::Error>(())
-/// ```
-pub fn tensor_file(name: &str, dtype: DType, shape: [u64; 2], bytes: &[u8]) -> Result<Vec<u8>> {
-    let [frames, channels] = shape;
-    let numbers = frames.checked_mul(channels);
-    let size = numbers.and_then(|numbers| numbers.checked_mul(dtype.size() as u64));
-    if size != Some(bytes.len() as u64) {
-        return Err(Error::config(format!(
-            "a tensor [{frames}, {channels}] of {dtype} with {} bytes, which is not its size",
-            bytes.len()
-        )));
+/// Longer names do not fit a file system.
+const MOST_NAME: usize = 240;
+
+/// A torch tensor per record, and the prompts.
+pub(super) struct WriteCodes;
+
+impl WriteFormat for WriteCodes {
+    fn name(&self) -> &'static str {
+        Codes.name()
     }
-    let pickle = pickle(dtype, frames, channels)?;
-    let mut archive = ZipWriter::new(Cursor::new(Vec::with_capacity(bytes.len() + 2048)));
-    let failed = |e: zip::result::ZipError| Error::config("an archive that cannot be written").caused_by(e);
-    // Stored and aligned as torch does it, so that the numbers can be read where they lie.
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Stored)
-        .with_alignment(64)
-        // The same bytes whenever it is written.
-        .last_modified_time(DateTime::DEFAULT)
-        .large_file(bytes.len() as u64 > u64::from(u32::MAX) - (1 << 20));
-    let members: [(&str, &[u8]); 4] =
-        [("data.pkl", &pickle), ("byteorder", b"little"), ("data/0", bytes), ("version", b"3\n")];
-    for (member, content) in members {
-        archive.start_file(format!("{name}/{member}"), options).map_err(failed)?;
-        archive.write_all(content).map_err(|e| failed(e.into()))?;
+
+    fn target(&self) -> Target {
+        Target::Folder
     }
-    Ok(archive.finish().map_err(failed)?.into_inner())
+
+    fn stored_dtype(&self, _given: DType, asked: Option<DType>) -> Result<DType> {
+        Ok(asked.unwrap_or(DType::I16))
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        [FOLDER, METADATA, MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        // What cannot be stored is refused before a record is read.
+        tensor_file("", begin.dtype, [0, 1], &[])?;
+        if begin.appends_eos {
+            return Err(Error::config("an EOS token after tracks of codes, which end where their file does")
+                .field("eos"));
+        }
+        let folder = begin.work.join(begin.name);
+        files::make_folder(&folder)?;
+        files::make_folder(&folder.join(FOLDER))?;
+        let mut metadata = Growing::create(folder.join(METADATA))?;
+        metadata.write(b"{")?;
+        Ok(Box::new(Writer {
+            sums: ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), [])?,
+            folder,
+            dtype: begin.dtype,
+            channels: begin.channels.unwrap_or(1),
+            vocab_size: begin.vocab_size,
+            durable: begin.durable,
+            disk: Disk::new(begin.durable),
+            metadata,
+            names: HashSet::new(),
+            bytes: 0,
+            tracks: Vec::new(),
+        }))
+    }
 }
 
-// `torch._utils._rebuild_tensor_v2(storage, 0, (frames, channels), (channels, 1), False, OrderedDict())`, in protocol 2.
-fn pickle(dtype: DType, frames: u64, channels: u64) -> Result<Vec<u8>> {
-    let class = match dtype {
-        DType::U8 => "ByteStorage",
-        DType::I8 => "CharStorage",
-        DType::I16 => "ShortStorage",
-        DType::I32 => "IntStorage",
-        DType::I64 => "LongStorage",
-        other => {
-            return Err(Error::config(format!("codes are not stored as {other}"))
-                .hint("choose dtype int16, int32, int64, uint8 or int8"));
+struct Writer {
+    folder: PathBuf,
+    dtype: DType,
+    channels: usize,
+    vocab_size: Option<u64>,
+    durable: bool,
+    disk: Disk,
+    metadata: Growing,
+    names: HashSet<String>,
+    bytes: u64,
+    /// Size and hash of each track.
+    tracks: Vec<FileRow>,
+    sums: ChecksumsWriter,
+}
+
+impl Writer {
+    // That a record holds codes, which is what readers take it for.
+    fn check(&self, record: &Stored<'_>) -> Result<()> {
+        let (element, channels) = (Element::little(self.dtype), self.channels.max(1));
+        let values = Values { bytes: record.bytes, element, channels, decode: Decode::Plain };
+        // Codes are below this.
+        let codebook = self.vocab_size.unwrap_or(CODEBOOK).max(1);
+        let Some((at, code)) = first_outside(&values, codebook) else { return Ok(()) };
+        let (frame, channel) = (at / channels, at % channels);
+        Err(Error::config(format!(
+            "{code} at frame {frame}, channel {channel} is no code: expected 0 to {}",
+            codebook - 1
+        ))
+        .record(record.number)
+        .hint("tracks hold the codes of a codec; shards hold any numbers"))
+    }
+}
+
+impl RecordWriter for Writer {
+    fn takes_parts(&self) -> bool {
+        false
+    }
+
+    fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        let stem = stem(record.extras, record.number)?;
+        if !self.names.insert(stem.clone()) {
+            return Err(Error::config(format!("two records are called {stem:?}, and a file holds one"))
+                .record(record.number)
+                .field("name")
+                .hint("give them other names, or write shards"));
         }
+        self.check(record)?;
+        let shape = [record.len, self.channels as u64];
+        let file =
+            tensor_file(&stem, self.dtype, shape, record.bytes).map_err(|e| e.record(record.number))?;
+        self.bytes += file.len() as u64;
+        let name = format!("{FOLDER}/{stem}.pt");
+        let file = files::write_on(&self.folder.join(&name), &file, &mut self.disk)?;
+        self.tracks.push(self.sums.add(name, file)?);
+        let mut fields = record.extras.clone();
+        // Both sides are stored, and the name is the file's.
+        fields.retain(|field, _| field != "name" && field != "mono");
+        fields.entry("text").or_insert_with(|| Value::String(String::new()));
+        fields.insert("channels".to_string(), json!(self.channels));
+        fields.insert("length".to_string(), json!(record.len));
+        let comma = if self.names.len() == 1 { "" } else { "," };
+        let key = Value::String(format!("{stem}.pt"));
+        self.metadata.write(format!("{comma}\n{key}: {}", Value::Object(fields)).as_bytes())
+    }
+
+    fn finish(mut self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
+        if self.names.is_empty() {
+            return Err(no_records());
+        }
+        self.metadata.write(b"\n}\n")?;
+        let metadata = self.sums.add(METADATA, self.metadata.finish(self.durable)?)?;
+        let files = self.tracks.len() as u64;
+        self.sums.finish(self.tracks.iter().chain([&metadata]), self.durable)?;
+        manifest.vocab_size = manifest.vocab_size.or(self.vocab_size);
+        let mut manifest = Manifest { records: Some(files), files: self.tracks, ..manifest };
+        let mut text = manifest.to_text();
+        if text.len() as u64 > MOST_BYTES {
+            log::warn!("{files} tracks are more than a manifest lists: no hashes of them are kept");
+            manifest.files = Vec::new();
+            text = manifest.to_text();
+        }
+        files::write(&self.folder.join(MANIFEST_FILE), text.as_bytes(), self.durable)?;
+        self.disk.wait()?;
+        files::sync_folder(&self.folder.join(FOLDER), self.durable)?;
+        files::sync_folder(&self.folder, self.durable)?;
+        Ok(Written { files, bytes: self.bytes, manifest })
+    }
+}
+
+// What the file of a record is called, without its ending.
+fn stem(extras: &Extras, number: u64) -> Result<String> {
+    let Some(name) = extras.get("name") else { return Ok(format!("{number:06}")) };
+    let is_plain = |name: &&str| {
+        let unfit = |c: char| c.is_control() || c == '/' || c == '\\';
+        !name.is_empty() && name.len() <= MOST_NAME && !name.starts_with('.') && !name.contains(unfit)
     };
-    let mut out = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((".to_vec();
-    text(&mut out, "storage");
-    out.extend_from_slice(format!("ctorch\n{class}\n").as_bytes());
-    text(&mut out, "0");
-    text(&mut out, "cpu");
-    whole(&mut out, frames * channels);
-    // The tuple is the storage's persistent id; its offset follows.
-    out.extend_from_slice(b"tQ");
-    whole(&mut out, 0);
-    for pair in [[frames, channels], [channels, 1]] {
-        pair.iter().for_each(|number| whole(&mut out, *number));
-        out.push(0x86);
-    }
-    out.extend_from_slice(b"\x89ccollections\nOrderedDict\n)RtR.");
-    Ok(out)
-}
-
-fn text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'X');
-    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn whole(out: &mut Vec<u8>, number: u64) {
-    match i32::try_from(number) {
-        Ok(number) => {
-            out.push(b'J');
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        // Nine bytes, so that the highest bit is no sign.
-        Err(_) => {
-            out.extend_from_slice(&[0x8a, 9]);
-            out.extend_from_slice(&number.to_le_bytes());
-            out.push(0);
-        }
+    match name.as_str().filter(is_plain) {
+        Some(name) => Ok(name.to_string()),
+        None => Err(Error::config(format!("{name} is no name of a file"))
+            .record(number)
+            .field("name")
+            .hint("a name has no / and no leading dot, and at most 240 bytes")),
     }
 }

@@ -4,6 +4,7 @@
 mod claims;
 mod rows;
 mod samples;
+mod write;
 
 use std::sync::Arc;
 
@@ -13,11 +14,14 @@ use self::claims::{check_claims, check_unchanged};
 pub(crate) use self::claims::{expanded_inputs, is_as_it_was};
 use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
+use self::write::WriteForager;
+pub(crate) use self::write::{check_folder_name, is_of_index};
 use super::data_files::DataFiles;
 use super::json_kind;
 use super::json_lines::{JsonLines, Rows};
 use super::jsonl::{SUFFIXES, refuse_number_options};
 use super::vocabulary::{check_ids, tokenizer_must_be};
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
@@ -111,6 +115,10 @@ impl Format for Forager {
 
     fn checks_manifest(&self) -> bool {
         true
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteForager::of(options)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -1,14 +1,17 @@
 //! Megatron's indexed data sets: `<prefix>.bin` holds numbers, `<prefix>.idx` says where each sequence lies in it.
 
 mod index;
+mod write;
 
 use std::sync::Arc;
 
 use self::index::Index;
-pub(crate) use self::index::{MAGIC, VERSION, code};
+use self::index::{MAGIC, VERSION, code};
+use self::write::WriteMegatron;
 use super::data_files::DataFiles;
 use super::discover::natural_order;
 use super::vocabulary::{check_ids, tokenizer_must_be};
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::Element;
 use crate::error::{Error, Result};
@@ -19,8 +22,8 @@ use crate::store::{key, open_if_there};
 const INDEX: &str = ".idx";
 const DATA: &str = ".bin";
 /// Extras: the number of a sequence's document, and its mode.
-pub(crate) const DOCUMENT: &str = "document";
-pub(crate) const MODE: &str = "mode";
+const DOCUMENT: &str = "document";
+const MODE: &str = "mode";
 
 /// Megatron's indexed data sets.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +61,10 @@ impl Format for Megatron {
 
     fn checks_manifest(&self) -> bool {
         true
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteMegatron)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -1,15 +1,19 @@
 //! numpy's `.npy`: one array in a file; also `.npy.gz` and `.npy.zst`.
 
 mod header;
+mod write;
 
 use std::sync::Arc;
 
 use self::header::objects_start;
 pub(super) use self::header::{Header, MOST_PREFIX, element};
+use self::write::WriteNpy;
+pub(super) use self::write::{descr, header};
 use super::arrays::{Array, Arrays, Lies};
 use super::converted::{self, Shapes};
 use super::numbers::check_number_options;
 use super::pickle;
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Kind, Result};
 use crate::source::{FileInfo, SharedSource};
@@ -47,6 +51,10 @@ impl Format for Npy {
             false if named => Confidence::Maybe,
             false => Confidence::No,
         }
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteNpy)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -1,12 +1,15 @@
 //! Series written as JSON: one list of them in a `.json`, or one a line in a `.jsonl`; converted once, then read in place.
 
 mod scan;
+mod write;
 
 use memchr::{memchr, memchr_iter};
 
 use self::scan::Scan;
+use self::write::WriteLines;
 use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
 use super::json_kind::{self, HEAD};
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, jsonl};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
@@ -85,6 +88,10 @@ impl Format for SeriesJsonLines {
             true => Confidence::Yes,
             false => Confidence::No,
         }
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteLines)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

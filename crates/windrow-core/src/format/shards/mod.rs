@@ -4,6 +4,7 @@
 mod meta;
 mod others;
 mod table;
+mod write;
 
 use std::sync::Arc;
 
@@ -11,8 +12,10 @@ use half::f16;
 
 use self::meta::shard_number;
 use self::table::{Pair, Table};
+use self::write::WriteShards;
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Manifest, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
@@ -23,7 +26,7 @@ use crate::store::{Object, entry_if_there};
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";
 /// What stands before the manifest's text, where `prepare` writes one at the end of the description.
-pub(crate) const TOLD: &str = "\n\"windrow\": ";
+const TOLD: &str = "\n\"windrow\": ";
 /// A manifest at the end of a description takes less.
 const MOST_TOLD: u64 = 8 << 20;
 
@@ -55,6 +58,10 @@ impl Format for Shards {
             true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Confidence::Maybe,
             _ => Confidence::No,
         }
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteShards::of(options)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -4,14 +4,17 @@ mod claims;
 mod documents;
 mod ends;
 mod scan;
+mod write;
 
 use std::sync::Arc;
 
 use self::claims::Claims;
 use self::documents::Documents;
+use self::write::WriteTokens;
 use super::data_files::DataFiles;
 use super::discover::{natural_order, refuse_copies};
 use super::vocabulary::check_ids;
+use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Options, Probe, foreign, splits};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
@@ -57,6 +60,10 @@ impl Format for Tokens {
 
     fn checks_manifest(&self) -> bool {
         true
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteTokens::of(options)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -1,83 +1,82 @@
 //! Outputs that are there already: the same, so that nothing has to be done, or others, which are not touched unasked.
 
-use crate::manifest::MANIFEST_FILE;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::options::{TokenLayout, TokenizeOptions};
+use super::options::TokenizeOptions;
+use super::place::Place;
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, Probe};
+use crate::format::Probe;
+use crate::format::write::{CHUNK_BYTES, CHUNK_FILES, CorpusPlace};
 use crate::manifest::Manifest;
 use crate::output::{self, files};
-use crate::prepare::documents::{CHUNK_BYTES, CHUNK_FILES, DocumentLayout};
-use crate::prepare::{Report, replaced};
+use crate::prepare::Report;
 use crate::store::{Local, Store};
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
 pub(super) fn existing(
-    out: &Path,
-    targets: &[String],
+    place: &Place,
     options: &TokenizeOptions,
     wanted: &Manifest,
 ) -> Result<Option<Report>> {
-    let other = match options.layout {
-        TokenLayout::Forager => MANIFEST_FILE.to_string(),
-        _ => format!("{}/{}", options.index_folder, format::LOCATIONS),
+    let found = match &place.inside {
+        CorpusPlace::Whole => existing_folder(&place.out, options, wanted)?,
+        CorpusPlace::Inside { names, manifest, others } => {
+            existing_inside(&place.out, options, wanted, names, manifest, others)?
+        }
     };
-    if files::exists(&out.join(&other)) {
+    Ok(found.map(|manifest| unchanged(&place.given, &manifest)))
+}
+
+fn existing_inside(
+    out: &Path,
+    options: &TokenizeOptions,
+    wanted: &Manifest,
+    names: &[String],
+    manifest: &str,
+    others: &str,
+) -> Result<Option<Manifest>> {
+    if files::exists(&out.join(others)) {
         // Both in one folder would be read as one of them.
         return Err(Error::new(Kind::Exists, "the folder holds another data set")
-            .at(out.join(other))
+            .at(out.join(others))
             .hint("write into a folder of its own"));
     }
-    let Some(found) = targets.iter().rev().find(|t| files::exists(&out.join(t))) else { return Ok(None) };
+    let Some(found) = names.iter().rev().find(|name| files::exists(&out.join(name))) else { return Ok(None) };
     if options.overwrite {
-        match options.layout {
-            TokenLayout::Forager => {
-                replaced::folder(&out.join(&options.samples_folder), |name| name.ends_with(".bin"))?;
-                replaced::folder(&out.join(&options.index_folder), replaced::is_of_index)?;
-            }
-            _ => targets.iter().try_for_each(|target| replaced::file(&out.join(target)))?,
-        }
-        return Ok(None);
+        return options.to.may_replace(out).map(|()| None);
     }
-    let key = match options.layout {
-        TokenLayout::Forager => format!("{}/{}", options.index_folder, MANIFEST_FILE),
-        _ => MANIFEST_FILE.to_string(),
-    };
-    match Local::new(out).open(&key).and_then(|object| Manifest::read(object.as_ref())) {
-        Ok(manifest) if is_same(&manifest, wanted) && targets.iter().all(|t| files::exists(&out.join(t))) => {
-            Ok(Some(unchanged(out, &manifest)))
+    match Local::new(out).open(manifest).and_then(|object| Manifest::read(object.as_ref())) {
+        Ok(manifest)
+            if is_same(&manifest, wanted) && names.iter().all(|name| files::exists(&out.join(name))) =>
+        {
+            Ok(Some(manifest))
         }
         _ => Err(output::differs(&out.join(found))),
     }
 }
 
-/// The same for a folder of documents, which is there as a whole or not at all.
-pub(super) fn existing_documents(
-    out: &Path,
-    options: &TokenizeOptions,
-    wanted: &Manifest,
-    layout: &dyn DocumentLayout,
-) -> Result<Option<Report>> {
+// The same for a folder that is there as a whole or not at all.
+fn existing_folder(out: &Path, options: &TokenizeOptions, wanted: &Manifest) -> Result<Option<Manifest>> {
     if !files::exists(out) || files::names(out).is_ok_and(|names| names.is_empty()) {
         return Ok(None);
     }
     if options.overwrite {
-        return match layout.is_one(out) {
+        return match options.to.is_one(out) {
             true => Ok(None),
-            false => {
-                Err(Error::new(Kind::Exists, format!("what is there is no {}: it is left", layout.format()))
-                    .at(out)
-                    .hint("--overwrite replaces a data set of the same layout only"))
-            }
+            false => Err(Error::new(
+                Kind::Exists,
+                format!("the output exists but is not {}; nothing was changed", options.to.name()),
+            )
+            .at(out)
+            .hint("--overwrite replaces a data set of the same format only")),
         };
     }
-    let manifest = Probe::at(Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
-    match manifest.filter(|manifest| is_same(manifest, wanted)) {
-        Some(manifest) => Ok(Some(unchanged(out, &manifest))),
+    let found = Probe::at(Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    match found.filter(|manifest| is_same(manifest, wanted)) {
+        Some(manifest) => Ok(Some(manifest)),
         None => Err(output::differs(out)),
     }
 }

@@ -1,29 +1,15 @@
 //! How to tokenise, and what follows from it for every id.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format;
-use crate::prepare::documents::DocumentLayout;
+use crate::format::write::WriteFormat;
 use crate::prepare::encode::{Encode, Rules};
-use crate::prepare::index::check_folder_name;
 use crate::threads;
-
-/// What [`super::tokenize`] writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TokenLayout {
-    /// Samples in one `.bin` per input, and a byte-offset index of them, as data-forager does.
-    #[default]
-    Forager,
-    /// One stream of all documents without a header: `tokens.bin`.
-    Tokens,
-    /// A sequence and a document per document: `tokens.bin` and `tokens.idx`.
-    Megatron,
-    /// A record per document in `data-<i>-of-<n>.bin` and `meta.json`.
-    Shards,
-}
 
 /// What becomes of the tokens at the very end that do not fill a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,140 +34,104 @@ pub struct Track {
 }
 
 /// How to tokenise.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct TokenizeOptions {
-    /// What to write.
-    pub layout: TokenLayout,
+    /// What to write, with the options of that format.
+    pub to: Arc<dyn WriteFormat>,
     /// Tokens per sample, documents packed one after the other; `None` makes each document a record.
     pub sample_size: Option<u64>,
-    /// The id appended to each document: with a sample size, in the tokens layout, and else, where each document is a
+    /// The token ID appended to each document: with a sample size, in a stream, and else, where each document is a
     /// record, if `append_eos` is set.
     pub eos: Option<i64>,
     /// Appends `eos` to documents of variable length too.
     pub append_eos: bool,
-    /// dtype of a stored id; `None` takes the smaller of uint16 and uint32 that holds the vocabulary.
+    /// dtype of a stored token ID; `None` takes the first of the format's dtypes that holds the vocabulary.
     pub dtype: Option<DType>,
     /// What becomes of the tokens at the end that do not fill a sample.
     pub remainder: Remainder,
     /// Bytes beside the tokens; stored after a sample's tokens, by name.
     pub tracks: Vec<Track>,
-    /// Name of the folder of samples.
-    pub samples_folder: String,
-    /// What follows the input's name in the name of its samples.
-    pub postfix: String,
-    /// Name of the index folder.
-    pub index_folder: String,
-    /// Most bytes of a shard.
-    pub max_shard_bytes: u64,
-    /// Keep a sum of every block of 4 KiB of samples or of `tokens.bin`, by which [`format::Verify::Always`] sees damage
-    /// where it is read.
-    pub block_sums: bool,
     /// Replace an existing output.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
     /// Encoding threads, 1 to 1024; `None` takes as many as the machine has.
     pub threads: Option<usize>,
-    /// Input bytes between restart points.
+    /// Input bytes between checkpoints.
     pub checkpoint_bytes: u64,
     /// No input at all gives an empty output instead of an error.
     pub allow_empty: bool,
 }
 
-impl Default for TokenizeOptions {
-    fn default() -> Self {
+/// Input bytes between checkpoints unless something else is said.
+pub const CHECKPOINT_BYTES: u64 = 64 << 20;
+
+impl TokenizeOptions {
+    /// The usual ones.
+    pub fn new(to: Arc<dyn WriteFormat>) -> Self {
         TokenizeOptions {
-            layout: TokenLayout::Forager,
+            to,
             sample_size: None,
             eos: None,
             append_eos: false,
             dtype: None,
             remainder: Remainder::Drop,
             tracks: Vec::new(),
-            samples_folder: "tokenized-samples".to_string(),
-            postfix: "tokenized-samples".to_string(),
-            index_folder: format::INDEX_FOLDER.to_string(),
-            max_shard_bytes: 5 << 30,
-            block_sums: true,
             overwrite: false,
             durable: true,
             threads: None,
-            checkpoint_bytes: 64 << 20,
+            checkpoint_bytes: CHECKPOINT_BYTES,
             allow_empty: false,
         }
     }
-}
 
-/// Options that do not decide what is written; a layout says itself how long its shards are.
-pub(super) const RUN_ONLY: [&str; 6] =
-    ["overwrite", "durable", "threads", "checkpoint_bytes", "allow_empty", "max_shard_bytes"];
+    /// Those that decide what is written, with those of the format.
+    pub(super) fn describe(&self) -> Map<String, Value> {
+        let said = [
+            ("layout", json!(self.to.name())),
+            ("sample_size", json!(self.sample_size)),
+            ("eos", json!(self.eos)),
+            ("append_eos", json!(self.append_eos)),
+            ("dtype", json!(self.dtype)),
+            ("remainder", json!(self.remainder)),
+            ("tracks", json!(self.tracks)),
+        ];
+        let shared = said.map(|(name, value)| (name.to_string(), value));
+        shared.into_iter().chain(self.to.describe()).collect()
+    }
+}
 
 /// A sample of more tokens would not fit into memory anywhere.
 const MOST_SAMPLE: u64 = 1 << 40;
 
-/// An option that is set although nothing of what is written depends on it, and what it is an option of.
-fn idle(options: &TokenizeOptions, is_by_document: bool) -> Option<(&'static str, &'static str)> {
-    const SAMPLES: &str = "samples with an index, the forager layout";
-    let usual = TokenizeOptions::default();
-    let is_samples = options.layout == TokenLayout::Forager && !is_by_document;
-    let is_files = is_samples || (options.layout == TokenLayout::Tokens && !is_by_document);
-    let is_shards = options.layout == TokenLayout::Shards;
-    [
-        ("samples_folder", SAMPLES, is_samples || options.samples_folder == usual.samples_folder),
-        ("postfix", SAMPLES, is_samples || options.postfix == usual.postfix),
-        ("index_folder", SAMPLES, is_samples || options.index_folder == usual.index_folder),
-        (
-            "block_sums",
-            "samples and tokens.bin; the other layouts keep them always, or never",
-            is_files || options.block_sums,
-        ),
-        ("max_shard_bytes", "shards", is_shards || options.max_shard_bytes == usual.max_shard_bytes),
-        ("remainder", "sample_size", options.sample_size.is_some() || options.remainder == usual.remainder),
-    ]
-    .into_iter()
-    .find_map(|(option, of, is_used)| (!is_used).then_some((option, of)))
-}
-
-/// Checks the options; what they, the layout of documents and the encoder say of every id.
-pub(super) fn rules(
-    encode: &dyn Encode,
-    options: &TokenizeOptions,
-    layout: Option<&dyn DocumentLayout>,
-) -> Result<Rules> {
-    check_folder_name("samples_folder", &options.samples_folder)?;
-    check_folder_name("index_folder", &options.index_folder)?;
-    check_folder_name("postfix", &options.postfix)?;
-    if options.samples_folder == options.index_folder {
-        return Err(Error::config("samples_folder and index_folder are the same"));
+/// Checks the options; what they, the format and the encoder say of every token ID.
+pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Rules> {
+    let to = options.to.as_ref();
+    if to.id_dtypes().is_empty() {
+        return Err(Error::config(format!("{} does not hold the tokens of a corpus", to.name())).field("to"));
     }
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
     threads::check(options.threads, 1)?;
-    if let Some((option, of)) = idle(options, layout.is_some()) {
-        return Err(Error::config(format!(
-            "{option} is set, which is an option of {of}: here it would change nothing"
-        ))
-        .field(option));
+    if options.sample_size.is_none() && options.remainder != Remainder::Drop {
+        return Err(Error::config(
+            "remainder is set, which is an option of sample_size: here it would change nothing",
+        )
+        .field("remainder"));
     }
-    let is_stream = layout.is_none() && options.layout == TokenLayout::Tokens;
-    if (is_stream || layout.is_some()) && (options.sample_size.is_some() || !options.tracks.is_empty()) {
-        return Err(Error::config(match layout {
-            None => "the tokens layout is one stream: it has neither a sample size nor tracks".to_string(),
-            Some(layout) => {
-                format!(
-                    "{} holds a record per document: it has neither a sample size nor tracks",
-                    layout.format()
-                )
-            }
-        })
-        .hint("samples are written by the forager layout"));
+    if to.is_stream() && options.sample_size.is_some() {
+        return Err(Error::config(format!("{} is one stream: it has no sample size", to.name()))
+            .field("sample_size")
+            .hint("ds.pack(N) cuts a stream into samples when it is read"));
+    }
+    if !to.holds_tracks() && !options.tracks.is_empty() {
+        return Err(Error::config(format!("{} has no arrays beside the tokens", to.name())).field("tracks"));
     }
     if options.sample_size.is_none() && !options.tracks.is_empty() {
         return Err(Error::config("tracks need a sample size"));
     }
-    let appends = options.sample_size.is_some() || is_stream || options.append_eos;
+    let appends = options.sample_size.is_some() || to.is_stream() || options.append_eos;
     if options.append_eos && options.eos.is_none() {
         return Err(Error::config("append_eos is set, but no end-of-sequence id is given"));
     }
@@ -196,7 +146,7 @@ pub(super) fn rules(
     // Ids that the user names belong to the vocabulary, also where the tokenizer does not know them.
     let named = options.eos.max(pad).and_then(|id| u64::try_from(id).ok()).map(|id| id.saturating_add(1));
     let vocab_size = encode.vocab_size().map(|v| v.max(named.unwrap_or(0)));
-    let dtypes = layout.map_or(&[DType::U16, DType::U32][..], DocumentLayout::dtypes);
+    let dtypes = to.id_dtypes();
     let dtype = match (options.dtype, vocab_size) {
         (Some(dtype), _) => dtype,
         (None, _) if dtypes.len() == 1 => dtypes[0],
@@ -211,9 +161,9 @@ pub(super) fn rules(
                 .hint("give dtype=\"uint16\" or dtype=\"uint32\""));
         }
     };
-    if let Some(layout) = layout.filter(|layout| !layout.dtypes().contains(&dtype)) {
-        let names: Vec<_> = layout.dtypes().iter().map(|d| d.name()).collect();
-        return Err(Error::config(format!("{} stores no {dtype} ids", layout.format()))
+    if !dtypes.contains(&dtype) {
+        let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
+        return Err(Error::config(format!("{} stores no {dtype} ids", to.name()))
             .field("dtype")
             .hint(format!("it stores {}", names.join(", "))));
     }
@@ -229,7 +179,7 @@ pub(super) fn rules(
         dtype,
         vocab_size,
         eos: options.eos.filter(|_| appends),
-        largest_id: layout.and_then(DocumentLayout::largest_id),
+        largest_id: to.largest_id(),
         tracks: tracks.iter().map(|(i, track)| (*i, track.eos)).collect(),
     };
     for (field, id) in [("eos", rules.eos), ("remainder", pad)] {

@@ -4,15 +4,17 @@ use std::path::Path;
 
 use serde_json::Value;
 use windrow_core::format::Options;
-use windrow_core::prepare::{SeriesLayout, SeriesOptions, convert, verify};
+use windrow_core::prepare::verify;
+
+use crate::writing::{To, Writing, convert};
 use windrow_core::source::{Source, conformance};
 use windrow_core::{DType, Kind, Span};
 
 use super::dia;
 use crate::disk::{bytes_at, folder_of, open, open_with, put, whole};
 
-fn to(layout: SeriesLayout) -> SeriesOptions {
-    SeriesOptions { durable: false, ..SeriesOptions::new(layout) }
+fn to(layout: To) -> Writing {
+    Writing { durable: false, ..Writing::new(layout) }
 }
 
 fn texts(source: &dyn Source) -> Vec<(String, String)> {
@@ -39,7 +41,7 @@ fn a_folder_goes_into_shards_and_back() {
     let from = open(&dia().join("preencoded")).unwrap();
     let shards = out.path().join("shards");
     // Shards of ten frames and a bit: no frame is cut in two.
-    let options = SeriesOptions { dtype: Some(DType::I16), max_shard_bytes: 370, ..to(SeriesLayout::Shards) };
+    let options = Writing { dtype: Some(DType::I16), max_shard_bytes: Some(370), ..to(To::Shards) };
     convert(from.as_ref(), &shards, &options, &()).unwrap();
     let meta: Value = serde_json::from_slice(&std::fs::read(shards.join("meta.json")).unwrap()).unwrap();
     assert_eq!(meta["channels"], 18);
@@ -64,7 +66,7 @@ fn a_folder_goes_into_shards_and_back() {
     assert_eq!(all, lengths);
 
     let back = out.path().join("back");
-    convert(middle.as_ref(), &back, &to(SeriesLayout::Codes), &()).unwrap();
+    convert(middle.as_ref(), &back, &to(To::Codes), &()).unwrap();
     let again = open(&back).unwrap();
     assert_eq!((again.format(), again.schema().element.dtype), ("codes", DType::I16));
     same_codes(from.as_ref(), again.as_ref());
@@ -84,7 +86,7 @@ fn the_same_bytes_are_written_every_time() {
     let out = tempfile::tempdir().unwrap();
     let from = open(&dia().join("preencoded_flat")).unwrap();
     for name in ["a", "b"] {
-        convert(from.as_ref(), &out.path().join(name), &to(SeriesLayout::Codes), &()).unwrap();
+        convert(from.as_ref(), &out.path().join(name), &to(To::Codes), &()).unwrap();
     }
     let read = |name: &str| std::fs::read(out.path().join(name).join("encoded_audio/only.pt")).unwrap();
     assert_eq!(read("a"), read("b"));
@@ -96,7 +98,7 @@ fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
     let folder = folder_of(&[("a.jsonl", lines)]);
     let from = open(&folder.path().join("a.jsonl")).unwrap();
     let tracks = folder.path().join("tracks");
-    let error = convert(from.as_ref(), &tracks, &to(SeriesLayout::Codes), &()).unwrap_err();
+    let error = convert(from.as_ref(), &tracks, &to(To::Codes), &()).unwrap_err();
     assert_eq!((error.kind(), error.place().record), (Kind::Config, Some(1)));
     assert!(
         error.to_string().contains("2047 at frame 2, channel 1 is no code: expected 0 to 1023"),
@@ -104,14 +106,14 @@ fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
     );
     assert!(!tracks.exists());
 
-    let larger = SeriesOptions { vocab_size: Some(2048), ..to(SeriesLayout::Codes) };
+    let larger = Writing { vocab_size: Some(2048), ..to(To::Codes) };
     convert(from.as_ref(), &tracks, &larger, &()).unwrap();
     let again = open(&tracks).unwrap();
     assert_eq!(again.schema().vocab_size, Some(2048));
     assert!(verify(&tracks, &Default::default(), &()).unwrap().problems.is_empty());
     // What it tells goes along.
     let copy = folder.path().join("copy");
-    convert(again.as_ref(), &copy, &to(SeriesLayout::Codes), &()).unwrap();
+    convert(again.as_ref(), &copy, &to(To::Codes), &()).unwrap();
     assert_eq!(open(&copy).unwrap().schema().vocab_size, Some(2048));
     same_codes(again.as_ref(), open(&copy).unwrap().as_ref());
     let error = open_with(&copy, &Options { vocab_size: Some(1024), ..Options::default() }).err().unwrap();
@@ -122,7 +124,7 @@ fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
 fn what_no_tensor_can_be_is_refused_and_nothing_is_left() {
     let out = tempfile::tempdir().unwrap();
     let from = open(&dia().join("preencoded_flat")).unwrap();
-    let options = SeriesOptions { dtype: Some(DType::F32), ..to(SeriesLayout::Codes) };
+    let options = Writing { dtype: Some(DType::F32), ..to(To::Codes) };
     let error = convert(from.as_ref(), &out.path().join("a"), &options, &()).unwrap_err();
     assert!(error.kind() == Kind::Config && error.to_string().contains("float32"), "{error}");
     for (name, says) in
@@ -135,13 +137,12 @@ fn what_no_tensor_can_be_is_refused_and_nothing_is_left() {
         let options =
             windrow_core::format::Options { format: Some("series-jsonl".into()), ..Default::default() };
         let source = crate::disk::open_with(&folder.path().join("a.jsonl"), &options).unwrap();
-        let error =
-            convert(source.as_ref(), &out.path().join("b"), &to(SeriesLayout::Codes), &()).unwrap_err();
+        let error = convert(source.as_ref(), &out.path().join("b"), &to(To::Codes), &()).unwrap_err();
         assert!(error.to_string().contains(says) && error.place().record == Some(1), "{error}");
     }
     // What somebody else put there is not replaced.
     let taken = folder_of(&[("mine/encoded_audio/a.pt", b"x"), ("mine/notes.txt", b"y")]);
-    let replace = SeriesOptions { overwrite: true, ..to(SeriesLayout::Codes) };
+    let replace = Writing { overwrite: true, ..to(To::Codes) };
     let error = convert(from.as_ref(), &taken.path().join("mine"), &replace, &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists, "{error}");
     std::fs::remove_file(taken.path().join("mine/notes.txt")).unwrap();

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use windrow_core::format::Options;
 use windrow_core::prepare::{Encode, Encoded, IndexOptions, LinePlace, TokenizeOptions, index, tokenize};
+
+use crate::writing::samples;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::super::disk::{both_ways, folder_of, open_with, put, rows};
@@ -109,13 +111,8 @@ fn indexed() -> tempfile::TempDir {
 fn tokenized(sample_size: Option<u64>) -> tempfile::TempDir {
     let input = folder_of(&[("a.jsonl", "\"some words\"\n\"and more\"\n"), ("b.jsonl", "\"the rest\"\n")]);
     let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions {
-        sample_size,
-        eos: Some(0),
-        dtype: Some(DType::U16),
-        durable: false,
-        ..TokenizeOptions::default()
-    };
+    let options =
+        TokenizeOptions { sample_size, eos: Some(0), dtype: Some(DType::U16), durable: false, ..samples() };
     tokenize(&[input.path().into()], out.path(), &Bytes, &options, &()).unwrap();
     out
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
-use windrow_core::prepare::{SeriesLayout, SeriesOptions, SeriesWriter, VerifyOptions, convert, verify};
+use windrow_core::prepare::{VerifyOptions, verify};
+
+use crate::writing::{To, Writing, convert, create};
 use windrow_core::source::{Schema, Source};
 use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Decode, Element, Kind, Result};
@@ -28,8 +30,8 @@ fn stream(dtype: DType) -> Vec<u8> {
     ids.flat_map(|id| id.to_le_bytes()[..dtype.size()].to_vec()).collect()
 }
 
-fn to(layout: SeriesLayout) -> SeriesOptions {
-    SeriesOptions { durable: false, ..SeriesOptions::new(layout) }
+fn to(layout: To) -> Writing {
+    Writing { durable: false, ..Writing::new(layout) }
 }
 
 fn records(source: &dyn Source) -> Vec<Vec<u8>> {
@@ -52,12 +54,12 @@ fn documents_go_through_every_layout_and_come_back_byte_for_byte() {
         assert_eq!(expected.len(), 5);
         let mut from = first;
         for (layout, name) in [
-            (SeriesLayout::Forager, "f"),
-            (SeriesLayout::Megatron, "m"),
-            (SeriesLayout::Shards, "s"),
-            (SeriesLayout::Megatron, "m2.idx"),
-            (SeriesLayout::Npz, "n.npz"),
-            (SeriesLayout::Forager, "f2"),
+            (To::Forager, "f"),
+            (To::Megatron, "m"),
+            (To::Shards, "s"),
+            (To::Megatron, "m2.idx"),
+            (To::Npz, "n.npz"),
+            (To::Forager, "f2"),
         ] {
             let report = convert(from.as_ref(), &at(name), &to(layout), &()).unwrap();
             assert_eq!(report.records, 5);
@@ -67,7 +69,7 @@ fn documents_go_through_every_layout_and_come_back_byte_for_byte() {
             let findings = verify(&report.output, &VerifyOptions::default(), &()).unwrap();
             assert_eq!(findings.n_problems, 0, "{layout:?}: {findings:?}");
         }
-        convert(from.as_ref(), &at("b.bin"), &to(SeriesLayout::Tokens), &()).unwrap();
+        convert(from.as_ref(), &at("b.bin"), &to(To::Tokens), &()).unwrap();
         assert_eq!(fs::read(at("b.bin")).unwrap(), stream(dtype));
         assert_eq!(records(open_with(&at("b.bin"), &cut()).unwrap().as_ref()), expected);
         // The same data whatever way it took: the pairs are equal byte for byte.
@@ -88,11 +90,11 @@ fn what_is_written_says_where_it_comes_from() {
     let source = open_with(&at("a.bin"), &Options { dtype: Some(DType::U16), ..cut() }).unwrap();
     let fingerprint = format!("{:016x}", source.fingerprint().unwrap());
     let sides = [
-        (SeriesLayout::Tokens, "t.bin", "t.bin.windrow.json"),
-        (SeriesLayout::Forager, "f", "f/index/windrow.json"),
-        (SeriesLayout::Megatron, "m", "m.idx.windrow.json"),
-        (SeriesLayout::Npz, "n.npz", "n.npz.windrow.json"),
-        (SeriesLayout::Jsonl, "l.jsonl", "l.jsonl.windrow.json"),
+        (To::Tokens, "t.bin", "t.bin.windrow.json"),
+        (To::Forager, "f", "f/index/windrow.json"),
+        (To::Megatron, "m", "m.idx.windrow.json"),
+        (To::Npz, "n.npz", "n.npz.windrow.json"),
+        (To::Jsonl, "l.jsonl", "l.jsonl.windrow.json"),
     ];
     for (layout, name, side) in sides {
         convert(source.as_ref(), &at(name), &to(layout), &()).unwrap();
@@ -101,7 +103,7 @@ fn what_is_written_says_where_it_comes_from() {
         assert_eq!(side.options["from_format"], "tokens");
         assert_eq!(side.options["from_fingerprint"], fingerprint.as_str());
     }
-    convert(source.as_ref(), &at("s"), &to(SeriesLayout::Shards), &()).unwrap();
+    convert(source.as_ref(), &at("s"), &to(To::Shards), &()).unwrap();
     let meta: Value = serde_json::from_slice(&fs::read(at("s/meta.json")).unwrap()).unwrap();
     assert_eq!(meta["windrow"]["options"]["from_fingerprint"], fingerprint.as_str());
     assert_eq!(meta["windrow"]["inputs"][0]["size"], 6022);
@@ -114,9 +116,9 @@ fn what_is_written_is_refused_once_a_file_has_another_size() {
     put(folder.path(), "a.bin", &stream(DType::U16));
     let source = open_with(&at("a.bin"), &Options { dtype: Some(DType::U16), ..cut() }).unwrap();
     for (layout, name, file, more) in [
-        (SeriesLayout::Megatron, "m.idx", "m.bin", &b"12"[..]),
-        (SeriesLayout::Jsonl, "l.jsonl", "l.jsonl", b"[1]\n"),
-        (SeriesLayout::Shards, "s", "s/data-1-of-1.bin", b"12"),
+        (To::Megatron, "m.idx", "m.bin", &b"12"[..]),
+        (To::Jsonl, "l.jsonl", "l.jsonl", b"[1]\n"),
+        (To::Shards, "s", "s/data-1-of-1.bin", b"12"),
     ] {
         convert(source.as_ref(), &at(name.trim_end_matches(".idx")), &to(layout), &()).unwrap();
         let n = open(&at(name)).unwrap().len();
@@ -128,7 +130,7 @@ fn what_is_written_is_refused_once_a_file_has_another_size() {
         // Also as one of a folder of series.
         let all = Options { format: Some("collection".into()), ..Options::default() };
         let of_all = |options: &Options| open_with(folder.path(), options).map(|all| all.len());
-        if layout != SeriesLayout::Megatron {
+        if layout != To::Megatron {
             assert_eq!(of_all(&all).unwrap_err().kind(), Kind::Stale);
         }
         let trust = Options { trust: true, ..Options::default() };
@@ -143,15 +145,15 @@ fn ids_of_32_bits_without_a_sign_become_those_with_one_and_back() {
     let at = |name: &str| folder.path().join(name);
     put(folder.path(), "a.bin", &stream(DType::U32));
     let source = open_with(&at("a.bin"), &cut()).unwrap();
-    convert(source.as_ref(), &at("m"), &to(SeriesLayout::Megatron), &()).unwrap();
+    convert(source.as_ref(), &at("m"), &to(To::Megatron), &()).unwrap();
     let pair = open(&at("m.idx")).unwrap();
     assert_eq!(pair.schema().element.dtype, DType::I32);
-    let options = SeriesOptions { dtype: Some(DType::U32), ..to(SeriesLayout::Tokens) };
+    let options = Writing { dtype: Some(DType::U32), ..to(To::Tokens) };
     convert(pair.as_ref(), &at("b.bin"), &options, &()).unwrap();
     assert_eq!(fs::read(at("b.bin")).unwrap(), stream(DType::U32));
     put(folder.path(), "large.bin", &u32::MAX.to_le_bytes());
     let large = open(&at("large.bin")).unwrap();
-    let error = convert(large.as_ref(), &at("l"), &to(SeriesLayout::Megatron), &()).unwrap_err();
+    let error = convert(large.as_ref(), &at("l"), &to(To::Megatron), &()).unwrap_err();
     assert_eq!((error.kind(), error.place().record), (Kind::Config, Some(0)));
     assert!(error.message().contains("uint32 number at value 0 does not fit int32"), "{error}");
     assert!(!at("l.bin").exists() && !at("l.idx").exists());
@@ -166,10 +168,10 @@ fn a_long_record_is_never_held_whole() {
         let options = Options { dtype: Some(DType::U16), ..Options::default() };
         let source = open_with(&at("a.bin"), &options).unwrap();
         for (layout, name, data) in [
-            (SeriesLayout::Tokens, "t.bin", "t.bin"),
-            (SeriesLayout::Forager, "f", "f/samples.bin"),
-            (SeriesLayout::Megatron, "m", "m.bin"),
-            (SeriesLayout::Shards, "s", "s/data-1-of-1.bin"),
+            (To::Tokens, "t.bin", "t.bin"),
+            (To::Forager, "f", "f/samples.bin"),
+            (To::Megatron, "m", "m.bin"),
+            (To::Shards, "s", "s/data-1-of-1.bin"),
         ] {
             let convert = || convert(source.as_ref(), &at(name), &to(layout), &());
             let (report, most) = super::super::alone::most_memory(convert);
@@ -189,14 +191,14 @@ fn documents_of_several_sequences_and_modes_are_kept() {
     put(folder.path(), "a.jsonl", lines.as_bytes());
     let options = Options { format: Some("series-jsonl".into()), ..Options::default() };
     let source = open_with(&at("a.jsonl"), &options).unwrap();
-    convert(source.as_ref(), &at("m"), &to(SeriesLayout::Megatron), &()).unwrap();
+    convert(source.as_ref(), &at("m"), &to(To::Megatron), &()).unwrap();
     let pair = open(&at("m.bin")).unwrap();
     for record in 0..4 {
         assert_eq!(pair.extras(record).unwrap(), source.extras(record).unwrap());
     }
-    convert(pair.as_ref(), &at("again"), &to(SeriesLayout::Megatron), &()).unwrap();
+    convert(pair.as_ref(), &at("again"), &to(To::Megatron), &()).unwrap();
     assert_eq!(fs::read(at("again.idx")).unwrap(), fs::read(at("m.idx")).unwrap());
-    convert(pair.as_ref(), &at("b.jsonl"), &to(SeriesLayout::Jsonl), &()).unwrap();
+    convert(pair.as_ref(), &at("b.jsonl"), &to(To::Jsonl), &()).unwrap();
     assert_eq!(fs::read_to_string(at("b.jsonl")).unwrap(), lines);
 }
 
@@ -216,19 +218,18 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
     put(folder.path(), "wide.json", b"[[[1, 2], [3, 4]]]");
     put(folder.path(), "some.jsonl", b"{\"sequence\": [1], \"mode\": 1}\n{\"sequence\": [1]}\n");
     let (half, wide) = (open(&at("half.json")).unwrap(), open(&at("wide.json")).unwrap());
-    refused(half.as_ref(), SeriesLayout::Forager, "token samples hold no float32 values").unwrap();
-    refused(wide.as_ref(), SeriesLayout::Megatron, "Megatron's files hold no int64 values of 2 channels")
-        .unwrap();
+    refused(half.as_ref(), To::Forager, "token samples hold no float32 values").unwrap();
+    refused(wide.as_ref(), To::Megatron, "Megatron's files hold no int64 values of 2 channels").unwrap();
     let some = open(&at("some.jsonl")).unwrap();
-    refused(some.as_ref(), SeriesLayout::Megatron, "a record with no mode after records with one").unwrap();
+    refused(some.as_ref(), To::Megatron, "a record with no mode after records with one").unwrap();
     // Each of the three files stands in the way.
     for name in ["out.bin", "out.idx", "out.idx.windrow.json"] {
         put(folder.path(), name, b"mine");
-        let error = convert(half.as_ref(), &at("out"), &to(SeriesLayout::Megatron), &()).unwrap_err();
+        let error = convert(half.as_ref(), &at("out"), &to(To::Megatron), &()).unwrap_err();
         assert_eq!(error.kind(), Kind::Exists);
         fs::remove_file(at(name)).unwrap();
     }
-    let overwrite = SeriesOptions { overwrite: true, ..to(SeriesLayout::Megatron) };
+    let overwrite = Writing { overwrite: true, ..to(To::Megatron) };
     for _ in 0..2 {
         convert(half.as_ref(), &at("out"), &overwrite, &()).unwrap();
         assert_eq!(
@@ -237,7 +238,7 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
         );
     }
     put(folder.path(), "kept/notes.txt", b"mine");
-    let options = SeriesOptions { overwrite: true, dtype: Some(DType::U8), ..to(SeriesLayout::Forager) };
+    let options = Writing { overwrite: true, dtype: Some(DType::U8), ..to(To::Forager) };
     let error = convert(some.as_ref(), &at("kept"), &options, &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
 }
@@ -263,7 +264,7 @@ fn a_float_that_does_not_hold_a_number_is_refused() {
         (floats(&[0.1, f64::INFINITY, f64::NAN, 1e38]), DType::F32, None),
         (floats(&[65_505.0, 1e6]), DType::F16, Some("value 1")),
     ] {
-        let options = SeriesOptions { dtype: Some(dtype), overwrite: true, ..to(SeriesLayout::Npy) };
+        let options = Writing { dtype: Some(dtype), overwrite: true, ..to(To::Npy) };
         let done = convert(&source, &at("out.npy"), &options, &());
         match refused {
             None => drop(done.unwrap()),
@@ -274,7 +275,7 @@ fn a_float_that_does_not_hold_a_number_is_refused() {
         }
     }
     let many = Toy::tokens(&vec![1; 65_537]);
-    let error = convert(&many, &at("many.npz"), &to(SeriesLayout::Npz), &()).unwrap_err();
+    let error = convert(&many, &at("many.npz"), &to(To::Npz), &()).unwrap_err();
     assert_eq!(error.place().record, Some(65_536));
     assert!(!at("many.npz").exists());
 }
@@ -288,8 +289,8 @@ fn what_the_disk_has_no_room_for_is_not_begun() {
     let options = Options { dtype: Some(DType::U8), ..Options::default() };
     let source = open_with(&at("a.bin"), &options).unwrap();
     // 64 TiB of it, which hardly a machine has free.
-    for layout in [SeriesLayout::Tokens, SeriesLayout::Shards] {
-        let options = SeriesOptions { dtype: Some(DType::I64), ..to(layout) };
+    for layout in [To::Tokens, To::Shards] {
+        let options = Writing { dtype: Some(DType::I64), ..to(layout) };
         let error = convert(source.as_ref(), &at("out"), &options, &()).unwrap_err();
         assert_eq!(error.kind(), Kind::Io);
         assert!(error.message().contains("the disk has room for"), "{error}");
@@ -300,12 +301,10 @@ fn what_the_disk_has_no_room_for_is_not_begun() {
 #[test]
 fn no_records_are_no_output_that_nobody_can_open() {
     let folder = tempfile::tempdir().unwrap();
-    for (layout, name) in
-        [(SeriesLayout::Npz, "a.npz"), (SeriesLayout::Jsonl, "a.jsonl"), (SeriesLayout::Codes, "a")]
-    {
-        let element = Element::little(if layout == SeriesLayout::Codes { DType::I16 } else { DType::F32 });
+    for (layout, name) in [(To::Npz, "a.npz"), (To::Jsonl, "a.jsonl"), (To::Codes, "a")] {
+        let element = Element::little(if layout == To::Codes { DType::I16 } else { DType::F32 });
         let out = folder.path().join(name);
-        let writer = SeriesWriter::create(&out, &Schema::numbers(element), &to(layout)).unwrap();
+        let writer = create(&out, &Schema::numbers(element), &to(layout)).unwrap();
         let error = writer.finish().unwrap_err();
         assert!(error.message().contains("no record to write"), "{error}");
         assert!(!out.exists());

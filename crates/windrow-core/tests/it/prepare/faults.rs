@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use windrow_core::format::{self, FORMATS, Options, Probe};
 use windrow_core::prepare::{
-    Encode, Encoded, IndexOptions, LinePlace, Progress, TokenLayout, TokenizeOptions, Track, Watch, index,
-    tokenize,
+    Encode, Encoded, IndexOptions, LinePlace, Progress, TokenizeOptions, Track, Watch, index, tokenize,
 };
+
+use crate::writing::{To, samples};
 use windrow_core::store::Local;
 use windrow_core::{DType, Kind, Result};
 
@@ -29,16 +30,16 @@ fn inputs() -> tempfile::TempDir {
     folder_of(&[("a.jsonl", &lines("first")), ("b.jsonl", b""), ("c.jsonl.zst", &zstd)])
 }
 
-fn options(layout: TokenLayout, sample_size: Option<u64>, threads: usize) -> TokenizeOptions {
+fn options(layout: To, sample_size: Option<u64>, threads: usize) -> TokenizeOptions {
     TokenizeOptions {
-        layout,
+        to: layout.format(),
         sample_size,
         eos: Some(0),
         dtype: Some(DType::U16),
         durable: false,
         threads: Some(threads),
         checkpoint_bytes: 60,
-        ..TokenizeOptions::default()
+        ..samples()
     }
 }
 
@@ -60,10 +61,10 @@ fn every_stop_and_rerun_gives_the_same_bytes() {
     let input = inputs();
     // Each line once, and some of them in every other way.
     for (options, apart) in [
-        (options(TokenLayout::Forager, Some(7), 1), 1),
-        (options(TokenLayout::Forager, Some(7), 3), 9),
-        (options(TokenLayout::Forager, None, 1), 9),
-        (options(TokenLayout::Tokens, None, 2), 9),
+        (options(To::Forager, Some(7), 1), 1),
+        (options(To::Forager, Some(7), 3), 9),
+        (options(To::Forager, None, 1), 9),
+        (options(To::Tokens, None, 2), 9),
     ] {
         let want = unbroken(&input, &options);
         for (file, kind) in
@@ -86,7 +87,7 @@ fn every_stop_and_rerun_gives_the_same_bytes() {
 #[test]
 fn many_stops_in_one_task_give_the_same_bytes() {
     let input = inputs();
-    let options = options(TokenLayout::Forager, Some(5), 2);
+    let options = options(To::Forager, Some(5), 2);
     let out = tempfile::tempdir().unwrap();
     for line in (0..LINES).step_by(3) {
         let fails = FailsAt { file: "c.jsonl.zst", line, kind: Kind::Interrupted };
@@ -107,7 +108,7 @@ fn tracks_survive_a_stop() {
     let input = folder_of(&[("a.jsonl", text.as_bytes())]);
     let options = TokenizeOptions {
         tracks: vec![Track { name: "loss_mask".to_string(), eos: 0, pad: 1 }],
-        ..options(TokenLayout::Forager, Some(9), 1)
+        ..options(To::Forager, Some(9), 1)
     };
     let parts = Parts { masked: vec!["system".to_string()] };
     let whole = tempfile::tempdir().unwrap();
@@ -166,8 +167,7 @@ fn a_watcher_stops_a_slow_encoder_at_once() {
     let input = folder_of(&[("a.jsonl", &b"x\n".repeat(10_000))]);
     for threads in [1, 4] {
         let out = tempfile::tempdir().unwrap();
-        let options =
-            TokenizeOptions { checkpoint_bytes: 1 << 20, ..options(TokenLayout::Forager, Some(2), threads) };
+        let options = TokenizeOptions { checkpoint_bytes: 1 << 20, ..options(To::Forager, Some(2), threads) };
         let begin = std::time::Instant::now();
         let error = tokenize(&[input.path().into()], out.path(), &Slow, &options, &Stop).unwrap_err();
         assert_eq!(error.kind(), Kind::Interrupted);
@@ -182,7 +182,7 @@ fn a_watcher_stops_a_slow_encoder_at_once() {
 fn changed_inputs_start_over_and_leave_no_old_work() {
     let input = inputs();
     let out = tempfile::tempdir().unwrap();
-    let options = options(TokenLayout::Forager, Some(7), 1);
+    let options = options(To::Forager, Some(7), 1);
     let fails = FailsAt { file: "c.jsonl.zst", line: 20, kind: Kind::Interrupted };
     tokenize(&[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
     fs::write(input.path().join("a.jsonl"), b"{\"text\":\"other\"}\n").unwrap();
@@ -194,7 +194,7 @@ fn changed_inputs_start_over_and_leave_no_old_work() {
 #[test]
 fn damaged_restart_points_start_over() {
     let input = inputs();
-    let options = options(TokenLayout::Forager, Some(7), 1);
+    let options = options(To::Forager, Some(7), 1);
     let want = unbroken(&input, &options);
     for (part, bytes) in [
         ("progress.json", b"{".as_slice()),
@@ -216,7 +216,7 @@ fn damaged_restart_points_start_over() {
 #[test]
 fn what_a_kill_between_the_renames_left_is_finished() {
     let input = inputs();
-    let options = options(TokenLayout::Forager, Some(7), 1);
+    let options = options(To::Forager, Some(7), 1);
     let want = unbroken(&input, &options);
     // As a killed run leaves it: k of the two folders are out, the marker says what is to come.
     for moved in 0..=2 {
@@ -265,7 +265,7 @@ fn two_runs_at_once_end_in_one_output_and_one_error() {
     }
     let input = inputs();
     let out = tempfile::tempdir().unwrap();
-    let options = options(TokenLayout::Forager, Some(7), 1);
+    let options = options(To::Forager, Some(7), 1);
     let (begun, has_begun) = channel();
     let (go, go_on) = channel();
     let first = Waits { begun: Mutex::new(begun), go_on: Mutex::new(go_on) };

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use windrow_core::prepare::{Encode, IndexOptions, TokenizeOptions, Track, index, tokenize};
+
+use crate::writing::{To, samples};
 use windrow_core::{DType, Kind, Result};
 
 use super::encoders::{Ord, Parts, WordsInt};
@@ -47,12 +49,13 @@ fn run(case: &str, out: &Path) -> (Result<()>, Value) {
         eos: told["eos_idx"].as_i64(),
         dtype: Some(DType::parse(args["token_dtype"].as_str().unwrap_or(default)).unwrap()),
         durable: false,
-        block_sums: false,
-        ..TokenizeOptions::default()
+        ..samples()
     };
+    let mut own = json!({ "block_sums": false });
     if let Some(postfix) = args["file_name_postfix"].as_str() {
-        options.postfix = postfix.to_string();
+        own["postfix"] = json!(postfix);
     }
+    options.to = To::Forager.with(own);
     let masked: Vec<String> = match &told["masked_types"] {
         Value::Array(types) => types.iter().map(|t| t.as_str().unwrap().to_string()).collect(),
         _ => vec!["system".to_string(), "prompt".to_string()],

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windrow_core::prepare::{SeriesLayout, SeriesOptions, SeriesWriter};
+use windrow_core::prepare::Writer;
+
+use crate::writing::{To, Writing, create};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::{DType, Decode, Element, Error, Kind, Values};
 
@@ -12,7 +14,7 @@ fn schema(channels: Option<usize>) -> Schema {
     Schema { channels, ..Schema::numbers(Element::little(DType::F32)) }
 }
 
-fn add(writer: &mut SeriesWriter, numbers: &[f32], channels: usize, extras: Value) -> Result<(), Error> {
+fn add(writer: &mut Writer, numbers: &[f32], channels: usize, extras: Value) -> Result<(), Error> {
     let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
     let values =
         Values { bytes: &bytes, element: Element::little(DType::F32), channels, decode: Decode::Plain };
@@ -36,8 +38,8 @@ fn names(folder: &Path) -> Vec<String> {
 fn shards_are_one_row_of_numbers_cut_at_the_cap() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("shards");
-    let options = SeriesOptions { max_shard_bytes: 12, ..SeriesOptions::new(SeriesLayout::Shards) };
-    let mut writer = SeriesWriter::create(&out, &schema(None), &options).unwrap();
+    let options = Writing { max_shard_bytes: Some(12), ..Writing::new(To::Shards) };
+    let mut writer = create(&out, &schema(None), &options).unwrap();
     add(&mut writer, &[1.0, 2.0, 3.0, 4.0], 1, json!({"id": "a", "tags": [1, null]})).unwrap();
     add(&mut writer, &[], 1, json!({})).unwrap();
     add(&mut writer, &[5.0, 6.0, 7.0], 1, Value::Null).unwrap();
@@ -73,8 +75,8 @@ fn shards_are_one_row_of_numbers_cut_at_the_cap() {
 fn normalised_shards_keep_mean_and_deviation() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("shards");
-    let options = SeriesOptions { normalize: true, ..SeriesOptions::new(SeriesLayout::Shards) };
-    let mut writer = SeriesWriter::create(&out, &schema(None), &options).unwrap();
+    let options = Writing { normalize: true, ..Writing::new(To::Shards) };
+    let mut writer = create(&out, &schema(None), &options).unwrap();
     add(&mut writer, &[1.0, 3.0], 1, Value::Null).unwrap();
     add(&mut writer, &[5.0, 5.0], 1, Value::Null).unwrap();
     writer.finish().unwrap();
@@ -82,7 +84,7 @@ fn normalised_shards_keep_mean_and_deviation() {
     let meta: Value = serde_json::from_slice(&fs::read(out.join("meta.json")).unwrap()).unwrap();
     assert_eq!(meta["scales"][0], json!({"offset": 0, "length": 2, "mean": 2.0, "std": 1.0}));
     assert_eq!(meta["scales"][1], json!({"offset": 2, "length": 2, "mean": 5.0, "std": 0.0}));
-    let mut writer = SeriesWriter::create(&folder.path().join("other"), &schema(None), &options).unwrap();
+    let mut writer = create(&folder.path().join("other"), &schema(None), &options).unwrap();
     let e = add(&mut writer, &[1.0, f32::NAN], 1, Value::Null).unwrap_err();
     assert_eq!((e.kind(), e.place().record), (Kind::Config, Some(0)));
 }
@@ -90,13 +92,12 @@ fn normalised_shards_keep_mean_and_deviation() {
 #[test]
 fn an_option_of_shards_is_refused_where_there_are_none() {
     let folder = tempfile::tempdir().unwrap();
-    let lines = || SeriesOptions::new(SeriesLayout::Jsonl);
+    let lines = || Writing::new(To::Jsonl);
     for (option, options) in [
-        ("normalize", SeriesOptions { normalize: true, ..lines() }),
-        ("max_shard_bytes", SeriesOptions { max_shard_bytes: 1 << 20, ..lines() }),
+        ("normalize", Writing { normalize: true, ..lines() }),
+        ("max_shard_bytes", Writing { max_shard_bytes: Some(1 << 20), ..lines() }),
     ] {
-        let error =
-            SeriesWriter::create(&folder.path().join("s.jsonl"), &schema(None), &options).err().unwrap();
+        let error = create(&folder.path().join("s.jsonl"), &schema(None), &options).err().unwrap();
         assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some(option)));
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -106,16 +107,15 @@ fn an_option_of_shards_is_refused_where_there_are_none() {
 fn lines_hold_the_shortest_digits_and_pythons_words() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("s.jsonl");
-    let mut writer =
-        SeriesWriter::create(&out, &schema(None), &SeriesOptions::new(SeriesLayout::Jsonl)).unwrap();
+    let mut writer = create(&out, &schema(None), &Writing::new(To::Jsonl)).unwrap();
     add(&mut writer, &[0.1, -2.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY], 1, json!({"id": "é\""}))
         .unwrap();
     writer.finish().unwrap();
     let text = fs::read_to_string(&out).unwrap();
     assert_eq!(text, "{\"sequence\": [0.1, -2.0, NaN, Infinity, -Infinity], \"id\": \"é\\\"\"}\n");
     let out = folder.path().join("m.jsonl");
-    let options = SeriesOptions { dtype: Some(DType::F64), ..SeriesOptions::new(SeriesLayout::Jsonl) };
-    let mut writer = SeriesWriter::create(&out, &schema(Some(2)), &options).unwrap();
+    let options = Writing { dtype: Some(DType::F64), ..Writing::new(To::Jsonl) };
+    let mut writer = create(&out, &schema(Some(2)), &options).unwrap();
     add(&mut writer, &[1.0, 2.0, 3.0, 4.5], 2, Value::Null).unwrap();
     writer.finish().unwrap();
     assert_eq!(fs::read_to_string(&out).unwrap(), "{\"sequence\": [[1.0, 2.0], [3.0, 4.5]]}\n");
@@ -125,15 +125,13 @@ fn lines_hold_the_shortest_digits_and_pythons_words() {
 fn an_array_has_a_header_that_numpy_documents() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("a.npy");
-    let mut writer =
-        SeriesWriter::create(&out, &schema(Some(2)), &SeriesOptions::new(SeriesLayout::Npy)).unwrap();
+    let mut writer = create(&out, &schema(Some(2)), &Writing::new(To::Npy)).unwrap();
     add(&mut writer, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, Value::Null).unwrap();
     let e = add(&mut writer, &[1.0, 2.0], 2, Value::Null).unwrap_err();
     assert_eq!((e.kind(), e.place().record), (Kind::Config, Some(1)));
     drop(writer);
     assert_eq!(names(folder.path()), [""; 0]);
-    let mut writer =
-        SeriesWriter::create(&out, &schema(Some(2)), &SeriesOptions::new(SeriesLayout::Npy)).unwrap();
+    let mut writer = create(&out, &schema(Some(2)), &Writing::new(To::Npy)).unwrap();
     add(&mut writer, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, Value::Null).unwrap();
     writer.finish().unwrap();
     let bytes = fs::read(&out).unwrap();
@@ -147,30 +145,27 @@ fn an_array_has_a_header_that_numpy_documents() {
 #[test]
 fn what_cannot_be_written_is_refused_before_anything_is_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let create = |name: &str, schema: &Schema, options: &SeriesOptions| {
-        SeriesWriter::create(&folder.path().join(name), schema, options).map(drop).map_err(|e| e.kind())
+    let kind = |name: &str, schema: &Schema, options: &Writing| {
+        create(&folder.path().join(name), schema, options).map(drop).map_err(|e| e.kind())
     };
-    let shards = SeriesOptions::new(SeriesLayout::Shards);
-    let tokens = SeriesOptions::new(SeriesLayout::Tokens);
-    assert_eq!(create("a", &schema(Some(3)), &tokens), Err(Kind::Config));
-    assert_eq!(create("a", &schema(None), &tokens), Err(Kind::Config));
-    let bf16 = SeriesOptions { dtype: Some(DType::Bf16), ..shards.clone() };
-    assert_eq!(create("a", &schema(None), &bf16), Err(Kind::Config));
+    let shards = Writing::new(To::Shards);
+    let tokens = Writing::new(To::Tokens);
+    assert_eq!(kind("a", &schema(Some(3)), &tokens), Err(Kind::Config));
+    assert_eq!(kind("a", &schema(None), &tokens), Err(Kind::Config));
+    let bf16 = Writing { dtype: Some(DType::Bf16), ..shards.clone() };
+    assert_eq!(kind("a", &schema(None), &bf16), Err(Kind::Config));
     // Names by which nothing would open them again.
-    for (layout, name) in [
-        (SeriesLayout::Npz, "a"),
-        (SeriesLayout::Jsonl, "a.json"),
-        (SeriesLayout::Jsonl, "a.jsonl.gz"),
-        (SeriesLayout::Npy, "a.npy.gz"),
-    ] {
-        let options = SeriesOptions::new(layout);
-        assert_eq!(create(name, &schema(Some(3)), &options), Err(Kind::Config), "{name}");
-        assert_eq!(create(name, &schema(None), &options), Err(Kind::Config), "{name}");
+    for (layout, name) in
+        [(To::Npz, "a"), (To::Jsonl, "a.json"), (To::Jsonl, "a.jsonl.gz"), (To::Npy, "a.npy.gz")]
+    {
+        let options = Writing::new(layout);
+        assert_eq!(kind(name, &schema(Some(3)), &options), Err(Kind::Config), "{name}");
+        assert_eq!(kind(name, &schema(None), &options), Err(Kind::Config), "{name}");
     }
-    let mut writer = SeriesWriter::create(&folder.path().join("a"), &schema(None), &shards).unwrap();
+    let mut writer = create(&folder.path().join("a"), &schema(None), &shards).unwrap();
     assert_eq!(add(&mut writer, &[1.0], 1, json!({"offset": 1})).unwrap_err().kind(), Kind::Config);
     // While one writes, another is told so.
-    assert_eq!(create("a", &schema(None), &shards), Err(Kind::Exists));
+    assert_eq!(kind("a", &schema(None), &shards), Err(Kind::Exists));
     drop(writer);
     assert_eq!(names(folder.path()), [""; 0]);
 }
@@ -181,17 +176,17 @@ fn only_its_own_kind_is_replaced() {
     let out = folder.path().join("mine");
     fs::create_dir(&out).unwrap();
     fs::write(out.join("thesis.tex"), "years of work").unwrap();
-    let replace = SeriesOptions { overwrite: true, ..SeriesOptions::new(SeriesLayout::Shards) };
-    let write = |options: &SeriesOptions, numbers: &[f32]| {
-        let mut writer = SeriesWriter::create(&out, &schema(None), options)?;
+    let replace = Writing { overwrite: true, ..Writing::new(To::Shards) };
+    let write = |options: &Writing, numbers: &[f32]| {
+        let mut writer = create(&out, &schema(None), options)?;
         add(&mut writer, numbers, 1, Value::Null)?;
         writer.finish()
     };
     assert_eq!(write(&replace, &[1.0]).unwrap_err().kind(), Kind::Exists);
     assert_eq!(fs::read(out.join("thesis.tex")).unwrap(), b"years of work");
     fs::remove_dir_all(&out).unwrap();
-    write(&SeriesOptions { max_shard_bytes: 4, ..replace.clone() }, &[1.0, 2.0]).unwrap();
-    let again = SeriesOptions { overwrite: false, ..replace.clone() };
+    write(&Writing { max_shard_bytes: Some(4), ..replace.clone() }, &[1.0, 2.0]).unwrap();
+    let again = Writing { overwrite: false, ..replace.clone() };
     assert_eq!(write(&again, &[3.0]).unwrap_err().kind(), Kind::Exists);
     write(&replace, &[3.0]).unwrap();
     assert_eq!(names(&out), ["data-1-of-1.bin", "meta.json", "windrow.sums"]);

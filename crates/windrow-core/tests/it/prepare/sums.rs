@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windrow_core::format::{self, FORMATS, Options, Probe, Verify};
 use windrow_core::prepare::{
-    Encode, IndexOptions, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions,
-    VerifyOptions, dummy, index, tokenize, verify,
+    Encode, IndexOptions, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
+
+use crate::writing::{To, Writing, create, samples};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::Local;
 use windrow_core::{DType, Decode, Element, Kind, Result, Span, Values};
@@ -78,34 +79,34 @@ fn holds(folder: &Path, key: &str, files: &[&str]) {
 #[test]
 fn every_layout_of_records_keeps_them() {
     let numbers: Vec<u8> = (0..3_000u32).flat_map(|i| ((i * 37 % 977) as i16).to_le_bytes()).collect();
-    let cases: &[(SeriesLayout, &str, &[&str])] = &[
-        (SeriesLayout::Shards, "shards", &["shards/data-1-of-2.bin", "shards/data-2-of-2.bin"]),
-        (SeriesLayout::Npy, "a.npy", &["a.npy"]),
-        (SeriesLayout::Npz, "a.npz", &["a.npz"]),
-        (SeriesLayout::Tokens, "a.bin", &["a.bin"]),
+    let cases: &[(To, &str, &[&str])] = &[
+        (To::Shards, "shards", &["shards/data-1-of-2.bin", "shards/data-2-of-2.bin"]),
+        (To::Npy, "a.npy", &["a.npy"]),
+        (To::Npz, "a.npz", &["a.npz"]),
+        (To::Tokens, "a.bin", &["a.bin"]),
         (
-            SeriesLayout::Forager,
+            To::Forager,
             "samples",
             &["samples/samples.bin", "samples/index/sample_locations.bin", "samples/index/file_location.txt"],
         ),
-        (SeriesLayout::Megatron, "a.idx", &["a.bin", "a.idx"]),
+        (To::Megatron, "a.idx", &["a.bin", "a.idx"]),
         (
-            SeriesLayout::Codes,
+            To::Codes,
             "codes",
             &["codes/encoded_audio/one.pt", "codes/encoded_audio/two.pt", "codes/metadata.json"],
         ),
     ];
     for (layout, key, files) in cases {
         let folder = tempfile::tempdir().unwrap();
-        let channels = (*layout == SeriesLayout::Codes).then_some(2);
+        let channels = (*layout == To::Codes).then_some(2);
         let element = Element::little(DType::I16);
         let schema = Schema { channels, ..Schema::numbers(element) };
-        let dtype = (*layout == SeriesLayout::Tokens).then_some(DType::I32);
-        let mut options = SeriesOptions { dtype, durable: false, ..SeriesOptions::new(*layout) };
-        if *layout == SeriesLayout::Shards {
-            options.max_shard_bytes = 10_000;
+        let dtype = (*layout == To::Tokens).then_some(DType::I32);
+        let mut options = Writing { dtype, durable: false, ..Writing::new(*layout) };
+        if *layout == To::Shards {
+            options.max_shard_bytes = Some(10_000);
         }
-        let mut writer = SeriesWriter::create(&folder.path().join(key), &schema, &options).unwrap();
+        let mut writer = create(&folder.path().join(key), &schema, &options).unwrap();
         for name in ["one", "two"] {
             let values =
                 Values { bytes: &numbers, element, channels: channels.unwrap_or(1), decode: Decode::Plain };
@@ -116,7 +117,7 @@ fn every_layout_of_records_keeps_them() {
             writer.add(&values, &extras).unwrap();
         }
         writer.finish().unwrap();
-        let open = if *layout == SeriesLayout::Tokens { "a.bin" } else { key };
+        let open = if *layout == To::Tokens { "a.bin" } else { key };
         holds(folder.path(), open, files);
     }
 }
@@ -130,9 +131,9 @@ fn text() -> tempfile::TempDir {
 #[test]
 fn every_layout_of_text_keeps_them() {
     let input = text();
-    let cases: &[(TokenLayout, &[&str])] = &[
+    let cases: &[(To, &[&str])] = &[
         (
-            TokenLayout::Forager,
+            To::Forager,
             &[
                 "tokenized-samples/a-tokenized-samples.bin",
                 "tokenized-samples/b-tokenized-samples.bin",
@@ -140,19 +141,19 @@ fn every_layout_of_text_keeps_them() {
                 "index/file_location.txt",
             ],
         ),
-        (TokenLayout::Tokens, &["tokens.bin"]),
-        (TokenLayout::Megatron, &["tokens.bin", "tokens.idx"]),
-        (TokenLayout::Shards, &["data-1-of-1.bin", "meta.json"]),
+        (To::Tokens, &["tokens.bin"]),
+        (To::Megatron, &["tokens.bin", "tokens.idx"]),
+        (To::Shards, &["data-1-of-1.bin", "meta.json"]),
     ];
     for (layout, files) in cases {
         let out = tempfile::tempdir().unwrap();
         let folder = out.path().join("out");
         let options = TokenizeOptions {
-            layout: *layout,
-            sample_size: (*layout == TokenLayout::Forager).then_some(16),
+            to: layout.format(),
+            sample_size: (*layout == To::Forager).then_some(16),
             eos: Some(0),
             durable: false,
-            ..TokenizeOptions::default()
+            ..samples()
         };
         tokenize(&[input.path().into()], &folder, &Ord, &options, &()).unwrap();
         let names = tree(&folder);
@@ -165,16 +166,18 @@ fn every_layout_of_text_keeps_them() {
 #[test]
 fn a_run_that_goes_on_keeps_the_same() {
     let input = text();
-    for layout in [TokenLayout::Forager, TokenLayout::Tokens, TokenLayout::Shards] {
+    for layout in [To::Forager, To::Tokens, To::Shards] {
         let options = |checkpoint_bytes| TokenizeOptions {
-            layout,
-            sample_size: (layout == TokenLayout::Forager).then_some(16),
-            max_shard_bytes: if layout == TokenLayout::Shards { 9_000 } else { 5 << 30 },
+            to: match layout {
+                To::Shards => layout.with(json!({ "max_shard_bytes": 9_000 })),
+                _ => layout.format(),
+            },
+            sample_size: (layout == To::Forager).then_some(16),
             eos: Some(0),
             dtype: Some(DType::U32),
             durable: false,
             checkpoint_bytes,
-            ..TokenizeOptions::default()
+            ..samples()
         };
         let folder = tempfile::tempdir().unwrap();
         let [whole, out] = ["whole", "out"].map(|name| folder.path().join(name));

@@ -5,8 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use windrow_core::prepare::{
-    IndexOptions, Remainder, TokenLayout, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
+    IndexOptions, Remainder, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
+
+use crate::writing::{To, samples};
+use serde_json::{Map, json};
+use windrow_core::format::FORMATS;
+use windrow_core::format::write::writer;
 use windrow_core::{DType, Kind};
 
 use super::super::disk::open;
@@ -21,7 +26,7 @@ fn packed(size: u64) -> TokenizeOptions {
         eos: Some(0),
         dtype: Some(DType::U8),
         durable: false,
-        ..TokenizeOptions::default()
+        ..samples()
     }
 }
 
@@ -63,7 +68,7 @@ fn documents_of_their_own_length_end_as_asked() {
 fn a_stream_is_one_file_of_all_documents() {
     let input = folder_of(&[("a.jsonl", ABC), ("b.jsonl", ABC), ("c.jsonl", b"")]);
     let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions { layout: TokenLayout::Tokens, sample_size: None, ..packed(1) };
+    let options = TokenizeOptions { to: To::Tokens.format(), sample_size: None, ..packed(1) };
     tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
     let found = tree(out.path());
     assert_eq!(found["tokens.bin"], b"abc\0de\0abc\0de\0");
@@ -76,18 +81,21 @@ fn a_stream_is_one_file_of_all_documents() {
 fn an_option_that_would_change_nothing_is_refused() {
     let input = folder_of(&[("a.jsonl", ABC)]);
     let out = tempfile::tempdir().unwrap();
-    let stream = || TokenizeOptions { layout: TokenLayout::Tokens, sample_size: None, ..packed(1) };
-    let name = || "other".to_string();
-    for (option, options) in [
-        ("samples_folder", TokenizeOptions { samples_folder: name(), ..stream() }),
-        ("postfix", TokenizeOptions { postfix: name(), ..stream() }),
-        ("index_folder", TokenizeOptions { index_folder: name(), layout: TokenLayout::Shards, ..stream() }),
-        ("max_shard_bytes", TokenizeOptions { max_shard_bytes: 1 << 20, ..packed(4) }),
-        ("remainder", TokenizeOptions { remainder: Remainder::Pad(0), ..stream() }),
+    for (to, option, value) in [
+        (To::Tokens, "samples_folder", json!("other")),
+        (To::Tokens, "postfix", json!("other")),
+        (To::Shards, "index_folder", json!("other")),
+        (To::Megatron, "block_sums", json!(false)),
+        (To::Forager, "max_shard_bytes", json!(1 << 20)),
     ] {
-        let error = tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+        let own = Map::from_iter([(option.to_string(), value)]);
+        let error = writer(FORMATS, to.name(), &own).err().unwrap();
         assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some(option)));
     }
+    let stream = TokenizeOptions { to: To::Tokens.format(), sample_size: None, ..packed(1) };
+    let options = TokenizeOptions { remainder: Remainder::Pad(0), ..stream };
+    let error = tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+    assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some("remainder")));
     assert!(tree(out.path()).is_empty());
 }
 
@@ -204,20 +212,20 @@ fn an_index_of_other_inputs_is_replaced_only_when_asked() {
 #[test]
 fn what_windrow_did_not_write_is_not_replaced() {
     let input = folder_of(&[("a.jsonl", ABC)]);
-    let overwrite = |layout| TokenizeOptions {
+    let overwrite = |layout: To| TokenizeOptions {
         overwrite: true,
-        layout,
-        sample_size: (layout == TokenLayout::Forager).then_some(2),
+        to: layout.format(),
+        sample_size: (layout == To::Forager).then_some(2),
         ..packed(2)
     };
     for (name, layout) in [
-        ("tokenized-samples/notes.txt", TokenLayout::Forager),
-        ("index/thesis.html", TokenLayout::Forager),
-        ("tokens.bin/thesis.txt", TokenLayout::Tokens),
-        ("windrow.json/thesis.txt", TokenLayout::Tokens),
+        ("tokenized-samples/notes.txt", To::Forager),
+        ("index/thesis.html", To::Forager),
+        ("tokens.bin/thesis.txt", To::Tokens),
+        ("windrow.json/thesis.txt", To::Tokens),
         // Another data set, which would be read instead.
-        ("windrow.json", TokenLayout::Forager),
-        ("index/sample_locations.bin", TokenLayout::Tokens),
+        ("windrow.json", To::Forager),
+        ("index/sample_locations.bin", To::Tokens),
     ] {
         let out = folder_of(&[(name, b"years of work")]);
         let options = overwrite(layout);
@@ -262,8 +270,11 @@ fn impossible_options_are_refused_before_anything_is_read() {
     refuse(TokenizeOptions { eos: Some(256), ..packed(2) });
     refuse(TokenizeOptions { dtype: Some(DType::F32), ..packed(2) });
     refuse(TokenizeOptions { remainder: Remainder::Pad(-1), ..packed(2) });
-    refuse(TokenizeOptions { index_folder: "../x".to_string(), ..packed(2) });
-    refuse(TokenizeOptions { layout: TokenLayout::Tokens, ..packed(2) });
+    for own in [json!({ "index_folder": "../x" }), json!({ "index_folder": "a", "samples_folder": "a" })] {
+        let error = writer(FORMATS, To::Forager.name(), own.as_object().unwrap()).err().unwrap();
+        assert_eq!(error.kind(), Kind::Config, "{error}");
+    }
+    refuse(TokenizeOptions { to: To::Tokens.format(), ..packed(2) });
     refuse(TokenizeOptions { sample_size: None, append_eos: true, eos: None, ..packed(2) });
 }
 
@@ -285,9 +296,9 @@ fn nothing_to_read_is_an_error() {
 #[test]
 fn a_layout_that_cannot_be_opened_without_ids_is_refused() {
     let input = folder_of(&[("a.jsonl", b"")]);
-    for layout in [TokenLayout::Tokens, TokenLayout::Shards, TokenLayout::Megatron] {
+    for layout in [To::Tokens, To::Shards, To::Megatron] {
         let out = tempfile::tempdir().unwrap();
-        let options = TokenizeOptions { layout, sample_size: None, ..packed(2) };
+        let options = TokenizeOptions { to: layout.format(), sample_size: None, ..packed(2) };
         let error =
             tokenize(&[input.path().into()], &out.path().join("out"), &Ord, &options, &()).unwrap_err();
         assert!(error.message().contains("no id to write"), "{error}");

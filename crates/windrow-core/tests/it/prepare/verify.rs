@@ -5,9 +5,10 @@ use std::path::Path;
 
 use windrow_core::output::write_whole;
 use windrow_core::prepare::{
-    Findings, IndexOptions, Problem, SeriesLayout, SeriesOptions, SeriesWriter, TokenLayout, TokenizeOptions,
-    Track, VerifyOptions, convert, dummy, index, tokenize, verify,
+    Findings, IndexOptions, Problem, TokenizeOptions, Track, VerifyOptions, dummy, index, tokenize, verify,
 };
+
+use crate::writing::{To, Writing, convert, create, samples};
 use windrow_core::source::Extras;
 use windrow_core::{DType, Kind, Span};
 
@@ -32,12 +33,8 @@ fn only(path: &Path, what: &str, expected: &str, found: &str) {
 fn packed() -> (tempfile::TempDir, tempfile::TempDir) {
     let input = folder_of(&[("a.jsonl", THREE)]);
     let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions {
-        sample_size: Some(2),
-        eos: Some(0),
-        dtype: Some(DType::U32),
-        ..TokenizeOptions::default()
-    };
+    let options =
+        TokenizeOptions { sample_size: Some(2), eos: Some(0), dtype: Some(DType::U32), ..samples() };
     tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
     (input, out)
 }
@@ -62,7 +59,7 @@ fn whole_data_sets_have_no_problems() {
     );
 
     let stream = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions { layout: TokenLayout::Tokens, eos: Some(0), ..TokenizeOptions::default() };
+    let options = TokenizeOptions { to: To::Tokens.format(), eos: Some(0), ..samples() };
     tokenize(&[input.path().join("a.jsonl")], stream.path(), &Ord, &options, &()).unwrap();
     let findings = check(stream.path());
     assert_eq!((findings.n_problems, findings.checked_bytes, findings.notes.len()), (0, 9 * 4, 0));
@@ -78,7 +75,7 @@ fn whole_data_sets_have_no_problems() {
         sample_size: Some(3),
         dtype: Some(DType::U16),
         tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
-        ..TokenizeOptions::default()
+        ..samples()
     };
     let mask = Parts { masked: Vec::new() };
     tokenize(&[parts.path().into()], out.path(), &mask, &options, &()).unwrap();
@@ -108,8 +105,7 @@ fn ids_that_were_compressed_since_are_held_against_what_was_said_of_them() {
     super::super::alone::alone(name, |_| {
         let input = folder_of(&[("a.jsonl", THREE)]);
         let out = tempfile::tempdir().unwrap();
-        let options =
-            TokenizeOptions { layout: TokenLayout::Tokens, eos: Some(0), ..TokenizeOptions::default() };
+        let options = TokenizeOptions { to: To::Tokens.format(), eos: Some(0), ..samples() };
         tokenize(&[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
         let [plain, packed] = ["tokens.bin", "tokens.bin.zst"].map(|name| out.path().join(name));
         let mut ids = fs::read(&plain).unwrap();
@@ -218,8 +214,7 @@ fn what_is_no_data_is_an_error_and_ids_that_are_none_a_problem() {
 fn leftovers_are_noted_and_tidied_up_when_asked() {
     let input = folder_of(&[("a.jsonl", THREE)]);
     let out = tempfile::tempdir().unwrap();
-    let options =
-        TokenizeOptions { sample_size: Some(2), checkpoint_bytes: 10, ..TokenizeOptions::default() };
+    let options = TokenizeOptions { sample_size: Some(2), checkpoint_bytes: 10, ..samples() };
     let fails = FailsAt { file: "a.jsonl", line: 2, kind: Kind::Interrupted };
     tokenize(&[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
     let before = tree(out.path());
@@ -320,9 +315,8 @@ fn series_are_opened_and_read_to_their_end() {
 #[test]
 fn an_index_is_held_against_its_own_side_file_and_what_lies_beside_it_against_another() {
     let base = folder_of(&[("a.jsonl", THREE)]);
-    let layout = TokenLayout::Tokens;
-    let options =
-        TokenizeOptions { layout, eos: Some(0), dtype: Some(DType::U32), ..TokenizeOptions::default() };
+    let layout = To::Tokens;
+    let options = TokenizeOptions { to: layout.format(), eos: Some(0), dtype: Some(DType::U32), ..samples() };
     tokenize(&[base.path().join("a.jsonl")], base.path(), &Ord, &options, &()).unwrap();
     index(base.path(), &IndexOptions { checksum: true, ..IndexOptions::default() }, &()).unwrap();
     let findings = check(base.path());
@@ -381,12 +375,12 @@ fn side_files_of_single_files_are_found_in_their_folder() {
 fn both_halves_of_a_pair_are_held_against_its_side_file_by_any_name() {
     let (input, out) = packed();
     let made = tempfile::tempdir().unwrap();
-    let layout = TokenLayout::Megatron;
-    let options = TokenizeOptions { layout, dtype: Some(DType::U16), ..TokenizeOptions::default() };
+    let layout = To::Megatron;
+    let options = TokenizeOptions { to: layout.format(), dtype: Some(DType::U16), ..samples() };
     tokenize(&[input.path().into()], made.path(), &Ord, &options, &()).unwrap();
     let source = open(&out.path().join("tokenized-samples/a-tokenized-samples.bin")).unwrap();
     let converted = tempfile::tempdir().unwrap();
-    let options = SeriesOptions::new(SeriesLayout::Megatron);
+    let options = Writing::new(To::Megatron);
     convert(source.as_ref(), &converted.path().join("tokens"), &options, &()).unwrap();
     // The manifest is that of the folder, or that of the pair.
     for folder in [made.path(), converted.path()] {
@@ -412,9 +406,9 @@ fn every_changed_byte_of_shards_is_found() {
     let path = |name: &str| folder.path().join(name);
     dummy(&path("a.bin"), 1 << 32, 7, 1, false).unwrap();
     let source = open(&path("a.bin")).unwrap();
-    let options = SeriesOptions { max_shard_bytes: 16, ..SeriesOptions::new(SeriesLayout::Shards) };
+    let options = Writing { max_shard_bytes: Some(16), ..Writing::new(To::Shards) };
     convert(source.as_ref(), &path("converted"), &options, &()).unwrap();
-    let mut writer = SeriesWriter::create(&path("written"), source.schema(), &options).unwrap();
+    let mut writer = create(&path("written"), source.schema(), &options).unwrap();
     let (span, mut scratch) = (Span { record: 0, start: 0, len: 7 }, Vec::new());
     writer.add(&source.read(span, &mut scratch).unwrap(), &Extras::new()).unwrap();
     writer.finish().unwrap();
@@ -446,14 +440,14 @@ fn every_changed_byte_of_what_series_are_converted_to_is_found() {
     let folder = folder_of(&[("a.json", b"[[[1, 2]], [[3, 4]]]".as_slice())]);
     let source = open(&folder.path().join("a.json")).unwrap();
     for (layout, out, data) in [
-        (SeriesLayout::Npy, "npy/a.npy", "a.npy"),
-        (SeriesLayout::Npz, "npz/a.npz", "a.npz"),
-        (SeriesLayout::Jsonl, "jsonl/a.jsonl", "a.jsonl"),
-        (SeriesLayout::Codes, "codes", "encoded_audio/000001.pt"),
+        (To::Npy, "npy/a.npy", "a.npy"),
+        (To::Npz, "npz/a.npz", "a.npz"),
+        (To::Jsonl, "jsonl/a.jsonl", "a.jsonl"),
+        (To::Codes, "codes", "encoded_audio/000001.pt"),
     ] {
         let out = folder.path().join(out);
-        convert(source.as_ref(), &out, &SeriesOptions::new(layout), &()).unwrap();
-        let base = if layout == SeriesLayout::Codes { &out } else { out.parent().unwrap() };
+        convert(source.as_ref(), &out, &Writing::new(layout), &()).unwrap();
+        let base = if layout == To::Codes { &out } else { out.parent().unwrap() };
         for path in [base, &out] {
             let findings = check(path);
             assert_eq!((findings.n_problems, findings.notes.len()), (0, 0), "{path:?}: {findings:?}");

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use windrow_core::prepare::{
-    Findings, IndexOptions, TokenLayout, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
+    Findings, IndexOptions, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
+
+use crate::writing::{To, samples};
 use windrow_core::{DType, Kind};
 
 use super::super::disk::open;
@@ -20,11 +22,11 @@ fn check(path: &Path) -> Findings {
     verify(path, &VerifyOptions::default(), &()).unwrap()
 }
 
-fn tokens(base: &Path, layout: TokenLayout, out: &str) {
+fn tokens(base: &Path, layout: To, out: &str) {
     let out = base.join(out);
     fs::create_dir_all(&out).unwrap();
     let dtype = Some(DType::U32);
-    let options = TokenizeOptions { layout, eos: Some(0), dtype, ..TokenizeOptions::default() };
+    let options = TokenizeOptions { to: layout.format(), eos: Some(0), dtype, ..samples() };
     tokenize(&[base.join("raw/a.jsonl")], &out, &Ord, &options, &()).unwrap();
 }
 
@@ -41,9 +43,9 @@ fn data_sets_beside_and_below_each_other_are_all_held_against_what_describes_the
     ]);
     let base = folder.path();
     index(&base.join("raw"), &IndexOptions { checksum: true, ..IndexOptions::default() }, &()).unwrap();
-    tokens(base, TokenLayout::Forager, "train");
-    tokens(base, TokenLayout::Forager, "more/valid");
-    tokens(base, TokenLayout::Tokens, "stream");
+    tokens(base, To::Forager, "train");
+    tokens(base, To::Forager, "more/valid");
+    tokens(base, To::Tokens, "stream");
     dummy(&base.join("more/d.bin"), 50, 100, 1, false).unwrap();
     let findings = check(base);
     assert_eq!((findings.n_problems, findings.notes.as_slice()), (0, [].as_slice()), "{findings:?}");
@@ -163,9 +165,9 @@ fn series_are_read_once_and_what_nothing_describes_is_noted() {
 fn a_folder_that_lost_what_describes_it_is_neither_good_nor_read_as_other_numbers() {
     let folder = folder_of(&[("raw/a.jsonl", LINES)]);
     let base = folder.path();
-    for (layout, description) in [(TokenLayout::Shards, "meta.json"), (TokenLayout::Tokens, "windrow.json")] {
+    for (layout, description) in [(To::Shards, "meta.json"), (To::Tokens, "windrow.json")] {
         let out = base.join(description.replace('.', "-"));
-        let options = TokenizeOptions { layout, eos: Some(0), ..TokenizeOptions::default() };
+        let options = TokenizeOptions { to: layout.format(), eos: Some(0), ..samples() };
         tokenize(&[base.join("raw/a.jsonl")], &out, &Ord, &options, &()).unwrap();
         assert_eq!(check(&out).n_problems, 0);
         fs::remove_file(out.join(description)).unwrap();

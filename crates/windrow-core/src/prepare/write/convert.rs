@@ -1,27 +1,28 @@
-//! A source of numbers in another layout.
+//! All records of a source in another format.
 
 use std::path::Path;
 
-use super::options::SeriesOptions;
 use super::origin::Origin;
-use super::writer::{PART, SeriesWriter};
+use super::writer::{PART, Writer};
 use crate::error::Result;
+use crate::format::write::{WriteFormat, WriteOptions};
 use crate::prepare::{Progress, Report, Watch, check};
 use crate::record::Span;
 use crate::source::Source;
 use crate::store;
 
-/// Writes all records of a source in another layout.
+/// Writes all records of a source in another format.
 ///
 /// # Errors
-/// As [`SeriesWriter`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
+/// As [`Writer`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
 pub fn convert(
     source: &dyn Source,
     out: &Path,
-    options: &SeriesOptions,
+    format: &dyn WriteFormat,
+    options: &WriteOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    let (writer, input_bytes) = store::whole_at_once(|| written(source, out, options, watch))?;
+    let (writer, input_bytes) = store::whole_at_once(|| written(source, out, format, options, watch))?;
     Ok(Report { input_bytes, ..writer.finish()? })
 }
 
@@ -29,12 +30,13 @@ pub fn convert(
 fn written(
     source: &dyn Source,
     out: &Path,
-    options: &SeriesOptions,
+    format: &dyn WriteFormat,
+    options: &WriteOptions,
     watch: &dyn Watch,
-) -> Result<(SeriesWriter, u64)> {
+) -> Result<(Writer, u64)> {
     let lengths = sum_of_lengths(source)?;
     let origin = Origin::of(source)?;
-    let mut writer = SeriesWriter::begin(out, source.schema(), options, Some(lengths), Some(&origin), None)?;
+    let mut writer = Writer::convert(out, source.schema(), format, options, lengths, &origin)?;
     if !source.schema().tracks.is_empty() {
         log::warn!("only the values are written: the arrays that run beside them are left out");
     }

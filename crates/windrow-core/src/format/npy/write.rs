@@ -2,17 +2,50 @@
 
 use std::path::PathBuf;
 
-use super::body::{Begin, Body, Stored, Written};
+use super::Npy;
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file};
 use crate::manifest::Manifest;
-use crate::output::write_manifest_beside;
-use crate::output::{Growing, files};
+use crate::output::{Growing, files, write_manifest_beside};
 
 /// Room for magic, version, length and text; 64-byte aligned as the documentation asks.
 const HEADER: usize = 128;
 
-pub(super) struct Npy {
+/// One array, `[N, T]` or `[N, T, C]`.
+pub(super) struct WriteNpy;
+
+impl WriteFormat for WriteNpy {
+    fn name(&self) -> &'static str {
+        Npy.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::File(&[""])
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        names_of_file(name)
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        let mut file = Growing::create(begin.work.join(begin.name))?;
+        file.write(&[0; HEADER])?;
+        Ok(Box::new(Writer {
+            work: begin.work.to_path_buf(),
+            name: begin.name.to_string(),
+            file,
+            descr: descr(begin.dtype)?,
+            channels: begin.channels,
+            length: None,
+            records: 0,
+            durable: begin.durable,
+        }))
+    }
+}
+
+struct Writer {
     work: PathBuf,
     name: String,
     file: Growing,
@@ -21,29 +54,10 @@ pub(super) struct Npy {
     /// Values in every record; known from the first.
     length: Option<u64>,
     records: u64,
-    manifest: Manifest,
     durable: bool,
 }
 
-impl Npy {
-    pub(super) fn begin(begin: &Begin<'_>) -> Result<Npy> {
-        let mut file = Growing::create(begin.work.join(begin.name))?;
-        file.write(&[0; HEADER])?;
-        Ok(Npy {
-            work: begin.work.to_path_buf(),
-            name: begin.name.to_string(),
-            file,
-            descr: descr(begin.dtype)?,
-            channels: begin.channels,
-            length: None,
-            records: 0,
-            manifest: begin.manifest("npy"),
-            durable: begin.options.durable,
-        })
-    }
-}
-
-impl Body for Npy {
+impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         let length = *self.length.get_or_insert(record.len);
         if record.len != length {
@@ -55,28 +69,28 @@ impl Body for Npy {
             .hint("write shards or .jsonl"));
         }
         if self.records == 0 && record.is_first && !record.extras.is_empty() {
-            log::warn!("an .npy file holds numbers only: what stands beside them is left out");
+            log::warn!("an .npy file holds numbers only: the metadata of records is left out");
         }
         self.records += u64::from(record.is_last);
         self.file.write(record.bytes)
     }
 
-    fn finish(self: Box<Self>) -> Result<Written> {
-        let size = self.file.size();
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written> {
+        let bytes = self.file.size();
         self.file.finish(false)?;
         let shape = [Some(self.records), Some(self.length.unwrap_or(0)), self.channels.map(|c| c as u64)];
         let header = header(self.descr, shape.into_iter().flatten());
         let path = self.work.join(&self.name);
         files::write_at(&path, 0, &header)?;
         let file = files::finish(&path, self.durable)?;
-        let manifest = Manifest { records: Some(self.records), record_length: self.length, ..self.manifest };
-        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
-        Ok(Written { targets, files: 1, bytes: size })
+        let manifest = Manifest { records: Some(self.records), record_length: self.length, ..manifest };
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        Ok(Written { files: 1, bytes, manifest })
     }
 }
 
 /// What stands before the numbers: magic, version, length, and a Python literal, filled up to [`HEADER`] bytes.
-pub(super) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
+pub(in crate::format) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
     // Python writes a tuple of one with a comma.
     let shape: String = shape.map(|n| format!("{n}, ")).collect();
     let shape = match shape.matches(',').count() {
@@ -93,7 +107,7 @@ pub(super) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
     header
 }
 
-pub(super) fn descr(dtype: DType) -> Result<&'static str> {
+pub(in crate::format) fn descr(dtype: DType) -> Result<&'static str> {
     Ok(match dtype {
         DType::Bool => "|b1",
         DType::U8 => "|u1",

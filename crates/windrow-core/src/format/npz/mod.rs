@@ -1,6 +1,9 @@
 //! numpy's `.npz`: a zip archive of arrays. Members that are stored are read where they lie; compressed ones are
 //! expanded once, together, into the cache.
 
+mod latched;
+mod write;
+
 use std::io::{BufReader, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,9 +12,11 @@ use zip::read::{ArchiveOffset, Config};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
+use self::write::WriteNpz;
 use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use super::numbers::check_number_options;
+use super::write::{OwnOptions, WriteFormat};
 use super::{Axis, Confidence, Format, FormatInfo, Options, Probe};
 use crate::error::{Error, Result};
 use crate::source::{FileInfo, SharedSource};
@@ -20,7 +25,7 @@ use crate::store::{Object, Section, Stream, cached};
 const SUFFIXES: &[&str] = &[".npz"];
 
 /// numpy writes one per array; a zip of more needs another layout, and more memory than its members justify.
-pub(crate) const MOST_MEMBERS: u64 = 65_536;
+const MOST_MEMBERS: u64 = 65_536;
 /// Expanding more than [`FREE_BYTES`] at a higher ratio than this is refused. Deflate itself ends at 1,032.
 const MOST_RATIO: u64 = 1_000;
 const FREE_BYTES: u64 = 64 << 20;
@@ -56,6 +61,10 @@ impl Format for Npz {
             true => Confidence::Maybe,
             false => Confidence::No,
         }
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteNpz)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

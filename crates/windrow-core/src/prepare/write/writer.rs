@@ -1,191 +1,203 @@
-//! Records of numbers, written one after the other.
+//! Records of numbers into one output, one after the other, in any format that is written.
 
-use crate::output::hash_of;
 use std::path::{Path, PathBuf};
 
-use super::body::{Begin, Body, Stored, Written, element};
-use super::options::{SeriesLayout, SeriesOptions};
 use super::origin::Origin;
-use super::{codes, forager, jsonl, megatron, npy, npz, shards, tokens};
-use crate::array::{Buffer, DType};
+use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
-use crate::format::{TRACKS_FOLDER, TRACKS_METADATA, first_outside};
-use crate::manifest::CHECKSUMS_FILE;
-use crate::manifest::{MANIFEST_FILE, Manifest};
-use crate::output::files;
-use crate::output::{self, Site};
+use crate::format::first_outside;
+use crate::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteOptions, Written, not_an_option,
+};
+use crate::manifest::Manifest;
+use crate::output::{self, Site, files, hash_of};
 use crate::prepare::Report;
 use crate::record::{Decode, Values};
 use crate::source::{Extras, Kind, Schema};
 use crate::store::plain_name;
 use crate::values::copy_values;
 
-/// Values of a record that are written at a time, where the layout allows parts.
+/// Values of a record that are written at a time, where the format allows parts.
 pub(super) const PART: u64 = 1 << 20;
 
-/// Writes records one after the other. Dropped before [`SeriesWriter::finish`], it leaves nothing behind.
+/// Writes records one after the other. Dropped before [`Writer::finish`], it leaves nothing behind.
 ///
 /// ```
-/// # use windrow_core::prepare::{SeriesLayout, SeriesOptions, SeriesWriter};
+/// # use windrow_core::format::{FORMATS, write};
+/// # use windrow_core::prepare::Writer;
 /// # use windrow_core::{DType, Decode, Element, Values};
 /// # let dir = tempfile::tempdir().unwrap();
 /// let schema = windrow_core::source::Schema::numbers(Element::little(DType::F32));
-/// let mut writer = SeriesWriter::create(&dir.path().join("shards"), &schema, &SeriesOptions::new(SeriesLayout::Shards))?;
+/// let shards = write::writer(FORMATS, "shards", &Default::default())?;
+/// let mut writer = Writer::create(&dir.path().join("shards"), &schema, shards.as_ref(), &Default::default())?;
 /// let bytes: Vec<u8> = [1.5f32, 2.5].iter().flat_map(|x| x.to_le_bytes()).collect();
 /// let values = Values { bytes: &bytes, element: schema.element, channels: 1, decode: Decode::Plain };
 /// writer.add(&values, &Default::default())?;
 /// assert_eq!(writer.finish()?.records, 1);
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
-pub struct SeriesWriter {
+pub struct Writer {
     site: Site,
     out: PathBuf,
     work: PathBuf,
+    /// What becomes visible, in this order.
+    targets: Vec<String>,
     overwrite: bool,
-    /// What the body is given.
+    /// What the format's writer is handed.
     dtype: DType,
     channels: Option<usize>,
     eos: Option<i64>,
     vocab_size: Option<u64>,
-    body: Option<Box<dyn Body>>,
+    records_to: Option<Box<dyn RecordWriter>>,
+    manifest: Manifest,
     numbers: Buffer,
     pub(super) records: u64,
     pub(super) values: u64,
-    holds_tokens: bool,
+    holds_ids: bool,
 }
 
-impl SeriesWriter {
-    /// Begins at `out`: a folder for shards, a file for the others. `schema` says dtype and channels of the records.
+impl Writer {
+    /// Begins at `out`, which names what [`WriteFormat::target`] says. `schema` says dtype and channels of the records.
     ///
     /// # Errors
-    /// `Exists` when something is there and `overwrite` is not set, or when it is not what this layout writes; `Config`
-    /// when the layout cannot hold such records; `Io`.
-    pub fn create(out: &Path, schema: &Schema, options: &SeriesOptions) -> Result<SeriesWriter> {
-        Self::begin(out, schema, options, None, None, None)
+    /// `Exists` when something is there and `overwrite` is not set, or when it is not what this format writes; `Config`
+    /// when the format cannot hold such records; `Io`.
+    pub fn create(
+        out: &Path,
+        schema: &Schema,
+        format: &dyn WriteFormat,
+        options: &WriteOptions,
+    ) -> Result<Writer> {
+        Self::begin(out, schema, format, options, None, manifest(format, None))
     }
 
-    /// The same for records that were made from others: `told` says from which and how, and [`Manifest::find`] finds it there.
+    /// The same for records that were made from others: `manifest` says from which and how, and is found beside them.
     ///
     /// # Errors
-    /// As [`SeriesWriter::create`]; `Config` for other layouts than shards and codes.
+    /// As [`Writer::create`].
     pub fn create_from(
         out: &Path,
         schema: &Schema,
-        options: &SeriesOptions,
-        told: &Manifest,
-    ) -> Result<SeriesWriter> {
-        match options.layout {
-            SeriesLayout::Shards | SeriesLayout::Codes => {
-                Self::begin(out, schema, options, None, None, Some(told))
-            }
-            _ => Err(Error::config("only shards and codes tell what they were made from")),
-        }
+        format: &dyn WriteFormat,
+        options: &WriteOptions,
+        manifest: &Manifest,
+    ) -> Result<Writer> {
+        let vocab_size = options.vocab_size.or(manifest.vocab_size);
+        let mut writer = Self::begin(
+            out,
+            schema,
+            format,
+            &WriteOptions { vocab_size, ..options.clone() },
+            None,
+            manifest.clone(),
+        )?;
+        writer.manifest = manifest.clone();
+        writer.vocab_size = options.vocab_size;
+        Ok(writer)
     }
 
-    pub(super) fn begin(
+    pub(super) fn convert(
         out: &Path,
         schema: &Schema,
-        options: &SeriesOptions,
+        format: &dyn WriteFormat,
+        options: &WriteOptions,
+        total_values: u64,
+        origin: &Origin,
+    ) -> Result<Writer> {
+        Self::begin(out, schema, format, options, Some(total_values), manifest(format, Some(origin)))
+    }
+
+    fn begin(
+        out: &Path,
+        schema: &Schema,
+        format: &dyn WriteFormat,
+        options: &WriteOptions,
         total_values: Option<u64>,
-        origin: Option<&Origin>,
-        told: Option<&Manifest>,
-    ) -> Result<SeriesWriter> {
+        mut manifest: Manifest,
+    ) -> Result<Writer> {
         if schema.kind == Kind::Json {
             return Err(Error::config("the records are JSON texts, not numbers")
                 .hint("`windrow tokenize` makes token ids of them"));
         }
-        options.check()?;
-        let dtype = match (options.normalize, options.dtype.unwrap_or(schema.element.dtype)) {
-            (false, dtype) => dtype,
-            (true, DType::F32) => DType::F32,
-            (true, _) if options.dtype.is_none() => DType::F32,
-            (true, dtype) => {
-                return Err(Error::config(format!("normalised values are float32, not {dtype}")));
-            }
-        };
-        // Its numbers are 0 and 1 all the same.
-        let dtype = if dtype == DType::Bool { DType::U8 } else { dtype };
-        // Megatron has no unsigned type beyond 16 bits; ids fit all the same, and are compared.
-        let dtype = match (options.layout, dtype) {
-            (SeriesLayout::Megatron, DType::U32) if options.dtype.is_none() => DType::I32,
-            (SeriesLayout::Codes, _) if options.dtype.is_none() => DType::I16,
-            (_, dtype) => dtype,
+        check_append(format, options)?;
+        let dtype = match format.stored_dtype(schema.element.dtype, options.dtype)? {
+            // Its numbers are 0 and 1 all the same.
+            DType::Bool => DType::U8,
+            dtype => dtype,
         };
         check_ids(dtype, options)?;
         let path = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a file or folder").at(out));
         };
-        check_ending(name, options.layout).map_err(|e| e.at(out))?;
-        let name = match options.layout {
-            SeriesLayout::Megatron => megatron::prefix(name),
-            _ => name,
-        };
+        if let Target::File(endings) = format.target() {
+            check_ending(name, endings).map_err(|e| e.at(out))?;
+        }
+        let name = format.stem(name);
         // Before anything is refused: what a killed run began to show becomes whole, and the rest of it goes.
         let site = Site::enter_anew(parent, name, options.durable)?;
-        check_free(&path, name, options)?;
-        // A number of JSON takes a digit, a comma and a space.
-        let width = if options.layout == SeriesLayout::Jsonl { 3 } else { dtype.size() as u64 };
+        let targets = format.names(name);
+        let append_to = (options.append && files::exists(&path)).then_some(path.as_path());
+        if append_to.is_none() {
+            check_free(&path, &targets, format, options.overwrite)?;
+        }
         let numbers = total_values.unwrap_or(0).saturating_mul(schema.channels.unwrap_or(1) as u64);
-        files::enough_room(parent, numbers.saturating_mul(width))?;
+        files::enough_room(parent, numbers.saturating_mul(format.bytes_per_number(dtype)))?;
         let work = site.work(&hash_of(name))?;
         files::remove(&work)?;
         files::make_folder(&work)?;
         let begin = Begin {
             work: &work,
             name,
+            out: &path,
+            corpus: None,
             dtype,
             channels: schema.channels,
-            vocab_size: options.vocab_size.or(told.and_then(|told| told.vocab_size)).or(schema.vocab_size),
-            options,
+            vocab_size: options.vocab_size.or(schema.vocab_size),
+            appends_eos: options.eos.is_some(),
             total_values,
-            origin,
-            told,
+            durable: options.durable,
+            append_to,
+            checkpoint: None,
         };
-        let body: Result<Box<dyn Body>> = match options.layout {
-            SeriesLayout::Shards => shards::Shards::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Npy => npy::Npy::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Npz => npz::Npz::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Jsonl => jsonl::Jsonl::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Tokens => tokens::Tokens::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Forager => forager::Forager::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Megatron => megatron::Megatron::begin(&begin).map(|b| Box::new(b) as _),
-            SeriesLayout::Codes => codes::Codes::begin(&begin).map(|b| Box::new(b) as _),
+        let records_to = format.begin(&begin);
+        (manifest.dtype, manifest.eos, manifest.vocab_size) = (Some(dtype), options.eos, options.vocab_size);
+        // Numbers that are not token IDs any more have none of that.
+        if let Some(of) = options.of.as_ref().filter(|_| dtype.is_integer()) {
+            manifest.take_ids_of(of);
+        }
+        let opened = match format.target() {
+            // Half of a pair alone could be taken for something else; its index is opened.
+            Target::Pair => targets.get(targets.len().saturating_sub(2)).map(|index| parent.join(index)),
+            _ => None,
         };
-        let opened = match options.layout {
-            SeriesLayout::Megatron => parent.join(megatron::index(name)),
-            _ => path.clone(),
-        };
-        let mut writer = SeriesWriter {
+        let mut writer = Writer {
             site,
             work,
-            overwrite: options.overwrite,
-            // What is normalised keeps its digits until it is.
-            dtype: if options.normalize { DType::F64 } else { dtype },
+            targets,
+            overwrite: options.overwrite || options.append,
+            dtype: format.handed_dtype(dtype),
             channels: schema.channels,
             eos: options.eos,
             vocab_size: options.vocab_size,
-            body: None,
+            records_to: None,
+            manifest,
             numbers: Buffer::zeroed(0),
             records: 0,
             values: 0,
-            // Numbers of the other layouts may be anything.
-            holds_tokens: dtype.is_integer()
-                && matches!(
-                    options.layout,
-                    SeriesLayout::Tokens | SeriesLayout::Forager | SeriesLayout::Megatron
-                ),
-            out: opened,
+            // Numbers of the other formats may be anything.
+            holds_ids: dtype.is_integer() && format.holds_ids(),
+            out: opened.unwrap_or(path),
         };
         // Dropped on an error, it tidies up.
-        writer.body = Some(body?);
+        writer.records_to = Some(records_to?);
         Ok(writer)
     }
 
     /// Writes the next record. What its numbers are scaled by is applied.
     ///
     /// # Errors
-    /// `Config` naming record and value when a number does not fit the dtype or an id the vocabulary, or when the layout
+    /// `Config` naming record and value when a number does not fit the dtype or an id the vocabulary, or when the format
     /// cannot hold the record; `Io`. After an error only dropping is left.
     pub fn add(&mut self, values: &Values<'_>, extras: &Extras) -> Result<()> {
         if values.channels != self.channels.unwrap_or(1) {
@@ -211,7 +223,7 @@ impl SeriesWriter {
     }
 
     pub(super) fn takes_parts(&self) -> bool {
-        self.body.as_ref().is_some_and(|body| body.takes_parts())
+        self.records_to.as_ref().is_some_and(|to| to.takes_parts())
     }
 
     // Writes the values from `start` on of a record of `len` values.
@@ -242,8 +254,12 @@ impl SeriesWriter {
         copied.map_err(|e| self.misfit(values, start, e))?;
         let stored = self.numbers.bytes();
         if let Some(size) = self.vocab_size {
-            let numbers =
-                Values { bytes: stored, element: element(self.dtype), channels: 1, decode: Decode::Plain };
+            let numbers = Values {
+                bytes: stored,
+                element: Element::little(self.dtype),
+                channels: 1,
+                decode: Decode::Plain,
+            };
             if let Some((at, id)) = first_outside(&numbers, size) {
                 let at = start + (at / values.channels.max(1)) as u64;
                 return Err(Error::config(format!(
@@ -257,11 +273,13 @@ impl SeriesWriter {
             bytes: stored,
             len: len + u64::from(self.eos.is_some()),
             extras,
+            input: 0,
+            tracks: &[],
             is_first: start == 0,
             is_last: end == len,
         };
-        if let Some(body) = &mut self.body {
-            body.add(&record)?;
+        if let Some(to) = &mut self.records_to {
+            to.add(&record)?;
         }
         self.values += end - start;
         self.records += u64::from(end == len);
@@ -299,33 +317,46 @@ impl SeriesWriter {
     /// Completes the files and makes them visible in one rename.
     ///
     /// # Errors
-    /// `Config` when the layout cannot be without records; `Exists` when somebody wrote there meanwhile; `Io`.
+    /// `Config` when the format cannot be without records; `Exists` when somebody wrote there meanwhile; `Io`.
     pub fn finish(mut self) -> Result<Report> {
-        let Some(body) = self.body.take() else { return Ok(Report::default()) };
-        let Written { targets, files, bytes } = body.finish()?;
-        let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let Some(to) = self.records_to.take() else { return Ok(Report::default()) };
+        let Written { files, bytes, .. } = to.finish(std::mem::take(&mut self.manifest))?;
+        let targets: Vec<&str> = self.targets.iter().map(String::as_str).collect();
         self.site.commit(&self.work, &targets, self.overwrite)?;
         Ok(Report {
             output: self.out.clone(),
             files,
             records: self.records,
-            tokens: if self.holds_tokens { self.values + self.n_eos() } else { 0 },
+            tokens: if self.holds_ids { self.values + self.n_eos() } else { 0 },
             output_bytes: bytes,
             ..Report::default()
         })
     }
 }
 
-impl Drop for SeriesWriter {
+impl Drop for Writer {
     fn drop(&mut self) {
-        self.body = None;
+        self.records_to = None;
         // After a commit it is gone already; an error of tidying up would hide the one that led here.
         let _ = files::remove(&self.work);
     }
 }
 
+// The manifest of what is written, without its findings.
+fn manifest(format: &dyn WriteFormat, origin: Option<&Origin>) -> Manifest {
+    origin.map_or_else(|| Manifest::new(format.name()), |origin| origin.manifest(format.name()))
+}
+
+fn check_append(format: &dyn WriteFormat, options: &WriteOptions) -> Result<()> {
+    match (options.append, options.overwrite) {
+        (true, true) => Err(Error::config("append and overwrite are both set").hint("set one of them")),
+        (true, false) if !format.appends() => Err(not_an_option("append", format.name())),
+        _ => Ok(()),
+    }
+}
+
 // End ids and vocabularies are those of whole numbers.
-fn check_ids(dtype: DType, options: &SeriesOptions) -> Result<()> {
+fn check_ids(dtype: DType, options: &WriteOptions) -> Result<()> {
     if (options.eos.is_some() || options.vocab_size.is_some()) && !dtype.is_integer() {
         return Err(Error::config(format!(
             "{dtype} values are no ids: they have no end id and no vocabulary"
@@ -342,61 +373,50 @@ fn check_ids(dtype: DType, options: &SeriesOptions) -> Result<()> {
     }
 }
 
-// Nothing is replaced that this layout would not have written.
 // What opens it looks at the end of its name.
-fn check_ending(name: &str, layout: SeriesLayout) -> Result<()> {
+fn check_ending(name: &str, endings: &[&str]) -> Result<()> {
     let name = name.to_ascii_lowercase();
-    let known: &[&str] = match layout {
-        SeriesLayout::Npz => &[".npz"],
-        SeriesLayout::Jsonl => &[".jsonl", ".ndjson"],
-        SeriesLayout::Npy | SeriesLayout::Tokens => &[""],
-        _ => return Ok(()),
-    };
     if plain_name(&name) != name {
         return Err(Error::config(
             "what is written is not compressed, and would be taken for that by its name",
         )
         .hint("leave the ending out and compress it afterwards"));
     }
-    match known.iter().any(|end| name.ends_with(end)) {
+    match endings.iter().any(|end| name.ends_with(end)) {
         true => Ok(()),
-        false => Err(Error::config(format!("expected a name that ends in {}", known[0]))
+        false => Err(Error::config(format!("expected a name that ends in {}", endings[0]))
             .hint("it would not be known by another one when it is opened")),
     }
 }
 
-fn check_free(path: &Path, name: &str, options: &SeriesOptions) -> Result<()> {
-    if options.layout == SeriesLayout::Megatron {
-        let taken = megatron::names(name).into_iter().map(|name| path.with_file_name(name));
+// Nothing is replaced that this format would not have written.
+fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite: bool) -> Result<()> {
+    if format.target() == Target::Pair {
+        let taken = names.iter().map(|name| path.with_file_name(name));
         return match taken.into_iter().find(|path| files::exists(path)) {
-            Some(path) if !options.overwrite || files::size(&path).is_none() => Err(output::exists(&path)),
+            Some(path) if !overwrite || files::size(&path).is_none() => Err(output::exists(&path)),
             _ => Ok(()),
         };
     }
     if !files::exists(path) {
         return Ok(());
     }
-    if !options.overwrite {
+    if !overwrite {
         return Err(output::exists(path));
     }
-    let names = files::names(path);
-    let foreign = match (options.layout, names) {
-        (SeriesLayout::Shards, Ok(names)) => names.into_iter().find(|name| !shards::is_own(name)),
-        (SeriesLayout::Forager, Ok(names)) => {
-            names.into_iter().find(|n| !forager::NAMES.contains(&n.as_str()))
+    let foreign = match (format.target(), files::names(path)) {
+        (Target::Folder, Ok(_)) if format.is_one(path) => None,
+        (Target::Folder, Ok(names)) => {
+            Some(names.into_iter().find(|name| !format.is_own(name)).unwrap_or_default())
         }
-        (SeriesLayout::Codes, Ok(names)) => names
-            .into_iter()
-            .find(|n| ![TRACKS_FOLDER, TRACKS_METADATA, MANIFEST_FILE, CHECKSUMS_FILE].contains(&n.as_str())),
-        (SeriesLayout::Shards | SeriesLayout::Forager | SeriesLayout::Codes, Err(_)) => Some(String::new()),
-        (_, Ok(_)) => Some(String::new()),
+        (Target::Folder, Err(_)) | (_, Ok(_)) => Some(String::new()),
         (_, Err(_)) => None,
     };
     match foreign {
         None => Ok(()),
         Some(name) => {
             Err(output::exists(&path.join(name))
-                .hint("it is none of this layout's files: --overwrite leaves it"))
+                .hint("it is none of this format's files: --overwrite leaves it"))
         }
     }
 }

@@ -5,21 +5,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::body::{Begin, Body, Stored, Written};
+use super::{DOCUMENT, MAGIC, MODE, Megatron, VERSION, code};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::{DOCUMENT, MAGIC, MODE, VERSION, code};
-use crate::manifest::CHECKSUMS_FILE;
-use crate::manifest::{MANIFEST_FILE, Manifest};
-use crate::output::ChecksumsWriter;
-use crate::output::{Growing, files};
-use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
-use crate::prepare::no_ids;
-use crate::source::Extras;
+use crate::format::Format;
+use crate::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
+use crate::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use crate::output::{ChecksumsWriter, Disk, Growing, files};
 use crate::store::{Local, Store};
 
-/// Name of the format.
-const FORMAT: &str = "megatron";
+/// What both names begin with in a folder of their own.
+const PAIR: &str = "tokens";
 /// Bytes of a part that are handed on at a time: whole numbers.
 const AT_ONCE: usize = 256 << 10;
 
@@ -30,15 +26,82 @@ const DTYPES: [DType; 8] =
 const LENGTHS: &str = "lengths";
 const BORDERS: &str = "borders";
 
-pub(super) struct Megatron {
+/// A pair of files.
+pub(super) struct WriteMegatron;
+
+impl WriteFormat for WriteMegatron {
+    fn name(&self) -> &'static str {
+        Megatron.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::Pair
+    }
+
+    fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
+        // It has no unsigned type beyond 16 bits; token IDs fit all the same, and are compared.
+        Ok(asked.unwrap_or(if given == DType::U32 { DType::I32 } else { given }))
+    }
+
+    fn id_dtypes(&self) -> &'static [DType] {
+        // As Megatron's own programs choose.
+        &[DType::U16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16]
+    }
+
+    fn stem<'n>(&self, name: &'n str) -> &'n str {
+        let stem = name.strip_suffix(".idx").or_else(|| name.strip_suffix(".bin"));
+        stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        names(name).into()
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        let [_, _, index, data] = names(PAIR);
+        [data.as_str(), index.as_str(), MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        begin.only(&DTYPES, "Megatron's files")?;
+        let from: Kept = begin.continued("Megatron's files")?;
+        let folder = begin.corpus.is_some().then(|| begin.work.join(begin.name));
+        let work = if folder.is_some() { begin.work.join("aside") } else { begin.work.to_path_buf() };
+        for folder in folder.iter().chain([&work]) {
+            files::make_folder(folder)?;
+        }
+        let name = if folder.is_some() { PAIR } else { begin.name };
+        let [_, _, _, data] = names(name);
+        Ok(Box::new(Writer {
+            data: Growing::at(work.join(data), from.data_size)?,
+            lengths: Part::at(work.join(LENGTHS), from.sequences * 4)?,
+            borders: Part::at(work.join(BORDERS), from.borders * 8)?,
+            modes: None,
+            dtype: begin.dtype,
+            // Every dtype above has one.
+            code: code(begin.dtype).unwrap_or_default(),
+            work,
+            folder,
+            name: name.to_string(),
+            sequences: from.sequences,
+            n_borders: from.borders,
+            document: None,
+            durable: begin.durable,
+            warned: false,
+        }))
+    }
+}
+
+struct Writer {
     work: PathBuf,
+    /// Where the pair goes at its end, where it has a folder of its own.
+    folder: Option<PathBuf>,
     name: String,
     data: Growing,
     /// The parts of the index whose size is known at the end.
     lengths: Part,
     borders: Part,
     modes: Option<Part>,
-    manifest: Manifest,
     dtype: DType,
     code: u8,
     sequences: u64,
@@ -49,54 +112,18 @@ pub(super) struct Megatron {
     warned: bool,
 }
 
-/// The name without what it ends in: `corpus` of `corpus.bin` and `corpus.idx`.
-pub(super) fn prefix(name: &str) -> &str {
-    let stem = name.strip_suffix(".idx").or_else(|| name.strip_suffix(".bin"));
-    stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
-}
-
 /// The name of the index.
-pub(super) fn index(prefix: &str) -> String {
+fn index(prefix: &str) -> String {
     format!("{prefix}.idx")
 }
 
-/// What becomes visible, in this order. The ids last: without their index they would be a stream of other numbers.
-pub(super) fn names(prefix: &str) -> [String; 4] {
+/// What becomes visible, in this order. The token IDs last: without their index they would be a stream of other numbers.
+fn names(prefix: &str) -> [String; 4] {
     let index = index(prefix);
     [format!("{index}.{CHECKSUMS_FILE}"), format!("{index}.{MANIFEST_FILE}"), index, format!("{prefix}.bin")]
 }
 
-impl Megatron {
-    pub(super) fn begin(begin: &Begin<'_>) -> Result<Megatron> {
-        begin.only(&DTYPES, "Megatron's files")?;
-        let mut new =
-            Megatron::at(begin.work, begin.name, begin.dtype, begin.options.durable, Kept::default())?;
-        new.manifest = begin.manifest(FORMAT);
-        Ok(new)
-    }
-
-    // Empty, or behind what was kept.
-    fn at(work: &Path, name: &str, dtype: DType, durable: bool, from: Kept) -> Result<Megatron> {
-        let [_, _, _, data] = names(name);
-        Ok(Megatron {
-            data: Growing::at(work.join(data), from.data_size)?,
-            lengths: Part::at(work.join(LENGTHS), from.sequences * 4)?,
-            borders: Part::at(work.join(BORDERS), from.borders * 8)?,
-            modes: None,
-            manifest: Manifest::new(FORMAT),
-            dtype,
-            // Every dtype above has one.
-            code: code(dtype).unwrap_or_default(),
-            work: work.to_path_buf(),
-            name: name.to_string(),
-            sequences: from.sequences,
-            n_borders: from.borders,
-            document: None,
-            durable,
-            warned: false,
-        })
-    }
-
+impl Writer {
     // A border before the sequence that begins, where it begins a document.
     fn border(&mut self, record: &Stored<'_>) -> Result<()> {
         let document = record.extras.get(DOCUMENT).and_then(Value::as_u64);
@@ -172,7 +199,7 @@ fn each(path: &Path, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-impl Body for Megatron {
+impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if record.is_first {
             let Ok(length) = i32::try_from(record.len) else {
@@ -185,7 +212,7 @@ impl Body for Megatron {
                 .hint("a stream of documents opens as records with eos="));
             };
             if !self.warned && record.extras.keys().any(|key| key != DOCUMENT && key != MODE) {
-                log::warn!("Megatron's files hold ids only: what stands beside them is left out");
+                log::warn!("Megatron's files hold token IDs only: the metadata of records is left out");
                 self.warned = true;
             }
             self.border(record)?;
@@ -196,26 +223,43 @@ impl Body for Megatron {
         self.data.write(record.bytes)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Written> {
-        let manifest = std::mem::take(&mut self.manifest);
-        let (work, name, durable) = (self.work.clone(), self.name.clone(), self.durable);
-        let targets = names(&name);
-        let [sums_name, side_name, _, _] = &targets;
-        let manifest = self.complete(manifest, &work.join(sums_name))?;
-        files::write(&work.join(side_name), manifest.to_text().as_bytes(), durable)?;
+    fn checkpoint(&mut self, disk: &mut Disk) -> Result<Value> {
+        for file in [&mut self.data, &mut self.lengths.file, &mut self.borders.file] {
+            disk.bring(file.unsynced()?)?;
+        }
+        let kept = Kept { sequences: self.sequences, borders: self.n_borders, data_size: self.data.size() };
+        serde_json::to_value(kept).map_err(|e| Error::io("write it", &self.work, e.into()))
+    }
+
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written> {
+        let (work, name, durable, folder) =
+            (self.work.clone(), self.name.clone(), self.durable, self.folder.clone());
+        let [of_checksums, of_manifest, _, _] = names(&name);
+        let (of_checksums, of_manifest) = match &folder {
+            Some(folder) => (folder.join(CHECKSUMS_FILE), folder.join(MANIFEST_FILE)),
+            None => (work.join(of_checksums), work.join(of_manifest)),
+        };
+        let manifest = self.complete(manifest, &of_checksums)?;
+        if let Some(folder) = &folder {
+            for file in &manifest.files {
+                files::rename(&work.join(&file.name), &folder.join(&file.name))?;
+            }
+        }
+        files::write(&of_manifest, manifest.to_text().as_bytes(), durable)?;
+        folder.map_or(Ok(()), |folder| files::sync_folder(&folder, durable))?;
         let bytes = manifest.files.first().map_or(0, |data| data.size);
-        Ok(Written { targets: targets.into(), files: 1, bytes })
+        Ok(Written { files: 1, bytes, manifest })
     }
 }
 
-impl Megatron {
+impl Writer {
     // Writes the index, and the block checksums of both files to `sums`. The manifest with both files in it.
     fn complete(mut self, mut manifest: Manifest, sums: &Path) -> Result<Manifest> {
         if self.data.size() == 0 {
             return Err(no_ids());
         }
         self.put_border()?;
-        let Megatron {
+        let Writer {
             work,
             name,
             data,
@@ -257,77 +301,6 @@ impl Megatron {
         manifest.records = Some(sequences);
         manifest.files = vec![row, sums.add(index_name, index.finish(durable)?)?];
         sums.finish(&manifest.files, durable)?;
-        Ok(manifest)
-    }
-}
-
-/// `tokens.bin` and `tokens.idx` in a folder, and its manifest: a sequence and a document per document.
-pub(in crate::prepare) struct MegatronDocuments;
-
-const PAIR: &str = "tokens";
-
-impl DocumentLayout for MegatronDocuments {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
-
-    fn dtypes(&self) -> &[DType] {
-        // As Megatron's own programs choose.
-        &[DType::U16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16]
-    }
-
-    fn begin(&self, at: &DocumentPlace<'_>, kept: Option<&Value>) -> Result<Box<dyn DocumentWriter>> {
-        let from = match kept {
-            None => Kept::default(),
-            Some(kept) => serde_json::from_value(kept.clone())
-                .map_err(|e| Error::corrupt("no restart point of Megatron's files").caused_by(e))?,
-        };
-        let folder = at.work.join(at.name);
-        let aside = at.work.join("aside");
-        files::make_folder(&folder)?;
-        files::make_folder(&aside)?;
-        let writer = Megatron::at(&aside, PAIR, at.dtype, at.durable, from)?;
-        Ok(Box::new(Documents { writer, folder }))
-    }
-
-    fn is_one(&self, out: &Path) -> bool {
-        let [_, _, index, data] = names(PAIR);
-        let own = [data.as_str(), index.as_str(), MANIFEST_FILE, CHECKSUMS_FILE];
-        files::names(out).is_ok_and(|names| names.iter().all(|name| own.contains(&name.as_str())))
-    }
-}
-
-struct Documents {
-    writer: Megatron,
-    folder: PathBuf,
-}
-
-impl DocumentWriter for Documents {
-    fn add(&mut self, ids: &[u8]) -> Result<()> {
-        let len = (ids.len() / self.writer.dtype.size()) as u64;
-        let number = self.writer.sequences;
-        let extras = Extras::new();
-        self.writer.add(&Stored { number, bytes: ids, len, extras: &extras, is_first: true, is_last: true })
-    }
-
-    fn keep(&mut self) -> Result<Value> {
-        let writer = &mut self.writer;
-        for file in [&mut writer.data, &mut writer.lengths.file, &mut writer.borders.file] {
-            file.sync(writer.durable)?;
-        }
-        let kept =
-            Kept { sequences: writer.sequences, borders: writer.n_borders, data_size: writer.data.size() };
-        serde_json::to_value(kept).map_err(|e| Error::io("write it", &writer.work, e.into()))
-    }
-
-    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Manifest> {
-        let (aside, durable) = (self.writer.work.clone(), self.writer.durable);
-        let manifest = self.writer.complete(manifest, &self.folder.join(CHECKSUMS_FILE))?;
-        for file in &manifest.files {
-            files::rename(&aside.join(&file.name), &self.folder.join(&file.name))?;
-        }
-        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
-        files::sync_folder(&self.folder, durable)?;
         Ok(manifest)
     }
 }

@@ -6,33 +6,36 @@ use std::path::PathBuf;
 use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
-use super::body::{Begin, Body, Stored, Written};
 use super::latched::Latched;
-use super::npy::{descr, header};
+use super::{MOST_MEMBERS, Npz};
 use crate::error::{Error, Result};
-use crate::format::MOST_MEMBERS;
+use crate::format::Format;
+use crate::format::npy::{descr, header};
+use crate::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
+};
 use crate::manifest::Manifest;
-use crate::output::files;
-use crate::output::files::Handle;
+use crate::output::files::{self, Handle};
 use crate::output::write_manifest_beside;
-use crate::prepare::no_records;
 
-pub(super) struct Npz {
-    work: PathBuf,
-    name: String,
-    archive: ZipWriter<Latched<Handle>>,
-    descr: &'static str,
-    channels: Option<usize>,
-    records: u64,
-    size: u64,
-    manifest: Manifest,
-    durable: bool,
-    warned: bool,
-}
+/// An archive of an array per record.
+pub(super) struct WriteNpz;
 
-impl Npz {
-    pub(super) fn begin(begin: &Begin<'_>) -> Result<Npz> {
-        Ok(Npz {
+impl WriteFormat for WriteNpz {
+    fn name(&self) -> &'static str {
+        Npz.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::File(&[".npz"])
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        names_of_file(name)
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        Ok(Box::new(Writer {
             archive: ZipWriter::new(Latched::new(files::create(&begin.work.join(begin.name))?)),
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
@@ -40,12 +43,25 @@ impl Npz {
             channels: begin.channels,
             records: 0,
             size: 0,
-            manifest: begin.manifest("npz"),
-            durable: begin.options.durable,
+            durable: begin.durable,
             warned: false,
-        })
+        }))
     }
+}
 
+struct Writer {
+    work: PathBuf,
+    name: String,
+    archive: ZipWriter<Latched<Handle>>,
+    descr: &'static str,
+    channels: Option<usize>,
+    records: u64,
+    size: u64,
+    durable: bool,
+    warned: bool,
+}
+
+impl Writer {
     fn write(&mut self, record: &Stored<'_>) -> io::Result<()> {
         // Stored as they are, so that a reader maps them; the same bytes whenever it is written.
         let options = SimpleFileOptions::default()
@@ -66,14 +82,14 @@ impl Npz {
     }
 }
 
-impl Body for Npz {
+impl RecordWriter for Writer {
     fn takes_parts(&self) -> bool {
         false
     }
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("an .npz archive holds numbers only: what stands beside them is left out");
+            log::warn!("an .npz archive holds numbers only: the metadata of records is left out");
             self.warned = true;
         }
         if record.number >= MOST_MEMBERS {
@@ -87,7 +103,7 @@ impl Body for Npz {
         self.write(record).map_err(|e| Error::io("write the file", self.work.join(&self.name), e))
     }
 
-    fn finish(self: Box<Self>) -> Result<Written> {
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written> {
         if self.records == 0 {
             return Err(no_records());
         }
@@ -95,8 +111,8 @@ impl Body for Npz {
         let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
         archive.map_err(|e| Error::io("write the file", &path, e))?;
         let file = files::finish(&path, self.durable)?;
-        let manifest = Manifest { records: Some(self.records), ..self.manifest };
-        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
-        Ok(Written { targets, files: 1, bytes: self.size })
+        let manifest = Manifest { records: Some(self.records), ..manifest };
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        Ok(Written { files: 1, bytes: self.size, manifest })
     }
 }

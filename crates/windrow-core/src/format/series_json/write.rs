@@ -5,47 +5,67 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::body::{Begin, Body, Stored, Written, element};
-use crate::array::{Buffer, DType};
+use super::SeriesJsonLines;
+use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
+};
 use crate::manifest::Manifest;
-use crate::output::Growing;
-use crate::output::write_manifest_beside;
-use crate::prepare::no_records;
+use crate::output::{Growing, write_manifest_beside};
 use crate::record::{Decode, Values};
 use crate::values::copy_values;
 
 const SEQUENCE: &str = "sequence";
 
-pub(super) struct Jsonl {
-    work: PathBuf,
-    name: String,
-    file: Growing,
-    dtype: DType,
-    channels: Option<usize>,
-    records: u64,
-    manifest: Manifest,
-    durable: bool,
-    line: String,
-}
+/// A line per record.
+pub(super) struct WriteLines;
 
-impl Jsonl {
-    pub(super) fn begin(begin: &Begin<'_>) -> Result<Jsonl> {
-        Ok(Jsonl {
+impl WriteFormat for WriteLines {
+    fn name(&self) -> &'static str {
+        SeriesJsonLines.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::File(&[".jsonl", ".ndjson"])
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        names_of_file(name)
+    }
+
+    fn bytes_per_number(&self, _dtype: DType) -> u64 {
+        // A digit, a comma and a space.
+        3
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        Ok(Box::new(Writer {
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
             file: Growing::create(begin.work.join(begin.name))?,
             dtype: begin.dtype,
             channels: begin.channels,
             records: 0,
-            manifest: begin.manifest("series-jsonl"),
-            durable: begin.options.durable,
+            durable: begin.durable,
             line: String::new(),
-        })
+        }))
     }
 }
 
-impl Body for Jsonl {
+struct Writer {
+    work: PathBuf,
+    name: String,
+    file: Growing,
+    dtype: DType,
+    channels: Option<usize>,
+    records: u64,
+    durable: bool,
+    line: String,
+}
+
+impl RecordWriter for Writer {
     fn takes_parts(&self) -> bool {
         false
     }
@@ -69,15 +89,15 @@ impl Body for Jsonl {
         self.file.write(line.as_bytes())
     }
 
-    fn finish(self: Box<Self>) -> Result<Written> {
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written> {
         if self.records == 0 {
             return Err(no_records());
         }
-        let size = self.file.size();
+        let bytes = self.file.size();
         let file = self.file.finish(self.durable)?;
-        let manifest = Manifest { records: Some(self.records), ..self.manifest };
-        let targets = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?.into();
-        Ok(Written { targets, files: 1, bytes: size })
+        let manifest = Manifest { records: Some(self.records), ..manifest };
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        Ok(Written { files: 1, bytes, manifest })
     }
 }
 
@@ -91,7 +111,8 @@ fn numbers(record: &Stored<'_>, dtype: DType, channels: Option<usize>, line: &mu
     };
     let count = record.bytes.len() / dtype.size();
     let mut out = Buffer::zeroed(count * wide.size());
-    let values = Values { bytes: record.bytes, element: element(dtype), channels: 1, decode: Decode::Plain };
+    let values =
+        Values { bytes: record.bytes, element: Element::little(dtype), channels: 1, decode: Decode::Plain };
     copy_values(&values, 0, out.bytes_mut(), wide)?;
     match wide {
         DType::U64 => {

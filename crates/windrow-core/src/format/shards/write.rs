@@ -1,39 +1,144 @@
 //! Shards and their `meta.json`, as Time-MoE's converter lays them: all records as one row of numbers, cut into files of
 //! equal length, and a list of where each record lies.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::body::{Begin, Body, Stored, Written, each_number};
+use super::{META, Shards, TOLD};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::SHARDS_TOLD;
-use crate::manifest::CHECKSUMS_FILE;
-use crate::manifest::{FileRow, Manifest};
-use crate::output::ChecksumsWriter;
-use crate::output::{Growing, files};
-use crate::prepare::documents::{DocumentLayout, DocumentPlace, DocumentWriter};
-use crate::prepare::no_ids;
-use crate::source::Extras;
-
-/// The file that lists shards and records.
-pub(super) const META: &str = "meta.json";
-
-/// Name of the format.
-const FORMAT: &str = "shards";
+use crate::format::Format;
+use crate::format::write::{
+    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, each_number, no_ids,
+};
+use crate::manifest::{CHECKSUMS_FILE, FileRow, Manifest};
+use crate::output::{ChecksumsWriter, Disk, Growing, files};
 
 /// What windrow writes into an entry of `scales`.
 const OWN: [&str; 4] = ["offset", "length", "mean", "std"];
 
-pub(super) struct Shards {
+/// What a shard holds unless something else is said.
+const USUAL_SHARD: u64 = 5 << 30;
+
+/// Shards of at most so many bytes.
+pub(super) struct WriteShards {
+    max_shard_bytes: u64,
+    /// They store `(x - mean) / std` as float32, and mean and standard deviation of each record beside it.
+    normalize: bool,
+}
+
+impl WriteShards {
+    /// With these options.
+    pub(super) fn of(options: &mut OwnOptions) -> Result<WriteShards> {
+        Ok(WriteShards {
+            max_shard_bytes: options.number("max_shard_bytes")?.unwrap_or(USUAL_SHARD),
+            normalize: options.switch("normalize")?,
+        })
+    }
+}
+
+impl WriteFormat for WriteShards {
+    fn name(&self) -> &'static str {
+        Shards.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::Folder
+    }
+
+    fn describe(&self) -> Map<String, Value> {
+        Map::from_iter([("max_shard_bytes".to_string(), json!(self.max_shard_bytes))])
+    }
+
+    fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
+        match asked {
+            _ if !self.normalize => Ok(asked.unwrap_or(given)),
+            None | Some(DType::F32) => Ok(DType::F32),
+            Some(dtype) => Err(Error::config(format!("normalised values are float32, not {dtype}"))),
+        }
+    }
+
+    fn handed_dtype(&self, stored: DType) -> DType {
+        // What is normalised keeps its digits until it is.
+        if self.normalize { DType::F64 } else { stored }
+    }
+
+    fn id_dtypes(&self) -> &'static [DType] {
+        &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64]
+    }
+
+    fn holds_ids(&self) -> bool {
+        // They hold any numbers.
+        false
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        name == META || name == CHECKSUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        if begin.dtype == DType::Bf16 {
+            // Readers of the original know numpy's dtypes only.
+            return Err(Error::config("NumPy has no bfloat16 dtype").hint("choose dtype float32"));
+        }
+        // In values, which are not cut in two; then in numbers.
+        let channels = begin.channels.unwrap_or(1) as u64;
+        let most = (self.max_shard_bytes / (begin.dtype.size() as u64 * channels)).max(1);
+        // Shards of equal length where the end is known, full ones where it is not.
+        let full = match begin.total_values.filter(|total| *total > 0) {
+            Some(total) => total.div_ceil(total.div_ceil(most)),
+            None => most,
+        };
+        let full = full.saturating_mul(channels);
+        let folder = begin.work.join(begin.name);
+        files::make_folder(&folder)?;
+        let from: Kept = begin.continued("shards")?;
+        for (i, (_, row)) in from.done.iter().enumerate() {
+            let path = folder.join(part(i));
+            if files::size(&path) != Some(row.size) {
+                return Err(Error::corrupt(format!("expected {} bytes", row.size)).at(path));
+            }
+        }
+        let mut meta = Growing::at(folder.join(META), from.meta_size)?;
+        if from.meta_size == 0 {
+            meta.write(b"{\"scales\": [")?;
+        }
+        let shard = match from.held {
+            0 => None,
+            held => {
+                let size = held.saturating_mul(begin.dtype.size() as u64);
+                Some((Growing::at(folder.join(part(from.done.len())), size)?, held))
+            }
+        };
+        let sums = ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), from.done.iter().map(|(_, row)| row))?;
+        Ok(Box::new(Writer {
+            folder,
+            dtype: begin.dtype,
+            channels: begin.channels,
+            normalize: self.normalize,
+            needs_values: begin.corpus.is_some(),
+            durable: begin.durable,
+            full,
+            done: from.done,
+            shard,
+            sums,
+            meta,
+            records: from.records,
+            offset: from.offset,
+        }))
+    }
+}
+
+struct Writer {
     folder: PathBuf,
-    name: String,
     dtype: DType,
     /// Numbers per value, of records `[T, C]`.
     channels: Option<usize>,
     normalize: bool,
+    /// A corpus without a token is an error.
+    needs_values: bool,
     durable: bool,
     /// Numbers in every shard but the last.
     full: u64,
@@ -44,66 +149,9 @@ pub(super) struct Shards {
     meta: Growing,
     records: u64,
     offset: u64,
-    /// What is told of them, without what is known at the end.
-    manifest: Manifest,
 }
 
-impl Shards {
-    pub(super) fn begin(begin: &Begin<'_>) -> Result<Shards> {
-        if begin.dtype == DType::Bf16 {
-            // Readers of the original know numpy's dtypes only.
-            return Err(Error::config("bfloat16 is none of numpy's dtypes").hint("choose dtype float32"));
-        }
-        // In values, which are not cut in two; then in numbers.
-        let channels = begin.channels.unwrap_or(1) as u64;
-        let most = (begin.options.max_shard_bytes / (begin.dtype.size() as u64 * channels)).max(1);
-        // Shards of equal length where the end is known, full ones where it is not.
-        let full = match begin.total_values.filter(|total| *total > 0) {
-            Some(total) => total.div_ceil(total.div_ceil(most)),
-            None => most,
-        };
-        let full = full.saturating_mul(channels);
-        let folder = begin.work.join(begin.name);
-        files::make_folder(&folder)?;
-        let mut new = Shards::at(folder, begin.dtype, full, begin.options.durable, Kept::default())?;
-        (new.name, new.normalize) = (begin.name.to_string(), begin.options.normalize);
-        new.channels = begin.channels;
-        new.manifest = begin.told.cloned().unwrap_or_else(|| begin.manifest(FORMAT));
-        Ok(new)
-    }
-
-    // Empty, or behind what was kept.
-    fn at(folder: PathBuf, dtype: DType, full: u64, durable: bool, from: Kept) -> Result<Shards> {
-        let mut meta = Growing::at(folder.join(META), from.meta_size)?;
-        if from.meta_size == 0 {
-            meta.write(b"{\"scales\": [")?;
-        }
-        let shard = match from.held {
-            0 => None,
-            held => {
-                let size = held.saturating_mul(dtype.size() as u64);
-                Some((Growing::at(folder.join(part(from.done.len())), size)?, held))
-            }
-        };
-        let sums = ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), from.done.iter().map(|(_, row)| row))?;
-        Ok(Shards {
-            folder,
-            name: String::new(),
-            dtype,
-            channels: None,
-            normalize: false,
-            durable,
-            full,
-            done: from.done,
-            shard,
-            sums,
-            meta,
-            records: from.records,
-            offset: from.offset,
-            manifest: Manifest::new(FORMAT),
-        })
-    }
-
+impl Writer {
     // Its name is known when all are there.
     fn close(&mut self, file: Growing, held: u64) -> Result<()> {
         let row = self.sums.add("", file.finish(self.durable)?)?;
@@ -132,7 +180,7 @@ impl Shards {
     }
 }
 
-impl Body for Shards {
+impl RecordWriter for Writer {
     fn takes_parts(&self) -> bool {
         // Mean and deviation are those of the whole record.
         !self.normalize
@@ -147,7 +195,7 @@ impl Body for Shards {
         let length = record.len * self.channels.unwrap_or(1) as u64;
         scale.insert("length".to_string(), json!(length));
         if self.normalize {
-            // Given as float64: see the writer.
+            // Handed over as float64.
             let mut numbers = each_number(record.bytes, DType::F64)?;
             let (mean, std) = mean_and_std(&numbers);
             for (key, number) in [("mean", mean), ("std", std)] {
@@ -181,17 +229,34 @@ impl Body for Shards {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Written> {
-        let (name, bytes) = (self.name.clone(), self.offset * self.dtype.size() as u64);
+    fn checkpoint(&mut self, disk: &mut Disk) -> Result<Value> {
+        let shard = self.shard.as_mut().map(|(file, _)| file);
+        for file in [&mut self.meta, self.sums.file()].into_iter().chain(shard) {
+            disk.bring(file.unsynced()?)?;
+        }
+        let kept = Kept {
+            done: self.done.clone(),
+            held: self.shard.as_ref().map_or(0, |(_, held)| *held),
+            meta_size: self.meta.size(),
+            records: self.records,
+            offset: self.offset,
+        };
+        serde_json::to_value(kept).map_err(|e| Error::io("write it", &self.folder, e.into()))
+    }
+
+    fn finish(mut self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
+        if self.needs_values && self.offset == 0 {
+            return Err(no_ids());
+        }
+        let bytes = self.offset * self.dtype.size() as u64;
         let files = self.name_shards()?;
-        let mut manifest = std::mem::take(&mut self.manifest);
         manifest.records = Some(self.records);
-        self.complete(&files, manifest)?;
-        Ok(Written { targets: vec![name], files: files.len() as u64, bytes })
+        let manifest = self.complete(&files, manifest)?;
+        Ok(Written { files: files.len() as u64, bytes, manifest })
     }
 }
 
-impl Shards {
+impl Writer {
     // Gives the shards their names, and says what is in each.
     fn name_shards(&mut self) -> Result<Vec<(u64, FileRow)>> {
         if self.shard.is_none() && self.done.is_empty() {
@@ -221,7 +286,7 @@ impl Shards {
         // Records [T] are described as the original describes them.
         let channels = self.channels.map_or(String::new(), |channels| format!("\n\"channels\": {channels},"));
         let end = format!(
-            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {},{SHARDS_TOLD}{told}}}\n",
+            "],\n\"num_sequences\": {},\n\"dtype\": {:?},{channels}\n\"files\": {},{TOLD}{told}}}\n",
             self.records,
             self.dtype.name(),
             Value::Object(files)
@@ -234,12 +299,7 @@ impl Shards {
     }
 }
 
-/// Shards of at most this many bytes, a record per document.
-pub(in crate::prepare) struct ShardDocuments {
-    pub(in crate::prepare) max_shard_bytes: u64,
-}
-
-/// How much was written at a restart point.
+/// How much was written at a checkpoint.
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     done: Vec<(u64, FileRow)>,
@@ -248,79 +308,6 @@ struct Kept {
     meta_size: u64,
     records: u64,
     offset: u64,
-}
-
-impl DocumentLayout for ShardDocuments {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
-
-    fn dtypes(&self) -> &[DType] {
-        &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64]
-    }
-
-    fn describe(&self) -> Map<String, Value> {
-        Map::from_iter([("max_shard_bytes".to_string(), json!(self.max_shard_bytes))])
-    }
-
-    fn begin(&self, at: &DocumentPlace<'_>, kept: Option<&Value>) -> Result<Box<dyn DocumentWriter>> {
-        let from = match kept {
-            None => Kept::default(),
-            Some(kept) => serde_json::from_value(kept.clone())
-                .map_err(|e| Error::corrupt("no restart point of shards").caused_by(e))?,
-        };
-        let folder = at.work.join(at.name);
-        files::make_folder(&folder)?;
-        for (i, (_, row)) in from.done.iter().enumerate() {
-            let path = folder.join(part(i));
-            if files::size(&path) != Some(row.size) {
-                return Err(Error::corrupt(format!("expected {} bytes", row.size)).at(path));
-            }
-        }
-        let full = (self.max_shard_bytes / at.dtype.size() as u64).max(1);
-        Ok(Box::new(Shards::at(folder, at.dtype, full, at.durable, from)?))
-    }
-
-    fn is_one(&self, out: &Path) -> bool {
-        files::names(out).is_ok_and(|names| names.iter().all(|name| is_own(name)))
-    }
-}
-
-/// Whether shards have files of this name.
-pub(super) fn is_own(name: &str) -> bool {
-    name == META || name == CHECKSUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
-}
-
-impl DocumentWriter for Shards {
-    fn add(&mut self, ids: &[u8]) -> Result<()> {
-        let len = (ids.len() / self.dtype.size()) as u64;
-        let (number, extras) = (self.records, Extras::new());
-        Body::add(self, &Stored { number, bytes: ids, len, extras: &extras, is_first: true, is_last: true })
-    }
-
-    fn keep(&mut self) -> Result<Value> {
-        self.meta.sync(self.durable)?;
-        self.sums.file().sync(self.durable)?;
-        if let Some((file, _)) = &mut self.shard {
-            file.sync(self.durable)?;
-        }
-        let kept = Kept {
-            done: self.done.clone(),
-            held: self.shard.as_ref().map_or(0, |(_, held)| *held),
-            meta_size: self.meta.size(),
-            records: self.records,
-            offset: self.offset,
-        };
-        serde_json::to_value(kept).map_err(|e| Error::io("write it", &self.folder, e.into()))
-    }
-
-    fn finish(mut self: Box<Self>, manifest: Manifest) -> Result<Manifest> {
-        if self.offset == 0 {
-            return Err(no_ids());
-        }
-        let files = self.name_shards()?;
-        self.complete(&files, manifest)
-    }
 }
 
 fn part(number: usize) -> String {

@@ -1,0 +1,284 @@
+//! How formats are written: what a format says of its writer, and what the writer is told and promises.
+
+mod options;
+mod record;
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+pub(crate) use self::options::not_an_option;
+pub use self::options::{OwnOptions, WriteOptions, writer};
+pub use self::record::{Stored, each_number};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::manifest::Manifest;
+use crate::output::{self, Disk, files};
+
+/// Statistics of a manifest that lists no data files because there may be very many: how many there are, and their bytes.
+pub const CHUNK_FILES: &str = "chunk_files";
+/// See [`CHUNK_FILES`].
+pub const CHUNK_BYTES: &str = "chunk_bytes";
+
+/// What makes a folder a corpus of samples with an index, wherever streams are written.
+pub(super) const INDEX_OF_SAMPLES: &str = "index/sample_locations.bin";
+
+/// What the path of an output names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file whose name ends in one of these; the first is the usual one, `""` stands for any.
+    File(&'static [&'static str]),
+    /// A folder.
+    Folder,
+    /// Two files of one stem.
+    Pair,
+}
+
+/// A format that can be written, with the options of its own.
+pub trait WriteFormat: Send + Sync {
+    /// Name of the format that reads it.
+    fn name(&self) -> &'static str;
+
+    /// What the path of an output names.
+    fn target(&self) -> Target;
+
+    /// Its options that decide what is written.
+    fn describe(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    /// dtype that numbers of `given` are stored as; `asked` is what the caller wants.
+    ///
+    /// # Errors
+    /// `Config` for one that cannot be.
+    fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
+        Ok(asked.unwrap_or(given))
+    }
+
+    /// dtype in which the writer is handed numbers that are stored as `stored`.
+    fn handed_dtype(&self, stored: DType) -> DType {
+        stored
+    }
+
+    /// dtypes of a token ID that `tokenize` may choose, the first that holds the vocabulary; none where it does not write
+    /// this format.
+    fn id_dtypes(&self) -> &'static [DType] {
+        &[]
+    }
+
+    /// The largest token ID, where that is less than the dtype holds.
+    fn largest_id(&self) -> Option<i64> {
+        None
+    }
+
+    /// Whether its numbers are token IDs.
+    fn holds_ids(&self) -> bool {
+        !self.id_dtypes().is_empty()
+    }
+
+    /// The fewest bytes that a stored number takes.
+    fn bytes_per_number(&self, dtype: DType) -> u64 {
+        dtype.size() as u64
+    }
+
+    /// What an output called `name` is called without its ending: what both names of a pair begin with.
+    fn stem<'n>(&self, name: &'n str) -> &'n str {
+        name
+    }
+
+    /// The names that become visible beside each other for an output called `name`, in this order.
+    fn names(&self, name: &str) -> Vec<String> {
+        vec![name.to_string()]
+    }
+
+    /// Whether a folder of this format has a file or folder of this name: only then is it replaced.
+    fn is_own(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
+    /// Where `tokenize` puts a corpus of this format.
+    fn corpus_place(&self) -> CorpusPlace {
+        CorpusPlace::Whole
+    }
+
+    /// Whether a corpus is one stream of all documents, without borders between records.
+    fn is_stream(&self) -> bool {
+        false
+    }
+
+    /// Whether a sample of a corpus may have arrays of a byte per token beside it.
+    fn holds_tracks(&self) -> bool {
+        false
+    }
+
+    /// That what `--overwrite` would replace in the folder is of this format; only of [`CorpusPlace::Inside`].
+    ///
+    /// # Errors
+    /// `Exists` naming what is something else.
+    fn may_replace(&self, out: &Path) -> Result<()> {
+        let _ = out;
+        Ok(())
+    }
+
+    /// Whether it can continue behind what is there.
+    fn appends(&self) -> bool {
+        false
+    }
+
+    /// Whether the folder holds such a data set and nothing else, so that it may be replaced.
+    fn is_one(&self, out: &Path) -> bool {
+        files::names(out).is_ok_and(|names| names.iter().all(|name| self.is_own(name)))
+    }
+
+    /// Begins to write, or continues from a checkpoint.
+    ///
+    /// # Errors
+    /// `Config` when the format cannot hold such records; `Io`; any, when a checkpoint cannot be continued from.
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>>;
+}
+
+impl std::fmt::Debug for dyn WriteFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.name(), self.describe())
+    }
+}
+
+/// Records that are being written. Dropped, it leaves what it wrote to whoever owns the work folder.
+pub trait RecordWriter: Send {
+    /// Whether records may come in parts.
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    /// Writes the next record, or the next part of it.
+    ///
+    /// # Errors
+    /// `Config` for what the format cannot hold; `Io`.
+    fn add(&mut self, record: &Stored<'_>) -> Result<()>;
+
+    /// Hands what is in memory to files, and these to `disk`, which brings them there; says how to continue behind it,
+    /// whatever is written to them later.
+    ///
+    /// # Errors
+    /// `Unsupported` where `tokenize` does not write this format; `Io`.
+    fn checkpoint(&mut self, disk: &mut Disk) -> Result<Value> {
+        let _ = disk;
+        Err(Error::unsupported("this format is written in one run"))
+    }
+
+    /// Completes the files, and writes `manifest` with what is known of them now.
+    ///
+    /// # Errors
+    /// `Config` when the format cannot be without records; `Io`.
+    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written>;
+}
+
+/// What was written.
+pub struct Written {
+    /// Data files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The manifest as it was written.
+    pub manifest: Manifest,
+}
+
+/// Where `tokenize` puts a corpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CorpusPlace {
+    /// The folder appears, whole.
+    Whole,
+    /// Names appear in a folder that may hold other things.
+    Inside {
+        /// In this order.
+        names: Vec<String>,
+        /// Where the manifest lies below the folder.
+        manifest: String,
+        /// What makes the folder another data set: both in one folder would be read as one of them.
+        others: String,
+    },
+}
+
+/// What `tokenize` says of the corpus that it writes.
+#[derive(Clone, Copy)]
+pub struct Corpus<'a> {
+    /// What each input is called, without its ending.
+    pub inputs: &'a [String],
+    /// Tokens in every sample; where there is none, each document is a record.
+    pub sample_size: Option<u64>,
+    /// Names of the arrays of a byte per token that are stored after the tokens of a sample, in this order.
+    pub tracks: &'a [String],
+}
+
+/// What every writer is told when it begins.
+#[derive(Clone, Copy)]
+pub struct Begin<'a> {
+    /// Where it writes: a folder that nobody sees.
+    pub work: &'a Path,
+    /// What the output is called, below `work`.
+    pub name: &'a str,
+    /// Where it will be visible.
+    pub out: &'a Path,
+    /// What is said of a corpus, which is a folder, of a format that is a file or a pair elsewhere, too.
+    pub corpus: Option<Corpus<'a>>,
+    /// dtype of a stored number.
+    pub dtype: DType,
+    /// Numbers per value, of records `[T, C]`.
+    pub channels: Option<usize>,
+    /// Token IDs are below this, where that is known.
+    pub vocab_size: Option<u64>,
+    /// An EOS token is put after every record.
+    pub appends_eos: bool,
+    /// Values of all records, where that is known.
+    pub total_values: Option<u64>,
+    /// Bring everything to the disk before it becomes visible.
+    pub durable: bool,
+    /// The data set that the records are put behind; only where [`WriteFormat::appends`].
+    pub append_to: Option<&'a Path>,
+    /// What [`RecordWriter::checkpoint`] gave.
+    pub checkpoint: Option<&'a Value>,
+}
+
+impl Begin<'_> {
+    /// That the numbers are token IDs which a format can hold.
+    ///
+    /// # Errors
+    /// `Config`.
+    pub fn only(&self, dtypes: &[DType], what: &str) -> Result<()> {
+        if self.channels.is_none() && dtypes.contains(&self.dtype) {
+            return Ok(());
+        }
+        let channels = self.channels.map_or(String::new(), |c| format!(" of {c} channels"));
+        let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
+        Err(Error::config(format!("{what} hold no {} values{channels}", self.dtype))
+            .hint(format!("records [T] of {}: choose dtype", names.join(", "))))
+    }
+
+    /// The checkpoint, read; the default where a run begins.
+    ///
+    /// # Errors
+    /// `Corrupt` for something else.
+    pub fn continued<T: Default + serde::de::DeserializeOwned>(&self, what: &str) -> Result<T> {
+        match self.checkpoint {
+            None => Ok(T::default()),
+            Some(kept) => serde_json::from_value(kept.clone())
+                .map_err(|e| Error::corrupt(format!("no checkpoint of {what}")).caused_by(e)),
+        }
+    }
+}
+
+/// The names of a single file, its block checksums and its manifest, in the order in which they become visible.
+pub(super) fn names_of_file(name: &str) -> Vec<String> {
+    output::names_beside(name).into()
+}
+
+/// The error of a format that nobody could open without a token ID.
+pub(super) fn no_ids() -> Error {
+    Error::config("no id to write: an empty file is no data")
+}
+
+/// The error of a format that nobody could open without a record.
+pub(super) fn no_records() -> Error {
+    Error::config("no record to write: nobody could open the output")
+}

@@ -1,0 +1,134 @@
+//! How to write, in any format, and the options that one format has of its own.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::WriteFormat;
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::manifest::Manifest;
+
+/// How to write records, in any format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// dtype of a stored number; `None` takes that of the source, float32 where its numbers are scaled.
+    pub dtype: Option<DType>,
+    /// A token ID put after every record.
+    pub eos: Option<i64>,
+    /// Token IDs must be below this; the manifest says so then, and they are not checked again.
+    pub vocab_size: Option<u64>,
+    /// The manifest of what is converted, where it has one: what it says of the token IDs is said of the new ones too.
+    pub of: Option<Arc<Manifest>>,
+    /// Continue behind what is there, where the format can; nothing there is fine.
+    pub append: bool,
+    /// Replace what is there.
+    pub overwrite: bool,
+    /// Bring everything to the disk before it becomes visible.
+    pub durable: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        WriteOptions {
+            dtype: None,
+            eos: None,
+            vocab_size: None,
+            of: None,
+            append: false,
+            overwrite: false,
+            durable: true,
+        }
+    }
+}
+
+/// Options of one format, by name. A format takes those that it knows; what is left is nobody's.
+#[derive(Clone, Debug, Default)]
+pub struct OwnOptions(pub Map<String, Value>);
+
+impl OwnOptions {
+    /// A whole number, where it is given.
+    ///
+    /// # Errors
+    /// `Config` for something else.
+    pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
+        self.take(name, "a whole number of 0 or more", Value::as_u64)
+    }
+
+    /// A switch, off where it is not given.
+    ///
+    /// # Errors
+    /// `Config` for something else.
+    pub fn switch(&mut self, name: &str) -> Result<bool> {
+        Ok(self.take(name, "true or false", Value::as_bool)?.unwrap_or(false))
+    }
+
+    /// A switch, on where it is not given.
+    ///
+    /// # Errors
+    /// `Config` for something else.
+    pub fn switch_on(&mut self, name: &str) -> Result<bool> {
+        Ok(self.take(name, "true or false", Value::as_bool)?.unwrap_or(true))
+    }
+
+    /// A text, where it is given.
+    ///
+    /// # Errors
+    /// `Config` for something else.
+    pub fn text(&mut self, name: &str) -> Result<Option<String>> {
+        self.take(name, "a text", |value| value.as_str().map(str::to_string))
+    }
+
+    fn take<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        match self.0.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => read(&value)
+                .map(Some)
+                .ok_or_else(|| Error::config(format!("{name} is {value}, expected {expected}")).field(name)),
+        }
+    }
+}
+
+/// How the format of this name in `table` is written, with these options of its own.
+///
+/// # Errors
+/// `Config` when there is no such format, when it is only read, and for an option that it does not have.
+pub fn writer(
+    table: &[&dyn Format],
+    name: &str,
+    options: &Map<String, Value>,
+) -> Result<Box<dyn WriteFormat>> {
+    let mut own = OwnOptions(options.clone());
+    let format = table.iter().find(|format| format.name() == name);
+    let writer = match format {
+        Some(format) => format.writer(&mut own)?,
+        None => None,
+    };
+    let Some(writer) = writer else {
+        let none = || OwnOptions::default();
+        let written: Vec<&str> = table
+            .iter()
+            .filter(|format| format.writer(&mut none()).is_ok_and(|writer| writer.is_some()))
+            .map(|format| format.name())
+            .collect();
+        let what = if format.is_some() { "is only read" } else { "is not a format" };
+        return Err(Error::config(format!("{name:?} {what}"))
+            .field("to")
+            .hint(format!("formats that are written: {}", written.join(", "))));
+    };
+    match own.0.iter().find(|(_, value)| !value.is_null()) {
+        None => Ok(writer),
+        Some((option, _)) => Err(not_an_option(option, name)),
+    }
+}
+
+/// The error of an option that is given to a format that does not have it.
+pub(crate) fn not_an_option(option: &str, format: &str) -> Error {
+    Error::config(format!("{option} is not an option of {format}")).field(option)
+}

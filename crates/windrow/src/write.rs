@@ -1,0 +1,29 @@
+//! How data is written: a format by the name that users type, with its own options.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use windrow_core::Result;
+use windrow_core::format::write::{self, WriteFormat};
+
+use crate::open::formats;
+
+/// Names that stand for a format where it is written.
+const ALIASES: [(&str, &str); 1] = [("jsonl", "series-jsonl")];
+
+/// How `to` is written, with `options` of its own.
+///
+/// ```
+/// # use serde_json::{Map, json};
+/// let options = Map::from_iter([("max_shard_bytes".to_string(), json!(1 << 20))]);
+/// assert_eq!(windrow::writer("shards", &options)?.name(), "shards");
+/// assert!(windrow::writer("npy", &options).is_err());
+/// # Ok::<(), windrow::Error>(())
+/// ```
+///
+/// # Errors
+/// `Config` when there is no such format, when it is only read, and for an option that it does not have.
+pub fn writer(to: &str, options: &Map<String, Value>) -> Result<Arc<dyn WriteFormat>> {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == to).map_or(to, |(_, name)| name);
+    Ok(Arc::from(write::writer(formats(), name, options)?))
+}
