@@ -124,7 +124,20 @@ pub fn writer(
     };
     match own.0.iter().find(|(_, value)| !value.is_null()) {
         None => Ok(writer),
-        Some((option, _)) => Err(not_an_option(option, name)),
+        Some((option, value)) => {
+            let takes = |format: &&&dyn Format| {
+                let mut one = OwnOptions(Map::from_iter([(option.clone(), value.clone())]));
+                // Also where the value is not one that it can have.
+                let _ = format.writer(&mut one);
+                one.0.is_empty()
+            };
+            let of: Vec<&str> = table.iter().filter(takes).map(|format| format.name()).collect();
+            let error = not_an_option(option, name);
+            Err(match of.is_empty() {
+                true => error,
+                false => error.hint(format!("it is an option of {}", of.join(", "))),
+            })
+        }
     }
 }
 
