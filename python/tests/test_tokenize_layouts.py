@@ -114,7 +114,7 @@ def test_zarr_and_seqax_read_the_group(
 
 @pytest.mark.parametrize("to", LAYOUTS)
 def test_what_cannot_be_stored_is_refused(tmp_path: Path, text: Path, to: str) -> None:
-    for options in ({"sample_size": 8}, {"dtype": "float32"}, {"tokens_chunk_size": 0, "to": "flat-tokens"}):
+    for options in ({"sample_size": 0}, {"dtype": "float32"}, {"tokens_chunk_size": 0, "to": "flat-tokens"}):
         with pytest.raises(wr.ConfigError):
             tokenize(text, tmp_path / "out", **{"to": to, **options})
         assert not (tmp_path / "out").exists()
@@ -147,7 +147,7 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, text: Path, to: str) -
 def test_an_option_that_would_change_nothing_is_refused(
     tmp_path: Path, text: Path, option: str, options: dict[str, Any]
 ) -> None:
-    with pytest.raises(wr.ConfigError, match=f"{option} is set") as raised:
+    with pytest.raises(wr.ConfigError, match=f"{option} is (set|not an option of)") as raised:
         wr.tokenize(text, tmp_path / "out", tokenizer="bytes", **options)
     assert raised.value.field == option
     assert not (tmp_path / "out").exists()
