@@ -28,7 +28,7 @@ def bench_m(passes, seconds):
     n = 50_000_000
     raw, text = DATA / f"documents{n}.bin", jsonl(400_000_000, "text.jsonl")
     if not raw.exists():
-        wr.write_tokens(raw, sequences(n), eos=EOS, durable=False)
+        wr.write(raw, sequences(n), to="tokens", dtype="uint32", eos=EOS, durable=False)
     warm(raw)
     # The ends of its documents are looked for once.
     wr.open(raw, dtype="uint32", eos=EOS)
@@ -40,7 +40,7 @@ def bench_m(passes, seconds):
     def converted(to):
         out = emptied("converted")
         start = time.perf_counter()
-        wr.convert(raw, out, to=to, open_dtype="uint32", open_eos=EOS, durable=False)
+        wr.convert(wr.open(raw, eos=EOS), out, to=to, durable=False)
         return n / (time.perf_counter() - start)
 
     def tokenized(to, options):

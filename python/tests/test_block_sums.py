@@ -13,7 +13,7 @@ import windrow as wr
 @pytest.fixture
 def tokens(tmp_path):
     path = tmp_path / "d.bin"
-    wr.write_tokens(path, [wr.create_dummy_data(1000, 50_000)], dtype="uint32")
+    wr.write(path, [wr.create_dummy_data(1000, 50_000)], to="tokens", dtype="uint32")
     return path
 
 
@@ -75,7 +75,7 @@ def test_workers_look_too(tokens, context):
 
 
 def test_written_shards_and_text(tmp_path):
-    wr.write_shards(tmp_path / "shards", [np.arange(5000, dtype=np.float32)] * 3)
+    wr.write(tmp_path / "shards", [np.arange(5000, dtype=np.float32)] * 3, to="shards")
     view = wr.open(tmp_path / "shards", verify="always").windows(context_length=100)
     view[0]
     flip(tmp_path / "shards" / "data-1-of-1.bin", 3)
@@ -97,7 +97,7 @@ def test_what_has_no_sums_is_refused(tokens, tmp_path):
         wr.open(tmp_path / "raw.bin", dtype="uint32", verify="always")
     assert "convert" in error.value.hint
     # As seqax and earlier versions wrote it.
-    wr.write_flat_tokens(tmp_path / "flat", [[1, 2, 3]])
+    wr.write(tmp_path / "flat", [[1, 2, 3]], to="flat-tokens")
     (tmp_path / "flat" / "windrow.sums").unlink()
     (tmp_path / "flat" / "windrow.json").unlink()
     assert wr.open(tmp_path / "flat")[0].tolist() == [1, 2, 3] and not wr.verify(tmp_path / "flat")["problems"]

@@ -48,7 +48,7 @@ def test_golden(case):
 
 
 def test_a_missing_chunk_is_zeros_only_where_that_is_asked_for(tmp_path):
-    wr.write_flat_tokens(tmp_path / "train", [[5] * 8] * 4, tokens_chunk_size=8)
+    wr.write(tmp_path / "train", [[5] * 8] * 4, to="flat-tokens", tokens_chunk_size=8)
     (tmp_path / "train" / "encoded_tokens" / "1").unlink()
 
     def rows(**options):
@@ -85,7 +85,7 @@ def test_every_sequence_is_a_row_once():
 
 
 def test_a_sequence_longer_than_a_row(tmp_path):
-    wr.write_flat_tokens(tmp_path / "train", [[1, 2, 3, 4, 5], [], [6]])
+    wr.write(tmp_path / "train", [[1, 2, 3, 4, 5], [], [6]], to="flat-tokens")
     params = FlatTokensParams(tmp_path, 1, 1, 1, seed=0, sequence_packing=False)
 
     def rows(**options):
@@ -127,7 +127,7 @@ def same(a, b):
 
 def test_steps_laid_ahead_are_the_steps(tmp_path):
     documents = [[i] * (i % 7) for i in range(1, 2_000)]
-    wr.write_flat_tokens(tmp_path / "train", documents, tokens_chunk_size=500)
+    wr.write(tmp_path / "train", documents, to="flat-tokens", tokens_chunk_size=500)
     params = FlatTokensParams(tmp_path, 2, 3, 4, seed=5, sequence_packing=True)
 
     def new():
@@ -161,7 +161,7 @@ def sums_from(start):
 
 
 def test_a_forked_process_lays_ahead_by_its_own_threads(tmp_path):
-    wr.write_flat_tokens(tmp_path / "train", [list(range(1, 500))] * 20, tokens_chunk_size=500)
+    wr.write(tmp_path / "train", [list(range(1, 500))] * 20, to="flat-tokens", tokens_chunk_size=500)
     params = FlatTokensParams(tmp_path, 1, 3, 4, seed=5, sequence_packing=True)
     loader = ShufflingLoader("train", params, TokenBatchParams(len=16, batch=8))
     sums = [int(loader.load(step).targets.sum()) for step in range(20)]

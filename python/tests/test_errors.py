@@ -169,9 +169,8 @@ def test_numbers_beyond_64_bits_name_their_argument(dataset: wr.Dataset, tmp_pat
             ("pad_value", lambda value: dataset.bins(4, pad_value=value)),
             ("eos", lambda value: dataset.pack(4, eos=value)),
             ("eos", lambda value: wr.open(path, dtype="uint16", eos=value)),
-            ("eos", lambda value: wr.write_tokens(out, [[1]], eos=value)),
+            ("eos", lambda value: wr.write(out, [[1]], to="tokens", eos=value)),
             ("eos", lambda value: wr.tokenize(path, out, tokenizer="bytes", eos=value)),
-            ("open_eos", lambda value: wr.convert(path, out, to="megatron", open_eos=value)),
             ("bos", lambda value: wr.delay([[1]], [0], bos=value)),
             ("eos", lambda value: wr.delay([[1]], [0], eos=value)),
         ):
@@ -182,7 +181,7 @@ def test_numbers_beyond_64_bits_name_their_argument(dataset: wr.Dataset, tmp_pat
         with pytest.raises(wr.ConfigError, match=r"\d{60} where a number from 0 to 2\^64 - 1 is needed"):
             act()
     with pytest.raises(wr.ConfigError, match="zarr_format 300, expected 2 or 3"):
-        wr.write_flat_tokens(out, [[1]], zarr_format=300)
+        wr.write(out, [[1]], to="flat-tokens", zarr_format=300)
     with pytest.raises(wr.ConfigError, match="sample_rate=4294967296"):
         wr.write_audio(out, [0.0], 1 << 32)
 
@@ -194,9 +193,8 @@ def test_a_bool_is_no_id(dataset: wr.Dataset, tmp_path: Path, value: Any) -> Non
         lambda: dataset.records(4, pad_value=value),
         lambda: dataset.pack(4, eos=value),
         lambda: wr.open(path, dtype="uint16", eos=value),
-        lambda: wr.write_tokens(out, [[1]], eos=value),
+        lambda: wr.write(out, [[1]], to="tokens", eos=value),
         lambda: wr.tokenize(path, out, tokenizer="bytes", eos=value),
-        lambda: wr.convert(path, out, to="megatron", open_eos=value),
         lambda: wr.delay([[1]], [0], bos=value),
     ):
         with pytest.raises(TypeError, match="expected an id, a whole number, found the bool"):
@@ -244,17 +242,17 @@ def test_a_path_that_is_no_plan_is_windrows_error(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_shards_hold_no_other_number_than_was_given(tmp_path: Path, sequence: object, dtype: str) -> None:
     with pytest.raises(wr.ConfigError, match=f"does not fit {dtype}") as caught:
-        wr.write_shards(tmp_path / "s", [[1], sequence], dtype=dtype)
+        wr.write(tmp_path / "s", [[1], sequence], to="shards", dtype=dtype)
     assert caught.value.record == 1
     assert not (tmp_path / "s").exists()
 
 
 def test_what_fits_is_written_as_shards(tmp_path: Path) -> None:
-    wr.write_shards(tmp_path / "f", [[0.1, float("inf"), float("-inf"), float("nan")], [2**24]])
+    wr.write(tmp_path / "f", [[0.1, float("inf"), float("-inf"), float("nan")], [2**24]], to="shards")
     expected = np.array([0.1, np.inf, -np.inf, np.nan], np.float32)
     np.testing.assert_array_equal(wr.open(tmp_path / "f")[0], expected)
     assert wr.open(tmp_path / "f")[1].tolist() == [2**24]
-    wr.write_shards(tmp_path / "i", [[1.0, 2.0], [True]], dtype="int16")
+    wr.write(tmp_path / "i", [[1.0, 2.0], [True]], to="shards", dtype="int16")
     assert wr.open(tmp_path / "i")[0].tolist() == [1, 2]
 
 
@@ -266,10 +264,10 @@ def test_what_fits_is_written_as_shards(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_what_is_no_number_is_not_written(tmp_path: Path, sequence: object, dtype: str) -> None:
     with pytest.raises(wr.ConfigError, match="expected numbers|are masked") as caught:
-        wr.write_shards(tmp_path / "s", [[1], sequence], dtype=dtype)
+        wr.write(tmp_path / "s", [[1], sequence], to="shards", dtype=dtype)
     assert caught.value.record == 1
     assert not (tmp_path / "s").exists()
-    wr.write_shards(tmp_path / "s", [np.ma.array([1, 2])], dtype=dtype)
+    wr.write(tmp_path / "s", [np.ma.array([1, 2])], to="shards", dtype=dtype)
     assert wr.open(tmp_path / "s")[0].tolist() == [1, 2]
 
 
@@ -292,7 +290,7 @@ def test_a_negative_end_is_no_id(tmp_path: Path) -> None:
 
 
 def test_a_damaged_account_in_the_description_of_shards_is_told(tmp_path: Path) -> None:
-    wr.write_shards(tmp_path / "s", [[1.0, 2.0], [3.0]])
+    wr.write(tmp_path / "s", [[1.0, 2.0], [3.0]], to="shards")
     meta = (tmp_path / "s" / "meta.json").read_text()
     assert wr.verify(tmp_path / "s")["problems"] == []
     for whole, damaged, what in (
@@ -310,7 +308,7 @@ def test_a_damaged_account_in_the_description_of_shards_is_told(tmp_path: Path) 
 
 
 def test_verify_counts_the_records_that_a_side_file_promises(tmp_path: Path) -> None:
-    wr.write_shards(tmp_path / "s", [[1, 2], [3]], dtype="int32")
+    wr.write(tmp_path / "s", [[1, 2], [3]], to="shards", dtype="int32")
     for to in ("flat-tokens", "codes"):
         path = tmp_path / to
         wr.convert(tmp_path / "s", path, to=to)

@@ -38,10 +38,10 @@ def lists(ds):
 def test_others_read_what_is_written(tmp_path, kind):
     root = tmp_path / "corpus.zarr"
     options = {"tokens_chunk_size": 300, "seq_starts_chunk_size": 50, **kind}
-    report = wr.write_flat_tokens(root / "train", SEQUENCES[:120], **options)
+    report = wr.write(root / "train", SEQUENCES[:120], to="flat-tokens", **options)
     assert (report["records"], report["tokens"]) == (120, sum(map(len, SEQUENCES[:120])))
-    wr.write_flat_tokens(root / "train", map(np.array, SEQUENCES[120:]), append=True)
-    wr.write_flat_tokens(root / "validation", SEQUENCES[:7], **options)
+    wr.write(root / "train", map(np.array, SEQUENCES[120:]), to="flat-tokens", append=True)
+    wr.write(root / "validation", SEQUENCES[:7], to="flat-tokens", **options)
     tokens, starts = encoded(SEQUENCES)
     group = zarr.open_group(root, mode="r")
     assert group["train"].attrs["max_token_id"] == max(map(max, filter(None, SEQUENCES)))
@@ -74,7 +74,7 @@ def test_what_zarr_python_writes_is_read(tmp_path):
             made = group.create_array(array, shape=(len(numbers),), chunks=(300,), dtype=dtype, **options)
             made[:] = np.array(numbers, dtype)
         assert lists(wr.open(tmp_path / name)) == SEQUENCES, name
-        wr.write_flat_tokens(tmp_path / name, [[7, 8]], append=True)
+        wr.write(tmp_path / name, [[7, 8]], to="flat-tokens", append=True)
         assert lists(wr.open(tmp_path / name)) == [*SEQUENCES, [7, 8]], name
 
 
@@ -127,7 +127,7 @@ def test_the_document_s_example_of_inputs_and_targets():
 
 
 def test_views_of_sequences_and_of_the_stream(tmp_path):
-    wr.write_flat_tokens(tmp_path / "train", SEQUENCES)
+    wr.write(tmp_path / "train", SEQUENCES, to="flat-tokens")
     ds = wr.open(tmp_path, split="train")
     stream = [token for ids in SEQUENCES for token in ids]
     view = ds.pack(16)
@@ -149,30 +149,30 @@ def test_writing_refuses_what_is_no_id(tmp_path):
     out = tmp_path / "train"
     for wrong in ([[1], [-1]], [[1], [1 << 31]], [[1], [1 << 40]], [[1], [1.5]], [[1], [[1]]]):
         with pytest.raises(wr.ConfigError) as caught:
-            wr.write_flat_tokens(out, wrong)
+            wr.write(out, wrong, to="flat-tokens")
         assert caught.value.record == 1
         assert not out.exists()
-    wr.write_flat_tokens(out, [[1]])
+    wr.write(out, [[1]], to="flat-tokens")
     with pytest.raises(wr.ExistsError):
-        wr.write_flat_tokens(out, [[1]])
+        wr.write(out, [[1]], to="flat-tokens")
 
 
 def test_a_writer_that_is_killed_leaves_what_was_there(tmp_path):
     out = tmp_path / "train"
-    wr.write_flat_tokens(out, SEQUENCES[:50], tokens_chunk_size=64, seq_starts_chunk_size=8)
+    wr.write(out, SEQUENCES[:50], to="flat-tokens", tokens_chunk_size=64, seq_starts_chunk_size=8)
     program = (
         "import os, sys, windrow\n"
         "def some():\n"
         "    for i in range(500):\n"
         "        if i == int(sys.argv[2]): os.kill(os.getpid(), 9)\n"
         "        yield [i] * 9\n"
-        "windrow.write_flat_tokens(sys.argv[1], some(), append=True)\n"
+        "windrow.write(sys.argv[1], some(), to='flat-tokens', append=True)\n"
     )
     for at in (0, 1, 77, 499):
         done = subprocess.run([sys.executable, "-c", program, str(out), str(at)], timeout=60, check=False)
         assert done.returncode == -9
         assert lists(wr.open(out)) == SEQUENCES[:50]
-    wr.write_flat_tokens(out, SEQUENCES[50:], append=True)
+    wr.write(out, SEQUENCES[50:], to="flat-tokens", append=True)
     assert lists(wr.open(out)) == SEQUENCES
     assert sorted(p.name for p in tmp_path.iterdir()) == [".zgroup", "train"]
 
@@ -199,7 +199,7 @@ def test_conversion_and_the_program(tmp_path):
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_large_batch_is_decoded_by_several_threads(tmp_path, kind):
     ids = RNG.integers(0, 70_000, 2_000_000)
-    wr.write_flat_tokens(tmp_path / "large", np.split(ids, 500), tokens_chunk_size=50_000, **kind)
+    wr.write(tmp_path / "large", np.split(ids, 500), to="flat-tokens", tokens_chunk_size=50_000, **kind)
     length = 1_000
     rows = ids[: len(ids) // length * length].reshape(-1, length)
     view = wr.open(tmp_path / "large").pack(length, shifted=True, fields=["targets", "is_seq_start"], dtype="uint32")
@@ -218,7 +218,7 @@ def test_a_large_batch_is_decoded_by_several_threads(tmp_path, kind):
 
 def test_what_fails_in_a_thread_is_told_with_its_place(tmp_path):
     ids = RNG.integers(0, 70_000, 2_000_000)
-    wr.write_flat_tokens(tmp_path / "large", np.split(ids, 500), tokens_chunk_size=1_000_000)
+    wr.write(tmp_path / "large", np.split(ids, 500), to="flat-tokens", tokens_chunk_size=1_000_000)
     view = wr.open(tmp_path / "large").pack(1_000, shifted=True)
     view.batch([0, 1_000])
     chunk = tmp_path / "large" / "encoded_tokens" / "1"
@@ -248,8 +248,8 @@ def files_of(folder):
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_every_file_has_checksums_which_appending_brings_up_to_date(tmp_path, kind):
     out = tmp_path / "corpus.zarr" / "train"
-    wr.write_flat_tokens(out, SEQUENCES[:120], tokens_chunk_size=300, seq_starts_chunk_size=50, **kind)
-    wr.write_flat_tokens(out, SEQUENCES[120:], append=True)
+    wr.write(out, SEQUENCES[:120], to="flat-tokens", tokens_chunk_size=300, seq_starts_chunk_size=50, **kind)
+    wr.write(out, SEQUENCES[120:], to="flat-tokens", append=True)
     assert json.loads((out / "windrow.json").read_text())["records"] == len(SEQUENCES)
     assert lists(wr.open(out, verify="always")) == SEQUENCES
     view = wr.open(out, verify="always").pack(16, shifted=True)
@@ -273,7 +273,7 @@ def test_every_file_has_checksums_which_appending_brings_up_to_date(tmp_path, ki
 def test_a_damaged_chunk_of_version_3_is_refused_by_every_reader(tmp_path):
     for kind in KINDS[1:]:
         out = tmp_path / str(len(kind))
-        wr.write_flat_tokens(out, SEQUENCES, tokens_chunk_size=300, **kind)
+        wr.write(out, SEQUENCES, to="flat-tokens", tokens_chunk_size=300, **kind)
         chunk = out / "encoded_tokens" / "c" / "1"
         refused = 0
         for at in range(0, 600, 7):
@@ -291,14 +291,14 @@ def test_a_damaged_chunk_of_version_3_is_refused_by_every_reader(tmp_path):
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_appending_to_damaged_data_is_refused_rather_than_made_good(tmp_path, kind):
     out = tmp_path / "train"
-    wr.write_flat_tokens(out, SEQUENCES[:50], tokens_chunk_size=300, **kind)
+    wr.write(out, SEQUENCES[:50], to="flat-tokens", tokens_chunk_size=300, **kind)
     # The last chunk is not full: it is written again.
     chunks = [path for path in files_of(out / "encoded_tokens") if path.name.isdigit()]
     last = max(chunks, key=lambda path: int(path.name))
     flip(last, last.stat().st_size // 2)
     before = {path: path.read_bytes() for path in files_of(out)}
     with pytest.raises(wr.CorruptError, match="those that were written"):
-        wr.write_flat_tokens(out, SEQUENCES[50:], append=True)
+        wr.write(out, SEQUENCES[50:], to="flat-tokens", append=True)
     assert {path: path.read_bytes() for path in files_of(out)} == before
 
 
@@ -310,7 +310,7 @@ def test_what_is_appended_to_data_without_checksums_has_some(tmp_path):
         made = group.create_array(array, shape=(len(numbers),), chunks=(300,), dtype=dtype)
         made[:] = np.array(numbers, dtype)
     full = len(tokens) // 300
-    wr.write_flat_tokens(out, SEQUENCES[100:], append=True)
+    wr.write(out, SEQUENCES[100:], to="flat-tokens", append=True)
     assert lists(wr.open(out)) == SEQUENCES and not wr.verify(out)["problems"]
     with pytest.raises(wr.ConfigError, match="no block checksums"):
         lists(wr.open(out, verify="always"))

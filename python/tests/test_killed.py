@@ -37,24 +37,25 @@ def begin():
     folder.mkdir()
     (folder / "a.jsonl").write_text("".join('{"text": "%s"}\\n' % text for text in TEXTS))
     if case.startswith("append"):
-        wr.write_flat_tokens(out, EARLIER, **SMALL, **KINDS[case.split()[1]])
+        wr.write(out, EARLIER, to="flat-tokens", **SMALL, **KINDS[case.split()[1]])
 
 
 def change():
     kind = case.split()
     if kind[0] == "append":
-        wr.write_flat_tokens(out, LATER, append=True, durable=False)
+        wr.write(out, LATER, to="flat-tokens", append=True, durable=False)
     elif kind[0] == "new":
-        wr.write_flat_tokens(out, LATER, **SMALL, **KINDS[kind[1]])
+        wr.write(out, LATER, to="flat-tokens", **SMALL, **KINDS[kind[1]])
     elif kind[0] == "tokenize":
         options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"durable": False}
         wr.tokenize(folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, threads=1, **options)
     else:
         path = folder / "ids.bin"
         if not path.exists():
-            wr.write_tokens(path, [[*map(ord, text), 0] for text in TEXTS], dtype="uint16", durable=False)
+            wr.write(path, [[*map(ord, text), 0] for text in TEXTS], to="tokens", dtype="uint16", durable=False)
+        ds = wr.open(path, eos=0)
         killer.kill_at_arm(TIMES[0])
-        wr.convert(path, out, to=kind[1], open_eos=0, durable=False)
+        wr.convert(ds, out, to=kind[1], durable=False)
 
 
 def seen():

@@ -100,7 +100,7 @@ def masked(folder: Path) -> tuple[wr.Dataset, list[Array], list[Array]]:
 
 def ragged(folder: Path, dtype: str) -> tuple[wr.Dataset, list[Array], list[Array]]:
     records = of_lengths([6, 1, 0, 4, 2, 9, 5, 3, 1, 8], dtype)
-    wr.write_shards(folder, records, dtype=dtype)
+    wr.write(folder, records, to="shards", dtype=dtype)
     return wr.open(folder), records, [np.zeros(len(record), np.uint8) for record in records]
 
 

@@ -142,8 +142,8 @@ def test_an_array_may_be_one_series(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 def test_shards_hold_channels(tmp_path: Path) -> None:
     series = [np.arange(n * 3, dtype=np.float32).reshape(n, 3) for n in (4, 1, 9)]
-    wr.write_shards(tmp_path / "plain", series)
-    wr.write_shards(tmp_path / "normal", ({"sequence": x.astype(np.float64) + 1e9, "id": len(x)} for x in series), normalize=True)
+    wr.write(tmp_path / "plain", series, to="shards")
+    wr.write(tmp_path / "normal", ({"sequence": x.astype(np.float64) + 1e9, "id": len(x)} for x in series), to="shards", normalize=True)
     for name in ("plain", "normal"):
         ds = wr.open(tmp_path / name)
         assert [len(x) for x in ds] == [4, 1, 9] and ds.info()["channels"] == 3
@@ -153,13 +153,13 @@ def test_shards_hold_channels(tmp_path: Path) -> None:
     right = (series[2] - series[2].mean()) / series[2].std()
     np.testing.assert_allclose(ds.windows(8, scaler="zero")[-1]["input_ids"], right[:8], rtol=1e-5)
     for wrong in ([series[0], [1.0, 2.0]], [[1.0], series[0]], [series[0], np.zeros((2, 4))]):
-        with pytest.raises(wr.ConfigError, match="among sequences") as error:
-            wr.write_shards(tmp_path / "wrong", wrong)
+        with pytest.raises(wr.ConfigError, match="among records") as error:
+            wr.write(tmp_path / "wrong", wrong, to="shards")
         assert error.value.record == 1
     with pytest.raises(wr.ConfigError, match="of shape"):
-        wr.write_shards(tmp_path / "wrong", [np.zeros((2, 2, 2))])
+        wr.write(tmp_path / "wrong", [np.zeros((2, 2, 2))], to="shards")
     assert not (tmp_path / "wrong").exists()
-    assert wr.write_shards(tmp_path / "none", [])["records"] == 0
+    assert wr.write(tmp_path / "none", [], to="shards")["records"] == 0
 
 
 @pytest.mark.parametrize("protocol", range(6))

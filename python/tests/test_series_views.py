@@ -91,8 +91,8 @@ def test_digits_beyond_float32_are_scaled(tmp_path: Path) -> None:
     (tmp_path / "lines.jsonl").write_text(json.dumps({"sequence": values.tolist(), "id": 0.5}) + "\n")
     (tmp_path / "lists.pkl").write_bytes(pickle.dumps([values.tolist()]))
     (tmp_path / "arrays.pkl").write_bytes(pickle.dumps([values]))
-    wr.write_shards(tmp_path / "shards", [values], dtype="float64")
-    wr.write_shards(tmp_path / "normal", [values], normalize=True)
+    wr.write(tmp_path / "shards", [values], to="shards", dtype="float64")
+    wr.write(tmp_path / "normal", [values], to="shards", normalize=True)
     right = by_zero(np.arange(20, dtype=np.float64))
     for path in tmp_path.iterdir():
         if path.name == "cache":
@@ -320,7 +320,7 @@ def test_length_reads_no_values(series: wr.Dataset) -> None:
 
 @pytest.mark.parametrize(("n", "fraction", "expected"), [(100, 0.1, 10), (100, 0.001, 1), (3, 0.9, 2), (2, 0.5, 1)])
 def test_a_split_shares_no_record(tmp_path: Path, n: int, fraction: float, expected: int) -> None:
-    wr.write_shards(tmp_path / "s", ([float(i)] * (i % 7 + 2) for i in range(n)))
+    wr.write(tmp_path / "s", ([float(i)] * (i % 7 + 2) for i in range(n)), to="shards")
     ds = wr.open(tmp_path / "s")
     train, validation = ds.split(fraction, seed=3)
     values = [[float(record[0]) for record in part] for part in (train, validation)]
@@ -336,7 +336,7 @@ def test_a_split_shares_no_record(tmp_path: Path, n: int, fraction: float, expec
 
 
 def test_parts_of_a_split_are_plans_of_their_own(tmp_path: Path) -> None:
-    wr.write_shards(tmp_path / "s", ([float(i)] * 9 for i in range(20)))
+    wr.write(tmp_path / "s", ([float(i)] * 9 for i in range(20)), to="shards")
     train, validation = wr.open(tmp_path / "s").split(0.25)
     loaders = [wr.Loader(part.windows(4, scaler="zero"), 2) for part in (train, validation)]
     assert loaders[0].plan != loaders[1].plan

@@ -98,7 +98,7 @@ def test_a_method_that_is_not_there_names_the_one_that_is(
         (lambda view: wr.tokenize("a", "b", tokenizer="gpt2", text_column="x"), "use text_field="),
         (lambda view: wr.open("a", dtyp="uint16"), "did you mean 'dtype'?"),
         (lambda view: wr.open("a", format="tokens", eos_token_id=2), "use eos="),
-        (lambda view: wr.write_shards("a", [], normalise=True), "did you mean 'normalize'?"),
+        (lambda view: wr.write("a", [], to="shards", normalise=True), "did you mean 'normalize'?"),
         (lambda view: wr.mix({"a": (view, 1.0)}, stopp="all"), "did you mean 'stop'?"),
         (lambda view: wr.Tokenizer("bytes").encode("a", special_token=True), "did you mean 'special_tokens'?"),
         (lambda view: wr.find(wr.Loader(view, 8), 0, xyzzy=1), "find() got an unexpected keyword argument 'xyzzy'"),
@@ -148,7 +148,8 @@ def test_a_notebook_gets_tqdms_bar(tmp_path: Path, run_script: Callable[..., str
         ipython = types.ModuleType("IPython")
         ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
         sys.modules["IPython"] = ipython
-        wr.convert(sys.argv[1], sys.argv[1] + ".npz", to="npz", format="tokens", open_dtype="uint16", progress=True)
+        ds = wr.open(sys.argv[1], format="tokens", dtype="uint16")
+        wr.convert(ds, sys.argv[1] + ".npz", to="npz", progress=True)
         print("tqdm" in sys.modules)
     """
     assert run_script(script, tmp_path / "t.bin").splitlines()[-1] == "True"
@@ -156,8 +157,8 @@ def test_a_notebook_gets_tqdms_bar(tmp_path: Path, run_script: Callable[..., str
 
 def test_written_tokens_are_counted(tmp_path: Path) -> None:
     documents = [[1, 2, 3], [], [4, 5]]
-    assert wr.write_tokens(tmp_path / "a.bin", documents, dtype="uint16")["tokens"] == 5
-    assert wr.write_tokens(tmp_path / "b.bin", documents, dtype="uint16", eos=9)["tokens"] == 8
+    assert wr.write(tmp_path / "a.bin", documents, to="tokens", dtype="uint16")["tokens"] == 5
+    assert wr.write(tmp_path / "b.bin", documents, to="tokens", dtype="uint16", eos=9)["tokens"] == 8
     for to in ("forager", "megatron", "tokens", "flat-tokens"):
         report = wr.convert(tmp_path / "a.bin", tmp_path / to, to=to)  # type: ignore[arg-type]
         assert (to, report["tokens"]) == (to, 5)

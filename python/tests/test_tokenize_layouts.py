@@ -105,7 +105,7 @@ def test_zarr_and_seqax_read_the_group(
     )
     batch = ShufflingLoader("train", params, TokenBatchParams(len=16, batch=2)).load(0)
     assert batch.targets.shape == (2, 16)
-    wr.write_flat_tokens(tmp_path / "c.zarr" / "train", [[1, 2]], append=True)
+    wr.write(tmp_path / "c.zarr" / "train", [[1, 2]], to="flat-tokens", append=True)
     ds = wr.open(tmp_path / "c.zarr", split="train")
     assert len(ds) == 101
     # What made the last one, nobody says.

@@ -26,7 +26,7 @@ def test_documents_are_what_stands_up_to_an_end_id(tmp_path: Path) -> None:
 
 def test_a_stream_may_be_compressed_after_it_was_written(tmp_path: Path) -> None:
     documents = [list(range(1, n % 50 + 2)) + [0] for n in range(2000)]
-    wr.write_tokens(tmp_path / "a.bin", documents, dtype="uint16", vocab_size=60)
+    wr.write(tmp_path / "a.bin", documents, to="tokens", dtype="uint16", vocab_size=60)
     packed = tmp_path / "a.bin.gz"
     packed.write_bytes(gzip.compress((tmp_path / "a.bin").read_bytes()))
     with pytest.raises(wr.ConfigError, match="twice"):
@@ -79,7 +79,7 @@ def test_tokens_from_anything_that_holds_ids(tmp_path: Path) -> None:
         np.array([1, 2**31], dtype=">u4"),
         np.arange(8, dtype=np.int64)[::4],
     ]
-    report = wr.write_tokens(tmp_path / "t.bin", iter(documents), eos=9, vocab_size=2**31 + 1)
+    report = wr.write(tmp_path / "t.bin", iter(documents), to="tokens", eos=9, vocab_size=2**31 + 1)
     assert report["records"] == 6
     stored = np.fromfile(tmp_path / "t.bin", dtype="<u4").tolist()
     assert stored == [5, 6, 9, 0, 1, 2, 9, 7, 9, 9, 1, 2**31, 9, 0, 4, 9]
@@ -90,7 +90,7 @@ def test_tokens_from_anything_that_holds_ids(tmp_path: Path) -> None:
 
 
 def test_rows_of_an_array_are_documents(tmp_path: Path) -> None:
-    wr.write_tokens(tmp_path / "t.bin", np.arange(6).reshape(2, 3), dtype="uint16", eos=9)
+    wr.write(tmp_path / "t.bin", np.arange(6).reshape(2, 3), to="tokens", dtype="uint16", eos=9)
     assert [document.tolist() for document in wr.open(tmp_path / "t.bin", eos=9)] == [[0, 1, 2, 9], [3, 4, 5, 9]]
 
 
@@ -100,17 +100,17 @@ def test_rows_of_an_array_are_documents(tmp_path: Path) -> None:
         ([[1], [2, 70_000]], {"dtype": "uint16"}, 1, "number at value 1 does not fit uint16"),
         ([[1], [3, -1]], {}, 1, "number at value 1 does not fit uint32"),
         ([[1], [2, 3, 100]], {"vocab_size": 100}, 1, "id 100 at value 2 is outside the vocabulary of 100 ids"),
-        ([[1], [0.5]], {}, 1, "a document of float64 values"),
-        ([[[1]]], {}, 0, r"a document of shape \[1, 1\]"),
-        ([5], {}, 0, "a document of shape"),
-        (["text"], {}, 0, "a document of"),
+        ([[1], [0.5]], {}, 1, "a record of float64 values"),
+        ([[[1]]], {}, 0, r"a record of shape \(1, 1\)"),
+        ([5], {}, 0, "a record of shape"),
+        (["text"], {}, 0, "a record of <U4; expected numbers"),
     ],
 )
 def test_ids_that_do_not_fit_name_document_and_place(
     tmp_path: Path, documents: Any, options: dict[str, Any], record: int, says: str
 ) -> None:
     with pytest.raises(wr.ConfigError, match=says) as raised:
-        wr.write_tokens(tmp_path / "t.bin", documents, **options)
+        wr.write(tmp_path / "t.bin", documents, to="tokens", **options)
     assert raised.value.record == record
     assert list(tmp_path.iterdir()) == []
 
@@ -118,9 +118,9 @@ def test_ids_that_do_not_fit_name_document_and_place(
 def test_options_that_cannot_be_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     for options in [{"eos": -1}, {"dtype": "uint16", "eos": 65_536}, {"dtype": "float32"}, {"vocab_size": 0}]:
         with pytest.raises(wr.ConfigError):
-            wr.write_tokens(tmp_path / "t.bin", [[1]], **options)  # type: ignore[arg-type]
+            wr.write(tmp_path / "t.bin", [[1]], to="tokens", **options)  # type: ignore[arg-type]
     with pytest.raises(wr.ConfigError, match="empty file"):
-        wr.write_tokens(tmp_path / "t.bin", [])
+        wr.write(tmp_path / "t.bin", [], to="tokens")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -130,15 +130,15 @@ def test_an_interrupt_leaves_what_was_there(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        wr.write_tokens(tmp_path / "t.bin", broken())
+        wr.write(tmp_path / "t.bin", broken(), to="tokens")
     assert list(tmp_path.iterdir()) == []
-    wr.write_tokens(tmp_path / "t.bin", [[1]])
+    wr.write(tmp_path / "t.bin", [[1]], to="tokens")
     with pytest.raises(wr.ExistsError):
-        wr.write_tokens(tmp_path / "t.bin", [[2]])
+        wr.write(tmp_path / "t.bin", [[2]], to="tokens")
     with pytest.raises(KeyboardInterrupt):
-        wr.write_tokens(tmp_path / "t.bin", broken(), overwrite=True)
+        wr.write(tmp_path / "t.bin", broken(), to="tokens", overwrite=True)
     assert wr.open(tmp_path / "t.bin")[0].tolist() == [1]
-    wr.write_tokens(tmp_path / "t.bin", [[2]], overwrite=True)
+    wr.write(tmp_path / "t.bin", [[2]], to="tokens", overwrite=True)
     assert wr.open(tmp_path / "t.bin")[0].tolist() == [2]
 
 
@@ -210,8 +210,8 @@ def test_megatron_reads_what_windrow_writes(tmp_path: Path, pair: Pair, dtype: s
 def test_documents_become_megatrons_and_come_back(tmp_path: Path, pair: Pair) -> None:
     rng = np.random.default_rng(0)
     documents = [rng.integers(1, 50_000, n) for n in rng.integers(0, 300, 200)]
-    wr.write_tokens(tmp_path / "t.bin", documents, eos=0, vocab_size=50_257)
-    wr.convert(tmp_path / "t.bin", tmp_path / "m", to="megatron", open_eos=0)
+    wr.write(tmp_path / "t.bin", documents, to="tokens", dtype="uint32", eos=0, vocab_size=50_257)
+    wr.convert(wr.open(tmp_path / "t.bin", eos=0), tmp_path / "m", to="megatron")
     found = pair.read(f"{tmp_path}/m")
     assert len(found) == 200
     assert all(np.array_equal(found[i], [*document, 0]) for i, document in enumerate(documents))
@@ -224,7 +224,7 @@ def test_documents_become_megatrons_and_come_back(tmp_path: Path, pair: Pair) ->
 def test_data_forager_reads_the_samples_that_convert_writes(tmp_path: Path) -> None:
     from data_forager.datasets.tokens import TokensDataset
 
-    wr.write_tokens(tmp_path / "t.bin", [[5, 6], [7], [8, 9, 10]], dtype="uint16", eos=0)
-    wr.convert(tmp_path / "t.bin", tmp_path / "f", to="forager", open_eos=0)
+    wr.write(tmp_path / "t.bin", [[5, 6], [7], [8, 9, 10]], to="tokens", dtype="uint16", eos=0)
+    wr.convert(wr.open(tmp_path / "t.bin", eos=0), tmp_path / "f", to="forager")
     theirs = TokensDataset.create_from_index_on_filesystem(str(tmp_path / "f"), token_dtype=np.uint16)
     assert [theirs[i].tolist() for i in range(len(theirs))] == [[5, 6, 0], [7, 0], [8, 9, 10, 0]]

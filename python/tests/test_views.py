@@ -208,10 +208,10 @@ def test_a_whole_number_that_a_float_does_not_hold_exactly_is_an_error(tmp_path:
     with pytest.raises(wr.ConfigError, match=f"does not fit {name}"):
         wr.convert(tmp_path / "a.npy", tmp_path / "out", to="shards", dtype=asked)
     with pytest.raises(wr.ConfigError, match=f"does not fit {name}") as caught:
-        wr.write_shards(tmp_path / "out", wrong, dtype=asked)
+        wr.write(tmp_path / "out", wrong, to="shards", dtype=asked)
     assert caught.value.record == 1 and not (tmp_path / "out").exists()
     wr.convert(tmp_path / "b.npy", tmp_path / "converted", to="shards", dtype=asked)
-    wr.write_shards(tmp_path / "written", right, dtype=asked)
+    wr.write(tmp_path / "written", right, to="shards", dtype=asked)
     for folder in ("converted", "written"):
         read = wr.open(tmp_path / folder).crop(3, mode="start", dtype="float64")
         assert [row["values"].tolist() for row in read] == right.tolist()
@@ -221,7 +221,7 @@ def test_a_whole_number_that_a_float_does_not_hold_exactly_is_an_error(tmp_path:
 @pytest.mark.parametrize("number", [2**63 - 1, 2**64 - 1, 2**53 + 1])
 def test_the_largest_whole_numbers_are_written_as_no_others(tmp_path: Path, number: int, dtype: str) -> None:
     with pytest.raises(wr.ConfigError, match=f"does not fit {dtype}"):
-        wr.write_shards(tmp_path / "out", [np.array([0, number], np.uint64)], dtype=dtype)
+        wr.write(tmp_path / "out", [np.array([0, number], np.uint64)], to="shards", dtype=dtype)
 
 
 def test_text_cannot_be_cut(tmp_path: Path) -> None:

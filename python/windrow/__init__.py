@@ -34,10 +34,8 @@ from windrow._native import (
     trace,
     undelay,
     verify,
+    write,
     write_audio,
-    write_flat_tokens,
-    write_shards,
-    write_tokens,
 )
 from windrow.errors import (
     ConfigError,
@@ -92,10 +90,8 @@ __all__ = [
     "trace",
     "undelay",
     "verify",
+    "write",
     "write_audio",
-    "write_flat_tokens",
-    "write_shards",
-    "write_tokens",
 ]
 
 

@@ -14,6 +14,7 @@ _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[A
 _Sample: TypeAlias = dict[str, npt.NDArray[Any]]
 _Scaler: TypeAlias = Literal["max", "zero", "max-float32", "zero-float32"] | Callable[[npt.NDArray[Any]], Any]
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
+_Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens"]
 
 __all__ = [
     "__version__",
@@ -37,9 +38,7 @@ __all__ = [
     "index",
     "tokenize",
     "verify",
-    "write_shards",
-    "write_flat_tokens",
-    "write_tokens",
+    "write",
     "_main",
     "convert",
     "create_dummy_data",
@@ -324,56 +323,30 @@ def tokenize(
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
 ) -> dict[str, Any]: ...
-def write_shards(
+def write(
     out: _Path,
-    sequences: Iterable[Any],
+    records: Iterable[Any] | Dataset,
     *,
-    dtype: _DType = "float32",
-    max_shard_bytes: SupportsIndex = 5368709120,
-    normalize: bool = False,
-    overwrite: bool = False,
-    durable: bool = True,
-) -> dict[str, Any]: ...
-def write_flat_tokens(
-    out: _Path,
-    sequences: Iterable[Any],
-    *,
-    zarr_format: Literal[2, 3] = 2,
-    tokens_chunk_size: SupportsIndex = 4194304,
-    seq_starts_chunk_size: SupportsIndex = 1048576,
-    chunks_per_shard: SupportsIndex | None = None,
+    to: _Format,
+    dtype: _DType | None = None,
+    eos: SupportsIndex | None = None,
+    vocab_size: SupportsIndex | None = None,
     append: bool = False,
     overwrite: bool = False,
     durable: bool = True,
-) -> dict[str, Any]: ...
-def write_tokens(
-    out: _Path,
-    documents: Iterable[Any],
-    *,
-    dtype: _DType = "uint32",
-    eos: SupportsIndex | None = None,
-    vocab_size: SupportsIndex | None = None,
-    overwrite: bool = False,
-    durable: bool = True,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
+    **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
 def convert(
-    path: _Path,
+    ds_or_path: Dataset | _Path,
     out: _Path,
     *,
-    to: Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens"],
+    to: _Format,
     dtype: _DType | None = None,
-    max_shard_bytes: SupportsIndex | None = None,
-    normalize: bool = False,
-    zarr_format: Literal[2, 3] | None = None,
-    tokens_chunk_size: SupportsIndex | None = None,
-    seq_starts_chunk_size: SupportsIndex | None = None,
-    chunks_per_shard: SupportsIndex | None = None,
     overwrite: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
-    format: str | None = None,
-    open_dtype: _DType | None = None,
-    open_eos: SupportsIndex | None = None,
+    **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
 def verify(path: _Path) -> dict[str, Any]: ...
 def create_dummy_data(

@@ -31,7 +31,7 @@ class TqdmBar:
         self._bar = tqdm(unit="B", unit_scale=True)
 
     def __call__(self, now: dict[str, int]) -> None:
-        self._bar.total = now["total_bytes"]
+        self._bar.total = now["total_bytes"] or None
         self._bar.set_postfix_str(f"{now['records']:,} records", refresh=False)
         self._bar.update(now["done_bytes"] - self._bar.n)
 
@@ -53,17 +53,20 @@ class Bar:
     def __call__(self, now: dict[str, int]) -> None:
         done, total = now["done_bytes"], now["total_bytes"]
         at = time.monotonic()
-        if not self._is_terminal and at - self._told < BETWEEN_LINES_SECS and done < total:
+        # A total of 0 is one that is not known.
+        if not self._is_terminal and at - self._told < BETWEEN_LINES_SECS and (done < total or not total):
             return
         self._told = at
-        share = min(done / total, 1.0) if total else 1.0
+        share = min(done / total, 1.0) if total else 0.0
         speed = done / max(at - self._began, 1e-9)
-        line = f"{share:4.0%}  {_bytes(done)} of {_bytes(total)}  {now['records']:,} records  {_bytes(speed)}/s"
+        line = f"{now['records']:,} records  {_bytes(speed)}/s"
+        line = f"{share:4.0%}  {_bytes(done)} of {_bytes(total)}  {line}" if total else f"{_bytes(done)}  {line}"
         if not self._is_terminal:
             print(line, file=self._out, flush=True)
             return
-        full = round(share * WIDTH)
-        line = f"[{'#' * full}{'.' * (WIDTH - full)}] {line}"
+        if total:
+            full = round(share * WIDTH)
+            line = f"[{'#' * full}{'.' * (WIDTH - full)}] {line}"
         print(f"\r{line:<{self._width}}", end="", file=self._out, flush=True)
         self._width = len(line)
 

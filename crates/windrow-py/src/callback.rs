@@ -184,7 +184,8 @@ impl Watcher {
 impl Watch for Watcher {
     fn progress(&self, now: Progress) {
         let Some(function) = &self.progress else { return };
-        let at_the_end = now.done_bytes >= now.total_bytes;
+        // Where no end is known there is none yet.
+        let at_the_end = now.total_bytes > 0 && now.done_bytes >= now.total_bytes;
         let due = self.state.lock().is_ok_and(|mut state| {
             let due = at_the_end || state.told.is_none_or(|told| told.elapsed() >= BETWEEN_CALLS);
             if due {

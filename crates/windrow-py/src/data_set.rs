@@ -157,6 +157,11 @@ impl Dataset {
         Dataset { data, workspace: Mutex::default() }
     }
 
+    /// The opened one.
+    pub(crate) fn data(&self) -> &DataSet {
+        &self.data
+    }
+
     fn record<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.data.source().schema();
         if self.data.is_json() {

@@ -78,24 +78,36 @@ const RENAMED: [(&str, &str); 22] = [
 pub(crate) fn none_left(py: Python<'_>, name: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let Some(given) = unknown.and_then(|unknown| unknown.keys().get_item(0).ok()) else { return Ok(()) };
     let given: String = given.extract()?;
+    let options = options_of(py, name)?;
+    let called = name.rsplit('.').next().unwrap_or(name);
+    let plain = format!("{called}() got an unexpected keyword argument '{given}'");
+    Err(PyTypeError::new_err(match meant(py, &given, options)? {
+        Some(hint) => format!("{plain}; {hint}"),
+        None => plain,
+    }))
+}
+
+/// The names of a function's own arguments. `name` as for [`none_left`].
+pub(crate) fn options_of(py: Python<'_>, name: &str) -> PyResult<Vec<String>> {
     let mut function = py.import("windrow._native")?.into_any();
     for part in name.split('.') {
         function = function.getattr(part)?;
     }
     let signature: String = function.getattr("__text_signature__")?.extract()?;
-    let options: Vec<String> = signature
+    Ok(signature
         .trim_matches(['(', ')'])
         .split(',')
         .filter_map(|option| option.split('=').next())
         .map(|option| option.trim().to_string())
         .filter(|option| option.starts_with(char::is_alphabetic))
-        .collect();
-    let called = name.rsplit('.').next().unwrap_or(name);
-    let plain = format!("{called}() got an unexpected keyword argument '{given}'");
+        .collect())
+}
+
+/// Which of `options` the name given stands for, as the end of a sentence.
+pub(crate) fn meant(py: Python<'_>, given: &str, options: Vec<String>) -> PyResult<Option<String>> {
     let renamed = RENAMED.iter().find(|(other, ours)| *other == given && options.iter().any(|o| o == ours));
-    Err(PyTypeError::new_err(match (renamed, near(py, &given, options)?) {
-        (Some((_, ours)), _) => format!("{plain}; use {ours}="),
-        (None, Some(meant)) => format!("{plain}; did you mean '{meant}'?"),
-        (None, None) => plain,
-    }))
+    Ok(match renamed {
+        Some((_, ours)) => Some(format!("use {ours}=")),
+        None => near(py, given, options)?.map(|meant| format!("did you mean '{meant}'?")),
+    })
 }

@@ -1,8 +1,76 @@
 //! Options of one format that is written, as Python gives them: the format itself says which it takes.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyString};
+use serde_json::{Map, Value, json};
+use windrow::format::write::WriteFormat;
+
+use crate::error::raise;
+use crate::near::{meant, options_of};
 use crate::options::Count;
+
+/// How `to` is written, with options that the function `called` was given by name beside its own arguments.
+///
+/// # Errors
+/// `TypeError` for a name that is close to one of the function's or of the format's; else what the format says.
+pub(crate) fn writer(
+    py: Python<'_>,
+    called: &str,
+    to: &str,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Arc<dyn WriteFormat>> {
+    let mut own = Map::new();
+    for (name, value) in options.into_iter().flatten() {
+        let name: String = name.extract()?;
+        let value = plain(&name, &value)?;
+        own.insert(name, value);
+    }
+    let error = match windrow::writer(to, &own) {
+        Ok(writer) => return Ok(writer),
+        Err(error) => error,
+    };
+    let known = windrow::write_options(to);
+    if let Some(name) =
+        error.place().field.as_ref().filter(|name| own.contains_key(*name) && !known.contains(name))
+    {
+        let mut names = options_of(py, called)?;
+        names.extend(known);
+        if let Some(hint) = meant(py, name, names)? {
+            return Err(PyTypeError::new_err(format!(
+                "{called}() got an unexpected keyword argument '{name}'; {hint}"
+            )));
+        }
+    }
+    Err(raise(py, &error))
+}
+
+// numpy's numbers and bools, too.
+fn plain(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(json!(text.extract::<String>()?));
+    }
+    let class = value.get_type().name()?.to_string();
+    // numpy's is named `bool` or `bool_`, by its version.
+    if class.starts_with("bool") {
+        return Ok(json!(value.is_truthy()?));
+    }
+    if let Ok(number) = value.extract::<i64>() {
+        return Ok(json!(number));
+    }
+    if let Ok(number) = value.extract::<Count>() {
+        return Ok(json!(number.0));
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(json!(number.extract::<f64>()?));
+    }
+    Err(PyTypeError::new_err(format!("{name} is a number, a text, True or False, not {class}")))
+}
 
 /// Options that belong to one format; `None` where one is not given.
 #[derive(Default)]

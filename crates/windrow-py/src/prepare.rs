@@ -92,7 +92,7 @@ pub(crate) fn index<'py>(
 ///     special_tokens: special tokens that stand in the text become their ids.
 ///     samples_folder, postfix, index_folder: names of folders and files with ``to="forager"``: ``tokenized-samples`` twice,
 ///         and ``index``.
-///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write_flat_tokens``.
+///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write``.
 ///     max_shard_bytes: most bytes of a file with ``to="shards"``, 5 GiB.
 ///     block_sums: keep a sum of every 4 KiB of samples or ``tokens.bin``, for ``open(verify="always")``; shards and
 ///         Megatron's files always have them, flat-tokens none.
@@ -319,7 +319,7 @@ impl Eos {
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "ids.bin"
-/// >>> _ = wr.write_tokens(path, [[1, 2, 3]], dtype="uint16")
+/// >>> _ = wr.write(path, [[1, 2, 3]], to="tokens", dtype="uint16")
 /// >>> wr.verify(path)["problems"]
 /// []
 /// >>> np.array([1, 2, 4], np.uint16).tofile(path)

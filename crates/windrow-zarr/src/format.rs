@@ -40,7 +40,7 @@ impl Format for FlatTokens {
             layout: "a zarr group (v2 or v3) of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; \
                      a data set holds one in `train` and one in `validation`",
             records: "one sequence of token ids",
-            written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write_flat_tokens`, seqax",
+            written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write`, seqax",
         }
     }
 

@@ -69,4 +69,4 @@ pub use windrow_dac as dac;
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]
 pub use windrow_zarr as zarr;
-pub use write::writer;
+pub use write::{write_options, writer};

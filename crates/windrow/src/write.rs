@@ -24,6 +24,18 @@ const ALIASES: [(&str, &str); 1] = [("jsonl", "series-jsonl")];
 /// # Errors
 /// `Config` when there is no such format, when it is only read, and for an option that it does not have.
 pub fn writer(to: &str, options: &Map<String, Value>) -> Result<Arc<dyn WriteFormat>> {
-    let name = ALIASES.iter().find(|(alias, _)| *alias == to).map_or(to, |(_, name)| name);
-    Ok(Arc::from(write::writer(formats(), name, options)?))
+    Ok(Arc::from(write::writer(formats(), name_of(to), options)?))
+}
+
+/// Names of the options that `to` has of its own; none where there is no such format.
+///
+/// ```
+/// assert_eq!(windrow::write_options("shards"), ["max_shard_bytes", "normalize"]);
+/// ```
+pub fn write_options(to: &str) -> Vec<String> {
+    write::option_names(formats(), name_of(to))
+}
+
+fn name_of(to: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == to).map_or(to, |(_, name)| name)
 }

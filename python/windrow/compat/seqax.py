@@ -77,7 +77,7 @@ class ShufflingLoader:
 
     >>> import tempfile, windrow
     >>> folder = tempfile.mkdtemp() + "/corpus.zarr"
-    >>> _ = windrow.write_flat_tokens(folder + "/train", [[1, 2], [3, 4, 5], [6, 7, 8]])
+    >>> _ = windrow.write(folder + "/train", [[1, 2], [3, 4, 5], [6, 7, 8]], to="flat-tokens")
     >>> params = FlatTokensParams(folder, 1, 1, 1, seed=0, sequence_packing=True)
     >>> batch = ShufflingLoader("train", params, TokenBatchParams(len=8, batch=1)).load(0)
     >>> batch.targets.tolist(), batch.is_seq_start.astype(int).tolist()

@@ -155,7 +155,7 @@ const TO_LINES: &str =
 const FROM_DATASETS: &str =
     "write it as JSON Lines, with datasets: load_from_disk(FOLDER).to_json(\"NEW.jsonl\")";
 const WITH_ITS_LIBRARY: &str =
-    "read it with the library that wrote it, and write JSON Lines or ids (wr.write_tokens)";
+    "read it with the library that wrote it, and write JSON Lines or ids (wr.write)";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
 
 static FOREIGN: &[Foreign] = &[

@@ -272,7 +272,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
     if probe.is_folder {
         if is_zarr(probe) {
             return error("found a zarr array or group without flat tokens in it".to_string()).hint(
-                "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write_tokens writes ids of an array",
+                "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write(…, to=\"flat-tokens\") writes them",
             );
         }
         // Formats whose files lie side by side see none below; each of these folders may be one of theirs.

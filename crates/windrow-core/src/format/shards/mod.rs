@@ -45,7 +45,7 @@ impl Format for Shards {
             layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
             records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
                       where mean and std are given",
-            written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write_shards`, Time-MoE, FoundationTS",
+            written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write`, Time-MoE, FoundationTS",
         }
     }
 

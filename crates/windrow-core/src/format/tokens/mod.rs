@@ -39,7 +39,7 @@ impl Format for Tokens {
             title: "Raw tokens",
             layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
             records: "one stream of ids per file; one document with `eos=`",
-            written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write_tokens`, numpy's tofile",
+            written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
         }
     }
 

@@ -45,7 +45,11 @@ impl Default for WriteOptions {
 
 /// Options of one format, by name. A format takes those that it knows; what is left is nobody's.
 #[derive(Clone, Debug, Default)]
-pub struct OwnOptions(pub Map<String, Value>);
+pub struct OwnOptions {
+    given: Map<String, Value>,
+    /// Names that the format has asked for.
+    known: Vec<String>,
+}
 
 impl OwnOptions {
     /// A whole number, where it is given.
@@ -86,7 +90,8 @@ impl OwnOptions {
         expected: &str,
         read: impl Fn(&Value) -> Option<T>,
     ) -> Result<Option<T>> {
-        match self.0.remove(name) {
+        self.known.push(name.to_string());
+        match self.given.remove(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => read(&value)
                 .map(Some)
@@ -104,7 +109,7 @@ pub fn writer(
     name: &str,
     options: &Map<String, Value>,
 ) -> Result<Box<dyn WriteFormat>> {
-    let mut own = OwnOptions(options.clone());
+    let mut own = OwnOptions { given: options.clone(), known: Vec::new() };
     let format = table.iter().find(|format| format.name() == name);
     let writer = match format {
         Some(format) => format.writer(&mut own)?,
@@ -122,23 +127,30 @@ pub fn writer(
             .field("to")
             .hint(format!("formats that are written: {}", written.join(", "))));
     };
-    match own.0.iter().find(|(_, value)| !value.is_null()) {
+    match own.given.iter().find(|(_, value)| !value.is_null()) {
         None => Ok(writer),
-        Some((option, value)) => {
-            let takes = |format: &&&dyn Format| {
-                let mut one = OwnOptions(Map::from_iter([(option.clone(), value.clone())]));
-                // Also where the value is not one that it can have.
-                let _ = format.writer(&mut one);
-                one.0.is_empty()
-            };
-            let of: Vec<&str> = table.iter().filter(takes).map(|format| format.name()).collect();
-            let error = not_an_option(option, name);
-            Err(match of.is_empty() {
-                true => error,
-                false => error.hint(format!("it is an option of {}", of.join(", "))),
-            })
+        Some((option, _)) => {
+            let of: Vec<&str> = table
+                .iter()
+                .map(|format| format.name())
+                .filter(|name| option_names(table, name).contains(option))
+                .collect();
+            Err(not_an_option(option, name).hint(match (of.is_empty(), own.known.is_empty()) {
+                (false, _) => format!("it is an option of {}", of.join(", ")),
+                (true, false) => format!("options of {name}: {}", own.known.join(", ")),
+                (true, true) => format!("{name} has no options of its own"),
+            }))
         }
     }
+}
+
+/// Names of the options that the format of this name in `table` has of its own, where it is written.
+pub fn option_names(table: &[&dyn Format], name: &str) -> Vec<String> {
+    let mut own = OwnOptions::default();
+    let format = table.iter().find(|format| format.name() == name);
+    // What it says without any is of no matter here.
+    let _ = format.map(|format| format.writer(&mut own));
+    own.known
 }
 
 /// The error of an option that is given to a format that does not have it.
