@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use windrow_core::{Error, Result};
 use zarrs::array::codec::{blosc_decompress_bytes, blosc_decompress_bytes_partial, blosc_validate};
 
-use crate::chain::{broken, wrong_size};
+use crate::decode_error::{broken, wrong_size};
 use crate::piece::{Piece, VALUE_SIZES};
 
 /// Pieces are blocks of blosc, or as many as make this.

@@ -13,6 +13,7 @@ use zarrs::array::codec::{
 use zarrs::array::{BytesRepresentation, CodecOptions};
 
 use crate::blosc::Blosc;
+use crate::decode_error::{broken, wrong_size};
 use crate::piece::Piece;
 
 /// What any chunk may decode to, however few bytes it is stored in.
@@ -221,12 +222,4 @@ fn is_big_endian(codecs: &CodecChain) -> Result<bool> {
         _ => Err(Error::corrupt("the codec of numbers does not say in which order their bytes lie")
             .field("codecs")),
     }
-}
-
-pub(crate) fn broken(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::corrupt("the chunk cannot be decoded").caused_by(cause)
-}
-
-pub(crate) fn wrong_size(found: u64, expected: u64) -> Error {
-    Error::corrupt(format!("the chunk decodes to {found} bytes, expected {expected}"))
 }

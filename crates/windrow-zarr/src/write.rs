@@ -8,29 +8,17 @@ use serde_json::{Map, Value, json};
 use windrow_core::format::write::{
     Begin, CHUNK_BYTES, CHUNK_FILES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
 };
-use windrow_core::format::{Confidence, Format, Options, Probe};
+use windrow_core::format::{Options, Probe};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::output::{Disk, WorkFolder};
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{DType, Error, Result};
 
-use crate::format::{FlatTokens, LARGEST_ID, STARTS};
-use crate::group::{GroupWriter, root_group};
+use crate::group::Group;
+use crate::group_writer::{Chunking, GroupWriter, root_group};
 use crate::growing::Growing;
+use crate::layout::{self, LARGEST_ID, NAME, STARTS};
 use crate::metadata::{METADATA_V2, METADATA_V3, MOST_METADATA};
-
-/// How flat-tokens are stored.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chunking {
-    /// Version of zarr: 2, as seqax writes it (blosc: lz4, bitshuffle; starts as differences), or 3 (zstd, crc32c).
-    pub(crate) zarr_format: u64,
-    /// Tokens in a chunk.
-    pub(crate) tokens_chunk_size: u64,
-    /// Starts in a chunk.
-    pub(crate) seq_starts_chunk_size: u64,
-    /// Chunks in a shard, in version 3: that many chunks make a file.
-    pub(crate) chunks_per_shard: Option<u64>,
-}
 
 const USUAL: Chunking = Chunking {
     zarr_format: 2,
@@ -63,7 +51,7 @@ impl WriteFlatTokens {
 
 impl WriteFormat for WriteFlatTokens {
     fn name(&self) -> &'static str {
-        FlatTokens.name()
+        NAME
     }
 
     fn target(&self) -> Target {
@@ -107,7 +95,7 @@ impl WriteFormat for WriteFlatTokens {
 
     fn is_one(&self, out: &Path) -> bool {
         let store: Arc<dyn Store> = Arc::new(Local::new(out));
-        Probe::at(store, "").is_ok_and(|probe| FlatTokens.recognise(&probe) != Confidence::No)
+        Probe::at(store, "").is_ok_and(|probe| layout::is_here(&probe))
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -122,7 +110,7 @@ impl WriteFormat for WriteFlatTokens {
         folder.remove(".zgroup")?;
         let mut group = GroupWriter::new(&self.0)?;
         let mut earlier = (0, 0);
-        let kept: Option<Kept> = begin.continued("flat-tokens")?;
+        let kept: Option<Kept> = begin.continued(NAME)?;
         match (begin.append_to, kept) {
             (Some(out), _) => group = behind(out, &mut folder, self.0.zarr_format)?,
             (None, None) => group.begin(&mut folder)?,
@@ -241,7 +229,7 @@ fn behind(out: &Path, folder: &mut WorkFolder, zarr_format: u64) -> Result<Group
     let store: Arc<dyn Store> = Arc::new(Local::new(out));
     // What fills no chunk is written again, with new checksums: it must be what was written.
     let probe = Probe::at(store, "")?.verified()?;
-    let group = FlatTokens.group(&probe, &Options::default())?;
+    let group = Group::open(&probe, &Options::default())?;
     let store = probe.store;
     let is_v3 = store.entry(METADATA_V3).is_ok();
     // 2 is what nobody asked for, too; any other was.

@@ -63,7 +63,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
         ],
     ),
     ("windrow-text", &[&["bytes.rs", "eos.rs", "json.rs", "lock.rs", "named.rs", "tokenizer.rs"]]),
-    ("windrow-zarr", &[&["blosc.rs", "chain.rs"], &["format.rs", "group.rs", "source.rs", "write.rs"]]),
 ];
 
 /// A module, by its path from the root of its crate.

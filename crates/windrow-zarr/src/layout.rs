@@ -1,0 +1,46 @@
+//! How flat-tokens are told from other folders: the names of a group's arrays, its attribute, and the splits above it.
+
+use windrow_core::format::Probe;
+use windrow_core::store::{Store, key};
+
+use crate::metadata::{METADATA_V2, METADATA_V3};
+
+/// The format's name.
+pub(crate) const NAME: &str = "flat-tokens";
+/// The array of token IDs, each with its flag.
+pub(crate) const TOKENS: &str = "encoded_tokens";
+/// The array of where sequences start.
+pub(crate) const STARTS: &str = "seq_starts";
+/// The attribute that holds the largest token ID.
+pub(crate) const MAX_ID: &str = "max_token_id";
+/// Folders of a data set, a group in each.
+pub(crate) const SPLITS: [&str; 2] = ["train", "validation"];
+/// Ids are stored in 31 bits.
+pub(crate) const LARGEST_ID: u64 = (1 << 31) - 1;
+
+/// Whether a group is here, or in the folder of a split.
+pub(crate) fn is_here(probe: &Probe) -> bool {
+    let is_group = || tokens_name(probe.store.as_ref(), &probe.key).is_some();
+    probe.is_folder && (is_group() || !parts(probe).is_empty())
+}
+
+/// Folders of splits that hold a group.
+pub(crate) fn parts(probe: &Probe) -> Vec<String> {
+    let store = probe.store.as_ref();
+    let all = SPLITS.iter().map(|split| probe.below(split));
+    all.filter(|folder| tokens_name(store, folder).is_some()).collect()
+}
+
+/// What the array of tokens is called here.
+pub(crate) fn tokens_name(store: &dyn Store, folder: &str) -> Option<&'static str> {
+    let by_another_name = || is_array(store, folder, "tokens") && is_array(store, folder, STARTS);
+    match is_array(store, folder, TOKENS) {
+        true => Some(TOKENS),
+        false => by_another_name().then_some("tokens"),
+    }
+}
+
+fn is_array(store: &dyn Store, folder: &str, name: &str) -> bool {
+    let array = key::below(folder, name);
+    [METADATA_V3, METADATA_V2].iter().any(|file| store.entry(&key::below(&array, file)).is_ok())
+}
