@@ -2,7 +2,7 @@
 
 use windrow_core::Result;
 
-use crate::tokenizer::{Engine, no_such_id};
+use crate::engine::{Engine, no_such_id};
 
 const EOS: &str = "<|endoftext|>";
 const EOS_ID: u32 = 256;

@@ -18,34 +18,41 @@ const WELL_KNOWN: &[&str] = &[
 
 const MOST_LISTED: usize = 40;
 
-/// The id of the first well-known name: among the special tokens, else in the vocabulary.
-pub(crate) fn well_known(tokenizer: &Tokenizer) -> Option<u32> {
-    let special = |name: &&str| tokenizer.special().iter().find(|(token, _)| token == *name).map(|s| s.1);
-    let found = WELL_KNOWN.iter().find_map(special);
-    found.or_else(|| WELL_KNOWN.iter().find_map(|name| tokenizer.id_of(name)))
-}
+impl Tokenizer {
+    /// The id that ends a document, where the tokenizer has a token with one of the well-known names.
+    pub fn eos(&self) -> Option<u32> {
+        // Among the special tokens first, else in the vocabulary.
+        let special = |name: &&str| self.special().iter().find(|(token, _)| token == *name).map(|s| s.1);
+        let found = WELL_KNOWN.iter().find_map(special);
+        found.or_else(|| WELL_KNOWN.iter().find_map(|name| self.id_of(name)))
+    }
 
-/// What `auto`, `none`, a number or a token's name means to this tokenizer.
-pub(crate) fn resolve(tokenizer: &Tokenizer, spec: &str) -> Result<Option<u32>> {
-    let wrong = |what: String| Error::config(what).field("eos").hint(list(tokenizer));
-    match spec {
-        "none" => return Ok(None),
-        "auto" => {
-            let found = tokenizer.eos();
-            return found.map(Some).ok_or_else(|| {
-                wrong(format!("{} has no token that is known to end a document", tokenizer.name()))
+    /// The id that ends a document: `auto` takes the well-known one, `none` none; else an id or the name of a token.
+    ///
+    /// # Errors
+    /// `Config` when there is no such token, the id is not in the vocabulary, or `auto` finds none; the hint lists
+    /// the special tokens.
+    pub fn resolve_eos(&self, spec: &str) -> Result<Option<u32>> {
+        let wrong = |what: String| Error::config(what).field("eos").hint(list(self));
+        match spec {
+            "none" => return Ok(None),
+            "auto" => {
+                let found = self.eos();
+                return found.map(Some).ok_or_else(|| {
+                    wrong(format!("{} has no token that is known to end a document", self.name()))
+                });
+            }
+            _ => {}
+        }
+        if !spec.is_empty() && spec.bytes().all(|b| b.is_ascii_digit()) {
+            let id = spec.parse::<u32>().ok().filter(|&id| u64::from(id) < self.vocab_size());
+            return id.map(Some).ok_or_else(|| {
+                wrong(format!("eos {spec} is not in the vocabulary: ids are below {}", self.vocab_size()))
             });
         }
-        _ => {}
+        let id = self.id_of(spec);
+        id.map(Some).ok_or_else(|| wrong(format!("{} has no token {spec:?}", self.name())))
     }
-    if !spec.is_empty() && spec.bytes().all(|b| b.is_ascii_digit()) {
-        let id = spec.parse::<u32>().ok().filter(|&id| u64::from(id) < tokenizer.vocab_size());
-        return id.map(Some).ok_or_else(|| {
-            wrong(format!("eos {spec} is not in the vocabulary: ids are below {}", tokenizer.vocab_size()))
-        });
-    }
-    let id = tokenizer.id_of(spec);
-    id.map(Some).ok_or_else(|| wrong(format!("{} has no token {spec:?}", tokenizer.name())))
 }
 
 fn list(tokenizer: &Tokenizer) -> String {

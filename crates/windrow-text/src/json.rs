@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use windrow_core::{Error, Result};
 
 use crate::definition::Definition;
+use crate::engine::{Engine, add, no_such_id};
 use crate::fast::Fast;
-use crate::tokenizer::{Engine, NAMES, add, no_such_id};
+use crate::names::NAMES;
 use crate::{hard, scores};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");

@@ -22,7 +22,10 @@
 //! # Ok::<(), windrow_text::Error>(())
 //! ```
 
+mod names;
 mod tokenizer;
+
+mod engine;
 
 mod bytes;
 mod named;
@@ -35,7 +38,9 @@ mod json;
 mod scores;
 
 mod eos;
+mod golden;
 mod lock;
 
-pub use tokenizer::{NAMES, Tokenizer};
+pub use names::NAMES;
+pub use tokenizer::Tokenizer;
 pub use windrow_core::{Error, Result};

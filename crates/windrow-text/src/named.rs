@@ -6,9 +6,9 @@ use std::sync::Arc;
 use splintr::{AnyTokenizer, Backend, Tokenizer as Bpe};
 use windrow_core::{Error, Kind, Result};
 
+use crate::engine::{Engine, add, no_such_id};
 use crate::fast::Cutter;
 use crate::pretokens::{PreTokens, Words};
-use crate::tokenizer::{Engine, add, no_such_id};
 
 /// A byte-pair vocabulary built into the program.
 pub(crate) struct Named {

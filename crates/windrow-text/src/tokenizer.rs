@@ -4,13 +4,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use windrow_core::Result;
 use windrow_core::manifest::Golden;
-use windrow_core::{Error, Result};
 
-use crate::{bytes, eos, json, lock, named};
-
-/// The built-in tokenizers, by name.
-pub const NAMES: &[&str] = &["bytes", "cl100k_base", "deepseek_v3", "gpt2", "llama3", "o200k_base"];
+use crate::engine::Engine;
+use crate::names::NAMES;
+use crate::{bytes, golden, json, named};
 
 /// Text → ids and back. Shared between threads as it is; encoding takes `&self`, and a clone is the same tokenizer.
 #[derive(Clone)]
@@ -20,27 +19,6 @@ pub struct Tokenizer {
     special: Vec<(String, u32)>,
     golden: Vec<Golden>,
     hash: String,
-}
-
-/// What turns text into ids. An engine applies no template, never truncates and never pads.
-pub(crate) trait Engine: Send + Sync {
-    fn backend(&self) -> &'static str;
-
-    /// Ids are below this.
-    fn vocab_size(&self) -> u64;
-
-    /// Special tokens, by id.
-    fn special(&self) -> Vec<(String, u32)>;
-
-    /// Adds the ids of `text`, special tokens in it being text.
-    fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()>;
-
-    /// Adds the ids of `text`, special tokens in it being special.
-    fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()>;
-
-    fn decode(&self, ids: &[u32]) -> Result<String>;
-
-    fn id_of(&self, token: &str) -> Option<u32>;
 }
 
 impl Tokenizer {
@@ -59,15 +37,15 @@ impl Tokenizer {
                 "gpt2" => Arc::new(json::gpt2()?),
                 name => Arc::new(named::Named::load(name)?),
             };
-            let golden = lock::golden(engine.as_ref());
-            let hash = lock::hash_of_builtin(name_or_path, engine.vocab_size(), &golden);
+            let golden = golden::golden(engine.as_ref());
+            let hash = golden::hash_of_builtin(name_or_path, engine.vocab_size(), &golden);
             return Ok(Self::new(name_or_path, engine, golden, hash));
         }
         let (path, content) = json::read(Path::new(name_or_path))?;
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let engine = json::Json::new(&name, &content).map_err(|e| e.or_at(&path))?;
-        let golden = lock::golden(&engine);
-        Ok(Self::new(&name, Arc::new(engine), golden, lock::hash_of(&content)))
+        let golden = golden::golden(&engine);
+        Ok(Self::new(&name, Arc::new(engine), golden, golden::hash_of(&content)))
     }
 
     /// Adds the ids of `text` to `out`. Special tokens that stand in the text are text.
@@ -109,20 +87,6 @@ impl Tokenizer {
         &self.special
     }
 
-    /// The id that ends a document, where the tokenizer has a token with one of the well-known names.
-    pub fn eos(&self) -> Option<u32> {
-        eos::well_known(self)
-    }
-
-    /// The id that ends a document: `auto` takes the well-known one, `none` none; else an id or the name of a token.
-    ///
-    /// # Errors
-    /// `Config` when there is no such token, the id is not in the vocabulary, or `auto` finds none; the hint lists
-    /// the special tokens.
-    pub fn resolve_eos(&self, spec: &str) -> Result<Option<u32>> {
-        eos::resolve(self, spec)
-    }
-
     /// The id of a token by its name, special ones first.
     pub fn id_of(&self, token: &str) -> Option<u32> {
         let special = self.special.iter().find(|(name, _)| name == token);
@@ -158,18 +122,4 @@ impl fmt::Debug for Tokenizer {
             .field("vocab_size", &self.vocab_size())
             .finish_non_exhaustive()
     }
-}
-
-/// Adds ids to those that are there; where there are none, they become them and nothing is copied.
-pub(crate) fn add(ids: Vec<u32>, out: &mut Vec<u32>) {
-    match out.is_empty() {
-        true => *out = ids,
-        false => out.extend(ids),
-    }
-}
-
-/// The error for an id that no token has.
-pub(crate) fn no_such_id(id: u32, vocab_size: u64) -> Error {
-    Error::out_of_range("token id", id, vocab_size)
-        .hint("other data, or another tokenizer than the one that made it?")
 }

@@ -62,7 +62,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
             &["json.rs", "keys.rs"],
         ],
     ),
-    ("windrow-text", &[&["bytes.rs", "eos.rs", "json.rs", "lock.rs", "named.rs", "tokenizer.rs"]]),
 ];
 
 /// A module, by its path from the root of its crate.
