@@ -28,6 +28,7 @@ mod flac;
 mod guard;
 mod media;
 mod mp3;
+mod mp3_header;
 mod mp3_tag;
 mod mp4;
 mod ogg;

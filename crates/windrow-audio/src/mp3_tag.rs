@@ -2,7 +2,7 @@
 //!
 //! Layouts: "Xing VBR Header" (Xing), "MP3 Info Tag, revision 1" (LAME), "VBRI header" (Fraunhofer).
 
-use crate::mp3::{HEADER, Header};
+use crate::mp3_header::{HEADER, Header};
 
 /// Samples by which a decoder comes later than its encoder.
 const DECODER_DELAY: u64 = 528 + 1;

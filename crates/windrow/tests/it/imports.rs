@@ -16,7 +16,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
         "windrow",
         &[&["builder.rs", "data_set.rs", "mixture.rs", "open.rs", "recipe.rs", "split.rs", "windowing.rs"]],
     ),
-    ("windrow-audio", &[&["mp3.rs", "mp3_tag.rs"]]),
     (
         "windrow-core",
         &[
