@@ -3,8 +3,8 @@
 use candle_core::{Device as Candle, Tensor};
 use windrow_core::{Error, Kind, Result};
 
-use crate::codec::Device;
 use crate::config::Config;
+use crate::device::Device;
 use crate::layer::{self, Along, Shape};
 use crate::network::{Made, Part, Reader};
 use crate::signal::Signal;

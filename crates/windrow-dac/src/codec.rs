@@ -8,27 +8,13 @@ use windrow_core::{Error, Result};
 
 use crate::codes::Codes;
 use crate::config::Config;
+use crate::device::Device;
 use crate::kernels::{self, Kernels};
 use crate::layer::Layer;
 use crate::network::{self, Reader};
 use crate::quantizer::{self, Codebook};
 use crate::signal::Signal;
 use crate::weights::Weights;
-
-/// Where a codec runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Device {
-    /// This processor, with the kernels of this crate.
-    #[default]
-    Cpu,
-    /// A CUDA device by its number; needs the feature `cuda`.
-    Cuda(usize),
-    /// A Metal device by its number; needs the feature `metal`.
-    Metal(usize),
-    /// candle on this processor: slow, and what CUDA and Metal run otherwise. To compare with.
-    #[cfg(feature = "candle")]
-    Candle,
-}
 
 /// How a codec runs; the codes do not depend on it, but for the device's rounding.
 #[derive(Clone, Debug)]

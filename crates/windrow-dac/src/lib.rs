@@ -35,6 +35,7 @@ mod candle;
 mod codec;
 mod codes;
 mod config;
+mod device;
 mod kernels;
 mod lanes;
 mod layer;
@@ -43,6 +44,7 @@ mod quantizer;
 mod signal;
 mod weights;
 
-pub use codec::{Codec, Device, Encoder, Options};
+pub use codec::{Codec, Encoder, Options};
 pub use codes::Codes;
+pub use device::Device;
 pub use weights::PUBLISHED as WHERE_WEIGHTS;

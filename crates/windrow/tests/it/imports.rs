@@ -52,7 +52,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
             &["view/ends.rs", "view/lengths.rs"],
         ],
     ),
-    ("windrow-dac", &[&["candle.rs", "codec.rs"]]),
     (
         "windrow-py",
         &[
