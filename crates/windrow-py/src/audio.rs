@@ -13,7 +13,7 @@ use crate::dtype::numpy_ready;
 use crate::error::{OrRaise, raise};
 use crate::near::none_left;
 use crate::options::Count;
-use crate::sound::quality_of;
+use crate::samples::{channels, quality_of};
 use crate::waiting::wait_for;
 
 /// Reads a sound file: ``.wav``, ``.flac``, ``.mp3``, ``.m4a`` (AAC-LC, ALAC), ``.aac`` or ``.ogg`` (Vorbis), recognised by content.
@@ -116,22 +116,4 @@ pub(crate) fn write_audio(
         write_whole(&path, &sound.to_wav()?)
     })
     .or_raise(py)
-}
-
-/// Samples `[samples]` or `[channels, samples]`, channel by channel.
-pub(crate) fn channels(samples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f32>>> {
-    let py = samples.py();
-    let array = py.import("numpy")?.call_method1("asarray", (samples, "float32"))?;
-    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
-    let (n_channels, n_samples) = match shape[..] {
-        [samples] => (1, samples),
-        [channels, samples] if channels > 0 => (channels, samples),
-        _ => {
-            let error = format!("samples of shape {shape:?}, expected [samples] or [channels, samples]");
-            return Err(raise(py, &Error::config(error)));
-        }
-    };
-    let flat = array.call_method1("reshape", (-1,))?;
-    let flat = flat.cast::<PyArray1<f32>>()?.to_vec()?;
-    Ok((0..n_channels).map(|channel| flat[channel * n_samples..][..n_samples].to_vec()).collect())
 }

@@ -8,11 +8,11 @@ use pyo3::types::PyType;
 use windrow::Error;
 use windrow::dac::{self, Codes, Options};
 
-use crate::audio::channels;
 use crate::codes::grid;
 use crate::dtype::numpy_ready;
 use crate::error::{OrRaise, raise};
 use crate::options::Count;
+use crate::samples::channels;
 use crate::waiting::wait_for;
 
 /// The Descript Audio Codec with its weights: sound as codes, and back. On the processor.

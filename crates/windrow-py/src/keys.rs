@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::json::{Stop, Strings};
+use crate::json_strings::{Stop, Strings};
 
 const N_KEYS: usize = 512;
 const MOST_KEY_BYTES: usize = 40;

@@ -1,5 +1,7 @@
 //! `windrow.Loader`: a view or mixture as batches, in any order, for any number of ranks, resumable at any step.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
@@ -7,11 +9,11 @@ use windrow::{Error, LastBatch, LoaderBuilder, State, mix};
 use windrow_core::Result;
 use windrow_core::plan::Cursor;
 
-use crate::array::Memory;
 use crate::batches::Batches;
+use crate::delivery::Delivery;
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
-use crate::framework::{Framework, watch_worker};
+use crate::framework::Framework;
 use crate::json;
 use crate::near::none_left;
 use crate::options::Count;
@@ -70,22 +72,20 @@ use crate::{near, shown};
 /// True
 #[pyclass(frozen, module = "windrow", name = "Loader")]
 pub(crate) struct Loader {
-    running: Running,
-    framework: Framework,
-    collate: Option<Py<PyAny>>,
+    delivery: Arc<Delivery>,
     whole: bool,
 }
 
 impl Loader {
     /// The run.
     pub(crate) fn running(&self) -> &Running {
-        &self.running
+        &self.delivery.running
     }
 
     // What the loader gives and where it stands.
     fn shown(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
-        let (plan, steps) = self.running.plan(py)?;
-        let Cursor { epoch, samples } = self.running.cursor();
+        let (plan, steps) = self.running().plan(py)?;
+        let Cursor { epoch, samples } = self.running().cursor();
         let views: Vec<_> = plan.feeds().iter().map(|feed| feed.view().describe()).collect();
         let (rows, ranks) = (shown::count(steps.global_batch_size), steps.shard.world_size());
         let in_epoch = match steps.in_epoch(plan.sampler(), epoch) {
@@ -101,33 +101,6 @@ impl Loader {
                 format!("{epoch}, {} samples delivered; an epoch has {in_epoch}", shown::count(samples)),
             ),
         ])
-    }
-
-    /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`.
-    pub(crate) fn next<'py>(
-        &self,
-        py: Python<'py>,
-        epoch: Option<u64>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        watch_worker(py)?;
-        let before = self.running.cursor();
-        let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
-        let handed = || -> PyResult<Bound<'py, PyAny>> {
-            let dict = self.framework.batch(&Memory::new(py, batch)?)?;
-            match &self.collate {
-                None => Ok(dict.into_any()),
-                Some(collate) => collate.bind(py).call1((dict,)),
-            }
-        };
-        match handed() {
-            Ok(batch) => Ok(Some(batch)),
-            Err(error) => {
-                // Nobody got it: the next call gives the same batch, and a state does not count it.
-                let state = self.running.state();
-                self.running.resume(py, &State { epoch: before.epoch, samples: before.samples, ..state })?;
-                Err(error)
-            }
-        }
     }
 }
 
@@ -195,27 +168,28 @@ impl Loader {
                 collate.get_type().name()?
             )));
         }
-        Ok(Loader { running: Running::new(py, builder, ranks)?, framework, collate, whole })
+        let running = Running::new(py, builder, ranks)?;
+        Ok(Loader { delivery: Arc::new(Delivery { running, framework, collate }), whole })
     }
 
     fn __iter__(this: Bound<'_, Self>) -> PyResult<Batches> {
         let (py, loader) = (this.py(), this.get());
-        let Some(epoch) = loader.running.upcoming_epoch(py)? else {
-            let n_epochs = loader.running.plan(py)?.1.epochs.unwrap_or(0);
+        let Some(epoch) = loader.running().upcoming_epoch(py)? else {
+            let n_epochs = loader.running().plan(py)?.1.epochs.unwrap_or(0);
             let error = Error::config(format!(
                 "the run is over: epochs={n_epochs}, and all of them were delivered"
             ))
             .hint("leave epochs= out or give a larger one; next(loader) and loader.stream() just end there");
             return Err(raise(py, &error));
         };
-        if loader.whole && loader.running.cursor().epoch == epoch {
-            loader.running.begin(py, epoch)?;
+        if loader.whole && loader.running().cursor().epoch == epoch {
+            loader.running().begin(py, epoch)?;
         }
-        Ok(Batches::of_epoch(this.unbind(), epoch))
+        Ok(Batches::of_epoch(loader.delivery.clone(), epoch))
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.next(py, None)
+        self.delivery.next(py, None)
     }
 
     /// An iterator over all batches that are left, epoch after epoch; it ends after the last of ``epochs``.
@@ -227,7 +201,7 @@ impl Loader {
     /// >>> len(loader), len(list(loader.stream()))
     /// (3, 6)
     fn stream(this: Bound<'_, Self>) -> Batches {
-        Batches::all(this.unbind())
+        Batches::all(this.get().delivery.clone())
     }
 
     /// Goes to the first batch of an epoch. The epoch that the loader is in keeps its place, so a trainer may call this
@@ -246,16 +220,16 @@ impl Loader {
     /// (5, 0)
     #[pyo3(signature = (epoch, /))]
     fn set_epoch(&self, py: Python<'_>, epoch: Count) -> PyResult<()> {
-        match self.running.cursor().epoch == epoch.0 {
+        match self.running().cursor().epoch == epoch.0 {
             true => Ok(()),
-            false => self.running.begin(py, epoch.0),
+            false => self.running().begin(py, epoch.0),
         }
     }
 
     /// Batches of an epoch.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let (plan, steps) = self.running.plan(py)?;
-        let n_steps = steps.in_epoch(plan.sampler(), self.running.cursor().epoch);
+        let (plan, steps) = self.running().plan(py)?;
+        let n_steps = steps.in_epoch(plan.sampler(), self.running().cursor().epoch);
         n_steps
             .and_then(|n| usize::try_from(n).ok())
             .ok_or_else(|| PyTypeError::new_err("a mixture with stop=\"never\" has no length"))
@@ -281,7 +255,7 @@ impl Loader {
 
     #[pyo3(signature = (*_raised))]
     fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-        self.running.stop(py)
+        self.running().stop(py)
     }
 
     /// Ends the threads and frees the batches laid ahead; the next batch would start them again.
@@ -293,7 +267,7 @@ impl Loader {
     /// >>> batch = next(loader)
     /// >>> loader.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.running.stop(py)
+        self.running().stop(py)
     }
 
     /// Where the run stands: ``{"version", "plan", "seed", "epoch", "samples"}``. Plain JSON below one kilobyte, the same on
@@ -308,7 +282,7 @@ impl Loader {
     /// >>> state["version"], state["seed"], state["epoch"], state["samples"]
     /// (1, 7, 0, 2)
     fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::plain(py, &self.running.state())
+        json::plain(py, &self.running().state())
     }
 
     /// Goes to where a run of the same plan stood, whatever its batch size, threads and number of ranks.
@@ -328,7 +302,7 @@ impl Loader {
     /// >>> bool((next(resumed)["labels"] == next(loader)["labels"]).all())
     /// True
     fn load_state_dict(&self, py: Python<'_>, state: &Bound<'_, PyDict>) -> PyResult<()> {
-        self.running.resume(py, &State::from_json(&json_text(state)?).or_raise(py)?)
+        self.running().resume(py, &State::from_json(&json_text(state)?).or_raise(py)?)
     }
 
     /// The samples of this loader one by one, for hosts that ask a loader for its data set: a ``windrow.torch.Stream`` that
@@ -341,14 +315,14 @@ impl Loader {
             needed.set_cause(py, Some(error));
             needed
         })?;
-        let is_collated = this.get().collate.is_some();
+        let is_collated = this.get().delivery.collate.is_some();
         stream.getattr("Stream")?.call_method1("of", (this, is_collated))
     }
 
     /// Rows of a full batch of this rank.
     #[getter]
     fn batch_size(&self, py: Python<'_>) -> PyResult<u64> {
-        let (_, steps) = self.running.plan(py)?;
+        let (_, steps) = self.running().plan(py)?;
         let own = steps.shard.rows(steps.global_batch_size);
         Ok(own.end - own.start)
     }
@@ -380,25 +354,25 @@ impl Loader {
     /// Whether the last batch of an epoch is left out when it is not full.
     #[getter]
     fn drop_last(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.running.plan(py)?.1.last == LastBatch::Drop)
+        Ok(self.running().plan(py)?.1.last == LastBatch::Drop)
     }
 
     /// The epoch, from 0.
     #[getter]
     fn epoch(&self) -> u64 {
-        self.running.cursor().epoch
+        self.running().cursor().epoch
     }
 
     /// Samples of the epoch that were delivered, to all ranks together.
     #[getter]
     fn samples(&self) -> u64 {
-        self.running.cursor().samples
+        self.running().cursor().samples
     }
 
     /// The plan's identity: the same text for the same data, view, order and layout.
     #[getter]
     fn plan(&self) -> String {
-        self.running.identity().to_string()
+        self.running().identity().to_string()
     }
 
     /// A dict: batches, samples and bytes delivered here, repeated (samples among them that fill last batches), waited_secs,
@@ -413,7 +387,7 @@ impl Loader {
     /// >>> stats["batches"], stats["samples"], stats["bytes"], stats["threads"]
     /// (1, 1, 48, 0)
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::plain(py, &self.running.stats(py)?)
+        json::plain(py, &self.running().stats(py)?)
     }
 
     /// The plan as a JSON dict: what ``windrow trace`` and ``windrow.trace`` take.
@@ -428,7 +402,7 @@ impl Loader {
     /// >>> recipe["seed"], recipe["parts"][0]["view"]
     /// (7, {'pack': {'length': 3}})
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::plain(py, &self.running.builder(py)?.recipe().or_raise(py)?)
+        json::plain(py, &self.running().builder(py)?.recipe().or_raise(py)?)
     }
 }
 

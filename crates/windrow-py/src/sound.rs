@@ -6,16 +6,16 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use windrow::DType;
-use windrow::audio::Quality;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
 
 use crate::callback::Watcher;
 use crate::codec::Codec;
 use crate::dtype::{AnyDType, numpy_ready};
-use crate::error::{OrRaise, raise};
+use crate::error::OrRaise;
 use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, choice};
+use crate::samples::quality_of;
 use crate::waiting::wait_for;
 
 /// Encodes a folder of sound files into a data set of codes ``[T, 2 * codebooks]`` with their prompts.
@@ -158,18 +158,6 @@ pub(crate) fn _track<'py>(
     let (codes, shape) = made?;
     numpy_ready(py)?;
     PyArray1::from_vec(py, codes).reshape(shape)
-}
-
-/// The word for a filter.
-pub(crate) fn quality_of(py: Python<'_>, quality: &str) -> PyResult<Quality> {
-    match quality {
-        "high" => Ok(Quality::High),
-        "fast" => Ok(Quality::Fast),
-        _ => {
-            let error = windrow::Error::config(format!("quality={quality:?}")).hint("one of high, fast");
-            Err(raise(py, &error))
-        }
-    }
 }
 
 /// Folders of prompts: one path, or several.

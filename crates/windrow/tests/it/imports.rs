@@ -52,14 +52,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
             &["view/ends.rs", "view/lengths.rs"],
         ],
     ),
-    (
-        "windrow-py",
-        &[
-            &["audio.rs", "codec.rs", "sound.rs"],
-            &["batches.rs", "loader.rs", "view.rs"],
-            &["json.rs", "keys.rs"],
-        ],
-    ),
 ];
 
 /// A module, by its path from the root of its crate.

@@ -1,88 +1,18 @@
-//! Views and mixtures: samples by number, as dicts of fresh arrays; what torch's `DataLoader` takes as a data set.
-
-use std::slice;
+//! What Python calls on a view or mixture: samples, pickling, epochs, a loader.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
-use windrow::sampler::{Mix as Sequence, Sampler};
-use windrow::{Error, Mixture, RecipePart, Samples, Stop, mix as mix_samples};
-use windrow_core::Draw;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use windrow::sampler::Sampler;
 use windrow_core::collate::Batch;
-use windrow_core::plan::{Feed, Pick, batch_of};
 
+use super::{Mix, Pickled, Recut, Remix, View};
 use crate::array::Memory;
-use crate::epochs::Epochs;
-use crate::error::{OrRaise, raise};
-use crate::framework;
-use crate::index::{Each, Index, NO_END, many};
-use crate::json;
-use crate::near::none_left;
-use crate::options::{Count, choice};
-use crate::pickled::{check, fingerprint};
-use crate::scaler::cut;
+use crate::index::{Each, Index, many};
+use crate::loader::Loader;
+use crate::options::Count;
 use crate::waiting::wait_for;
-use crate::{near, shown};
-
-/// The samples that a data set is cut into, by number.
-///
-/// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
-/// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. What is
-/// random of a sample is drawn anew each time that it comes again; ``set_epoch`` says which draw it is. Made by
-/// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins`` and ``codes``.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> view = wr.open(path, dtype="uint16").pack(3)
-/// >>> len(view), view[-1]["labels"].tolist(), [sample["input_ids"].tolist() for sample in view[:2]]
-/// (3, [7, 8, 9], [[0, 1, 2], [3, 4, 5]])
-#[pyclass(frozen, module = "windrow", name = "View")]
-pub(crate) struct View {
-    samples: Samples,
-    seed: u64,
-    // Goes with a pickle: a recipe only names it.
-    scaler: Option<Py<PyAny>>,
-    epochs: Epochs,
-}
-
-impl View {
-    /// Around samples; `seed` keys the random crops of `view[i]`, `scaler` is the function that scales them.
-    pub(crate) fn new(
-        py: Python<'_>,
-        samples: Samples,
-        seed: u64,
-        scaler: Option<Py<PyAny>>,
-    ) -> PyResult<View> {
-        View::in_epoch(py, samples, seed, scaler, None)
-    }
-
-    fn in_epoch(
-        py: Python<'_>,
-        samples: Samples,
-        seed: u64,
-        scaler: Option<Py<PyAny>>,
-        epoch: Option<Py<PyAny>>,
-    ) -> PyResult<View> {
-        let epochs = Epochs::new(py, samples.recipe().view.is_random(), epoch)?;
-        Ok(View { samples, seed, scaler, epochs })
-    }
-
-    /// The samples.
-    pub(crate) fn samples(&self) -> &Samples {
-        &self.samples
-    }
-
-    fn laid(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Batch> {
-        let epochs = self.epochs.of(py, numbers)?;
-        let picks = numbers.iter().zip(&epochs).map(|(&sample, &epoch)| Pick {
-            feed: 0,
-            sample,
-            draw: Draw::new(self.seed, epoch, 0, sample),
-        });
-        py.detach(|| batch_of(slice::from_ref(self.samples.feed()), picks)).or_raise(py)
-    }
-}
+use crate::{framework, json, near, shown};
 
 #[pymethods]
 impl View {
@@ -203,70 +133,6 @@ impl View {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         loader(this.as_any(), batch_size, options)
-    }
-}
-
-// What a pickled view is opened from.
-type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>);
-
-/// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
-///
-/// ``mix[i]`` is the i-th sample of the mixture's own sequence, which takes the samples of each view in their order: so
-/// whoever reads it by number, as ``torch.utils.data.DataLoader`` does, gets the shares. ``len(mix)`` counts an epoch of it.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(100, dtype=np.uint16).tofile(path)
-/// >>> view = wr.open(path, dtype="uint16").pack(5)
-/// >>> mixed = wr.mix({"a": (view, 0.75), "b": (view, 0.25)})
-/// >>> len(view), len(mixed), [int(sample["input_ids"][0]) for sample in mixed[:8]]
-/// (19, 25, [0, 5, 10, 0, 15, 20, 25, 5])
-#[pyclass(frozen, module = "windrow", name = "Mix")]
-pub(crate) struct Mix {
-    mixture: Mixture,
-    sequence: Sequence,
-    // Of each part, as their numbers run.
-    feeds: Vec<Feed>,
-    // Of each part.
-    seeds: Vec<u64>,
-    // Of each part, where it has one.
-    scalers: Vec<Option<Py<PyAny>>>,
-    epochs: Epochs,
-}
-
-impl Mix {
-    fn new(
-        py: Python<'_>,
-        mixture: Mixture,
-        seeds: Vec<u64>,
-        scalers: Vec<Option<Py<PyAny>>>,
-        epoch: Option<Py<PyAny>>,
-    ) -> PyResult<Mix> {
-        let sequence = mixture.sequence().or_raise(py)?;
-        let feeds = mixture.parts().map(|(_, samples, _)| samples.feed().clone()).collect();
-        let is_random = mixture.parts().any(|(_, samples, _)| samples.recipe().view.is_random());
-        Ok(Mix { mixture, sequence, feeds, seeds, scalers, epochs: Epochs::new(py, is_random, epoch)? })
-    }
-
-    /// The mixture.
-    pub(crate) fn mixture(&self) -> &Mixture {
-        &self.mixture
-    }
-
-    // Positions that may be asked for.
-    fn end(&self) -> u64 {
-        self.sequence.len(0).unwrap_or(NO_END)
-    }
-
-    fn laid(&self, py: Python<'_>, positions: &[u64]) -> PyResult<Batch> {
-        let draws = self.epochs.of(py, positions)?;
-        let epoch = self.epochs.said(py)?.unwrap_or(0);
-        let picks = positions.iter().zip(&draws).map(|(&position, &draws)| {
-            let turn = self.sequence.onward(epoch, position);
-            let (feed, sample) = self.sequence.part_of(turn.sample);
-            Pick { feed, sample, draw: Draw::new(self.seeds[feed], draws, turn.pass, sample) }
-        });
-        py.detach(|| batch_of(&self.feeds, picks)).or_raise(py)
     }
 }
 
@@ -392,132 +258,6 @@ impl Mix {
     }
 }
 
-// What a pickled mixture is opened from.
-type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>);
-
-/// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
-///
-/// Args:
-///     parts: name → (view, weight). Weights are numbers above 0; their ratio counts.
-///     stop: when an epoch ends: ``"first"`` before a sample would come twice, ``"all"`` once every sample has come,
-///         ``"never"``.
-///
-/// Raises:
-///     ConfigError: no part, an empty view, a mix inside the mix, a weight that is no number above 0.
-///     MismatchError: the views give different tensors, as pack and bins do: the message names them.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> ds = wr.open(path, dtype="uint16")
-/// >>> mixed = wr.mix({"a": (ds.pack(2), 0.75), "b": (ds.pack(2), 0.25)}, stop="all")
-/// >>> len(mixed), len(wr.Loader(mixed, batch_size=4))
-/// (16, 4)
-#[pyfunction]
-#[pyo3(signature = (parts, *, stop="first", **unknown), text_signature = "(parts, *, stop='first')")]
-pub(crate) fn mix(
-    py: Python<'_>,
-    parts: &Bound<'_, PyMapping>,
-    stop: &str,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Mix> {
-    none_left(py, "mix", unknown)?;
-    let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
-    let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
-    for item in parts.items()? {
-        let (name, part) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-        let name = name.cast::<PyString>()?.to_string();
-        let Ok((view, weight)) = part.extract::<(Bound<'_, View>, f64)>() else {
-            return Err(no_part(&name, &part));
-        };
-        seeds.push(view.get().seed);
-        given.push((name, view.get().samples.clone(), weight));
-        scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
-    }
-    Mix::new(py, py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers, None)
-}
-
-// Why this is no part of a mixture, and what would be.
-fn no_part(name: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    let pair = given.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
-    let view = pair.as_ref().map_or(given, |(view, _)| view);
-    if view.is_instance_of::<Mix>() {
-        let error = Error::config(format!("{name:?} is a Mix, and a mix is made of views"))
-            .hint("give its views here, each with its share times the weight of the mix");
-        return raise(given.py(), &error);
-    }
-    let found = match view.get_type().name() {
-        Ok(class) if pair.is_ok() && !view.is_instance_of::<View>() => format!("a {class} where a view is"),
-        Ok(_) if pair.is_ok() => "a weight that is no number".to_string(),
-        Ok(class) => format!("a {class}"),
-        Err(error) => return error,
-    };
-    PyTypeError::new_err(format!("{name:?}: expected (view, weight), found {found}; ds.pack(1024) is a view"))
-}
-
-/// Opens and cuts a pickled view again.
-#[pyfunction]
-#[pyo3(signature = (recipe, seed, scaler=None, epoch=None))]
-pub(crate) fn _recut(
-    py: Python<'_>,
-    recipe: &str,
-    seed: u64,
-    scaler: Option<Py<PyAny>>,
-    epoch: Option<Py<PyAny>>,
-) -> PyResult<View> {
-    let recipe: Pickled = unpickled(py, recipe)?;
-    View::in_epoch(py, reopen(py, &recipe, scaler.as_ref())?, seed, scaler, epoch)
-}
-
-/// Opens a pickled mixture again.
-#[pyfunction]
-#[pyo3(signature = (recipe, seeds, scalers=Vec::new(), epoch=None),
-       text_signature = "(recipe, seeds, scalers=..., epoch=None)")]
-pub(crate) fn _remix(
-    py: Python<'_>,
-    recipe: &str,
-    seeds: Vec<u64>,
-    scalers: Vec<Option<Py<PyAny>>>,
-    epoch: Option<Py<PyAny>>,
-) -> PyResult<Mix> {
-    let (parts, stop): (Vec<(String, Pickled, f64)>, Stop) = unpickled(py, recipe)?;
-    let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-    let reopened = parts
-        .into_iter()
-        .zip(functions)
-        .map(|((name, part, weight), function)| Ok((name, reopen(py, &part, function)?, weight)))
-        .collect::<PyResult<_>>()?;
-    Mix::new(py, py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seeds, scalers, epoch)
-}
-
-/// What a pickle holds of samples: where they lie and how they are cut, and the fingerprint of what lay there.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Pickled {
-    recipe: RecipePart,
-    data: u64,
-}
-
-impl Pickled {
-    fn of(py: Python<'_>, samples: &Samples) -> PyResult<Pickled> {
-        let data = fingerprint(py, samples.feed().source())?;
-        Ok(Pickled { recipe: samples.recipe().clone(), data })
-    }
-}
-
-fn reopen(py: Python<'_>, pickled: &Pickled, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
-    let part = &pickled.recipe;
-    let (path, options) = (part.path.clone(), part.options.clone());
-    let opened = wait_for(py, move || windrow::open_with(&path, &options))?;
-    let samples = cut(py, &opened, part.view.clone(), part.dtype, function)?;
-    check(py, samples.feed().source(), pickled.data, &part.path)?;
-    Ok(samples)
-}
-
-fn unpickled<T: serde::de::DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {
-    serde_json::from_str(text)
-        .map_err(|e| raise(py, &windrow::Error::corrupt("this is no pickled view").caused_by(e)))
-}
-
 fn item<'py>(
     py: Python<'py>,
     index: Index,
@@ -543,5 +283,5 @@ fn loader<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = view.py();
     let arguments = PyTuple::new(py, [Some(view.clone()), batch_size])?;
-    py.get_type::<crate::loader::Loader>().call(arguments, options)
+    py.get_type::<Loader>().call(arguments, options)
 }

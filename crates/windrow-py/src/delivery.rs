@@ -1,0 +1,44 @@
+//! Batches of a run as Python gets them: in its framework, through its `collate`; counted when they are handed over.
+
+use pyo3::prelude::*;
+use windrow::State;
+
+use crate::array::Memory;
+use crate::framework::{Framework, watch_worker};
+use crate::running::Running;
+
+/// A run, and what is made of its batches.
+pub(crate) struct Delivery {
+    pub(crate) running: Running,
+    pub(crate) framework: Framework,
+    pub(crate) collate: Option<Py<PyAny>>,
+}
+
+impl Delivery {
+    /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`.
+    pub(crate) fn next<'py>(
+        &self,
+        py: Python<'py>,
+        epoch: Option<u64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        watch_worker(py)?;
+        let before = self.running.cursor();
+        let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
+        let handed = || -> PyResult<Bound<'py, PyAny>> {
+            let dict = self.framework.batch(&Memory::new(py, batch)?)?;
+            match &self.collate {
+                None => Ok(dict.into_any()),
+                Some(collate) => collate.bind(py).call1((dict,)),
+            }
+        };
+        match handed() {
+            Ok(batch) => Ok(Some(batch)),
+            Err(error) => {
+                // Nobody got it: the next call gives the same batch, and a state does not count it.
+                let state = self.running.state();
+                self.running.resume(py, &State { epoch: before.epoch, samples: before.samples, ..state })?;
+                Err(error)
+            }
+        }
+    }
+}
