@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::loader::{BatchSize, Loader, Options};
-use windrow_core::plan::{Feed, LastBatch, Plan};
-use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
+use windrow_core::plan::{LastBatch, Plan};
+use windrow_core::sampler::{Sampler, Sequential, Shard, Shuffle, Stop};
 
-use crate::recipe::{Recipe, RecipePart, ScalerName};
+use crate::data_set::Samples;
+use crate::mixture::Mixture;
+use crate::ranks;
+use crate::recipe::{Recipe, RecipePart};
+use crate::view_recipe::ScalerName;
 use crate::windowing::function_in_text;
-use crate::{Mixture, Samples, ranks};
 
 /// Makes a [`Loader`]. Defaults: batch size 1, shuffled, seed 0, the last partial batch left out, for ever, rank and
 /// world size from the environment of torchrun or Slurm, threads as there are cores, 4 batches ahead.
@@ -32,15 +35,21 @@ enum From {
     Mixed(Mixture),
 }
 
+impl Samples {
+    /// A loader of these samples.
+    pub fn loader(&self) -> LoaderBuilder {
+        LoaderBuilder::new(From::One(Box::new(self.clone())))
+    }
+}
+
+impl Mixture {
+    /// A loader of the mixture.
+    pub fn loader(&self) -> LoaderBuilder {
+        LoaderBuilder::new(From::Mixed(self.clone()))
+    }
+}
+
 impl LoaderBuilder {
-    pub(crate) fn one(samples: Samples) -> Self {
-        Self::new(From::One(Box::new(samples)))
-    }
-
-    pub(crate) fn mixed(mixture: Mixture) -> Self {
-        Self::new(From::Mixed(mixture))
-    }
-
     fn new(from: From) -> Self {
         LoaderBuilder {
             from,
@@ -131,22 +140,16 @@ impl LoaderBuilder {
     /// # Errors
     /// `Config`, `Mismatch` when the views of a mixture lay different tensors.
     pub fn plan(&self) -> Result<Plan> {
-        let (feeds, sampler): (Vec<Feed>, Arc<dyn Sampler>) = match &self.from {
+        match &self.from {
             From::One(samples) => {
                 let sampler: Arc<dyn Sampler> = match self.shuffle {
                     true => Arc::new(Shuffle::new(samples.len(), self.seed)),
                     false => Arc::new(Sequential::new(samples.len())),
                 };
-                (vec![samples.feed().clone()], sampler)
+                Plan::new(vec![samples.feed().clone()], sampler, self.seed)
             }
-            From::Mixed(mixture) => {
-                let sizes: Vec<_> =
-                    mixture.parts().map(|(_, samples, weight)| (samples.len(), weight)).collect();
-                let sampler = Mix::new(&sizes, self.shuffle, self.seed, mixture.stop)?;
-                (mixture.samples.iter().map(|s| s.feed().clone()).collect(), Arc::new(sampler))
-            }
-        };
-        Plan::new(feeds, sampler, self.seed)
+            From::Mixed(mixture) => mixture.plan(self.shuffle, self.seed),
+        }
     }
 
     /// The loader, before its first batch.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use windrow_core::collate::{
     Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
 };
-use windrow_core::format::{Options, Split, parse_json, reads_axis};
+use windrow_core::format::{Options, parse_json, reads_axis};
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
@@ -15,10 +15,9 @@ use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Span, store};
 
-use crate::builder::LoaderBuilder;
-use crate::recipe::{RecipePart, ScalerName, ViewRecipe};
-use crate::split::part_of;
-use crate::windowing::{LossOn, Scaler, Windowing, check_fit, scaling_of};
+use crate::recipe::RecipePart;
+use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
+use crate::windowing::{Scaler, Windowing, check_fit, scaling_of};
 
 /// Records on disk, by number.
 #[derive(Clone)]
@@ -74,15 +73,6 @@ impl DataSet {
         manifest: Option<Manifest>,
     ) -> DataSet {
         DataSet { path: path.to_path_buf(), options, source, manifest }
-    }
-
-    pub(crate) fn part(&self, split: Split) -> Result<DataSet> {
-        let source = part_of(self.source.clone(), split)?;
-        Ok(DataSet {
-            source,
-            options: Options { split: Some(split), ..self.options.clone() },
-            ..self.clone()
-        })
     }
 
     /// Number of records.
@@ -610,10 +600,5 @@ impl Samples {
     /// `Corrupt` when an index is wrong.
     pub fn coverage(&self) -> Result<Coverage> {
         store::whole(|| self.feed.coverage())
-    }
-
-    /// A loader of these samples.
-    pub fn loader(&self) -> LoaderBuilder {
-        LoaderBuilder::one(self.clone())
     }
 }

@@ -34,10 +34,12 @@ pub mod preview;
 pub mod ranks;
 mod rebuild;
 mod recipe;
+mod reopen;
 #[cfg(feature = "dac")]
 pub mod sound;
 mod split;
 mod traced;
+mod view_recipe;
 mod windowing;
 mod write;
 
@@ -48,9 +50,10 @@ pub use encode::TextEncoder;
 pub use mixture::{Mixture, mix, part_named};
 pub use open::{formats, open, open_with, verify};
 pub use rebuild::{Rebuilt, rebuild_metadata};
-pub use recipe::{Recipe, RecipePart, ScalerName, ViewRecipe};
+pub use recipe::{Recipe, RecipePart};
 pub use traced::{TracedRead, TracedRow, trace_row};
-pub use windowing::{LossOn, Scaler, Windowing};
+pub use view_recipe::{LossOn, ScalerName, ViewRecipe};
+pub use windowing::{Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
 pub use windrow_core::collate::Labels;

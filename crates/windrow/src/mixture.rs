@@ -1,9 +1,12 @@
 //! Several views as one, each with its share of every batch.
 
+use std::sync::Arc;
+
+use windrow_core::plan::Plan;
 use windrow_core::sampler::{Mix, Stop};
 use windrow_core::{Error, Kind, Result};
 
-use crate::{LoaderBuilder, Samples};
+use crate::data_set::Samples;
 
 /// A weighted mixture of views.
 #[derive(Clone)]
@@ -41,7 +44,7 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
         mixture.samples.push(samples);
         mixture.weights.push(weight);
     }
-    mixture.loader().plan()?;
+    mixture.plan(true, 0)?;
     Ok(mixture)
 }
 
@@ -61,8 +64,7 @@ impl Mixture {
     /// # Errors
     /// `Config` when the weights cannot be mixed.
     pub fn sequence(&self) -> Result<Mix> {
-        let sizes: Vec<_> = self.parts().map(|(_, samples, weight)| (samples.len(), weight)).collect();
-        Mix::new(&sizes, false, 0, self.stop)
+        Mix::new(&self.sizes(), false, 0, self.stop)
     }
 
     /// When its epoch ends.
@@ -70,9 +72,18 @@ impl Mixture {
         self.stop
     }
 
-    /// A loader of the mixture.
-    pub fn loader(&self) -> LoaderBuilder {
-        LoaderBuilder::mixed(self.clone())
+    /// The pure function of its batches.
+    ///
+    /// # Errors
+    /// As [`mix`].
+    pub(crate) fn plan(&self, shuffle: bool, seed: u64) -> Result<Plan> {
+        let sampler = Mix::new(&self.sizes(), shuffle, seed, self.stop)?;
+        let feeds = self.samples.iter().map(|samples| samples.feed().clone()).collect();
+        Plan::new(feeds, Arc::new(sampler), seed)
+    }
+
+    fn sizes(&self) -> Vec<(u64, f64)> {
+        self.parts().map(|(_, samples, weight)| (samples.len(), weight)).collect()
     }
 }
 

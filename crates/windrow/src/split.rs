@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use windrow_core::format::Split;
+use windrow_core::format::{Options, Split};
 use windrow_core::sampler::Permutation;
 use windrow_core::source::{SharedSource, Subset};
 use windrow_core::{Error, Result};
 
-use crate::DataSet;
+use crate::data_set::DataSet;
 
 /// Sets the split's key apart from the orders of the same seed.
 const SPLIT: u64 = 0x7370_6c69_745f_7631;
@@ -41,7 +41,12 @@ impl DataSet {
             );
         }
         let n_validation = ((n as f64 * fraction).round() as u64).clamp(1, n - 1);
-        let part = |is_validation| self.part(Split { n_validation, seed, is_validation });
+        let part = |is_validation| {
+            let split = Split { n_validation, seed, is_validation };
+            let source = part_of(self.source().clone(), split)?;
+            let options = Options { split: Some(split), ..self.options().clone() };
+            Ok(DataSet::new(self.path(), options, source, self.manifest().cloned()))
+        };
         Ok((part(false)?, part(true)?))
     }
 }

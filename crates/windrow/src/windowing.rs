@@ -1,12 +1,11 @@
 //! How windows are cut from series: width, stride, scaling, what is learned.
 
-use serde::{Deserialize, Serialize};
 use windrow_core::collate::Labels;
 use windrow_core::source::{Custom, Fit, Nan, Precision, Scale, Scaling};
 use windrow_core::view::Tail;
 use windrow_core::{DType, Error, Result};
 
-use crate::recipe::{ScalerName, ViewRecipe};
+use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
 
 /// What each whole record is scaled by before windows are cut from it.
 #[derive(Clone, Debug, Default)]
@@ -77,17 +76,6 @@ pub(crate) fn check_fit(recipe: &ViewRecipe) -> Result<()> {
 pub(crate) fn function_in_text(name: &str) -> Error {
     Error::config(format!("the records are scaled by the function {name:?}, which no plan can hold as text"))
         .hint("cut the view in the program that has the function, or use scaler \"max\" or \"zero\"")
-}
-
-/// Which labels are learned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LossOn {
-    /// All real ones.
-    #[default]
-    All,
-    /// The last `prediction` positions of a window only.
-    Prediction,
 }
 
 /// Sliding windows, option by option. Defaults: no prediction, as far apart as they are wide, the stored values, NaN
