@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use super::disk::Disk;
 use super::files;
 use super::growing::{Finished, Growing};
-use super::whole_folder::write_whole;
 use crate::error::Result;
 use crate::manifest::{
     BlockChecksums, CHECKSUMS_FILE, Checksums, FileRow, MANIFEST_FILE, Manifest, checksums_size,
     checksums_table,
 };
-use crate::store::{Local, Object, Store, open_if_there};
+use crate::store::{Local, Object, Store};
 
 /// Bytes that are read at a time.
 const PART: u64 = 1 << 20;
@@ -151,27 +150,4 @@ impl FolderChecksums {
 
 fn each_part(size: u64, mut take: impl FnMut(u64, usize) -> Result<()>) -> Result<()> {
     (0..size).step_by(PART as usize).try_for_each(|at| take(at, (size - at).min(PART) as usize))
-}
-
-/// Writes a whole small file of a data set as [`write_whole`] does, and its block checksums where its folder keeps them.
-///
-/// # Errors
-/// As [`write_whole`]; `Corrupt` for block checksums that are none.
-pub fn write_whole_and_checksums(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    write_whole(&folder.join(name), bytes)?;
-    let Some(before) = open_if_there(&Local::new(folder), CHECKSUMS_FILE)? else { return Ok(()) };
-    let before = Checksums::open(before)?;
-    let mut files: Vec<(&str, u64)> = before.files().filter(|(of, _)| *of != name).collect();
-    files.sort_unstable();
-    let (mut text, mut scratch) = (Vec::new(), Vec::new());
-    for (of, size) in &files {
-        let Some((at, _)) = before.find(of) else { continue };
-        text.extend_from_slice(before.stored(at, checksums_size(*size) as usize, &mut scratch)?);
-    }
-    let mut sums = BlockChecksums::default();
-    sums.update(bytes);
-    text.extend(sums.finish());
-    files.push((name, bytes.len() as u64));
-    text.extend(checksums_table(files));
-    write_whole(&folder.join(CHECKSUMS_FILE), &text)
 }

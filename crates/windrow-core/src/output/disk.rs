@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::growing::Unsynced;
+use super::handle::Unsynced;
 use crate::error::{Error, Kind, Result};
 
 /// Files that are brought at once; as many more wait, and are open meanwhile.

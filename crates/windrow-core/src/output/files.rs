@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::Disk;
 use super::growing::{Finished, Growing};
+pub use super::handle::{Handle, create};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::FileRow;
 use crate::store;
@@ -23,14 +24,6 @@ pub fn write_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished> 
     let mut file = Growing::create(path)?;
     file.write(bytes)?;
     file.finish_on(disk)
-}
-
-/// A file that is being written by somebody else's writer.
-pub type Handle = File;
-
-/// An empty file to write into; what was there is gone.
-pub fn create(path: &Path) -> Result<Handle> {
-    File::create(path).map_err(|e| Error::io("create the file", path, e))
 }
 
 /// Brings a file to the disk that was not written from front to end; it is read again.

@@ -5,12 +5,12 @@ use std::io::Write;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::disk::Disk;
-use super::files::create;
+use super::handle::{Unsynced, create, sync};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{BlockChecksums, FileRow};
 
@@ -33,24 +33,6 @@ impl Finished {
     /// Its row under this name. What windrow wrote is known by its hash, and needs no time.
     pub fn row_called(self, name: impl Into<String>) -> FileRow {
         FileRow { name: name.into(), modified_ns: None, ..self.row }
-    }
-}
-
-/// A file whose bytes the operating system has and the disk may lack.
-pub struct Unsynced {
-    file: File,
-    path: PathBuf,
-}
-
-impl Unsynced {
-    #[cfg(test)]
-    pub(super) fn new(file: File, path: PathBuf) -> Unsynced {
-        Unsynced { file, path }
-    }
-
-    /// Waits until the disk has them.
-    pub fn sync(&self) -> Result<()> {
-        sync(&self.file, &self.path, true)
     }
 }
 
@@ -152,7 +134,7 @@ impl Growing {
         self.flush()?;
         self.begun = self.size;
         let file = self.file.try_clone().map_err(|e| Error::io("open the file again", &self.path, e))?;
-        Ok(Unsynced { file, path: self.path.clone() })
+        Ok(Unsynced::new(file, self.path.clone()))
     }
 
     /// Hands everything to the operating system and, where `durable`, to the disk.
@@ -193,7 +175,7 @@ impl Growing {
             modified_ns: modified(&meta),
             xxh3: Some(hex(self.hash.digest())),
         };
-        let unsynced = Unsynced { file: self.file, path: self.path };
+        let unsynced = Unsynced::new(self.file, self.path);
         Ok((Finished { row, sums: self.sums.finish() }, unsynced))
     }
 
@@ -233,14 +215,6 @@ pub fn hex(hash: u64) -> String {
 /// The hash of small things that decide a name.
 pub fn hash_of(text: &str) -> String {
     hex(xxh3_64(text.as_bytes()))
-}
-
-/// Brings a file to the disk, where that is asked for.
-fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
-    match durable {
-        true => file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)),
-        false => Ok(()),
-    }
 }
 
 fn modified(meta: &fs::Metadata) -> Option<u64> {

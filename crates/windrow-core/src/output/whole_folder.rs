@@ -77,40 +77,6 @@ impl WholeFolder {
     }
 }
 
-/// Writes a whole small file beside what else is there, in place of what has its name: it is seen whole, or not at all.
-/// What a killed run leaves goes when the same file is written again.
-///
-/// ```
-/// # use windrow_core::output::write_whole;
-/// # let dir = tempfile::tempdir().unwrap();
-/// let path = dir.path().join("page.html");
-/// write_whole(&path, b"old")?;
-/// write_whole(&path, b"new")?;
-/// assert_eq!(std::fs::read(&path).unwrap(), b"new");
-/// # Ok::<(), windrow_core::Error>(())
-/// ```
-///
-/// # Errors
-/// `Exists` when another run is writing it; `NotFound` without the folder that it goes into; `Io`.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Error::config("expected the path of a file").at(path));
-    };
-    if !folder.is_dir() {
-        return Err(Error::not_found("the folder that it goes into is not there").at(path));
-    }
-    let (unfinished, _lock) = site::unfinished(folder, &name.to_string_lossy())?;
-    let written = files::write(&unfinished, bytes, true)
-        .and_then(|_| files::rename(&unfinished, &path))
-        .and_then(|()| files::sync_folder(folder, true));
-    if written.is_err() {
-        // An error of tidying up would hide this one.
-        let _ = files::remove(&unfinished);
-    }
-    written
-}
-
 impl Drop for WholeFolder {
     fn drop(&mut self) {
         // After a commit it is gone already; an error of tidying up would hide the one that led here.

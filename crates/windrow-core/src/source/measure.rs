@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::scale::{Nan, Scaling};
+use super::scaling::{Nan, Scaling};
 use super::statistics::Statistics;
 use super::{Source, floats};
 use crate::error::{Error, Kind, Result};

@@ -6,6 +6,7 @@ mod fit;
 mod floats;
 mod measure;
 mod scale;
+mod scaling;
 mod statistics;
 mod subset;
 mod transform;
@@ -16,7 +17,8 @@ use serde_json::{Map, Value};
 
 pub use fit::Fit;
 pub use floats::Precision;
-pub use scale::{Nan, Scale, Scaled, Scaling};
+pub use scale::Scaled;
+pub use scaling::{Nan, Scale, Scaling};
 pub use subset::Subset;
 pub use transform::{Custom, Transformed, Whole};
 

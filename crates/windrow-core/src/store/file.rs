@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
 use super::near::with_near_name;
 use super::remote::is_remote;
+use super::times::{Times, modified_ns, since_1970};
 use super::torn::Watched;
 use super::{Entry, FolderId, Object, Store, walk};
 use crate::error::{Error, Kind, Result};
@@ -81,7 +81,7 @@ impl Store for Local {
         let path = self.path(key)?;
         let (file, meta) = open_file(&path).map_err(|e| not_text(e, &path))?;
         let name = path.display().to_string();
-        let times = Times { modified_ns: modified_ns(&meta), changed_ns: changed_ns(&meta) };
+        let times = Times::of(&meta);
         // An empty file cannot be mapped.
         if self.io == Io::Map
             && meta.len() > 0
@@ -167,19 +167,6 @@ fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
     Ok((file, meta))
 }
 
-pub(super) fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
-    since_1970(meta.modified().ok()?)
-}
-
-pub(super) fn changed_ns(meta: &fs::Metadata) -> Option<u64> {
-    let (seconds, ns) = (u64::try_from(meta.ctime()).ok()?, u64::try_from(meta.ctime_nsec()).ok()?);
-    seconds.checked_mul(1_000_000_000)?.checked_add(ns)
-}
-
-fn since_1970(time: SystemTime) -> Option<u64> {
-    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
-}
-
 /// `size` bytes from `start`, or an error that says where the object ends.
 pub(super) fn slice<'a>(bytes: &'a [u8], start: u64, size: usize, name: &str) -> Result<&'a [u8]> {
     usize::try_from(start)
@@ -199,12 +186,6 @@ fn shorter(name: &str, start: u64) -> Error {
         .at(name)
         .byte(start)
         .hint("put a file in another's place by rename, and open the data again")
-}
-
-#[derive(Clone, Copy)]
-struct Times {
-    modified_ns: Option<u64>,
-    changed_ns: Option<u64>,
 }
 
 struct Mapped {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Local, Memory, Object, Store, cache, file};
+use super::{Local, Memory, Object, Store, cache, times};
 use crate::error::{Error, Kind, Result};
 
 /// The bytes kept under `name`, or made now and kept: `head`, then what `make` writes, `size` bytes together.
@@ -30,12 +30,12 @@ pub fn kept(
 
 /// When a file was last changed, in nanoseconds since 1970, where that is known.
 pub fn modified_ns(path: &str) -> Option<u64> {
-    fs::metadata(path).ok().as_ref().and_then(file::modified_ns)
+    fs::metadata(path).ok().as_ref().and_then(times::modified_ns)
 }
 
 /// When a file, or a name or right of it, was last changed, in nanoseconds since 1970: nobody sets that back.
 pub(crate) fn changed_ns(path: &str) -> Option<u64> {
-    fs::metadata(path).ok().as_ref().and_then(file::changed_ns)
+    fs::metadata(path).ok().as_ref().and_then(times::changed_ns)
 }
 
 fn kept_in(

@@ -16,6 +16,7 @@ mod remote;
 mod section;
 mod stream;
 mod sync;
+mod times;
 mod torn;
 mod walk;
 

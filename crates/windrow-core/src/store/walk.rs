@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 
-use super::file::modified_ns;
+use super::times::modified_ns;
 use super::{Entry, key};
 use crate::error::{Error, Result};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fit::{self, NO_BIN};
-use super::{Coverage, View, lengths};
+use super::{Coverage, View, allocate, lengths};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
 
@@ -191,7 +191,7 @@ fn listed(lengths: &dyn Lengths, length: u64, strategy: Strategy) -> Result<(Lay
         return Err(Error::config(format!("there are {n} records, expected fewer than {NO_BIN} for bins"))
             .hint("pack() has no such limit"));
     }
-    let mut slots = lengths::room::<u32>(n)?;
+    let mut slots = allocate::list_for::<u32>(n)?;
     let mut volume = 0;
     for record in 0..n {
         // At most 2^28, see MOST_POSITIONS; their sum is below 2^60.
@@ -218,7 +218,7 @@ fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
         start += std::mem::replace(end, start);
     }
     // Each is where its bin starts now, and moves to its end while the bin is filled.
-    let mut order = lengths::room::<u32>(start.into())?;
+    let mut order = allocate::list_for::<u32>(start.into())?;
     order.resize(start as usize, 0);
     for (record, &bin) in placed() {
         let place = &mut ends[bin as usize];

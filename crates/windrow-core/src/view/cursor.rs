@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lengths::{self, Checksums};
+use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
@@ -24,7 +24,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
 pub struct Cursor {
-    stream: Checksums,
+    stream: RunningSums,
     rows: u64,
     length: u64,
     rank: u64,
@@ -55,7 +55,7 @@ impl Cursor {
         let needed = rows
             .checked_mul(row)
             .ok_or_else(|| Error::config(format!("a batch of {rows} rows of {row} values")))?;
-        let stream = Checksums::new(&*lengths, Some)?;
+        let stream = RunningSums::new(&*lengths, Some)?;
         let part = stream.total() / world_size;
         let end = if rank + 1 == world_size { stream.total() } else { (rank + 1) * part };
         let shard = rank * part..end;
@@ -122,9 +122,9 @@ impl View for Cursor {
         let used = shown.end - shown.start;
         let (first, last) = (self.stream.find(shown.start), self.stream.find(shown.end - 1));
         let seen = match self.stream {
-            Checksums::Even { .. } => last - first + 1,
+            RunningSums::Even { .. } => last - first + 1,
             // Records without values lie among them.
-            Checksums::Listed(_) => (first..=last)
+            RunningSums::Listed(_) => (first..=last)
                 .try_fold(0, |n, record| Result::Ok(n + u64::from(!self.stream.range(record)?.is_empty())))?,
         };
         Ok(Coverage {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::lengths::room;
+use super::allocate::list_for;
 use crate::error::{Error, Result};
 
 /// Shares between two ends that are kept in full.
@@ -25,7 +25,7 @@ impl Ends {
     /// # Errors
     /// `Memory` when there is not so much.
     pub(super) fn with_room(n: u64) -> Result<Ends> {
-        Ok(Ends::Narrow { starts: room(n.div_ceil(BLOCK as u64))?, within: room(n)? })
+        Ok(Ends::Narrow { starts: list_for(n.div_ceil(BLOCK as u64))?, within: list_for(n)? })
     }
 
     /// More shares, each as long as the list says.
@@ -73,7 +73,7 @@ impl Ends {
                 match u32::try_from(end - starts[starts.len() - 1]) {
                     Ok(near) => within.push(near),
                     Err(_) => {
-                        let mut ends = room(within.capacity() as u64)?;
+                        let mut ends = list_for(within.capacity() as u64)?;
                         ends.extend((0..within.len()).map(|i| self.get(i)));
                         ends.push(end);
                         *self = Ends::Wide(ends);

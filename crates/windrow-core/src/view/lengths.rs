@@ -57,19 +57,6 @@ pub(super) fn uniform(lengths: &dyn Lengths) -> Result<Option<u64>> {
     }
 }
 
-/// An empty list with room for one entry per record.
-///
-/// # Errors
-/// `Memory` when there is not so much.
-pub(super) fn room<T>(n_records: u64) -> Result<Vec<T>> {
-    let mut list = Vec::new();
-    usize::try_from(n_records).ok().and_then(|n| list.try_reserve_exact(n).ok()).ok_or_else(|| {
-        Error::memory(format!("{} bytes for each of {n_records} records", size_of::<T>()))
-            .hint("split the source")
-    })?;
-    Ok(list)
-}
-
 /// What all records add up to, given what a record of some length does (`None`: past 64 bits).
 ///
 /// # Errors
@@ -108,7 +95,7 @@ fn each_few(lengths: &dyn Lengths, mut take: impl FnMut(u64, &mut [u64]) -> Resu
 }
 
 /// Where each record's share of a long line of numbers begins and ends.
-pub(super) enum Checksums {
+pub(super) enum RunningSums {
     /// All shares are equal.
     Even {
         /// Numbers per record.
@@ -120,7 +107,7 @@ pub(super) enum Checksums {
     Listed(Ends),
 }
 
-impl Checksums {
+impl RunningSums {
     /// One pass over the lengths, or none where they are uniform. `share` tells how many numbers a record of this
     /// length gets (`None`: past 64 bits).
     ///
@@ -130,7 +117,7 @@ impl Checksums {
         let n = lengths.len();
         if let Some(length) = uniform(lengths)? {
             let each = share(length).filter(|each| each.checked_mul(n).is_some());
-            return Ok(Checksums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
+            return Ok(RunningSums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
         }
         let mut ends = Ends::with_room(n)?;
         each_few(lengths, |first, shares| {
@@ -139,22 +126,22 @@ impl Checksums {
             }
             ends.extend(shares, |at| too_many(n).record(first + at as u64))
         })?;
-        Ok(Checksums::Listed(ends))
+        Ok(RunningSums::Listed(ends))
     }
 
     /// How many records.
     pub(super) fn records(&self) -> u64 {
         match self {
-            Checksums::Even { records, .. } => *records,
-            Checksums::Listed(ends) => ends.len() as u64,
+            RunningSums::Even { records, .. } => *records,
+            RunningSums::Listed(ends) => ends.len() as u64,
         }
     }
 
     /// The end of the last share.
     pub(super) fn total(&self) -> u64 {
         match self {
-            Checksums::Even { each, records } => each * records,
-            Checksums::Listed(ends) => ends.last(),
+            RunningSums::Even { each, records } => each * records,
+            RunningSums::Listed(ends) => ends.last(),
         }
     }
 
@@ -165,16 +152,16 @@ impl Checksums {
     pub(super) fn range(&self, record: u64) -> Result<Range<u64>> {
         check_record(record, self.records())?;
         Ok(match self {
-            Checksums::Even { each, .. } => record * each..(record + 1) * each,
-            Checksums::Listed(ends) => ends.range(record as usize),
+            RunningSums::Even { each, .. } => record * each..(record + 1) * each,
+            RunningSums::Listed(ends) => ends.range(record as usize),
         })
     }
 
     /// The record in whose share `number < total()` lies.
     pub(super) fn find(&self, number: u64) -> u64 {
         match self {
-            Checksums::Even { each, .. } => number / (*each).max(1),
-            Checksums::Listed(ends) => ends.find(number) as u64,
+            RunningSums::Even { each, .. } => number / (*each).max(1),
+            RunningSums::Listed(ends) => ends.find(number) as u64,
         }
     }
 }
@@ -255,9 +242,9 @@ pub(super) mod tests {
 
     #[test]
     fn even_and_listed_sums_agree() {
-        let even = Checksums::new(&Same(3, 4), Some).unwrap();
-        let listed = Checksums::new(&vec![4, 4, 4], Some).unwrap();
-        assert!(matches!(even, Checksums::Even { .. }) && matches!(listed, Checksums::Listed(_)));
+        let even = RunningSums::new(&Same(3, 4), Some).unwrap();
+        let listed = RunningSums::new(&vec![4, 4, 4], Some).unwrap();
+        assert!(matches!(even, RunningSums::Even { .. }) && matches!(listed, RunningSums::Listed(_)));
         assert_eq!((even.total(), listed.total()), (12, 12));
         for number in 0..12 {
             assert_eq!(even.find(number), listed.find(number));
@@ -270,15 +257,14 @@ pub(super) mod tests {
 
     #[test]
     fn a_share_of_nothing_is_never_found() {
-        let sums = Checksums::new(&vec![0, 2, 0, 0, 1, 0], Some).unwrap();
+        let sums = RunningSums::new(&vec![0, 2, 0, 0, 1, 0], Some).unwrap();
         assert_eq!([0, 1, 2].map(|n| sums.find(n)), [1, 1, 4]);
     }
 
     #[test]
     fn sums_past_64_bits_are_an_error_with_the_record() {
-        let listed = Checksums::new(&vec![1, u64::MAX, 1], Some).err().unwrap();
+        let listed = RunningSums::new(&vec![1, u64::MAX, 1], Some).err().unwrap();
         assert_eq!(listed.place().record, Some(1));
-        assert!(Checksums::new(&Same(2, u64::MAX), Some).is_err());
-        assert!(room::<u64>(u64::MAX).is_err());
+        assert!(RunningSums::new(&Same(2, u64::MAX), Some).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Which pieces of which records make sample i. Integers only: no IO, no generator, no clock.
 
+mod allocate;
 mod bins;
 mod crop;
 mod cursor;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lengths::{self, Checksums};
+use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::Result;
 use crate::record::{Draw, Lengths, Piece, Span};
@@ -26,7 +26,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// ```
 pub struct Pack {
     /// Each record's share of the stream, its eos included.
-    stream: Checksums,
+    stream: RunningSums,
     length: u64,
     eos: Option<i64>,
     /// Values that neighbouring blocks share.
@@ -56,7 +56,7 @@ impl Pack {
     fn cut(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>, shared: u64) -> Result<Self> {
         lengths::with_label("length", length, shared)?;
         let end = u64::from(eos.is_some());
-        let stream = Checksums::new(&*lengths, |len| len.checked_add(end))?;
+        let stream = RunningSums::new(&*lengths, |len| len.checked_add(end))?;
         let blocks = stream.total().saturating_sub(shared) / length;
         Ok(Pack { stream, length, eos, shared, blocks })
     }
@@ -83,12 +83,12 @@ impl Pack {
         }
         let joints = self.joints();
         match self.stream {
-            Checksums::Even { each, .. } => Ok(match inverse(self.length, each) {
+            RunningSums::Even { each, .. } => Ok(match inverse(self.length, each) {
                 // The joints i with i·length = -1 (mod each) are `first`, and every `each`-th after it.
                 Some(x) if each - x <= joints => 1 + (joints - (each - x)) / each,
                 _ => 0,
             }),
-            Checksums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
+            RunningSums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
                 let at = self.values(record)?.end;
                 Ok(n + u64::from(at % self.length == 0 && (1..=joints).contains(&(at / self.length))))
             }),
@@ -98,9 +98,11 @@ impl Pack {
     /// Records with no value among the first `shown` of the stream.
     fn skipped(&self, shown: u64) -> Result<u64> {
         match self.stream {
-            Checksums::Even { each, records } if each > self.eos_len() => Ok(records - shown.div_ceil(each)),
-            Checksums::Even { records, .. } => Ok(records),
-            Checksums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
+            RunningSums::Even { each, records } if each > self.eos_len() => {
+                Ok(records - shown.div_ceil(each))
+            }
+            RunningSums::Even { records, .. } => Ok(records),
+            RunningSums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
                 let values = self.values(record)?;
                 Ok(n + u64::from(values.is_empty() || values.start >= shown))
             }),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lengths::{self, Checksums};
+use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
@@ -29,7 +29,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// ```
 pub struct Segments {
     /// Each record's share of all pairs; of all values where they are cut apart.
-    pairs: Checksums,
+    pairs: RunningSums,
     /// 1 where a piece reads the value after its last input for its label.
     label: u64,
     lengths: Arc<dyn Lengths>,
@@ -74,7 +74,7 @@ impl Segments {
             return Err(Error::config(format!("a bucket of {wrong} positions, expected 1 to {length}"))
                 .hint("buckets are row lengths, none of them longer than the longest row"));
         }
-        let pairs = Checksums::new(&*lengths, |len| Some(len.saturating_sub(label)))?;
+        let pairs = RunningSums::new(&*lengths, |len| Some(len.saturating_sub(label)))?;
         let rows = match buckets.is_empty() {
             true => Rows::Even,
             false => Rows::Listed(listed(&pairs, &buckets)?),
@@ -114,17 +114,17 @@ impl Segments {
     // Rows that begin within a record, not with it: each reads one value again, where it is a label before.
     fn splits(&self) -> Result<u64> {
         match (&self.pairs, &self.rows) {
-            (Checksums::Even { each, .. }, Rows::Even) => {
+            (RunningSums::Even { each, .. }, Rows::Even) => {
                 let starts = self.len().saturating_sub(1);
                 // Of the starts length, 2·length, …, those that are multiples of `each` split nothing.
                 let step = (*each / gcd(*each, self.length)).max(1);
                 Ok(starts - starts / step)
             }
             // There may be many more records than rows. The last row ends with a record.
-            (Checksums::Even { each, .. }, Rows::Listed(ends)) => {
+            (RunningSums::Even { each, .. }, Rows::Listed(ends)) => {
                 Ok(ends.iter().filter(|end| *end % each != 0).count() as u64)
             }
-            (Checksums::Listed(_), _) => (0..self.pairs.records()).try_fold(0, |n, record| {
+            (RunningSums::Listed(_), _) => (0..self.pairs.records()).try_fold(0, |n, record| {
                 let share = self.pairs.range(record)?;
                 match share.is_empty() {
                     true => Ok(n),
@@ -145,7 +145,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn listed(pairs: &Checksums, buckets: &[u64]) -> Result<Vec<u64>> {
+fn listed(pairs: &RunningSums, buckets: &[u64]) -> Result<Vec<u64>> {
     let mut ends = Vec::new();
     let mut at = 0;
     while at < pairs.total() {

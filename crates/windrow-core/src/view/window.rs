@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::lengths::{self, Checksums};
+use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
@@ -41,7 +41,7 @@ pub struct Windows {
     lengths: Arc<dyn Lengths>,
     cut: Cut,
     /// Each record's samples.
-    samples: Checksums,
+    samples: RunningSums,
     /// Windows of records that do not fill one.
     short: u64,
 }
@@ -82,13 +82,13 @@ impl Windows {
         lengths::at_least_one("stride", stride)?;
         let cut = Cut { full, label, stride, inverse: (u64::MAX / stride).wrapping_add(1), tail };
         let short = Cell::new(0);
-        let samples = Checksums::new(&*lengths, |len| {
+        let samples = RunningSums::new(&*lengths, |len| {
             short.set(short.get() + u64::from(len > label && len < full));
             Some(cut.windows(len))
         })?;
         // Of equal lengths one was asked for.
         let short = match samples {
-            Checksums::Even { records, .. } if short.get() > 0 => records,
+            RunningSums::Even { records, .. } if short.get() > 0 => records,
             _ => short.get(),
         };
         Ok(Windows { lengths, cut, samples, short })
