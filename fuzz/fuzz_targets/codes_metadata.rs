@@ -19,7 +19,7 @@ fuzz_target!(|data: (&[u8], Option<&[u8]>)| {
     if let Some(prompt) = prompt {
         store = store.with("prompts/a.txt", prompt);
     }
-    match Probe::at(Arc::new(store), "").and_then(|look| open(FORMATS, &look, &Options::default())) {
+    match Probe::at(FORMATS, Arc::new(store), "").and_then(|look| open(FORMATS, &look, &Options::default())) {
         Ok(source) => {
             let mut scratch = String::new();
             for record in 0..source.len() {

@@ -35,7 +35,7 @@ fuzz_target!(|input: Input<'_>| {
         ..Options::default()
     };
     let key = if input.at_index { "index" } else { "" };
-    let Ok(look) = Probe::at(Arc::new(store), key) else { return };
+    let Ok(look) = Probe::at(FORMATS, Arc::new(store), key) else { return };
     match open(FORMATS, &look, &options) {
         Ok(source) => drive(&source, &input.cuts, input.batch_dtype.map(dtype), input.pad.into()),
         Err(error) => assert!(!error.to_string().is_empty()),

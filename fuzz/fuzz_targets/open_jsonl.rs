@@ -63,7 +63,7 @@ fn lines(parts: &[&[u8]]) {
     let key = if parts.len() == 1 { "00.jsonl" } else { "" };
     // Lines of numbers would be taken for series: `series_json` looks at those.
     let options = Options { format: Some("jsonl".to_string()), ..Options::default() };
-    let opened = Probe::at(store, key).and_then(|look| open(FORMATS, &look, &options));
+    let opened = Probe::at(FORMATS, store, key).and_then(|look| open(FORMATS, &look, &options));
     let source = match opened {
         Ok(source) => source,
         Err(error) => return check_nothing(parts, &error),

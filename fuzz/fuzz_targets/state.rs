@@ -14,7 +14,7 @@ use windrow_core::view::Pack;
 
 static PLAN: LazyLock<(Plan, Identity)> = LazyLock::new(|| {
     let store = Memory::new().with("a.bin", (0..400u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
-    let look = Probe::at(Arc::new(store), "a.bin").expect("a file");
+    let look = Probe::at(FORMATS, Arc::new(store), "a.bin").expect("a file");
     let source = open(FORMATS, &look, &Options::default()).expect("tokens");
     let view = Arc::new(Pack::new(source.clone(), 4, None).expect("a view"));
     let collate = NextToken::new(source.schema(), 4, None, false, 0).expect("a layout");

@@ -32,7 +32,7 @@ fuzz_target!(|input: Input<'_>| {
     let sums = input.raw.map_or_else(|| made(&input, &data), <[u8]>::to_vec);
     let store = Memory::new().with("a.bin", data.clone()).with("a.bin.windrow.sums", sums);
     let options = Options { dtype: Some(DType::U8), verify: Verify::Always, ..Options::default() };
-    let Ok(look) = Probe::at(Arc::new(store), "a.bin") else { return };
+    let Ok(look) = Probe::at(FORMATS, Arc::new(store), "a.bin") else { return };
     let Ok(source) = open(FORMATS, &look, &options) else { return };
     if let Ok(found) = values(&source, 0) {
         assert_eq!(found, data);

@@ -106,7 +106,7 @@ fuzz_target!(|input: Input<'_>| {
     assert!(documents.iter().all(Option::is_some), "a line without text was taken");
     let found = verify(&out, &VerifyOptions::default(), &()).expect("a folder to verify");
     assert_eq!(found.problems.len(), 0, "{:?}", found.problems);
-    let look = Probe::at(Arc::new(Local::new(&out)), "").expect("the output");
+    let look = Probe::at(FORMATS, Arc::new(Local::new(&out)), "").expect("the output");
     let source = match open(FORMATS, &look, &Options::default()) {
         Ok(source) => source,
         // A stream of nothing is refused when it is opened.

@@ -10,7 +10,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use windrow::zarr::FlatTokens;
-use windrow_core::format::{Format, Options, Probe};
+use windrow_core::format::{FORMATS, Format, Options, Probe};
 use windrow_core::prepare::VerifyOptions;
 use windrow_core::store::Memory;
 use windrow_fuzz::{Cut, allow_at_once, drive};
@@ -288,7 +288,7 @@ fn look(files: &Files, how: &How) {
     let store = files.iter().fold(Memory::new(), |store, (key, bytes)| store.with(key, bytes.clone()));
     let options =
         Options { fill_missing: how.fill_missing, vocab_size: how.vocab_size, ..Options::default() };
-    match Probe::at(Arc::new(store), "").and_then(|look| FlatTokens.open(&look, &options)) {
+    match Probe::at(FORMATS, Arc::new(store), "").and_then(|look| FlatTokens.open(&look, &options)) {
         Ok(source) => {
             drive(&source, &how.cuts, None, 0);
             if let Some(joined) = source.joined() {

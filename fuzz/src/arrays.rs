@@ -10,7 +10,7 @@ use crate::{Cut, drive, is_compressed};
 /// Opens `key` of a store of small files by a format, and puts what opens through everything it can be asked.
 pub fn arrays(format: &str, store: Memory, key: &str) {
     let options = Options { format: Some(format.to_string()), ..Options::default() };
-    match Probe::at(Arc::new(store), key).and_then(|look| open(FORMATS, &look, &options)) {
+    match Probe::at(FORMATS, Arc::new(store), key).and_then(|look| open(FORMATS, &look, &options)) {
         Ok(source) => {
             for record in 0..source.len().min(100) {
                 source.extras(record).expect("what stands beside a record");

@@ -21,7 +21,7 @@ pub fn series(format: &str, name: &str, bytes: &[u8]) {
     cached_alone(|| {
         let options = Options { format: Some(format.to_string()), ..Options::default() };
         let store = Arc::new(Memory::new().with(name, bytes));
-        match Probe::at(store, name).and_then(|look| open(FORMATS, &look, &options)) {
+        match Probe::at(FORMATS, store, name).and_then(|look| open(FORMATS, &look, &options)) {
             Ok(source) => {
                 for record in 0..source.len().min(100) {
                     source.extras(record).expect("what stands beside a record");

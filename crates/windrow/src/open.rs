@@ -70,7 +70,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         _ => (path.as_path(), String::new()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
-    let probe = Probe::at(Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
+    let probe = Probe::at(formats(), Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
     let probe = match &options.part {
         // No folder is called so: words in the names of files tell.
         Some(split) => probe.only_split(split)?,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::{self, Codes, Format, Options, Probe};
+use windrow_core::format::{self, Codes, FORMATS, Format, Options, Probe};
 use windrow_core::output::write_whole_and_checksums;
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
@@ -66,7 +66,8 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
     let mut rebuilt = Rebuilt::default();
     for file in files {
         let key = key::below(below, &file);
-        let opened = Probe::at(store.clone(), &key).and_then(|probe| Codes.open(&probe, &Options::default()));
+        let opened =
+            Probe::at(FORMATS, store.clone(), &key).and_then(|probe| Codes.open(&probe, &Options::default()));
         let shape = opened.and_then(|source| {
             source.length(0).map(|length| (length, source.schema().channels.unwrap_or(1)))
         });

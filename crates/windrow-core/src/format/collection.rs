@@ -7,7 +7,7 @@ use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
 use super::{
     Confidence, FORMATS, Format, FormatInfo, MANIFEST_FILE, Options, Probe, SeriesJson, Shards, Yaml, choose,
-    json_kind, jsonl, keyed, open_as, splits,
+    json_kind, keyed, line_names, open_as, splits,
 };
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
@@ -39,12 +39,12 @@ impl Format for Collection {
         // Lines may be series too: the first file of them tells.
         match units
             .iter()
-            .find(|name| jsonl::is_named(name))
+            .find(|name| line_names::is_named(name))
             .map(|name| opener(probe, name, &Options::default()))
         {
             Some(Ok(Some(_))) => Confidence::Yes,
             // A folder with files of text or ids is read as those: their formats are asked before this one.
-            _ if units.iter().any(|name| !jsonl::is_named(name) && may_be_series(probe, name)) => {
+            _ if units.iter().any(|name| !line_names::is_named(name) && may_be_series(probe, name)) => {
                 Confidence::Maybe
             }
             _ => Confidence::No,
@@ -58,6 +58,14 @@ impl Format for Collection {
             names.retain(|name| !matches!(opener(probe, name, &Options::default()), Ok(None)));
         }
         names
+    }
+
+    fn takes_column(&self) -> bool {
+        true
+    }
+
+    fn takes_axis(&self) -> bool {
+        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
@@ -153,12 +161,12 @@ fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
 // The series format that reads what is called `name`; `None` when another kind of format is surer.
 fn opener(probe: &Probe, name: &str, options: &Options) -> Result<Option<(&'static dyn Format, Probe)>> {
     let key = if name.is_empty() { probe.key.clone() } else { probe.below(name) };
-    let below = Probe::at(probe.store.clone(), &key)?;
+    let below = Probe::at(probe.table, probe.store.clone(), &key)?;
     if below.is_folder {
         return Ok(Some((&Shards, below)));
     }
     let format = match choose(FORMATS, &below, None) {
-        Ok(format) => keyed::instead(format, &below, options),
+        Ok(format) => keyed::instead(format, options),
         Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
         Err(e) => return Err(e),
     };

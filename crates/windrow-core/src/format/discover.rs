@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::forager::{EXPANDED, LOCATIONS};
+use super::forager::names::{EXPANDED, LOCATIONS};
 use super::json_kind::{self, JsonKind, first_keys};
-use super::{foreign, jsonl, splits};
+use super::{foreign, line_names, splits};
 use crate::error::{Error, Result};
 use crate::store::{Entry, Store, plain_name};
 
@@ -78,13 +78,13 @@ pub(crate) fn lines_among<'a>(
     let index =
         |e: &Entry| Some(format!("{}/{EXPANDED}/", e.key.strip_suffix(LOCATIONS)?.strip_suffix('/')?));
     let copies: Vec<String> = entries.iter().filter_map(index).collect();
-    let suffixes: Vec<&str> = jsonl::SUFFIXES.iter().chain(json_kind::SUFFIXES).copied().collect();
+    let suffixes: Vec<&str> = line_names::SUFFIXES.iter().chain(json_kind::SUFFIXES).copied().collect();
     let mut found = among(entries, &suffixes);
     found.retain(|e| !copies.iter().any(|folder| e.key.starts_with(folder)));
     warn_of_unread(store, entries, &found);
     let mut kinds = Vec::with_capacity(found.len());
     for entry in &found {
-        kinds.push(match jsonl::is_named(&entry.key) {
+        kinds.push(match line_names::is_named(&entry.key) {
             true => JsonKind::Lines,
             false if !json_kind::may_hold_records(&entry.key) => JsonKind::Document,
             false => JsonKind::at(store, &entry.key)?,
@@ -133,7 +133,7 @@ fn first_of(store: &dyn Store, first: &Entry, count: usize) -> String {
 // Lines that are compressed in a way that is not read would be missed in silence; those whose expansion is there are not.
 fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
     let is_lines =
-        |name: &str| jsonl::is_named(name) || json_kind::SUFFIXES[..1].iter().any(|s| name.ends_with(s));
+        |name: &str| line_names::is_named(name) || json_kind::SUFFIXES[..1].iter().any(|s| name.ends_with(s));
     let unread = entries.iter().filter_map(|entry| {
         let (plain, kind) = foreign::compressed(&entry.key)?;
         (is_lines(plain) && !found.iter().any(|f| plain_name(&f.key) == plain)).then_some((entry, kind))

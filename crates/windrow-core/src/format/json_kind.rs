@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use serde::de::IgnoredAny;
 
-use super::MANIFEST_FILE;
+use super::{MANIFEST_FILE, Probe};
 use crate::error::Result;
 use crate::store::{Object, Store, expanded_stream, key, plain_name};
 
@@ -67,6 +67,12 @@ pub(super) fn may_hold_records(name: &str) -> bool {
 /// Whether the name is one that descriptions of data have.
 pub(super) fn is_description(name: &str) -> bool {
     DESCRIPTIONS.contains(&plain_name(key::name_of(name)))
+}
+
+/// Whether a file called `.json` holds lines.
+pub(super) fn is_lines(probe: &Probe) -> bool {
+    may_hold_records(&probe.file_name())
+        && JsonKind::at(probe.store.as_ref(), &probe.key).is_ok_and(|kind| kind == JsonKind::Lines)
 }
 
 impl JsonKind {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::Options;
 use super::data_files::DataFiles;
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind as ErrorKind, Place, Result};
@@ -9,6 +10,14 @@ use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{FileInfo, Kind, Location, Schema, Source, check_span};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Options that speak of token ids cannot be kept where records are JSON; they are refused rather than forgotten.
+pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
+    options.refuse_those_of_ids(
+        "JSON records hold no tokens",
+        "tokenize the text first, or leave the option out",
+    )
+}
 
 /// Which bytes hold a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

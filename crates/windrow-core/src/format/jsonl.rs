@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::data_files::DataFiles;
 use super::discover::{lines_among, no_line_files, refuse_copies};
-use super::json_kind::{self, JsonKind};
-use super::json_lines::{JsonLines, Row, Rows};
+use super::json_kind::{self, JsonKind, is_lines};
+use super::json_lines::{JsonLines, Row, Rows, refuse_number_options};
+use super::line_names::is_named;
 use super::lines::line_ends;
 use super::series_json::begins_with_a_series;
 use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, splits};
@@ -13,19 +14,6 @@ use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::{Object, expanded, expanded_head};
 use crate::threads::in_parts;
-
-/// What the names of JSON Lines files end in.
-pub(crate) const SUFFIXES: &[&str] = &[
-    ".jsonl",
-    ".JSONL",
-    ".ndjson",
-    ".jsonl.gz",
-    ".JSONL.gz",
-    ".ndjson.gz",
-    ".jsonl.zst",
-    ".JSONL.zst",
-    ".ndjson.zst",
-];
 
 /// Bytes of one unit of work while lines are searched.
 const UNIT: u64 = 32 << 20;
@@ -80,25 +68,6 @@ impl Format for Jsonl {
         let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
         Ok(Arc::new(JsonLines::new(self.name(), rows, files)))
     }
-}
-
-/// Options that speak of token ids cannot be kept where records are JSON; they are refused rather than forgotten.
-pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
-    options.refuse_those_of_ids(
-        "JSON records hold no tokens",
-        "tokenize the text first, or leave the option out",
-    )
-}
-
-/// Whether a file is called as JSON Lines are.
-pub(crate) fn is_named(name: &str) -> bool {
-    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-}
-
-/// Whether a file called `.json` holds lines.
-pub(super) fn is_lines(probe: &Probe) -> bool {
-    json_kind::may_hold_records(&probe.file_name())
-        && JsonKind::at(probe.store.as_ref(), &probe.key).is_ok_and(|kind| kind == JsonKind::Lines)
 }
 
 // Whether a folder holds a `.json` file of lines that are no series. Data is large, descriptions of it are small: so few

@@ -1,22 +1,16 @@
 //! Which formats take `column` and `axis`: where the series of a file are named by a key, or an array may be one of them.
 
-use super::{Collection, Format, Jsonl, Npy, Npz, Options, Pickle, Probe, SeriesJson, SeriesJsonLines, Yaml};
+use super::{Format, Jsonl, Options, Probe, SeriesJsonLines};
 use crate::error::{Error, Result};
 
-/// Whether files of this format may hold one series `[T, C]` as they hold N of `[N, T]`.
-pub fn reads_axis(format: &str) -> bool {
-    let arrays: [&dyn Format; 6] = [&Npy, &Npz, &SeriesJson, &Yaml, &Pickle, &Collection];
-    arrays.iter().any(|known| known.name() == format)
+/// Whether lines are meant as series: where a column is named.
+pub(super) fn is_series_of_lines(format: &dyn Format, options: &Options) -> bool {
+    format.name() == Jsonl.name() && options.format.is_none() && options.column.is_some()
 }
 
-/// The format that is meant by a column: lines are series where one is named.
-pub(super) fn instead<'t>(format: &'t dyn Format, probe: &Probe, options: &Options) -> &'t dyn Format {
-    let is_lines = format.name() == Jsonl.name() && options.format.is_none() && options.column.is_some();
-    match (is_lines, probe.is_folder) {
-        (true, true) => &Collection,
-        (true, false) => &SeriesJsonLines,
-        (false, _) => format,
-    }
+/// The format of a file that is meant by a column.
+pub(super) fn instead<'t>(format: &'t dyn Format, options: &Options) -> &'t dyn Format {
+    if is_series_of_lines(format, options) { &SeriesJsonLines } else { format }
 }
 
 /// Refuses options that the format would not follow.
@@ -30,11 +24,10 @@ pub(super) fn check(format: &dyn Format, probe: &Probe, options: &Options) -> Re
             .field(option)
             .hint(hint))
     };
-    let keyed: [&dyn Format; 5] = [&SeriesJson, &SeriesJsonLines, &Yaml, &Pickle, &Collection];
-    if options.column.is_some() && !keyed.iter().any(|known| known.name() == format.name()) {
+    if options.column.is_some() && !format.takes_column() {
         return refused("column", "has no columns", "it names the key of a series in JSON, YAML and pickles");
     }
-    if options.axis.is_some() && !reads_axis(format.name()) {
+    if options.axis.is_some() && !format.takes_axis() {
         return refused(
             "axis",
             "says itself what is a series",

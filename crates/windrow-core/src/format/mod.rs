@@ -4,6 +4,7 @@
 //! docs, the conformance suite and the fuzz list walk that table.
 
 mod arrays;
+mod checksum_rules;
 mod codes;
 mod collection;
 mod converted;
@@ -15,6 +16,7 @@ mod json_kind;
 mod json_lines;
 mod jsonl;
 mod keyed;
+mod line_names;
 mod lines;
 mod megatron;
 mod npy;
@@ -35,6 +37,7 @@ mod yaml;
 
 use std::sync::Arc;
 
+use checksum_rules::FormatRules;
 pub(crate) use codes::{CODEBOOK, METADATA as TRACKS_METADATA};
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
@@ -48,8 +51,7 @@ pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub(crate) use foreign::{encoding, refuse_as_text};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
-pub(crate) use jsonl::is_named as is_named_as_lines;
-pub use keyed::reads_axis;
+pub(crate) use line_names::is_named as is_named_as_lines;
 pub(crate) use lines::line_ends;
 pub use megatron::Megatron;
 pub use npy::Npy;
@@ -69,10 +71,13 @@ pub use yaml::Yaml;
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, MANIFEST_FILE, Manifest};
 use crate::source::SharedSource;
-use crate::store::{Compression, Object, key};
+use crate::store::Compression;
 
-/// Every format of the heart, in the order they are asked.
-pub static FORMATS: &[&dyn Format] = &[
+/// Formats, in the order in which they are asked.
+pub type Table = &'static [&'static dyn Format];
+
+/// Every format of the core, in the order they are asked.
+pub static FORMATS: Table = &[
     &Forager,
     &Jsonl,
     &Tokens,
@@ -130,6 +135,43 @@ pub trait Format: Send + Sync {
         false
     }
 
+    /// Its manifest, where that lies neither in the folder nor beside the file.
+    ///
+    /// # Errors
+    /// `Corrupt` when the manifest cannot be read; `Io`.
+    fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
+        let _ = probe;
+        Ok(None)
+    }
+
+    /// Whether a file of this name may lack block checksums; `None` for a name that none of its files has.
+    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
+        let _ = name;
+        None
+    }
+
+    /// The file beside one of this name that keeps the block checksums of both.
+    fn checksums_beside(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The folder that keeps the block checksums of the data beside it.
+    fn checksums_folder(&self, options: &Options) -> Option<String> {
+        let _ = options;
+        None
+    }
+
+    /// Whether series in its files are named by a key, which `column` chooses.
+    fn takes_column(&self) -> bool {
+        false
+    }
+
+    /// Whether its files may hold one series `[T, C]` as they hold N of `[N, T]`, which `axis` chooses.
+    fn takes_axis(&self) -> bool {
+        false
+    }
+
     /// How it is written, with the options of its own, which it takes out of `options`; `None` where it is only read.
     ///
     /// # Errors
@@ -178,19 +220,18 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     let checked = match options.verify {
         Verify::AtOpening => None,
         Verify::Always => {
-            let index_folder = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
-            Some(probe.within(Arc::new(Checked::new(
-                probe.store.clone(),
-                index_folder,
-                may_lack_checksums,
-            )))?)
+            let rules = FormatRules::strict(probe.table, options);
+            Some(probe.within(Arc::new(Checked::new(probe.store.clone(), rules)))?)
         }
     };
     let probe = checked.as_ref().unwrap_or(probe);
     // Who names an index folder means that index, whatever else lies there.
     let by_index = options.index_folder.as_ref().map(|_| Forager.name());
     let format = choose(table, probe, options.format.as_deref().or(by_index))?;
-    let format = keyed::instead(format, probe, options);
+    let format = match keyed::is_series_of_lines(format, options) {
+        true if probe.is_folder => &Collection,
+        _ => keyed::instead(format, options),
+    };
     keyed::check(format, probe, options)?;
     if options.eos.is_some() && format.name() != Tokens.name() {
         return Err(Error::config(format!("eos was given, but {} has records of its own", format.name()))
@@ -204,15 +245,9 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     open_as(format, probe, options)
 }
 
-// Manifests have a hash of their own. Prompts may come from elsewhere, and earlier versions kept no sums of theirs.
-fn may_lack_checksums(object: &dyn Object) -> Result<bool> {
-    let name = key::name_of(object.name());
-    if name.ends_with(MANIFEST_FILE) {
-        Manifest::check_hash(object)?;
-    }
-    Ok(name.ends_with(MANIFEST_FILE)
-        || name == TRACKS_METADATA
-        || (name.ends_with(".txt") && name != FILE_LIST))
+/// Whether files of the format of this name may hold one series `[T, C]` as they hold N of `[N, T]`.
+pub fn reads_axis(format: &str) -> bool {
+    FORMATS.iter().any(|known| known.name() == format && known.takes_axis())
 }
 
 /// Opens what `probe` sees by this format: all of it, or an error where it was replaced meanwhile.

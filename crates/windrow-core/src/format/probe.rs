@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::may_lack_checksums;
+use super::Table;
+use super::checksum_rules::FormatRules;
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, MANIFEST_FILE, Manifest};
-use crate::store::{Entry, FolderId, Object, Store, entry_if_there, key, open_if_there};
+use crate::store::{Entry, FolderId, Store, entry_if_there, key, open_if_there};
 
 /// What a format sees of a path before it says whether it is the one.
 pub struct Probe {
+    /// The formats that are asked where a manifest lies.
+    pub table: Table,
     /// Where it lies.
     pub store: Arc<dyn Store>,
     /// Its key in the store; `""` is the root.
@@ -27,15 +30,16 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Looks at `key`.
+    /// Looks at `key`, as the formats of `table` are asked to.
     ///
     /// # Errors
     /// `NotFound`, `Io`; `Corrupt` when the manifest cannot be read.
-    pub fn at(store: Arc<dyn Store>, key: &str) -> Result<Probe> {
+    pub fn at(table: Table, store: Arc<dyn Store>, key: &str) -> Result<Probe> {
         let entry = store.entry(key)?;
         // Asked before the folder is listed.
         let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
         let mut probe = Probe {
+            table,
             store,
             key: key.to_string(),
             is_folder: entry.is_folder,
@@ -54,6 +58,7 @@ impl Probe {
     // What was seen, in another store of the same names; what was read of it is read there once more.
     pub(super) fn within(&self, store: Arc<dyn Store>) -> Result<Probe> {
         let mut probe = Probe {
+            table: self.table,
             store,
             key: self.key.clone(),
             is_folder: self.is_folder,
@@ -82,8 +87,7 @@ impl Probe {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn verified(&self) -> Result<Probe> {
-        let own = |object: &dyn Object| may_lack_checksums(object).map(|_| true);
-        self.within(Arc::new(Checked::new(self.store.clone(), super::INDEX_FOLDER, own)))
+        self.within(Arc::new(Checked::new(self.store.clone(), FormatRules::where_kept(self.table))))
     }
 
     /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
@@ -154,12 +158,10 @@ impl Probe {
     }
 }
 
-// The manifest in the folder, in its index folder, or named `<file>.windrow.json` beside the file.
+// The manifest in the folder, or named `<file>.windrow.json` beside the file, or where its format keeps one.
 fn find_manifest(probe: &Probe) -> Result<Option<Manifest>> {
     let keys = match probe.is_folder {
-        true => {
-            vec![probe.below(MANIFEST_FILE), probe.below(&format!("{}/{MANIFEST_FILE}", super::INDEX_FOLDER))]
-        }
+        true => vec![probe.below(MANIFEST_FILE)],
         false => {
             let folder = probe.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
             vec![format!("{}.{MANIFEST_FILE}", probe.key), format!("{folder}{MANIFEST_FILE}")]
@@ -175,6 +177,10 @@ fn find_manifest(probe: &Probe) -> Result<Option<Manifest>> {
             }
         }
     }
-    // Shards have no file beside them that other readers would take for data.
-    if probe.is_folder { super::shards::told(probe) } else { Ok(None) }
+    for format in probe.table {
+        if let Some(manifest) = format.find_manifest(probe)? {
+            return Ok(Some(manifest));
+        }
+    }
+    Ok(None)
 }

@@ -125,7 +125,7 @@ impl Probe {
         if let Some(folder) = self.names().find(|name| is_in(name)).and_then(outermost_folder)
             && self.names().all(|name| is_in(name) == key::is_below(folder, name))
         {
-            return Probe::at(self.store.clone(), &self.below(folder));
+            return Probe::at(self.table, self.store.clone(), &self.below(folder));
         }
         let kept: Vec<bool> = self.names().map(is_in).collect();
         let mut kept = kept.into_iter();

@@ -7,22 +7,34 @@ use super::checksums::{BLOCK, CHECKSUMS_FILE, Checksums, sum_of};
 use crate::error::{Error, Result};
 use crate::store::{Entry, FolderId, Object, Store, key, open_if_there};
 
-/// Of an object that no sums are kept of: whether it may be read without. An error where it says itself that it is damaged.
-pub type OwnCheck = fn(&dyn Object) -> Result<bool>;
+/// Where checksums are kept besides the usual places (`<file>.windrow.sums`, and `windrow.sums` in the folder or in one
+/// above), and what may be read without.
+pub trait ChecksumRules: Send + Sync {
+    /// Files beside one of this name that may keep its checksums too.
+    fn beside(&self, name: &str) -> Vec<String>;
+
+    /// Folders that may keep those of what lies beside them, and below that.
+    fn folders(&self) -> &[String];
+
+    /// Whether an object that no checksums are kept of may be read without. An error where it says itself that it is damaged.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    fn may_lack(&self, object: &dyn Object) -> Result<bool>;
+}
 
 /// The objects of another store, checked block by block where they are read.
 pub struct Checked {
     inner: Arc<dyn Store>,
-    index_folder: String,
-    own: OwnCheck,
+    rules: Box<dyn ChecksumRules>,
     /// By the key of their file; `None` where there is none.
     found: Mutex<HashMap<String, Option<Arc<Checksums>>>>,
 }
 
 impl Checked {
-    /// Around `inner`. An index folder of this name keeps the sums of what its index is of; what has none is asked `own`.
-    pub fn new(inner: Arc<dyn Store>, index_folder: &str, own: OwnCheck) -> Checked {
-        Checked { inner, index_folder: index_folder.to_string(), own, found: Mutex::default() }
+    /// Around `inner`.
+    pub fn new(inner: Arc<dyn Store>, rules: impl ChecksumRules + 'static) -> Checked {
+        Checked { inner, rules: Box::new(rules), found: Mutex::default() }
     }
 
     fn sums(&self, file: String) -> Result<Option<Arc<Checksums>>> {
@@ -38,15 +50,17 @@ impl Checked {
     // The sums that name `of`: in a file of its own, or in that of a folder above it.
     fn find(&self, of: &str) -> Result<Option<(Arc<Checksums>, u64, u64)>> {
         let folder = key::folder_of(of);
-        // Both files of a Megatron pair stand in the sums of its index.
-        let of_pair = of.strip_suffix(".bin").map(|stem| format!("{stem}.idx.{CHECKSUMS_FILE}"));
-        let own = [Some(format!("{of}.{CHECKSUMS_FILE}")), of_pair].into_iter().flatten();
-        let mut candidates: Vec<(String, &str)> = own.map(|file| (file, folder)).collect();
+        let name = key::name_of(of);
+        let before_name = &of[..of.len() - name.len()];
+        let beside = self.rules.beside(name).into_iter().map(|file| format!("{before_name}{file}"));
+        let mut candidates = vec![(format!("{of}.{CHECKSUMS_FILE}"), folder)];
+        candidates.extend(beside.map(|file| (file, folder)));
         let mut above = folder;
         loop {
             candidates.push((key::below(above, CHECKSUMS_FILE), above));
-            let index = key::below(above, &self.index_folder);
-            candidates.push((key::below(&index, CHECKSUMS_FILE), above));
+            for folder in self.rules.folders() {
+                candidates.push((key::below(&key::below(above, folder), CHECKSUMS_FILE), above));
+            }
             if above.is_empty() {
                 break;
             }
@@ -68,7 +82,7 @@ impl Store for Checked {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let inner = self.inner.open(key)?;
         let Some((sums, at, size)) = self.find(key)? else {
-            if (self.own)(inner.as_ref())? {
+            if self.rules.may_lack(inner.as_ref())? {
                 return Ok(inner);
             }
             return Err(Error::config("verify=\"always\", but no block checksums were kept of this file")

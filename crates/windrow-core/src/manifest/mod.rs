@@ -5,7 +5,7 @@ mod checksums;
 mod file_row;
 mod tokenizer_lock;
 
-pub use checked::{Checked, OwnCheck};
+pub use checked::{Checked, ChecksumRules};
 pub use checksums::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, end as checksums_table};
 pub use file_row::FileRow;
 use serde::{Deserialize, Serialize};

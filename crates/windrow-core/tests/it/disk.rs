@@ -34,7 +34,7 @@ pub(crate) fn open_with(path: &Path, options: &Options) -> Result<SharedSource> 
         false => (path.parent().unwrap(), path.file_name().unwrap().to_str().unwrap().to_string()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
-    format::open(FORMATS, &Probe::at(Arc::new(store), &key)?, options)
+    format::open(FORMATS, &Probe::at(FORMATS, Arc::new(store), &key)?, options)
 }
 
 /// Opens with nothing said.

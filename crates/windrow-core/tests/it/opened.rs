@@ -463,7 +463,7 @@ fn splits_in_one_folder_are_kept_apart() {
             assert!(refused.message().contains("train"), "{refused}");
             assert!(refused.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{refused}");
             let only = |split: &str| {
-                let look = Probe::at(Arc::new(Local::new(&at)), "")?.only_split(split)?;
+                let look = Probe::at(FORMATS, Arc::new(Local::new(&at)), "")?.only_split(split)?;
                 format::open(FORMATS, &look, &options)
             };
             assert_eq!(only(splits[0]).unwrap().len(), train, "{path}");
@@ -480,7 +480,7 @@ fn splits_in_one_folder_are_kept_apart() {
         put(folder.path(), "rest/a.bin", &ids(1));
         put(folder.path(), "rest/val.bin", &ids(2));
         let look = |split: &str| {
-            Probe::at(Arc::new(Local::new(folder.path().join("rest"))), "")
+            Probe::at(FORMATS, Arc::new(Local::new(folder.path().join("rest"))), "")
                 .unwrap()
                 .only_split(split)
                 .unwrap()
@@ -535,7 +535,8 @@ fn folders_of_several_splits_are_kept_apart() {
             );
             assert!(refused.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{refused}");
             for (split, n) in splits {
-                let look = Probe::at(Arc::new(Local::new(&at)), "").unwrap().only_split(split).unwrap();
+                let look =
+                    Probe::at(FORMATS, Arc::new(Local::new(&at)), "").unwrap().only_split(split).unwrap();
                 assert_eq!(
                     format::open(FORMATS, &look, &Options::default()).unwrap().len(),
                     n,

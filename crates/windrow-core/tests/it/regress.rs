@@ -48,7 +48,7 @@ fn r0002_claimed_sizes_past_64_bits_are_problems_of_their_files() {
 #[test]
 fn r0003_an_end_id_that_does_not_fit_the_batch_is_an_error() {
     let store = Memory::new().with("a.bin", [1u8, 0, 2, 0]).with("b.bin", [3u8, 0]);
-    let look = Probe::at(Arc::new(store), "").unwrap();
+    let look = Probe::at(FORMATS, Arc::new(store), "").unwrap();
     let options = Options { dtype: Some(DType::U16), ..Options::default() };
     let source = open(FORMATS, &look, &options).unwrap();
     for (eos, dtype, fits) in [(255, DType::U8, true), (256, DType::U8, false), (256, DType::U16, true)] {
@@ -65,7 +65,7 @@ fn r0003_an_end_id_that_does_not_fit_the_batch_is_an_error() {
 fn r0004_every_file_of_a_large_folder_is_read() {
     let many = 100_001;
     let store = (0..many).fold(Memory::new(), |store, i| store.with(&format!("{i}.bin"), [1u8, 0]));
-    let look = Probe::at(Arc::new(store), "").unwrap();
+    let look = Probe::at(FORMATS, Arc::new(store), "").unwrap();
     let options = Options { dtype: Some(DType::U16), ..Options::default() };
     assert_eq!(open(FORMATS, &look, &options).unwrap().len(), many);
 }
@@ -75,7 +75,7 @@ fn r0004_every_file_of_a_large_folder_is_read() {
 fn r0005_a_folder_is_walked_through_once() {
     for (name, bytes) in [("a.jsonl", &b"1\n"[..]), ("a.npy", &npy(3)), ("a.bin", &[1, 0, 2, 0])] {
         let store = Arc::new(Counting { inner: Memory::new().with(name, bytes), walks: AtomicUsize::new(0) });
-        let look = Probe::at(store.clone(), "").unwrap();
+        let look = Probe::at(FORMATS, store.clone(), "").unwrap();
         let options = Options { dtype: name.ends_with(".bin").then_some(DType::U16), ..Options::default() };
         open(FORMATS, &look, &options).unwrap();
         assert_eq!(store.walks.load(Ordering::Relaxed), 1, "{name}");

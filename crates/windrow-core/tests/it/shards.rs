@@ -233,12 +233,13 @@ fn shards_of_two_writings_are_never_opened_together() {
         let root = if key.is_empty() { old.clone() } else { folder.path().join("old") };
         let folders = Mutex::new(Some((folder.path().join("new/a"), old.clone())));
         let store = Arc::new(Rewritten { inner: Local::new(root), before, folders });
-        let look = Probe::at(store.clone(), if key == "a" { "" } else { key }).unwrap();
+        let look = Probe::at(FORMATS, store.clone(), if key == "a" { "" } else { key }).unwrap();
         let error = format::open(FORMATS, &look, &Options::default()).err().unwrap();
         assert_eq!(error.kind(), Kind::Stale, "{error}");
         assert_eq!(error.place().file.as_deref(), Some(&*old.display().to_string()), "{error}");
         // Opened again, all of it is new.
-        let source = format::open(FORMATS, &Probe::at(store, "").unwrap(), &Options::default()).unwrap();
+        let source =
+            format::open(FORMATS, &Probe::at(FORMATS, store, "").unwrap(), &Options::default()).unwrap();
         for record in 0..2 {
             assert_eq!(whole(source.as_ref(), record).unwrap(), [2; 2]);
         }

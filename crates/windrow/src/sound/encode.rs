@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::Probe;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
+use windrow_core::format::{FORMATS, Probe};
 use windrow_core::manifest::{FileRow, Manifest};
 use windrow_core::prepare::{Progress, Report, Watch, Writer};
 use windrow_core::source::{Extras, Schema};
@@ -95,7 +95,7 @@ pub fn encode(
         )));
     }
     let wanted = wanted(files, codec, options);
-    let found = Probe::at(Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    let found = Probe::at(FORMATS, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
     let is_same = |manifest: &Manifest| {
         (&manifest.format, &manifest.inputs, &manifest.options)
             == (&wanted.format, &wanted.inputs, &wanted.options)

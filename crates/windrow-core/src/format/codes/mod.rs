@@ -75,6 +75,11 @@ impl Format for Codes {
         Ok(Some(Box::new(WriteCodes)))
     }
 
+    // Prompts may come from elsewhere, and earlier versions kept no checksums of theirs.
+    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
+        (name == METADATA || name.ends_with(".txt")).then_some(true)
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         if !options.trust {
             no_more_than_told(probe)?;

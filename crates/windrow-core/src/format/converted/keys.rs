@@ -1,6 +1,6 @@
 //! The keys of a record, and which of them holds the series.
 
-use super::shapes::{Event, NAN, TARGET};
+use super::event::{Event, NAN, TARGET};
 
 /// The key of a series, unless another is named.
 const USUAL: &str = "sequence";

@@ -8,6 +8,7 @@
 //! All records are read as one dtype: int64 where all numbers are whole, else float32. Floats of text are kept as float64:
 //! a scaler measures them with all their digits.
 
+mod event;
 mod keys;
 mod shapes;
 mod writer;
@@ -17,8 +18,9 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+pub(super) use self::event::{Event, MOST_DEPTH, NAN, Sink, TARGET};
 use self::shapes::Reading;
-pub(super) use self::shapes::{Event, MOST_DEPTH, NAN, Shapes, Sink, TARGET};
+pub(super) use self::shapes::Shapes;
 use self::writer::Writer;
 use super::{Axis, Options, Probe};
 use crate::array::{DType, Element};

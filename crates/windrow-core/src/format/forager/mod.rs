@@ -2,6 +2,7 @@
 //! `index/sample_locations.bin`. The layout of data-forager 0.2.0.
 
 mod claims;
+pub(super) mod names;
 mod rows;
 mod samples;
 mod write;
@@ -12,14 +13,16 @@ use serde::{Deserialize, Serialize};
 
 use self::claims::{check_claims, check_unchanged};
 pub(crate) use self::claims::{expanded_inputs, is_as_it_was};
+pub use self::names::INDEX_FOLDER;
+pub(crate) use self::names::{EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA};
 use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
 use self::write::WriteForager;
 pub(crate) use self::write::{check_folder_name, is_of_index};
 use super::data_files::DataFiles;
 use super::json_kind;
-use super::json_lines::{JsonLines, Rows};
-use super::jsonl::{SUFFIXES, refuse_number_options};
+use super::json_lines::{JsonLines, Rows, refuse_number_options};
+use super::line_names::SUFFIXES;
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
@@ -27,17 +30,6 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Schema, SharedSource};
 use crate::store::{Object, Store, key, open_if_there, read_small};
-
-/// The folder that holds the index, below the base folder.
-pub const INDEX_FOLDER: &str = "index";
-/// One path per line, relative to the base folder.
-pub(crate) const FILE_LIST: &str = "file_location.txt";
-/// Rows of three little-endian u64: file number, first byte, size.
-pub(crate) const LOCATIONS: &str = "sample_locations.bin";
-/// Which arrays a sample is made of, when there is more than its tokens.
-pub(crate) const SAMPLE_SCHEMA: &str = "sample_schema.json";
-/// Folder of what was compressed, below an index folder.
-pub(crate) const EXPANDED: &str = "expanded";
 
 /// The array of a layout that holds the ids.
 const TOKENS: &str = "tokens";
@@ -119,6 +111,23 @@ impl Format for Forager {
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteForager::of(options)?)))
+    }
+
+    fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
+        if !probe.is_folder {
+            return Ok(None);
+        }
+        let key = probe.below(&format!("{INDEX_FOLDER}/{MANIFEST_FILE}"));
+        let object = open_if_there(probe.store.as_ref(), &key)?;
+        object.map(|object| Manifest::read(object.as_ref())).transpose()
+    }
+
+    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
+        (name == FILE_LIST).then_some(false)
+    }
+
+    fn checksums_folder(&self, options: &Options) -> Option<String> {
+        Some(options.index_folder.clone().unwrap_or_else(|| INDEX_FOLDER.to_string()))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

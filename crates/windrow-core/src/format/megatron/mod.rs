@@ -15,6 +15,7 @@ use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::Element;
 use crate::error::{Error, Result};
+use crate::manifest::CHECKSUMS_FILE;
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::source::{Concat, Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
 use crate::store::{key, open_if_there};
@@ -65,6 +66,11 @@ impl Format for Megatron {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteMegatron)))
+    }
+
+    // Both files of a pair stand in the checksums of its index.
+    fn checksums_beside(&self, name: &str) -> Option<String> {
+        Some(format!("{}.idx.{CHECKSUMS_FILE}", name.strip_suffix(".bin")?))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -57,6 +57,10 @@ impl Format for Npy {
         Ok(Some(Box::new(WriteNpy)))
     }
 
+    fn takes_axis(&self) -> bool {
+        true
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
         let header = match Header::of(object.as_ref()) {

@@ -67,6 +67,10 @@ impl Format for Npz {
         Ok(Some(Box::new(WriteNpz)))
     }
 
+    fn takes_axis(&self) -> bool {
+        true
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let object = probe.store.open(&probe.key)?;
         let mut archive = archive(object.as_ref())?;

@@ -53,6 +53,14 @@ impl Format for Pickle {
         }
     }
 
+    fn takes_column(&self) -> bool {
+        true
+    }
+
+    fn takes_axis(&self) -> bool {
+        true
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         converted::open(self.name(), probe, options, parse)
     }

@@ -10,7 +10,7 @@ use self::write::WriteLines;
 use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
 use super::json_kind::{self, HEAD};
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, jsonl};
+use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, line_names};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::expanded_head;
@@ -44,7 +44,10 @@ impl Format for SeriesJson {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match !probe.is_folder && json_kind::may_hold_records(&probe.file_name()) && !jsonl::is_lines(probe) {
+        match !probe.is_folder
+            && json_kind::may_hold_records(&probe.file_name())
+            && !json_kind::is_lines(probe)
+        {
             true => Confidence::Maybe,
             false => Confidence::No,
         }
@@ -54,6 +57,14 @@ impl Format for SeriesJson {
     fn is_description(&self, probe: &Probe) -> bool {
         let is_small = probe.is_small() || json_kind::is_description(&probe.key);
         is_small && !document_begins_with_a_series(&text_head(probe))
+    }
+
+    fn takes_column(&self) -> bool {
+        true
+    }
+
+    fn takes_axis(&self) -> bool {
+        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
@@ -77,13 +88,13 @@ impl Format for SeriesJsonLines {
     }
 
     fn series_suffixes(&self) -> &'static [&'static str] {
-        jsonl::SUFFIXES
+        line_names::SUFFIXES
     }
 
     /// Sure where the first line is a series; else it is JSON Lines of something else.
     fn recognise(&self, probe: &Probe) -> Confidence {
         let name = probe.file_name();
-        let named = jsonl::is_named(&name) || !probe.is_folder && jsonl::is_lines(probe);
+        let named = line_names::is_named(&name) || !probe.is_folder && json_kind::is_lines(probe);
         match !probe.is_folder && named && begins_with_a_series(&text_head(probe)) {
             true => Confidence::Yes,
             false => Confidence::No,
@@ -92,6 +103,10 @@ impl Format for SeriesJsonLines {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteLines)))
+    }
+
+    fn takes_column(&self) -> bool {
+        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -64,6 +64,23 @@ impl Format for Shards {
         Ok(Some(Box::new(WriteShards::of(options)?)))
     }
 
+    // It stands in the description of the shards, where `prepare` wrote one there: a file beside them would be taken for data by
+    // other readers.
+    fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
+        if !probe.is_folder {
+            return Ok(None);
+        }
+        // A description that cannot be opened is told of by whoever needs it.
+        let Ok(object) = probe.store.open(&probe.below(META)) else { return Ok(None) };
+        let size = object.size().min(MOST_TOLD);
+        let mut scratch = Vec::new();
+        let end = object.read(object.size() - size, size as usize, &mut scratch)?;
+        let Some(at) = memchr::memmem::rfind(end, TOLD.as_bytes()) else { return Ok(None) };
+        // What follows the manifest closes the description.
+        let told = end[at + TOLD.len()..].trim_ascii_end();
+        Manifest::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let object = probe.store.open(&probe.below(META)).map_err(|e| match e.kind() {
             Kind::NotFound => Error::not_found(format!("expected {META} beside the shards, found none"))
@@ -113,22 +130,6 @@ impl Shards {
         }
         Ok(others)
     }
-}
-
-/// The manifest that stands in the description of shards, where `prepare` wrote one there.
-///
-/// # Errors
-/// As [`Manifest::read`].
-pub(super) fn told(probe: &Probe) -> Result<Option<Manifest>> {
-    // A description that cannot be opened is told of by whoever needs it.
-    let Ok(object) = probe.store.open(&probe.below(META)) else { return Ok(None) };
-    let size = object.size().min(MOST_TOLD);
-    let mut scratch = Vec::new();
-    let end = object.read(object.size() - size, size as usize, &mut scratch)?;
-    let Some(at) = memchr::memmem::rfind(end, TOLD.as_bytes()) else { return Ok(None) };
-    // What follows the manifest closes the description.
-    let told = end[at + TOLD.len()..].trim_ascii_end();
-    Manifest::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
 }
 
 const UNFINISHED: &str = "the copy looks unfinished; `windrow verify` lists every shard";

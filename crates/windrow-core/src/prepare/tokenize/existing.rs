@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::options::TokenizeOptions;
 use super::place::Place;
 use crate::error::{Error, Kind, Result};
-use crate::format::Probe;
 use crate::format::write::{CHUNK_BYTES, CHUNK_FILES, CorpusPlace};
+use crate::format::{FORMATS, Probe};
 use crate::manifest::Manifest;
 use crate::output::{self, files};
 use crate::prepare::Report;
@@ -74,7 +74,7 @@ fn existing_folder(out: &Path, options: &TokenizeOptions, wanted: &Manifest) -> 
             .hint("--overwrite replaces a data set of the same format only")),
         };
     }
-    let found = Probe::at(Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    let found = Probe::at(FORMATS, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
     match found.filter(|manifest| is_same(manifest, wanted)) {
         Some(manifest) => Ok(Some(manifest)),
         None => Err(output::differs(out)),

@@ -199,6 +199,7 @@ impl Work<'_> {
         let below =
             entries[first..].iter().take_while(|entry| entry.key.starts_with(&prefix)).cloned().collect();
         let probe = Probe {
+            table: self.table,
             store: Arc::new(Local::new(base)),
             key: key.to_string(),
             is_folder: true,
@@ -217,7 +218,7 @@ impl Work<'_> {
 
     // What the description of the data itself says, as that of shards does.
     fn told_inside(&mut self, folder: &Path) -> Result<Option<Manifest>> {
-        match Probe::at(Arc::new(Local::new(folder)), "") {
+        match Probe::at(self.table, Arc::new(Local::new(folder)), "") {
             Ok(probe) => Ok(probe.manifest),
             Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
                 let file = e.place().file.clone().unwrap_or_else(|| folder.display().to_string());

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use self::claims::SumsAt;
 use super::{Progress, Watch, check};
 use crate::error::{Error, Kind, Result};
-use crate::format::{self, FORMATS, Format, Jsonl, Probe};
+use crate::format::{self, FORMATS, Format, Jsonl, Probe, Table};
 use crate::manifest::CHECKSUMS_FILE;
 use crate::manifest::Manifest;
 use crate::output::Site;
@@ -118,12 +118,7 @@ pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_by(
-    table: &[&dyn Format],
-    path: &Path,
-    options: &VerifyOptions,
-    watch: &dyn Watch,
-) -> Result<Findings> {
+pub fn verify_by(table: Table, path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
     let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
     let is_folder = Local::new(&path).entry("")?.is_folder;
     let mut work = Work {
@@ -153,7 +148,7 @@ pub fn verify_by(
 }
 
 struct Work<'a> {
-    table: &'a [&'a dyn Format],
+    table: Table,
     findings: Findings,
     /// Data files that were read record by record.
     seen: BTreeSet<String>,
@@ -220,7 +215,7 @@ impl Work<'_> {
 
     // Whether a file of another name holds JSON Lines.
     fn is_lines(&self, folder: &Path, name: &str) -> bool {
-        let probe = Probe::at(Arc::new(Local::new(folder)), name);
+        let probe = Probe::at(self.table, Arc::new(Local::new(folder)), name);
         let format =
             probe.and_then(|probe| format::choose(self.table, &probe, None).map(|format| format.name()));
         format.is_ok_and(|name| name == Jsonl.name())
@@ -233,7 +228,7 @@ impl Work<'_> {
         if options.gc || found.n_problems > 0 || !found.notes.is_empty() {
             return Ok(());
         }
-        let probe = Probe::at(Arc::new(Local::new(root)), key)?;
+        let probe = Probe::at(self.table, Arc::new(Local::new(root)), key)?;
         let is_compressed = !probe.is_folder && Compression::of_head(&probe.head).is_some();
         format::choose(self.table, &probe, None).map(drop).map_err(|e| match is_compressed {
             true => e,

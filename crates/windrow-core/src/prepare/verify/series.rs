@@ -20,7 +20,7 @@ impl Work<'_> {
     /// Checks what lies at `key` below `root` by the format that recognises it, whose name is given; `None` when that is
     /// none, or one whose claims are checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static str>> {
-        let Ok(probe) = Probe::at(Arc::new(Local::new(root)), key) else { return Ok(None) };
+        let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Ok(None) };
         let Ok(format) = choose(self.table, &probe, None) else { return Ok(None) };
         if [Forager.name(), Jsonl.name(), Tokens.name()].contains(&format.name()) {
             return Ok(None);
@@ -31,7 +31,7 @@ impl Work<'_> {
 
     /// Parts of what lies at `key` below `root` that are data sets of their own, as the splits of a corpus.
     pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
-        let Ok(probe) = Probe::at(Arc::new(Local::new(root)), key) else { return Vec::new() };
+        let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Vec::new() };
         choose(self.table, &probe, None).map_or_else(|_| Vec::new(), |format| format.parts(&probe))
     }
 
@@ -43,7 +43,8 @@ impl Work<'_> {
         let options = Options { index_folder: Some(index_folder.to_string()), ..Options::default() };
         let options = if index_folder == INDEX_FOLDER { Options::default() } else { options };
         let store = Arc::new(Local::new(root));
-        let opened = Probe::at(store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
+        let opened =
+            Probe::at(self.table, store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
         match opened {
             Ok(_) => Ok(()),
             // What nobody said is no damage, the dtype of samples for one; nor is what the system refuses.
@@ -113,7 +114,7 @@ impl Work<'_> {
             }
         } else if name == Codes.name() && probe.is_folder {
             for key in Codes.keys(probe).unwrap_or_default() {
-                self.read_by(format, &Probe::at(probe.store.clone(), &key)?)?;
+                self.read_by(format, &Probe::at(self.table, probe.store.clone(), &key)?)?;
             }
         }
         // Where nothing is wrong with any of them, they do not fit each other.

@@ -101,8 +101,8 @@ fn paths_in_the_list_never_lead_outside() {
                 let asked = Arc::new(Mutex::new(Vec::new()));
                 let inner = Local::new(folder.path().join("base")).io(options.io);
                 let spy = Spy { inner, asked: asked.clone() };
-                let opened =
-                    Probe::at(Arc::new(spy), "").and_then(|look| format::open(FORMATS, &look, &options));
+                let opened = Probe::at(FORMATS, Arc::new(spy), "")
+                    .and_then(|look| format::open(FORMATS, &look, &options));
                 let error = opened.err().unwrap_or_else(|| panic!("{name:?} opens"));
                 assert_eq!(error.kind(), kind, "{name:?}: {error}");
                 assert!(error.to_string().len() < 9_000, "{name:.20?}");
@@ -282,7 +282,7 @@ fn what_may_not_be_read_is_not_taken_for_absent() {
             .with("a.jsonl", *b"1\n")
             .with(LIST, *b"a.jsonl\n")
             .with("index/sample_locations.bin", index.clone());
-        let look = Probe::at(Arc::new(Failing { inner, key }), "");
+        let look = Probe::at(FORMATS, Arc::new(Failing { inner, key }), "");
         let error = look.and_then(|look| format::open(FORMATS, &look, &Options::default())).err();
         let error = error.unwrap_or_else(|| panic!("{key} is passed over"));
         assert_error(&error, &Wanted { kind: Some(Kind::Io), file: key, ..Wanted::default() });

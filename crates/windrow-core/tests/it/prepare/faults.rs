@@ -325,7 +325,7 @@ fn a_reader_of_an_index_that_is_replaced_sees_the_old_or_the_new_one() {
             let mut seen = 0u64;
             while done.load(Ordering::Relaxed) == 0 {
                 let store = Arc::new(Local::new(base.path()));
-                let look = Probe::at(store, "").expect("an index is there at every moment");
+                let look = Probe::at(FORMATS, store, "").expect("an index is there at every moment");
                 let source = format::open(FORMATS, &look, &Options::default()).unwrap();
                 assert_eq!(source.format(), "forager");
                 assert!(counts.contains(&source.len()), "{} records", source.len());

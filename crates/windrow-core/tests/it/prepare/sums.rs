@@ -22,7 +22,7 @@ const BLOCK: usize = 4096;
 
 // Everything that a data set holds: the bytes of each record and what stands beside it.
 fn all(folder: &Path, key: &str, options: &Options) -> Result<Vec<(Vec<u8>, Value)>> {
-    let look = Probe::at(Arc::new(Local::new(folder)), key)?;
+    let look = Probe::at(FORMATS, Arc::new(Local::new(folder)), key)?;
     let source = format::open(FORMATS, &look, options)?;
     let mut scratch = Vec::new();
     (0..source.len())
