@@ -1,7 +1,7 @@
 //! Arrays as numpy and torch pickle them: their dtype, shape and strides.
 
-use super::machine::Value;
-use super::time::Unit;
+use super::unit::Unit;
+use super::value::Value;
 use crate::array::{DType, Element};
 
 /// A dtype of numpy.

@@ -5,14 +5,20 @@
 //! (`names.rs`) for what numpy and torch write; any other name is an error, and nothing is ever called. No kept crate does
 //! that: those that read pickles lose numpy's dtypes, and stop the process at values that nest deep or name themselves.
 
+mod arena;
 mod array;
+mod calls;
 mod machine;
 mod names;
 mod tell;
+mod tensor;
 mod time;
 mod torch;
+mod unit;
+mod value;
 
-use self::machine::{Budget, Machine};
+use self::arena::Budget;
+use self::machine::Machine;
 pub(super) use self::torch::{
     STREAM_MAGIC, Tensor, Tree, described, described_tree, streamed, streamed_tree,
 };
@@ -86,7 +92,7 @@ pub(super) fn parse_from(bytes: &[u8], start: usize, shapes: &mut Shapes<'_>) ->
         if at == start && end < bytes.len() {
             shapes.each_is_a_record();
         }
-        tell::value(&machine, value, shapes)?;
+        tell::value(&machine.arena, value, shapes)?;
         at = end;
     }
     Ok(())

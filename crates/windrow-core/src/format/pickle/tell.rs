@@ -1,8 +1,9 @@
 //! Tells the values of a pickle one by one. Values may be shared or hold themselves: how deep is bounded here, how much by
 //! what is told to.
 
+use super::arena::{Arena, Node};
 use super::array::{Array, Data};
-use super::machine::{Machine, Node, Value};
+use super::value::Value;
 use crate::error::{Error, Result};
 use crate::format::converted::{Event, MOST_DEPTH, Shapes, Sink};
 use crate::format::number::{Number, number};
@@ -11,12 +12,12 @@ use crate::format::number::{Number, number};
 ///
 /// # Errors
 /// What the shapes say; `Corrupt` for values that nest too deep; `Unsupported` for those that are no data of a series.
-pub(super) fn value(machine: &Machine<'_, '_>, value: Value, shapes: &mut Shapes<'_>) -> Result<()> {
-    Teller { machine, shapes }.value(value, 0)
+pub(super) fn value(arena: &Arena<'_, '_>, value: Value, shapes: &mut Shapes<'_>) -> Result<()> {
+    Teller { arena, shapes }.value(value, 0)
 }
 
 struct Teller<'t, 'a, 'b, 'd> {
-    machine: &'t Machine<'a, 'b>,
+    arena: &'t Arena<'a, 'b>,
     shapes: &'t mut Shapes<'d>,
 }
 
@@ -26,13 +27,13 @@ impl Teller<'_, '_, '_, '_> {
     }
 
     fn value(&mut self, value: Value, depth: usize) -> Result<()> {
-        let machine = self.machine;
+        let arena = self.arena;
         let node = match value {
             Value::None => return self.tell(Event::Null),
             Value::Bool(flag) => return self.tell(Event::Bool(flag)),
             Value::Int(number) => return self.tell(Event::Int(number)),
             Value::Float(number) => return self.tell(Event::Float(number)),
-            Value::Node(_) => machine.node(value),
+            Value::Node(_) => arena.node(value),
         };
         if depth == MOST_DEPTH {
             return Err(self
@@ -54,7 +55,7 @@ impl Teller<'_, '_, '_, '_> {
             Some(Node::Dict(pairs)) => {
                 self.tell(Event::Dict)?;
                 for (key, value) in pairs {
-                    match (machine.text(*key), machine.int(*key)) {
+                    match (arena.text(*key), arena.int(*key)) {
                         (Some(key), _) => self.tell(Event::Key(key))?,
                         (None, Some(key)) => self.tell(Event::Key(&key.to_string()))?,
                         _ => return Err(self.shapes.error("expected a text as the key of a dict", None)),
@@ -100,18 +101,18 @@ impl Teller<'_, '_, '_, '_> {
     }
 
     fn element(&mut self, array: &Array, at: u64, depth: usize) -> Result<()> {
-        let machine = self.machine;
+        let arena = self.arena;
         let (data, element) = match array.data {
             Data::Numbers(data, element) => (data, element),
             Data::Objects(list) => {
-                let value = usize::try_from(at).ok().and_then(|at| machine.parts(list)?.get(at));
+                let value = usize::try_from(at).ok().and_then(|at| arena.parts(list)?.get(at));
                 return match value {
                     Some(value) => self.value(*value, depth + 1),
                     None => Err(self.no_data("an array without its values")),
                 };
             }
         };
-        let bytes: &[u8] = match machine.node(data) {
+        let bytes: &[u8] = match arena.node(data) {
             Some(Node::Bytes(bytes)) => bytes,
             Some(Node::Storage(held)) => &held.1,
             _ => &[],

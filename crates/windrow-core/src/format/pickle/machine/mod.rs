@@ -1,105 +1,24 @@
-//! The machine: opcodes that make data, over an arena that is dropped flat. Every step is paid for from a budget that the
+//! The machine: opcodes that make data, over an arena. Every step is paid for from a budget that the
 //! file's size sets, and no count is believed before it was compared with the bytes that are left.
+
+pub(super) mod stream;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::array::{Array, DTypeNode};
-use super::names::{self, Name};
-use super::time::Told;
-use super::torch;
-use crate::array::{DType, Element};
+use super::arena::{Arena, Budget, Node, VALUE};
+use super::value::Value;
+use super::{calls, names, tensor};
 use crate::error::{Error, Result};
-use crate::format::number::Number;
-
-/// A value: small ones as they are, others by their place in the arena. Sharing and cycles are copies of a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value {
-    None,
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    Node(u32),
-}
-
-/// What stands in the arena.
-pub(super) enum Node<'a> {
-    Text(Cow<'a, str>),
-    Bytes(Cow<'a, [u8]>),
-    /// A whole number that int64 does not hold, in digits.
-    Big(String),
-    List(Vec<Value>),
-    Tuple(Vec<Value>),
-    Dict(Vec<(Value, Value)>),
-    Name(Name),
-    Time(Box<Told>),
-    DType(DTypeNode),
-    /// A number of numpy's.
-    Scalar(Number, DType),
-    /// `None` until its state was set.
-    Array(Option<Box<Array>>),
-    /// Bytes of a torch storage, and what they are.
-    Storage(Box<(Element, Vec<u8>)>),
-    /// A storage of torch's own file format, by its key: its bytes come later.
-    Promised(Box<(Element, String, u64)>),
-}
-
-/// Bytes of memory that a file may make: many times its size, so that what Python wrote is read, and no more.
-pub(super) struct Budget {
-    left: u64,
-    all: u64,
-}
-
-impl Budget {
-    /// What a file of this size may make.
-    pub(super) fn of(size: u64) -> Self {
-        let all = size.saturating_mul(32).saturating_add(16 << 20);
-        Budget { left: all, all }
-    }
-
-    /// Takes some of it.
-    ///
-    /// # Errors
-    /// As [`Budget::check`].
-    pub(super) fn take(&mut self, bytes: u64) -> Result<()> {
-        self.check(bytes)?;
-        self.left -= bytes;
-        Ok(())
-    }
-
-    /// Whether so much is left.
-    ///
-    /// # Errors
-    /// `Corrupt` when it is not.
-    pub(super) fn check(&self, bytes: u64) -> Result<()> {
-        match bytes <= self.left {
-            true => Ok(()),
-            false => Err(Error::corrupt(format!(
-                "the pickle makes more than {} bytes of values, 32 times its own size",
-                self.all
-            ))
-            .hint("a small file that makes so much is no data set; write the arrays with np.save")),
-        }
-    }
-}
-
-/// What a node and a value take, with the room that growing lists leave free.
-const NODE: u64 = 64;
-const VALUE: u64 = 16;
 
 /// One pickle of a file, while it is read.
 pub(super) struct Machine<'a, 'b> {
     input: &'a [u8],
     at: usize,
-    /// Where the opcode that is carried out stands.
-    opcode_at: usize,
     stack: Vec<Value>,
     marks: Vec<usize>,
     memo: HashMap<u64, Value>,
-    nodes: Vec<Node<'a>>,
-    pub(super) budget: &'b mut Budget,
-    /// Storages may be named by persistent ids: only within torch's own bytes.
-    pub(super) in_torch: bool,
+    pub(super) arena: Arena<'a, 'b>,
 }
 
 impl<'a, 'b> Machine<'a, 'b> {
@@ -108,19 +27,11 @@ impl<'a, 'b> Machine<'a, 'b> {
         Machine {
             input,
             at,
-            opcode_at: at,
             stack: Vec::new(),
             marks: Vec::new(),
             memo: HashMap::new(),
-            nodes: Vec::new(),
-            budget,
-            in_torch: false,
+            arena: Arena::new(budget, at as u64),
         }
-    }
-
-    /// The byte of the opcode that is carried out.
-    pub(super) fn place(&self) -> u64 {
-        self.opcode_at as u64
     }
 
     /// The byte it stands before.
@@ -137,75 +48,13 @@ impl<'a, 'b> Machine<'a, 'b> {
         self.marks.clear();
         self.memo.clear();
         loop {
-            self.opcode_at = self.at;
+            self.arena.place = self.at as u64;
             let opcode = self.byte()?;
             if opcode == b'.' {
                 return self.pop();
             }
-            let before = self.opcode_at as u64;
+            let before = self.arena.place;
             self.step(opcode).map_err(|e| if e.place().byte.is_some() { e } else { e.byte(before) })?;
-        }
-    }
-
-    /// The node of a value; `None` for small values.
-    pub(super) fn node(&self, value: Value) -> Option<&Node<'a>> {
-        match value {
-            Value::Node(id) => self.nodes.get(id as usize),
-            _ => None,
-        }
-    }
-
-    /// The node of a value, to change.
-    pub(super) fn node_mut(&mut self, value: Value) -> Option<&mut Node<'a>> {
-        match value {
-            Value::Node(id) => self.nodes.get_mut(id as usize),
-            _ => None,
-        }
-    }
-
-    /// Puts a node into the arena.
-    pub(super) fn make(&mut self, node: Node<'a>) -> Result<Value> {
-        self.budget.take(NODE)?;
-        let id = u32::try_from(self.nodes.len())
-            .map_err(|_| Error::unsupported("a pickle of more than 4,294,967,295 values"))?;
-        self.nodes.push(node);
-        Ok(Value::Node(id))
-    }
-
-    /// An error at the opcode that is carried out.
-    pub(super) fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::corrupt(what).byte(self.opcode_at as u64).hint("the file is damaged, or no pickle")
-    }
-
-    /// The error for what is more than data.
-    pub(super) fn refused(&self, what: &str) -> Error {
-        Error::unsupported(format!("the pickle holds {what}: that is more than data, and is not run"))
-            .byte(self.opcode_at as u64)
-            .hint("lists, dicts, numbers, text, times, numpy arrays and torch tensors are read: save those alone, or use np.save")
-    }
-
-    /// A whole number, Python's or numpy's.
-    pub(super) fn int(&self, value: Value) -> Option<i64> {
-        match (value, self.node(value)) {
-            (Value::Int(number), _) | (_, Some(&Node::Scalar(Number::Int(number), _))) => Some(number),
-            _ => None,
-        }
-    }
-
-    /// Text of a value: of strings that Python 2 wrote too.
-    pub(super) fn text(&self, value: Value) -> Option<&str> {
-        match self.node(value)? {
-            Node::Text(text) => Some(text),
-            Node::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
-            _ => None,
-        }
-    }
-
-    /// The parts of a tuple or list.
-    pub(super) fn parts(&self, value: Value) -> Option<&[Value]> {
-        match self.node(value)? {
-            Node::Tuple(values) | Node::List(values) => Some(values),
-            _ => None,
         }
     }
 
@@ -249,13 +98,13 @@ impl<'a, 'b> Machine<'a, 'b> {
                 self.at += end + 1;
                 Ok(rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]))
             }
-            None => Err(self.wrong("expected a line, found the end of the file")),
+            None => Err(self.arena.wrong("expected a line, found the end of the file")),
         }
     }
 
     fn line_text(&mut self) -> Result<&'a str> {
         let line = self.line()?;
-        std::str::from_utf8(line).map_err(|_| self.wrong("expected a line of text"))
+        std::str::from_utf8(line).map_err(|_| self.arena.wrong("expected a line of text"))
     }
 
     fn push(&mut self, value: Value) -> Result<()> {
@@ -264,7 +113,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn push_node(&mut self, node: Node<'a>) -> Result<()> {
-        let value = self.make(node)?;
+        let value = self.arena.make(node)?;
         self.push(value)
     }
 
@@ -272,19 +121,19 @@ impl<'a, 'b> Machine<'a, 'b> {
         // What stands below a mark belongs to whoever set it.
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.len() > floor {
-            true => self.stack.pop().ok_or_else(|| self.wrong("expected a value, found none")),
-            false => Err(self.wrong("expected a value, found none")),
+            true => self.stack.pop().ok_or_else(|| self.arena.wrong("expected a value, found none")),
+            false => Err(self.arena.wrong("expected a value, found none")),
         }
     }
 
     fn top(&self) -> Result<Value> {
-        self.stack.last().copied().ok_or_else(|| self.wrong("expected a value, found none"))
+        self.stack.last().copied().ok_or_else(|| self.arena.wrong("expected a value, found none"))
     }
 
     /// The values since the last mark.
     fn marked(&mut self) -> Result<Vec<Value>> {
-        let mark = self.marks.pop().ok_or_else(|| self.wrong("expected a mark, found none"))?;
-        self.budget.take((self.stack.len().saturating_sub(mark)) as u64 * VALUE)?;
+        let mark = self.marks.pop().ok_or_else(|| self.arena.wrong("expected a mark, found none"))?;
+        self.arena.budget.take((self.stack.len().saturating_sub(mark)) as u64 * VALUE)?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
 
@@ -294,42 +143,42 @@ impl<'a, 'b> Machine<'a, 'b> {
             values.push(self.pop()?);
         }
         values.reverse();
-        self.budget.take(count as u64 * VALUE)?;
+        self.arena.budget.take(count as u64 * VALUE)?;
         Ok(values)
     }
 
     fn pairs(&self, values: &[Value]) -> Result<Vec<(Value, Value)>> {
         match values.as_chunks::<2>() {
             (pairs, []) => Ok(pairs.iter().map(|[key, value]| (*key, *value)).collect()),
-            _ => Err(self.wrong("expected keys and values, found a key without one")),
+            _ => Err(self.arena.wrong("expected keys and values, found a key without one")),
         }
     }
 
     fn append(&mut self, values: &[Value]) -> Result<()> {
         let list = self.top()?;
-        match self.node_mut(list) {
+        match self.arena.node_mut(list) {
             Some(Node::List(all)) => {
                 all.extend_from_slice(values);
                 Ok(())
             }
-            _ => Err(self.wrong("expected a list to append to")),
+            _ => Err(self.arena.wrong("expected a list to append to")),
         }
     }
 
     fn insert(&mut self, values: &[Value]) -> Result<()> {
         let pairs = self.pairs(values)?;
         let dict = self.top()?;
-        match self.node_mut(dict) {
+        match self.arena.node_mut(dict) {
             Some(Node::Dict(all)) => {
                 all.extend_from_slice(&pairs);
                 Ok(())
             }
-            _ => Err(self.wrong("expected a dict to set items of")),
+            _ => Err(self.arena.wrong("expected a dict to set items of")),
         }
     }
 
     fn remember(&mut self, number: u64) -> Result<()> {
-        self.budget.take(2 * VALUE)?;
+        self.arena.budget.take(2 * VALUE)?;
         let value = self.top()?;
         self.memo.insert(number, value);
         Ok(())
@@ -338,17 +187,17 @@ impl<'a, 'b> Machine<'a, 'b> {
     fn recall(&mut self, number: u64) -> Result<()> {
         match self.memo.get(&number) {
             Some(value) => self.push(*value),
-            None => Err(self.wrong(format!("expected a value remembered as {number}, found none"))),
+            None => Err(self.arena.wrong(format!("expected a value remembered as {number}, found none"))),
         }
     }
 
     fn decimal(&mut self) -> Result<u64> {
         let line = self.line_text()?;
-        line.parse().map_err(|_| self.wrong(format!("expected a number, found {:?}", shown(line))))
+        line.parse().map_err(|_| self.arena.wrong(format!("expected a number, found {:?}", shown(line))))
     }
 
     fn push_text(&mut self, bytes: &'a [u8]) -> Result<()> {
-        let text = std::str::from_utf8(bytes).map_err(|_| self.wrong("expected UTF-8 in a text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| self.arena.wrong("expected UTF-8 in a text"))?;
         self.push_node(Node::Text(Cow::Borrowed(text)))
     }
 
@@ -358,9 +207,11 @@ impl<'a, 'b> Machine<'a, 'b> {
             Err(_) => {
                 let digits = text.strip_prefix('-').unwrap_or(text);
                 if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-                    return Err(self.wrong(format!("expected a whole number, found {:?}", shown(text))));
+                    return Err(self
+                        .arena
+                        .wrong(format!("expected a whole number, found {:?}", shown(text))));
                 }
-                self.budget.take(text.len() as u64)?;
+                self.arena.budget.take(text.len() as u64)?;
                 let sign = if digits.len() < text.len() { "-" } else { "" };
                 self.push_node(Node::Big(format!("{sign}{}", digits.trim_start_matches('0'))))
             }
@@ -370,9 +221,9 @@ impl<'a, 'b> Machine<'a, 'b> {
     /// A whole number in two's complement.
     fn push_long(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.len() > 16 {
-            return Err(
-                self.wrong(format!("a whole number of {} bytes: numbers of a series fit 8", bytes.len()))
-            );
+            return Err(self
+                .arena
+                .wrong(format!("a whole number of {} bytes: numbers of a series fit 8", bytes.len())));
         }
         let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
         let mut wide = [if negative { 0xff } else { 0 }; 16];
@@ -387,7 +238,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     fn push_name(&mut self, module: &str, name: &str) -> Result<()> {
         match names::find(module, name) {
             Some(name) => self.push_node(Node::Name(name)),
-            None => Err(self.refused(&format!("{}.{}", shown(module), shown(name)))),
+            None => Err(self.arena.refused(&format!("{}.{}", shown(module), shown(name)))),
         }
     }
 
@@ -395,7 +246,9 @@ impl<'a, 'b> Machine<'a, 'b> {
         match opcode {
             0x80 => match self.byte()? {
                 0..=5 => Ok(()),
-                version => Err(self.wrong(format!("a pickle of protocol {version}, where 0 to 5 are known"))),
+                version => {
+                    Err(self.arena.wrong(format!("a pickle of protocol {version}, where 0 to 5 are known")))
+                }
             },
             // A frame says how much to read at once; nothing follows from it here but that it fits.
             0x95 => {
@@ -403,7 +256,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                 let left = self.input.len().saturating_sub(self.at) as u64;
                 match size <= left {
                     true => Ok(()),
-                    false => Err(self.wrong(format!("a frame of {size} bytes, where {left} are left"))),
+                    false => Err(self.arena.wrong(format!("a frame of {size} bytes, where {left} are left"))),
                 }
             }
             b'(' => {
@@ -456,7 +309,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                 let text = self.line_text()?;
                 let number = text
                     .parse()
-                    .map_err(|_| self.wrong(format!("expected a number, found {:?}", shown(text))))?;
+                    .map_err(|_| self.arena.wrong(format!("expected a number, found {:?}", shown(text))))?;
                 self.push(Value::Float(number))
             }
             0x8a => {
@@ -472,9 +325,9 @@ impl<'a, 'b> Machine<'a, 'b> {
             0x8d => self.counted(8).and_then(|bytes| self.push_text(bytes)),
             b'V' => {
                 let line = self.line()?;
-                self.budget.take(line.len() as u64)?;
-                let text =
-                    raw_unicode(line).ok_or_else(|| self.wrong("expected a text with whole escapes"))?;
+                self.arena.budget.take(line.len() as u64)?;
+                let text = raw_unicode(line)
+                    .ok_or_else(|| self.arena.wrong("expected a text with whole escapes"))?;
                 self.push_node(Node::Text(Cow::Owned(text)))
             }
             b'C' | b'U' => {
@@ -491,8 +344,8 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
             b'S' => {
                 let line = self.line()?;
-                self.budget.take(line.len() as u64)?;
-                let bytes = quoted(line).ok_or_else(|| self.wrong("expected a string in quotes"))?;
+                self.arena.budget.take(line.len() as u64)?;
+                let bytes = quoted(line).ok_or_else(|| self.arena.wrong("expected a string in quotes"))?;
                 self.push_node(Node::Bytes(Cow::Owned(bytes)))
             }
             b']' => self.push_node(Node::List(Vec::new())),
@@ -545,38 +398,41 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let (Some(module), Some(name)) = (self.text(module), self.text(name)) else {
-                    return Err(self.wrong("expected a module and a name"));
+                let (Some(module), Some(name)) = (self.arena.text(module), self.arena.text(name)) else {
+                    return Err(self.arena.wrong("expected a module and a name"));
                 };
                 let (module, name) = (module.to_string(), name.to_string());
                 self.push_name(&module, &name)
             }
             b'R' => {
                 let (given, callee) = (self.pop()?, self.pop()?);
-                let made = names::reduce(self, callee, given)?;
+                let made = match self.arena.bytes_of_storage(callee, given) {
+                    Some(bytes) => stream::storage(self, bytes)?,
+                    None => calls::reduce(&mut self.arena, callee, given)?,
+                };
                 self.push(made)
             }
             b'b' => {
                 let state = self.pop()?;
                 let object = self.top()?;
-                names::build(self, object, state)
+                calls::build(&mut self.arena, object, state)
             }
-            b'Q' if self.in_torch => {
+            b'Q' if self.arena.in_torch => {
                 let id = self.pop()?;
-                let storage = torch::promised(self, id)?;
+                let storage = tensor::promised(&mut self.arena, id)?;
                 self.push(storage)
             }
-            b'Q' | b'P' => Err(self.refused("a persistent id")),
+            b'Q' | b'P' => Err(self.arena.refused("a persistent id")),
             b'i' => {
                 let module = self.line_text()?;
                 let name = self.line_text()?;
-                Err(self.refused(&format!("an instance of {}.{}", shown(module), shown(name))))
+                Err(self.arena.refused(&format!("an instance of {}.{}", shown(module), shown(name))))
             }
-            b'o' | 0x81 | 0x92 => Err(self.refused("an instance of a class")),
-            0x82..=0x84 => Err(self.refused("a name of the extension registry")),
-            0x8f..=0x91 => Err(self.refused("a set, which has no order")),
-            0x97 | 0x98 => Err(self.refused("a buffer that lies outside of it")),
-            other => Err(self.wrong(format!("expected an opcode, found byte 0x{other:02x}"))),
+            b'o' | 0x81 | 0x92 => Err(self.arena.refused("an instance of a class")),
+            0x82..=0x84 => Err(self.arena.refused("a name of the extension registry")),
+            0x8f..=0x91 => Err(self.arena.refused("a set, which has no order")),
+            0x97 | 0x98 => Err(self.arena.refused("a buffer that lies outside of it")),
+            other => Err(self.arena.wrong(format!("expected an opcode, found byte 0x{other:02x}"))),
         }
     }
 }
