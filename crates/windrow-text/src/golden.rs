@@ -1,4 +1,4 @@
-//! What tells tokenizers apart: a hash of the definition, and strings in which they are known to differ, with their IDs.
+//! What distinguishes tokenizers: a hash of the definition, and strings in which they are known to differ, with their IDs.
 
 use windrow_core::manifest::Golden;
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,4 +1,4 @@
-//! How flat-tokens are told from other folders: the names of a group's arrays, its attribute, and the splits above it.
+//! How flat-tokens are recognised: the names of a group's arrays, its attribute, and the splits above it.
 
 use windrow_core::format::Probe;
 use windrow_core::store::{Store, key};

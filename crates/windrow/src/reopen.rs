@@ -9,7 +9,7 @@ use crate::open::open_with;
 use crate::recipe::{Recipe, RecipePart};
 
 impl RecipePart {
-    /// Opens the data and cuts it.
+    /// Opens the data, and the view of it.
     ///
     /// # Errors
     /// As [`open_with`] and [`crate::DataSet::view`].

@@ -20,7 +20,7 @@ pub enum ViewRecipe {
         /// Every value a target in one row, inputs one value earlier.
         #[serde(default, skip_serializing_if = "is_default")]
         shifted: bool,
-        /// The tensors to lay, of rows with shifted inputs; none for all of them.
+        /// The tensors to assemble, of rows with shifted inputs; none for all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         fields: Vec<String>,
         /// What `labels` are.
@@ -110,7 +110,7 @@ pub enum ViewRecipe {
         /// Which part of the stream.
         #[serde(default)]
         rank: u64,
-        /// Into how many equal parts it is cut; the last takes what is left over.
+        /// Into how many equal parts it is divided; the last takes what is left over.
         #[serde(default = "one")]
         world_size: u64,
     },
@@ -167,7 +167,7 @@ impl ViewRecipe {
         }
     }
 
-    /// The same cut with these labels.
+    /// The same view with these labels.
     ///
     /// # Errors
     /// `Config` for a view that has no such choice.

@@ -1,4 +1,4 @@
-//! Values as every notation tells them, one after the other.
+//! The values of every notation, one event after the other.
 
 use crate::array::DType;
 use crate::error::Result;
@@ -64,7 +64,7 @@ impl Event<'_> {
     }
 }
 
-/// Who is told of values.
+/// Receives the values.
 pub(crate) trait Sink {
     /// The next one, and the byte at which it stands, where that is known; of an end, its last byte.
     ///

@@ -76,7 +76,7 @@ impl Budget {
     }
 }
 
-/// What a node and a value take, with the room that growing lists leave free.
+/// What a node and a value take, with the space that growing lists leave free.
 const NODE: u64 = 64;
 pub(super) const VALUE: u64 = 16;
 

@@ -15,7 +15,7 @@ use crate::format::number::{Number, number};
 /// What a name makes of what it is given.
 ///
 /// # Errors
-/// `Corrupt` when that is not what numpy or torch write; `Unsupported` for what is no name.
+/// `Corrupt` when that is not what numpy or torch write; `Unsupported` for what is not a name.
 pub(super) fn reduce(arena: &mut Arena<'_, '_>, callee: Value, given: Value) -> Result<Value> {
     let Some(&Node::Name(name)) = arena.node(callee) else {
         return Err(arena.refused("a call of something that is no known name"));

@@ -25,7 +25,7 @@ const UNITS: [(&str, &str, i64); 10] = [
 ];
 
 impl Unit {
-    /// Of the dtype that numpy calls so; its unit is told later.
+    /// Of the dtype that numpy calls so; its unit comes later.
     pub(super) fn of(name: &str) -> Option<Unit> {
         let is_span = match name {
             "M8" => false,

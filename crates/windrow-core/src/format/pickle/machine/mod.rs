@@ -1,5 +1,5 @@
-//! The machine: opcodes that make data, over an arena. Every step is paid for from a budget that the
-//! file's size sets, and no count is believed before it was compared with the bytes that are left.
+//! The machine: opcodes that make data, over an arena. Every step is paid for from a budget that the file's size sets, and no
+//! count is believed before it was compared with the bytes that are left.
 
 pub(super) mod stream;
 
