@@ -24,7 +24,7 @@ const MOST_VALUES: u64 = 1 << 16;
 /// # use windrow_core::{format::{self, FORMATS, Probe, Options}, source::conformance, store::Memory};
 /// let store = Memory::new().with("a.jsonl", *b"{\"text\": \"a\"}\n[1]\n");
 /// let probe = Probe::at(FORMATS, Arc::new(store), "a.jsonl")?;
-/// conformance::check(format::open(FORMATS, &look, &Options::default())?.as_ref())?;
+/// conformance::check(format::open(FORMATS, &probe, &Options::default())?.as_ref())?;
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
 pub fn check(source: &dyn Source) -> Result<()> {
