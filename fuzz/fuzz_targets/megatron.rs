@@ -60,7 +60,8 @@ fuzz_target!(|input: Input<'_>| {
         ..Options::default()
     };
     let key = if input.as_folder { "" } else { "x.idx" };
-    let Ok(source) = Probe::at(FORMATS, Arc::new(store), key).and_then(|look| open(FORMATS, &look, &options)) else {
+    let Ok(source) = Probe::at(FORMATS, Arc::new(store), key).and_then(|look| open(FORMATS, &look, &options))
+    else {
         return;
     };
     for record in 0..source.len().min(100) {

@@ -43,7 +43,9 @@ fuzz_target!(|input: Input<'_>| {
         trust: input.trust,
         ..Options::default()
     };
-    let Ok(look) = Probe::at(FORMATS, Arc::new(store), if input.as_folder { "" } else { "a.bin" }) else { return };
+    let Ok(look) = Probe::at(FORMATS, Arc::new(store), if input.as_folder { "" } else { "a.bin" }) else {
+        return;
+    };
     let Ok(source) = open(FORMATS, &look, &options) else { return };
     // A manifest may tell that the ids are lines of JSON.
     if source.format() != "tokens" {

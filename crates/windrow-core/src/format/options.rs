@@ -42,7 +42,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
     /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
-    /// the files whose names say it ([`Probe::only_split`]).
+    /// the files whose names say it ([`Probe::only_split`](super::Probe::only_split)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
