@@ -40,6 +40,11 @@ ssize_t write(int file, const void *bytes, size_t size) {
     return NEXT(write)(file, bytes, size);
 }
 
+ssize_t pwrite64(int file, const void *bytes, size_t size, off64_t at) {
+    if (file > 2) change();
+    return NEXT(pwrite64)(file, bytes, size, at);
+}
+
 int open64(const char *path, int flags, ...) {
     va_list rest;
     va_start(rest, flags);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checksums::{BLOCK, CHECKSUMS_FILE, Checksums, sum_of};
 use crate::error::{Error, Result};
-use crate::store::{Entry, FolderId, Object, Store, key, open_if_there};
+use crate::store::{Entry, FolderId, Object, Store, Version, key, open_if_there};
 
 /// Where checksums are kept besides the usual places (`<file>.windrow.sums`, and `windrow.sums` in the folder or in one
 /// above), and what may be read without.
@@ -145,6 +145,10 @@ impl Object for CheckedObject {
 
     fn changed_ns(&self) -> Option<u64> {
         self.inner.changed_ns()
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.inner.version()
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

@@ -49,8 +49,10 @@ impl Scaled {
         let size = inner.len().checked_mul(ROW_SIZE).and_then(|size| size.checked_add(HEAD_SIZE));
         let size = size.ok_or_else(|| Error::corrupt(format!("{} records are too many", inner.len())))?;
         let name = format!("{key:016x}.scale");
-        let rows =
-            store::kept(&name, &head, size, &mut |out| measure_all(inner.as_ref(), &scaling, stop, out))?;
+        let of = inner.files().into_iter().next().map_or_else(String::new, |first| first.file);
+        let rows = store::kept(&name, &of, &head, size, &mut |out| {
+            measure_all(inner.as_ref(), &scaling, stop, out)
+        })?;
         let schema = Schema { vocab_size: None, ..inner.schema().clone() };
         Ok(Scaled { inner, scaling, schema, rows })
     }

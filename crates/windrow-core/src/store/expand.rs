@@ -1,20 +1,20 @@
 //! Compressed objects, expanded once into a file that can be read at any place.
 
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 
-use super::cache::{BUFFER, cache_folder, cached_in};
+use super::cache::{BUFFER, Cache};
 use super::compression::Compression;
 use super::stream::Stream;
+use super::version::Version;
 use super::{Object, Store};
 use crate::error::{Error, Kind, Result};
 
 /// Opens an object; where it is compressed, expands it first into the cache (`$WINDROW_CACHE`, else
 /// `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`) or takes what an earlier run expanded.
 ///
-/// The cache file is named by a hash of the object's path, size, time and ends, and appears by one rename. It takes at most
-/// `most` bytes; 1,000 times the object and 64 MiB if not given.
+/// The cache file is found by the version of the object and appears by one rename. It takes at most `most` bytes; 1,000 times
+/// the object and 64 MiB if not given.
 ///
 /// # Errors
 /// `Corrupt` when the stream is cut off or damaged; `Io` when the disk is full; `Config` when it expands to more, or there
@@ -26,7 +26,7 @@ pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<
         Some(compression) => {
             // gzip comes to 1,032 times at most; a few bytes of zstd may be made to fill any disk.
             let most = most.unwrap_or_else(|| object.size().saturating_mul(1000).saturating_add(64 << 20));
-            expanded_in(&cache_folder()?, object.as_ref(), compression, most)
+            expanded_in(&Cache::of_environment()?, object.as_ref(), compression, most)
         }
     }
 }
@@ -50,18 +50,24 @@ fn check_plain(object: &dyn Object) -> Result<()> {
 }
 
 fn expanded_in(
-    folder: &Path,
+    cache: &Cache,
     object: &dyn Object,
     compression: Compression,
     most: u64,
 ) -> Result<Arc<dyn Object>> {
-    let inner = cached_in(folder, object, "", |draft| {
-        log::info!("expanding {} into {}", object.name(), folder.display());
+    let inner = cache.made(object, "expanded", "", |draft| {
+        log::info!("expanding {} into {}", object.name(), cache.folder().display());
         let size = expand_within(object, compression, draft, most)?;
         log::info!("expanded {} to {size} bytes", object.name());
         Ok(())
     })?;
-    Ok(Arc::new(Expanded { inner, name: object.name().to_string(), modified_ns: object.modified_ns() }))
+    Ok(Arc::new(Expanded {
+        inner,
+        name: object.name().to_string(),
+        modified_ns: object.modified_ns(),
+        changed_ns: object.changed_ns(),
+        version: object.version().map(|version| Version { is_expanded: true, ..version }),
+    }))
 }
 
 /// Writes what a compressed object expands to; gives the number of bytes. Memory stays bounded by the stream's own
@@ -187,6 +193,8 @@ struct Expanded {
     inner: Arc<dyn Object>,
     name: String,
     modified_ns: Option<u64>,
+    changed_ns: Option<u64>,
+    version: Option<Version>,
 }
 
 impl Object for Expanded {
@@ -200,6 +208,14 @@ impl Object for Expanded {
 
     fn modified_ns(&self) -> Option<u64> {
         self.modified_ns
+    }
+
+    fn changed_ns(&self) -> Option<u64> {
+        self.changed_ns
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
@@ -258,11 +274,12 @@ mod tests {
         let names = || fs::read_dir(folder.path()).unwrap().count();
         let whole = gzip(b"some text");
         let cut = object(whole[..whole.len() - 1].to_vec());
-        assert!(expanded_in(folder.path(), cut.as_ref(), Compression::Gzip, 100).is_err());
+        assert!(expanded_in(&Cache::at(folder.path()), cut.as_ref(), Compression::Gzip, 100).is_err());
         assert_eq!(names(), 0);
         for _ in 0..2 {
             let whole = object(whole.clone());
-            let found = expanded_in(folder.path(), whole.as_ref(), Compression::Gzip, 100).unwrap();
+            let found =
+                expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Gzip, 100).unwrap();
             assert_eq!(found.mapped(), Some(&b"some text"[..]));
             assert_eq!(found.name(), "x.gz");
             assert_eq!(names(), 1);
@@ -274,7 +291,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whole = object(zstd::encode_all(&[b'a'; 3_000_000][..], 3).unwrap());
         assert!(whole.size() < 1_000);
-        let expand = |most| expanded_in(folder.path(), whole.as_ref(), Compression::Zstd, most);
+        let expand = |most| expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Zstd, most);
         let e = expand(2_999_999).map(drop).unwrap_err();
         assert_eq!((e.kind(), e.place().field.as_deref()), (Kind::Config, Some("cache_limit")), "{e}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -6,10 +6,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::allowance::{MAPS, OPEN_FILES, Taken};
+use super::file_system::FileSystem;
 use super::near::with_near_name;
-use super::remote::is_remote;
-use super::times::{Times, modified_ns, since_1970};
+use super::times::{changed_ns, modified_ns, since_1970};
 use super::torn::Watched;
+use super::version::Version;
 use super::{Entry, FolderId, Object, Store, walk};
 use crate::error::{Error, Kind, Result};
 
@@ -80,30 +81,18 @@ impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
         let (file, meta) = open_file(&path).map_err(|e| not_text(e, &path))?;
-        let name = path.display().to_string();
-        let times = Times::of(&meta);
+        let may_map = self.io == Io::Map;
+        let on = may_map.then(|| FileSystem::of(&file));
+        let about = About::of(&meta, on);
         // An empty file cannot be mapped.
-        if self.io == Io::Map
+        if may_map
             && meta.len() > 0
-            && !is_remote(&file)
-            && let Some(taken) = MAPS.take()
+            && on != Some(FileSystem::Remote)
+            && let Some(map) = map(&file, meta.len())
         {
-            // SAFETY: the file is opened read-only and the map is private to this process. What another process that
-            // truncates the file brings about is documented at `Io::Map`; it cannot make memory unsafe, because every
-            // access is bounds-checked against the size at opening.
-            let map = unsafe { memmap2::Mmap::map(&file) };
-            // Some file systems cannot map; they can be read.
-            if let Ok(map) = map {
-                let watched = Watched::new(&map);
-                return Ok(Arc::new(Mapped { name, times, watched, map, _taken: taken }));
-            }
+            return Ok(Arc::new(Mapped::new(path.display().to_string(), about, map, None)));
         }
-        let handle = match OPEN_FILES.take() {
-            Some(taken) => Handle::Open { file, _taken: taken },
-            // From wherever the program may be by then.
-            None => Handle::ByPath(std::path::absolute(&path).unwrap_or(path)),
-        };
-        Ok(Arc::new(Opened { name, times, size: meta.len(), handle }))
+        Ok(Arc::new(Opened::new(file, path, about, meta.len(), false)))
     }
 
     fn entry(&self, key: &str) -> Result<Entry> {
@@ -151,7 +140,7 @@ fn not_text(error: Error, path: &Path) -> Error {
     }
 }
 
-fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
+pub(super) fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
     // O_NONBLOCK: a pipe put in a data set's place must not hang the reader.
     const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x4 };
     let file = File::options()
@@ -188,16 +177,80 @@ fn shorter(name: &str, start: u64) -> Error {
         .hint("put a file in another's place by rename, and open the data again")
 }
 
+/// The first `size` bytes of a file of the cache. Its times tell when it was used, not what is in it, so it has none; what is
+/// locked stays locked until the object is dropped, unless all open files are taken.
+pub(super) fn open_kept(file: File, path: &Path, size: u64) -> Result<Arc<dyn Object>> {
+    let meta = file.metadata().map_err(|e| Error::io("ask for the file's size", path, e))?;
+    let on = FileSystem::of(&file);
+    let about = About { modified_ns: None, changed_ns: None, ..About::of(&meta, Some(on)) };
+    // A map holds on to the lock of its file on Linux, though the file is closed.
+    let held = if cfg!(target_os = "linux") { Some(None) } else { OPEN_FILES.take().map(Some) };
+    if size > 0
+        && on != FileSystem::Remote
+        && let Some(held) = held
+        && let Some(map) = map(&file, size)
+    {
+        let held = held.map(|taken| (file, taken));
+        return Ok(Arc::new(Mapped::new(path.display().to_string(), about, map, held)));
+    }
+    Ok(Arc::new(Opened::new(file, path.to_path_buf(), about, size, true)))
+}
+
+/// The first `size` bytes of a file, mapped; `None` where the file system cannot, or all maps are taken.
+fn map(file: &File, size: u64) -> Option<(memmap2::Mmap, Taken)> {
+    let taken = MAPS.take()?;
+    // SAFETY: the file is opened read-only and the map is private to this process. What another process that truncates the
+    // file brings about is documented at `Io::Map`; it cannot make memory unsafe, because every access is bounds-checked
+    // against the size at opening.
+    let map = unsafe { memmap2::MmapOptions::new().len(usize::try_from(size).ok()?).map(file) };
+    Some((map.ok()?, taken))
+}
+
+/// What the system said of a file when it was opened.
+#[derive(Clone, Copy)]
+struct About {
+    modified_ns: Option<u64>,
+    changed_ns: Option<u64>,
+    inode: u64,
+    size: u64,
+    /// Where nobody asked yet, `None`.
+    file_system: Option<FileSystem>,
+}
+
+impl About {
+    fn of(meta: &fs::Metadata, file_system: Option<FileSystem>) -> About {
+        let (modified_ns, changed_ns) = (modified_ns(meta), changed_ns(meta));
+        About { modified_ns, changed_ns, inode: meta.ino(), size: meta.len(), file_system }
+    }
+
+    fn version(&self, file_system: FileSystem) -> Option<Version> {
+        let (Some(modified_ns), Some(changed_ns)) = (self.modified_ns, self.changed_ns) else { return None };
+        let About { inode, size, .. } = *self;
+        Some(Version { file_system, inode, size, modified_ns, changed_ns, is_expanded: false })
+    }
+}
+
 struct Mapped {
     name: String,
-    times: Times,
+    about: About,
     /// Before the map, so that it goes before it.
     watched: Watched,
     map: memmap2::Mmap,
     _taken: Taken,
+    /// A file whose lock a map does not hold on to.
+    _held: Option<(File, Taken)>,
 }
 
 impl Mapped {
+    fn new(
+        name: String,
+        about: About,
+        (map, taken): (memmap2::Mmap, Taken),
+        held: Option<(File, Taken)>,
+    ) -> Self {
+        Mapped { name, about, watched: Watched::new(&map), map, _taken: taken, _held: held }
+    }
+
     /// Whether the file still reaches as far as it did. What a page holds behind the end of its file reads as zeros, without
     /// a word; the last page, where it is gone, does not.
     fn is_whole(&self) -> bool {
@@ -237,11 +290,15 @@ impl Object for Mapped {
     }
 
     fn modified_ns(&self) -> Option<u64> {
-        self.times.modified_ns
+        self.about.modified_ns
     }
 
     fn changed_ns(&self) -> Option<u64> {
-        self.times.changed_ns
+        self.about.changed_ns
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.about.version(self.about.file_system?)
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
@@ -299,9 +356,11 @@ const LARGE: usize = 4096;
 
 struct Opened {
     name: String,
-    times: Times,
+    about: About,
     size: u64,
     handle: Handle,
+    /// Of the cache: the time of its file is that of its last use.
+    is_kept: bool,
 }
 
 /// How an object that is not mapped comes to its file.
@@ -315,10 +374,24 @@ enum Handle {
 }
 
 impl Opened {
+    fn new(file: File, path: PathBuf, about: About, size: u64, is_kept: bool) -> Self {
+        let name = path.display().to_string();
+        let handle = match OPEN_FILES.take() {
+            Some(taken) => Handle::Open { file, _taken: taken },
+            // From wherever the program may be by then.
+            None => Handle::ByPath(std::path::absolute(&path).unwrap_or(path)),
+        };
+        Opened { name, about, size, handle, is_kept }
+    }
+
     /// The file that is found at the path now, if it is still the one that was opened first.
     fn again(&self, path: &Path) -> Result<File> {
         let (file, meta) = open_file(path)?;
-        match meta.len() == self.size && modified_ns(&meta) == self.times.modified_ns {
+        let same = match self.is_kept {
+            true => meta.ino() == self.about.inode,
+            false => modified_ns(&meta) == self.about.modified_ns,
+        };
+        match same && meta.len() == self.about.size {
             true => Ok(file),
             false => Err(Error::new(
                 Kind::Stale,
@@ -347,11 +420,20 @@ impl Object for Opened {
     }
 
     fn modified_ns(&self) -> Option<u64> {
-        self.times.modified_ns
+        self.about.modified_ns
     }
 
     fn changed_ns(&self) -> Option<u64> {
-        self.times.changed_ns
+        self.about.changed_ns
+    }
+
+    fn version(&self) -> Option<Version> {
+        let file_system = match (self.about.file_system, &self.handle) {
+            (Some(known), _) => known,
+            (None, Handle::Open { file, .. }) => FileSystem::of(file),
+            (None, Handle::ByPath(_)) => FileSystem::Other,
+        };
+        self.about.version(file_system)
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

@@ -2,28 +2,30 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
-use super::{Local, Memory, Object, Store, cache, times};
+use super::cache::{Cache, Draft, Note, SUFFIX, cache_folder};
+use super::{Memory, Object, Store, times};
 use crate::error::{Error, Kind, Result};
 
 /// The bytes kept under `name`, or made now and kept: `head`, then what `make` writes, `size` bytes together.
 ///
-/// They lie in the cache folder (`$WINDROW_CACHE`, else `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`), appear
-/// there by one rename and are mapped. What lies there with another head or size is made again. Where there is no
-/// cache, or no space in it, the bytes are held in memory for this run and a warning says so.
+/// They are in the cache folder (`$WINDROW_CACHE`, else `$XDG_CACHE_HOME/windrow`, else `~/.cache/windrow`), appear
+/// there by one rename and are mapped. `name` begins with 16 hexadecimal digits, and `of` says to people what the bytes
+/// were computed from. What is there with another head or size is made again. Where there is no cache, or no space in it,
+/// the bytes are held in memory for this run and a warning says so.
 ///
 /// # Errors
 /// What `make` says of its own.
 pub fn kept(
     name: &str,
+    of: &str,
     head: &[u8],
     size: u64,
     make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
 ) -> Result<Arc<dyn Object>> {
-    match cache::cache_folder() {
-        Ok(folder) => kept_in(&folder, name, head, size, make),
+    match cache_folder() {
+        Ok(_) => kept_in(&Cache::of_environment()?, name, of, head, size, make),
         Err(_) => in_memory(name, head, size, make),
     }
 }
@@ -39,29 +41,29 @@ pub(crate) fn changed_ns(path: &str) -> Option<u64> {
 }
 
 fn kept_in(
-    folder: &Path,
+    cache: &Cache,
     name: &str,
+    of: &str,
     head: &[u8],
     size: u64,
     make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
 ) -> Result<Arc<dyn Object>> {
-    let store = Local::new(folder);
+    let file = format!("{name}{SUFFIX}");
     let whole = |object: &Arc<dyn Object>| {
         let mut scratch = Vec::new();
         object.size() == size && object.read(0, head.len(), &mut scratch).is_ok_and(|found| found == head)
     };
-    if let Some(found) = store.open(name).ok().filter(whole) {
+    if let Some(found) = cache.open(&file, |_| Ok(true)).ok().flatten().filter(whole) {
         return Ok(found);
     }
-    let failed = match write_into(folder, name, head, make) {
-        Ok(()) => match store.open(name).ok().filter(whole) {
-            Some(found) => return Ok(found),
-            None => Error::new(Kind::Io, "the file of the cache is not as it was written"),
-        },
+    let failed = match write_into(cache, &file, of, head, make) {
+        Ok(found) if whole(&found) => return Ok(found),
+        Ok(_) => Error::new(Kind::Io, "the file of the cache is not as it was written"),
         Err(Stop::Cache(error)) => error,
         Err(Stop::Make(error)) => return Err(error),
     };
-    log::warn!("nothing can be kept in the cache {}, held in memory instead: {failed}", folder.display());
+    let folder = cache.folder().display();
+    log::warn!("nothing can be kept in the cache {folder}, held in memory instead: {failed}");
     in_memory(name, head, size, make)
 }
 
@@ -71,25 +73,20 @@ enum Stop {
 }
 
 fn write_into(
-    folder: &Path,
-    name: &str,
+    cache: &Cache,
+    file: &str,
+    of: &str,
     head: &[u8],
     make: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
-) -> Result<(), Stop> {
-    let failed = |doing: &str, e| Stop::Cache(Error::io(doing, folder, e));
-    fs::create_dir_all(folder).map_err(|e| failed("create the cache folder", e))?;
-    // Removed when it is dropped before the rename.
-    let mut temporary = cache::draft_in(folder, name).map_err(|e| failed("create a file in the cache", e))?;
-    let mut noting = Noting { file: temporary.as_file_mut(), failed: false };
-    let made = noting.write_all(head).map_err(|e| failed("write the cache", e));
-    let made = made.and_then(|()| make(&mut noting).map_err(Stop::Make));
-    match made {
-        Err(Stop::Make(error)) if noting.failed => return Err(Stop::Cache(error)),
-        made => made?,
+) -> Result<Arc<dyn Object>, Stop> {
+    let mut draft = cache.draft(file).map_err(Stop::Cache)?;
+    draft.append(head).map_err(Stop::Cache)?;
+    let mut noting = Noting { draft: &mut draft, failed: false };
+    match make(&mut noting) {
+        Err(error) if noting.failed => return Err(Stop::Cache(draft.take_refusal().unwrap_or(error))),
+        made => made.map_err(Stop::Make)?,
     }
-    temporary.as_file().sync_all().map_err(|e| failed("write the cache to disk", e))?;
-    temporary.persist(folder.join(name)).map_err(|e| failed("rename a file of the cache", e.error))?;
-    Ok(())
+    draft.keep(Note::new(of, "statistics", 0)).map_err(Stop::Cache)
 }
 
 fn in_memory(
@@ -111,25 +108,26 @@ fn in_memory(
 
 /// Tells a cache that cannot be written from work that failed.
 struct Noting<'a> {
-    file: &'a mut fs::File,
+    draft: &'a mut Draft,
     failed: bool,
 }
 
 impl Write for Noting<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.file.write(bytes);
+        let written = self.draft.write(bytes);
         self.failed |= written.as_ref().is_err_and(|e| e.kind() != std::io::ErrorKind::Interrupted);
         written
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
+        self.draft.flush()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn keep(folder: &Path, head: &[u8], body: &[u8], asked: &mut u32) -> Arc<dyn Object> {
         let size = (head.len() + body.len()) as u64;
@@ -137,7 +135,7 @@ mod tests {
             *asked += 1;
             out.write_all(body).map_err(|e| Error::new(Kind::Io, "no space").caused_by(e))
         };
-        kept_in(folder, "a", head, size, &mut make).unwrap()
+        kept_in(&Cache::at(folder), "a", "data", head, size, &mut make).unwrap()
     }
 
     #[test]
@@ -149,7 +147,7 @@ mod tests {
         }
         assert_eq!(asked, 1);
         assert_eq!(keep(folder.path(), b"v2", b"abc", &mut asked).mapped(), Some(&b"v2abc"[..]));
-        fs::write(folder.path().join("a"), b"v2ab").unwrap();
+        fs::write(folder.path().join("a.windrow"), b"v2ab").unwrap();
         assert_eq!(keep(folder.path(), b"v2", b"abc", &mut asked).mapped(), Some(&b"v2abc"[..]));
         assert_eq!(asked, 3);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -168,7 +166,9 @@ mod tests {
     #[test]
     fn work_that_fails_keeps_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let e = kept_in(folder.path(), "a", b"", 1, &mut |_| Err(Error::corrupt("bad"))).err().unwrap();
+        let e = kept_in(&Cache::at(folder.path()), "a", "data", b"", 1, &mut |_| Err(Error::corrupt("bad")))
+            .err()
+            .unwrap();
         assert_eq!(e.kind(), Kind::Corrupt);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -8,21 +8,22 @@ mod cache;
 mod compression;
 mod expand;
 mod file;
+mod file_system;
 mod kept;
 pub mod key;
 mod memory;
 mod near;
-mod remote;
 mod section;
 mod stream;
 mod sync;
 mod times;
 mod torn;
+mod version;
 mod walk;
 
 use std::sync::Arc;
 
-pub use cache::made_once;
+pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
 pub(crate) use cache::{Draft, cache_folder, cached};
 pub use compression::Compression;
 pub(crate) use compression::plain_name;
@@ -37,6 +38,7 @@ pub(crate) use section::Section;
 pub(crate) use stream::Stream;
 pub(crate) use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
+pub use version::Version;
 
 use crate::error::Result;
 
@@ -107,6 +109,11 @@ pub trait Object: Send + Sync {
     /// When its content, or a name or right of it, was last changed, in nanoseconds since 1970, where the store knows. The
     /// time above can be set back by whoever edits; this one cannot.
     fn changed_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Which version of which file it is, where the store knows; what is kept of it is found by that.
+    fn version(&self) -> Option<Version> {
         None
     }
 

@@ -4,19 +4,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Both of a file that is open.
-#[derive(Clone, Copy)]
-pub(super) struct Times {
-    pub(super) modified_ns: Option<u64>,
-    pub(super) changed_ns: Option<u64>,
-}
-
-impl Times {
-    pub(super) fn of(meta: &fs::Metadata) -> Times {
-        Times { modified_ns: modified_ns(meta), changed_ns: changed_ns(meta) }
-    }
-}
-
 /// When the content was written last.
 pub(super) fn modified_ns(meta: &fs::Metadata) -> Option<u64> {
     since_1970(meta.modified().ok()?)

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod alone;
 #[cfg(test)]
+mod cache;
+#[cfg(test)]
 mod codes;
 #[cfg(test)]
 mod collate;

@@ -60,7 +60,7 @@ pub(super) fn open(
     }
     let limit = options.cache_limit.unwrap_or_else(|| usual_limit(object.size()));
     let mut reading = Reading { column: options.column.clone(), is_one: options.axis == Some(Axis::Time) };
-    let made = cached(object.as_ref(), &format!("{format} {VERSION}{reading}"), |draft| {
+    let made = cached(object.as_ref(), "converted", &format!("{format} {VERSION}{reading}"), |draft| {
         log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
         let mut scratch = Vec::new();
         let bytes = whole(object.as_ref(), &mut scratch)?;

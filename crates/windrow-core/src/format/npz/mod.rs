@@ -294,7 +294,7 @@ fn arrays(
         }
     }
     let cache = match members.iter().any(|m| m.expands_to.is_some()) {
-        true => Some(cached(object.as_ref(), "npz", |draft| expand(archive, &members, draft))?),
+        true => Some(cached(object.as_ref(), "expanded", "npz", |draft| expand(archive, &members, draft))?),
         false => None,
     };
     let mut arrays = Vec::with_capacity(members.len());

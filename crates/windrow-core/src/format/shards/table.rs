@@ -108,7 +108,7 @@ impl Table {
                 log::info!("reading {} once, into the cache", description.name());
                 write(&Meta::read(description.as_ref())?, draft)
             };
-            match cached(description.as_ref(), VERSION, make) {
+            match cached(description.as_ref(), "table of shards", VERSION, make) {
                 Ok(object) => return Table::open(object),
                 Err(e) if matches!(e.kind(), Kind::Corrupt | Kind::Unsupported) => return Err(e),
                 Err(e) => {

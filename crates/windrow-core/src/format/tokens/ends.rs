@@ -48,8 +48,9 @@ impl Ends {
                 log::info!("looking for the ends of documents in {} once, into the cache", object.name());
                 write(object, id, ids, draft)
             };
-            match cached(object, &format!("{VERSION} {dtype} {eos}"), make) {
+            match cached(object, "ends of documents", &format!("{VERSION} {dtype} {eos}"), make) {
                 Ok(made) => return Ends::open(made, ids),
+                Err(e) if e.kind() == Kind::Corrupt => return Err(e),
                 Err(e) => log::warn!(
                     "the ends of documents of {} are held in memory, as the cache cannot keep them: {e}",
                     object.name()

@@ -1,0 +1,333 @@
+//! Drafts, entries, space.
+
+use std::fs::File;
+use std::io::Read;
+
+use super::*;
+use crate::store::{Local, Memory, Store};
+
+fn object(bytes: &[u8]) -> Arc<dyn Object> {
+    Memory::new().with("x", bytes).open("x").unwrap()
+}
+
+#[test]
+fn a_draft_is_appended_to_changed_and_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = Cache::at(folder.path()).made(object(b"a").as_ref(), "test", "", |draft| {
+        draft.append(b"0123456789")?;
+        let mut part = [0; 3];
+        draft.read_at(4, &mut part)?;
+        assert_eq!(&part, b"456");
+        draft.write_at(1, b"AB")?;
+        draft.cut(6)?;
+        let mut other = draft.spill()?;
+        other.append(&[b'x'; BUFFER + 1])?;
+        other.append(b"end")?;
+        draft.append_all(&mut other)?;
+        assert_eq!(draft.size(), 6 + BUFFER as u64 + 4);
+        Ok(())
+    });
+    let made = made.unwrap();
+    let bytes = made.mapped().unwrap();
+    assert_eq!(&bytes[..7], b"0AB345x");
+    assert_eq!(&bytes[bytes.len() - 4..], b"xend");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_there_is_not_made_again_and_what_differs_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |bytes: &[u8], what: &str| {
+        let mut times = 0;
+        Cache::at(folder.path())
+            .made(object(bytes).as_ref(), "test", what, |draft| {
+                times += 1;
+                draft.append(b"x")
+            })
+            .unwrap();
+        times
+    };
+    assert_eq!([made(b"a", "1"), made(b"a", "1"), made(b"b", "1"), made(b"a", "2")], [1, 0, 1, 1]);
+}
+
+#[test]
+fn what_fails_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Cache::at(folder.path()).made(object(b"a").as_ref(), "test", "1", |draft| {
+        draft.append(b"x")?;
+        Err(Error::corrupt("no"))
+    });
+    assert_eq!(error.err().unwrap().kind(), Kind::Corrupt);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// A folder of files of its own and a cache.
+struct Desk(tempfile::TempDir);
+
+const SIZE: usize = 100_000;
+/// What one entry of that takes at most, and more than half of another.
+const ROOM: u64 = 130_000;
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::at(&self.path("cache"))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    /// The entry of a file, and whether it was made now: the file's bytes, again and again.
+    fn made_in(&self, cache: &Cache, name: &str) -> Result<(Arc<dyn Object>, bool)> {
+        let object = Local::new(self.0.path()).open(name)?;
+        let mut is_new = false;
+        let made = cache.made(object.as_ref(), "test", "", |draft| {
+            is_new = true;
+            let mut scratch = Vec::new();
+            let bytes = object.read(0, object.size() as usize, &mut scratch)?;
+            while draft.size() < SIZE as u64 {
+                draft.append(bytes)?;
+            }
+            Ok(())
+        })?;
+        assert!(made.read(0, object.size() as usize, &mut Vec::new())? == object.mapped().unwrap());
+        Ok((made, is_new))
+    }
+
+    /// The same, closed at once.
+    fn made(&self, cache: &Cache, name: &str) -> bool {
+        self.made_in(cache, name).unwrap().1
+    }
+
+    fn kept(&self) -> usize {
+        fs::read_dir(self.path("cache")).map_or(0, Iterator::count)
+    }
+}
+
+#[test]
+fn what_was_used_least_recently_goes_first_and_what_is_open_stays() {
+    let desk = Desk::new();
+    let cache = desk.cache().limited_to(3 * ROOM);
+    for name in ["a", "b", "c", "d", "e"] {
+        desk.write(name, name.as_bytes());
+    }
+    assert!(["a", "b", "c"].map(|name| desk.made(&cache, name)) == [true; 3]);
+    assert!(!desk.made(&cache, "a"));
+    // `b` was used least recently.
+    assert!(desk.made(&cache, "d"));
+    assert_eq!(desk.kept(), 3);
+    assert!(["a", "c", "d"].map(|name| desk.made(&cache, name)) == [false; 3]);
+    // `a` is next, but open.
+    let (a, _) = desk.made_in(&cache, "a").unwrap();
+    assert!(["c", "d"].map(|name| desk.made(&cache, name)) == [false; 2]);
+    assert!(desk.made(&cache, "e") && desk.made(&cache, "b"));
+    assert!(!desk.made(&cache, "a"));
+    assert!(a.mapped().unwrap().iter().all(|byte| *byte == b'a'));
+    let entries = cache.entries().unwrap();
+    assert_eq!(entries.iter().map(|entry| entry.is_open).filter(|open| *open).count(), 1);
+    assert!(entries.iter().all(|entry| entry.kind == "test" && entry.bytes > SIZE as u64), "{entries:?}");
+    let of = |entry: &Entry| Path::new(&entry.source).file_name().unwrap().to_str().unwrap().to_string();
+    assert_eq!(entries.iter().map(of).collect::<Vec<_>>(), ["a", "b", "e"]);
+    drop(a);
+    assert!(cache.entries().unwrap().iter().all(|entry| !entry.is_open));
+}
+
+#[test]
+fn an_entry_that_has_no_space_is_an_error_that_says_how_to_have_it() {
+    let desk = Desk::new();
+    ["a", "b", "c"].iter().for_each(|name| desk.write(name, name.as_bytes()));
+    let check = |error: Error, says: &[&str]| {
+        assert_eq!(
+            (error.kind(), error.place().field.as_deref()),
+            (Kind::Config, Some("WINDROW_CACHE_LIMIT"))
+        );
+        assert!(error.place().file.is_some() && error.hint_text().is_some(), "{error}");
+        says.iter().for_each(|word| assert!(error.to_string().contains(word), "{error}: {word}"));
+    };
+    let small = desk.cache().limited_to(SIZE as u64 - 1);
+    let error = desk.made_in(&small, "a").err().unwrap();
+    check(error, &["at least 1000", "limit of 99999 bytes", "set WINDROW_CACHE_LIMIT to more"]);
+    // The note counts, too.
+    check(
+        desk.made_in(&desk.cache().limited_to(SIZE as u64), "a").err().unwrap(),
+        &["limit of 100000 bytes"],
+    );
+    assert_eq!(desk.kept(), 0);
+    let cache = desk.cache().limited_to(2 * ROOM);
+    let (a, b) = (desk.made_in(&cache, "a").unwrap(), desk.made_in(&cache, "b").unwrap());
+    check(desk.made_in(&cache, "c").err().unwrap(), &["are open"]);
+    assert_eq!(desk.kept(), 2);
+    drop(a);
+    assert!(desk.made(&cache, "c") && !desk.made(&cache, "b"));
+    assert_eq!(desk.kept(), 2);
+    drop(b);
+    let mut what = String::new();
+    let wrapped = cache.made(object(b"x").as_ref(), "test", "", |draft| {
+        let done = std::io::copy(&mut std::io::repeat(1).take(3 * ROOM), draft);
+        what = done.as_ref().unwrap_err().to_string();
+        done.map(drop).map_err(|e| Error::new(Kind::Io, "cannot write").caused_by(e))
+    });
+    check(wrapped.err().unwrap(), &["at least"]);
+    assert!(!what.is_empty());
+}
+
+#[test]
+fn a_file_is_found_by_what_it_is_and_not_by_its_path() {
+    let desk = Desk::new();
+    let cache = desk.cache();
+    fs::create_dir(desk.path("one")).unwrap();
+    desk.write("one/a", b"abc");
+    assert!(desk.made(&cache, "one/a") && !desk.made(&cache, "one/a"));
+    std::os::unix::fs::symlink("one/a", desk.path("link")).unwrap();
+    assert!(!desk.made(&cache, "link"));
+    // A folder that was renamed holds the same files.
+    fs::rename(desk.path("one"), desk.path("other")).unwrap();
+    assert!(!desk.made(&cache, "other/a"));
+    // Two names of one file are one version of it.
+    fs::hard_link(desk.path("other/a"), desk.path("second")).unwrap();
+    desk.made(&cache, "second");
+    assert!(!desk.made(&cache, "other/a") && !desk.made(&cache, "second"));
+    // Where it was, another file is another one.
+    let before = fs::metadata(desk.path("other/a")).unwrap().modified().unwrap();
+    let set =
+        |name: &str| File::options().write(true).open(desk.path(name)).unwrap().set_modified(before).unwrap();
+    fs::create_dir(desk.path("one")).unwrap();
+    desk.write("one/a", b"abd");
+    set("one/a");
+    assert!(desk.made(&cache, "one/a"));
+    // A copy with the same times is another file.
+    fs::copy(desk.path("other/a"), desk.path("copy")).unwrap();
+    set("copy");
+    assert!(desk.made(&cache, "copy"));
+    // So is the same file with other bytes, whatever its time says.
+    fs::write(desk.path("copy"), b"xyz").unwrap();
+    set("copy");
+    assert!(desk.made(&cache, "copy") && !desk.made(&cache, "copy"));
+}
+
+#[test]
+fn quick_edits_that_set_the_time_back_are_always_seen() {
+    let desk = Desk::new();
+    let cache = desk.cache();
+    desk.write("a", b"0");
+    let before = fs::metadata(desk.path("a")).unwrap().modified().unwrap();
+    for i in 0..100 {
+        let file = File::options().write(true).open(desk.path("a")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[i], 0).unwrap();
+        file.set_modified(before).unwrap();
+        // Compares what was made with the file.
+        desk.made(&cache, "a");
+    }
+}
+
+#[test]
+fn what_was_made_while_a_change_could_stay_unseen_is_compared_once_more() {
+    let desk = Desk::new();
+    let cache = desk.cache();
+    desk.write("a", b"abc");
+    assert!(desk.made(&cache, "a"));
+    let entry = desk.path("cache").join(&cache.entries().unwrap()[0].name);
+    let content = || {
+        let bytes = fs::read(&entry).unwrap();
+        u64::from_le_bytes(bytes[bytes.len() - 16..][..8].try_into().unwrap())
+    };
+    let set = |content: u64| {
+        let file = File::options().write(true).open(&entry).unwrap();
+        let at = file.metadata().unwrap().len() - 16;
+        std::os::unix::fs::FileExt::write_all_at(&file, &content.to_le_bytes(), at).unwrap();
+    };
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    // It was written a moment before: noted until now, and no longer.
+    assert!(!desk.made(&cache, "a"));
+    assert_eq!(content(), 0);
+    // Of other content, though inode and times are the same.
+    set(77);
+    assert!(desk.made(&cache, "a") && !desk.made(&cache, "a"));
+    assert_eq!(content(), 0);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_is_not_kept() {
+    let desk = Desk::new();
+    desk.write("a", b"abc");
+    for change in
+        [|path: &Path| fs::write(path, b"abd").unwrap(), |path: &Path| fs::remove_file(path).unwrap()]
+    {
+        let object = Local::new(desk.0.path()).open("a").unwrap();
+        let made = desk.cache().made(object.as_ref(), "test", "", |draft| {
+            draft.append(b"x")?;
+            change(&desk.path("a"));
+            Ok(())
+        });
+        assert_eq!(made.err().unwrap().kind(), Kind::Stale);
+        assert_eq!(desk.kept(), 0);
+    }
+}
+
+#[test]
+fn files_that_killed_processes_left_are_removed_and_those_of_others_are_not() {
+    let desk = Desk::new();
+    let cache = desk.cache().limited_to(2 * ROOM);
+    ["a", "b", "c"].iter().for_each(|name| desk.write(name, name.as_bytes()));
+    fs::create_dir(desk.path("cache")).unwrap();
+    let left = desk.path("cache/.0123456789abcdef0123456789abcdef.windrow.tmp-Xy12Zw");
+    let foreign =
+        ["cache/notes.txt", "cache/0123456789abcdef", "cache/.0123456789abcdef.tmp-1", "cache/x.windrow"];
+    foreign.iter().for_each(|name| desk.write(name, &[0; 2 * ROOM as usize]));
+    fs::create_dir(desk.path("cache/0123456789abcdef.windrow")).unwrap();
+    fs::write(&left, [0; 1000]).unwrap();
+    assert!(desk.made(&cache, "a"));
+    assert!(!left.exists());
+    // One that is being written is counted, and stays.
+    fs::write(&left, [0; ROOM as usize]).unwrap();
+    let writing = File::open(&left).unwrap();
+    writing.lock_shared().unwrap();
+    super::space::forget_listing();
+    assert!(desk.made(&cache, "b"));
+    assert!(left.exists() && desk.made(&cache, "a"));
+    assert!(cache.entries().unwrap().iter().any(|entry| entry.kind == "unfinished" && entry.is_open));
+    let cleared = cache.clear().unwrap();
+    assert_eq!((cleared.removed, cleared.left.len()), (1, 1));
+    drop(writing);
+    assert_eq!(cache.clear().unwrap().removed, 1);
+    assert!(!left.exists() && foreign.iter().all(|name| desk.path(name).exists()));
+    assert!(desk.path("cache/0123456789abcdef.windrow").exists());
+    assert_eq!(cache.entries().unwrap(), []);
+}
+
+#[test]
+fn a_damaged_entry_is_an_error_and_can_be_removed() {
+    let desk = Desk::new();
+    let cache = desk.cache();
+    desk.write("a", b"abc");
+    assert!(desk.made(&cache, "a"));
+    let entry = desk.path("cache").join(&cache.entries().unwrap()[0].name);
+    let whole = fs::read(&entry).unwrap();
+    for end in [0, 10, SIZE, whole.len() - 32, whole.len() - 1] {
+        fs::write(&entry, &whole[..end]).unwrap();
+        let error = desk.made_in(&cache, "a").err().unwrap();
+        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+    }
+    assert_eq!(cache.entries().unwrap()[0].kind, "damaged");
+    assert_eq!(cache.clear().unwrap().removed, 1);
+    assert!(desk.made(&cache, "a"));
+}
+
+#[test]
+fn without_a_folder_there_is_nothing_and_a_limit() {
+    let desk = Desk::new();
+    assert_eq!(desk.cache().entries().unwrap(), []);
+    assert_eq!(desk.cache().clear().unwrap(), Cleared::default());
+    let limit = desk.cache().limit(0);
+    assert!(limit > 0 && limit < u64::MAX);
+    assert!(desk.cache().limit(1 << 40) > 1 << 38);
+    assert_eq!(desk.cache().limited_to(5).limit(1 << 40), 5);
+}
