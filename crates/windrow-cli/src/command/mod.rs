@@ -1,6 +1,7 @@
 //! What can be typed: the commands, a file for each with its arguments, its work and its words.
 
 mod bench;
+mod cache;
 mod completions;
 mod convert;
 mod demo;
@@ -61,6 +62,7 @@ pub(crate) enum Command {
     Verify(verify::Verify),
     Trace(trace::Trace),
     Bench(bench::Bench),
+    Cache(cache::Cache),
     Download(download::Download),
     Dummy(dummy::Dummy),
     Completions(completions::Completions),
@@ -82,6 +84,7 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Trace(_) => "trace",
             Command::Bench(_) => "bench",
+            Command::Cache(_) => "cache",
             Command::Download(_) => "download",
             Command::Dummy(_) => "dummy",
             Command::Completions(_) => "completions",
@@ -104,6 +107,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Verify(args) => verify::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),
+        Command::Cache(args) => cache::run(&args, out),
         Command::Download(args) => download::run(&args, out),
         Command::Dummy(args) => dummy::run(&args, out),
         Command::Completions(args) => completions::run(&args, &mut Cli::command(), out),

@@ -1,6 +1,8 @@
 //! One test binary for the command line: every command as it is typed, every exit code, every way of being stopped.
 
 #[cfg(test)]
+mod cache;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod demo;
