@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A room, and the rooms it may name besides `error`, `array` and `record`, which all may.
+/// A room, and the rooms it may name besides `error`, `array`, `record` and `row`, which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
     ("record.rs", &[]),
+    ("row.rs", &[]),
     ("threads.rs", &[]),
     ("store", &[]),
     ("values", &[]),
