@@ -368,7 +368,8 @@ pub(crate) fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> i32 {
     py.detach(|| windrow_cli::main_from(arguments))
 }
 
-/// The formats that ``open`` reads: a list of dicts of name, title, layout, records and written_by.
+/// The formats that ``open`` reads: a list of dicts of name, title, layout, records, written_by, holds (``tokens``,
+/// ``series``, ``codes``, ``rows``), and the options of ``open`` and of writing that not every format has.
 ///
 /// >>> import windrow as wr
 /// >>> "tokens" in [format["name"] for format in wr.formats()]
@@ -378,13 +379,17 @@ pub(crate) fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let rows: Vec<_> = all_formats()
         .iter()
         .map(|format| {
-            let about = format.about();
+            let info = format.info();
+            let holds: Vec<_> = info.holds.iter().map(|holds| holds.name()).collect();
             serde_json::json!({
-                "name": format.name(),
-                "title": about.title,
-                "layout": about.layout,
-                "records": about.records,
-                "written_by": about.written_by,
+                "name": info.name,
+                "title": info.title,
+                "layout": info.layout,
+                "records": info.records,
+                "written_by": info.written_by,
+                "holds": holds,
+                "open_options": info.open_options,
+                "write_options": windrow::write_options(info.name),
             })
         })
         .collect();

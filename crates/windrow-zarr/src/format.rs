@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Options, Probe};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 
 use crate::group::Group;
@@ -16,19 +16,22 @@ use crate::write::WriteFlatTokens;
 #[derive(Clone, Copy, Debug)]
 pub struct FlatTokens;
 
-impl Format for FlatTokens {
-    fn name(&self) -> &'static str {
-        layout::NAME
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: layout::NAME,
+    title: "Flat tokens",
+    layout: "a zarr group (v2 or v3) of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; \
+             a data set holds one in `train` and one in `validation`",
+    records: "one sequence of token ids",
+    written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write`, seqax",
+    holds: &[Holds::Tokens],
+    open_options: &["fill_missing", "memory_limit"],
+    written_as: "a zarr group of token IDs: encoded_tokens, seq_starts",
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Flat tokens",
-            layout: "a zarr group (v2 or v3) of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; \
-                     a data set holds one in `train` and one in `validation`",
-            records: "one sequence of token ids",
-            written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write`, seqax",
-        }
+impl Format for FlatTokens {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

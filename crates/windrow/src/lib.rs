@@ -26,6 +26,7 @@ mod builder;
 mod data_set;
 #[cfg(feature = "text")]
 mod encode;
+mod formats;
 mod mixture;
 mod open;
 #[cfg(doctest)]
@@ -47,8 +48,9 @@ pub use builder::LoaderBuilder;
 pub use data_set::{DataSet, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
+pub use formats::formats;
 pub use mixture::{Mixture, mix, part_named};
-pub use open::{formats, open, open_with, verify};
+pub use open::{open, open_with, verify};
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart};
 pub use traced::{TracedRead, TracedRow, trace_row};

@@ -4,27 +4,16 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use windrow_core::format::{self, FORMATS, Format, INDEX_FOLDER, Options, Probe};
+use windrow_core::format::{self, INDEX_FOLDER, Options, Probe};
 use windrow_core::prepare::{self, Findings, VerifyOptions, Watch};
 use windrow_core::store::{self, Local};
 use windrow_core::{Error, Result};
 
 use crate::DataSet;
+use crate::formats::formats;
 use crate::split::part_of;
-
-/// The formats of all arms, in the order they are asked.
-pub fn formats() -> &'static [&'static dyn Format] {
-    static ALL: LazyLock<Vec<&'static dyn Format>> = LazyLock::new(|| {
-        #[cfg(feature = "zarr")]
-        let arms: [&dyn Format; 1] = [&windrow_zarr::FlatTokens];
-        #[cfg(not(feature = "zarr"))]
-        let arms: [&dyn Format; 0] = [];
-        arms.into_iter().chain(FORMATS.iter().copied()).collect()
-    });
-    &ALL
-}
 
 /// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names.
 ///
@@ -131,7 +120,7 @@ fn no_url(scheme: &str, place: &str) -> Error {
     }
 }
 
-/// Checks the data set or file at `path` by the formats of all arms; see [`prepare::verify`].
+/// Checks the data set or file at `path` by the formats of all crates; see [`prepare::verify`].
 ///
 /// # Errors
 /// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.

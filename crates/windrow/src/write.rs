@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use windrow_core::Result;
 use windrow_core::format::write::{self, WriteFormat};
 
-use crate::open::formats;
+use crate::formats::formats;
 
 /// Names that stand for a format where it is written.
 const ALIASES: [(&str, &str); 1] = [("jsonl", "series-jsonl")];

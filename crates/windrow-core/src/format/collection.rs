@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::discover::{natural_order, refuse_copies};
 use super::shards::META;
 use super::{
-    Confidence, FORMATS, Format, FormatInfo, MANIFEST_FILE, Options, Probe, SeriesJson, Shards, Yaml, choose,
-    json_kind, keyed, line_names, open_as, splits,
+    Confidence, FORMATS, Format, FormatInfo, Holds, MANIFEST_FILE, Options, Probe, SeriesJson, Shards, Yaml,
+    choose, json_kind, keyed, line_names, open_as, splits,
 };
 use crate::error::{Error, Kind, Result};
 use crate::source::{Concat, SharedSource};
@@ -17,18 +17,20 @@ use crate::store::key;
 #[derive(Clone, Copy, Debug)]
 pub struct Collection;
 
-impl Format for Collection {
-    fn name(&self) -> &'static str {
-        "collection"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "collection",
+    title: "Folder of series",
+    layout: "series files and shard folders at any depth below a folder, in natural order",
+    records: "those of each file by its own format, joined; numbers of different types leave as float32",
+    written_by: "any program",
+    holds: &[Holds::Series],
+    open_options: &["axis", "column"],
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Folder of series",
-            layout: "series files and shard folders at any depth below a folder, in natural order",
-            records: "those of each file by its own format, joined; numbers of different types leave as float32",
-            written_by: "any program",
-        }
+impl Format for Collection {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
@@ -58,14 +60,6 @@ impl Format for Collection {
             names.retain(|name| !matches!(opener(probe, name, &Options::default()), Ok(None)));
         }
         names
-    }
-
-    fn takes_column(&self) -> bool {
-        true
-    }
-
-    fn takes_axis(&self) -> bool {
-        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
@@ -118,12 +112,12 @@ impl Collection {
 
 // What the names of series files end in, over all formats.
 fn suffixes() -> Vec<&'static str> {
-    FORMATS.iter().flat_map(|format| format.series_suffixes()).copied().collect()
+    FORMATS.iter().flat_map(|format| format.info().series_suffixes).copied().collect()
 }
 
 // Text may be anything: its content tells. What is in other formats is series by its name.
 fn may_be_series(probe: &Probe, name: &str) -> bool {
-    let is_text = |format: &&dyn Format| format.series_suffixes().iter().any(|suffix| name.ends_with(suffix));
+    let is_text = |format: &&dyn Format| format.info().is_series_name(name);
     match [&SeriesJson as &dyn Format, &Yaml].iter().any(is_text) {
         true => !matches!(opener(probe, name, &Options::default()), Ok(None)),
         false => true,
@@ -170,7 +164,7 @@ fn opener(probe: &Probe, name: &str, options: &Options) -> Result<Option<(&'stat
         Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
         Err(e) => return Err(e),
     };
-    let is_series =
-        !format.series_suffixes().is_empty() && (options.column.is_some() || !format.is_description(&below));
+    let is_series = !format.info().series_suffixes.is_empty()
+        && (options.column.is_some() || !format.is_description(&below));
     Ok(is_series.then_some((format, below)))
 }

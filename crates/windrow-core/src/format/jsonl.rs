@@ -9,7 +9,7 @@ use super::json_lines::{JsonLines, Row, Rows, refuse_number_options};
 use super::line_names::is_named;
 use super::lines::line_ends;
 use super::series_json::begins_with_a_series;
-use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, splits};
+use super::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::{Object, expanded, expanded_head};
@@ -22,18 +22,19 @@ const UNIT: u64 = 32 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Jsonl;
 
-impl Format for Jsonl {
-    fn name(&self) -> &'static str {
-        "jsonl"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "jsonl",
+    title: "JSON Lines",
+    layout: "`.jsonl` or `.ndjson` files, and `.json` files that hold lines, also `.gz` and `.zst`, at any depth below a folder",
+    records: "one JSON value per line",
+    written_by: "any program",
+    holds: &[Holds::Rows],
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "JSON Lines",
-            layout: "`.jsonl` or `.ndjson` files, and `.json` files that hold lines, also `.gz` and `.zst`, at any depth below a folder",
-            records: "one JSON value per line",
-            written_by: "any program",
-        }
+impl Format for Jsonl {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

@@ -12,6 +12,7 @@ mod data_files;
 mod discover;
 mod forager;
 mod foreign;
+mod info;
 mod json_kind;
 mod json_lines;
 mod jsonl;
@@ -49,6 +50,7 @@ pub(crate) use forager::{
 };
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub(crate) use foreign::{encoding, refuse_as_text};
+pub use info::{FormatInfo, Holds};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use line_names::is_named as is_named_as_lines;
@@ -95,16 +97,12 @@ pub static FORMATS: Table = &[
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {
+    /// What is said of it, and which options it follows.
+    fn info(&self) -> &'static FormatInfo;
+
     /// Its name: what `format=` takes and `inspect` prints.
-    fn name(&self) -> &'static str;
-
-    /// One row of the table of formats.
-    fn about(&self) -> FormatInfo;
-
-    /// What the names of its files end in, where they hold series of numbers that a folder may mix with those of other
-    /// formats. Empty for a format whose folders are of one kind.
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        &[]
+    fn name(&self) -> &'static str {
+        self.info().name
     }
 
     /// Whether this is it. Looks at names and the first bytes only.
@@ -162,16 +160,6 @@ pub trait Format: Send + Sync {
         None
     }
 
-    /// Whether series in its files are named by a key, which `column` chooses.
-    fn takes_column(&self) -> bool {
-        false
-    }
-
-    /// Whether its files may hold one series `[T, C]` as they hold N of `[N, T]`, which `axis` chooses.
-    fn takes_axis(&self) -> bool {
-        false
-    }
-
     /// How it is written, with the options of its own, which it takes out of `options`; `None` where it is only read.
     ///
     /// # Errors
@@ -186,19 +174,6 @@ pub trait Format: Send + Sync {
     /// # Errors
     /// `Corrupt` when a claim in the files does not hold; `Stale` when data changed after it was indexed; `Config`.
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource>;
-}
-
-/// What the docs and `--help` say of a format.
-#[derive(Clone, Copy, Debug)]
-pub struct FormatInfo {
-    /// What it is called in a sentence.
-    pub title: &'static str,
-    /// Files and folders that make it up.
-    pub layout: &'static str,
-    /// What a record is.
-    pub records: &'static str,
-    /// Which command or function writes it.
-    pub written_by: &'static str,
 }
 
 /// How sure a format is.
@@ -225,29 +200,21 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
         }
     };
     let probe = checked.as_ref().unwrap_or(probe);
-    // Who names an index folder means that index, whatever else lies there.
-    let by_index = options.index_folder.as_ref().map(|_| Forager.name());
-    let format = choose(table, probe, options.format.as_deref().or(by_index))?;
+    let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
     let format = match keyed::is_series_of_lines(format, options) {
         true if probe.is_folder => &Collection,
         _ => keyed::instead(format, options),
     };
-    keyed::check(format, probe, options)?;
-    if options.eos.is_some() && format.name() != Tokens.name() {
-        return Err(Error::config(format!("eos was given, but {} has records of its own", format.name()))
-            .at(probe.display())
-            .field("eos")
-            .hint("it cuts raw token files into documents; between records, pack(…, eos=…) puts an end id"));
-    }
+    options.only_those_of(format.info()).map_err(|e| e.at(probe.display()))?;
     if probe.is_folder {
         splits::refuse_several(format.joins(probe).iter().map(String::as_str), &probe.display())?;
     }
     open_as(format, probe, options)
 }
 
-/// Whether files of the format of this name may hold one series `[T, C]` as they hold N of `[N, T]`.
-pub fn reads_axis(format: &str) -> bool {
-    FORMATS.iter().any(|known| known.name() == format && known.takes_axis())
+/// What `table` says of the format of this name.
+pub fn info_of(table: &[&dyn Format], name: &str) -> Option<&'static FormatInfo> {
+    table.iter().map(|format| format.info()).find(|info| info.name == name)
 }
 
 /// Opens what `probe` sees by this format: all of it, or an error where it was replaced meanwhile.

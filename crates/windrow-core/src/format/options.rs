@@ -1,5 +1,6 @@
 //! How to open data; what is not given is found out.
 
+use super::{Format, FormatInfo};
 use crate::array::DType;
 use crate::error::{Error, Result};
 
@@ -85,7 +86,76 @@ fn is_at_opening(verify: &Verify) -> bool {
     *verify == Verify::AtOpening
 }
 
+/// An option that only some formats follow.
+struct OfSome {
+    name: &'static str,
+    is_given: fn(&Options) -> bool,
+    /// Why a format does not follow it, and what to do.
+    why: &'static str,
+    hint: &'static str,
+}
+
+const OF_SOME: &[OfSome] = &[
+    OfSome {
+        name: "column",
+        is_given: |options| options.column.is_some(),
+        why: "has no columns",
+        hint: "it names the key of a series in JSON, YAML and pickles",
+    },
+    OfSome {
+        name: "axis",
+        is_given: |options| options.axis.is_some(),
+        why: "says itself what is a series",
+        hint: "it is for arrays [T, C] that are one series",
+    },
+    OfSome {
+        name: "eos",
+        is_given: |options| options.eos.is_some(),
+        why: "has records of its own",
+        hint: "it splits raw token files into documents; between records, pack(…, eos=…) puts an EOS token",
+    },
+    OfSome {
+        name: "index_folder",
+        is_given: |options| options.index_folder.is_some(),
+        why: "has no index folder",
+        hint: "it names the folder of a byte-offset index; leave it out",
+    },
+    OfSome {
+        name: "fill_missing",
+        is_given: |options| options.fill_missing,
+        why: "has no chunks that may be missing",
+        hint: "it is for chunked arrays; leave it out",
+    },
+    OfSome {
+        name: "memory_limit",
+        is_given: |options| options.memory_limit.is_some(),
+        why: "keeps no decoded chunks in memory",
+        hint: "it is for chunked arrays; leave it out",
+    },
+];
+
 impl Options {
+    /// The format of `table` that one of the options means.
+    pub(super) fn chosen(&self, table: &[&dyn Format]) -> Option<&'static str> {
+        let given = |name: &str| OF_SOME.iter().any(|option| option.name == name && (option.is_given)(self));
+        table
+            .iter()
+            .map(|format| format.info())
+            .find(|info| info.chosen_by.is_some_and(given))
+            .map(|info| info.name)
+    }
+
+    // An option without effect is refused rather than forgotten.
+    pub(super) fn only_those_of(&self, format: &FormatInfo) -> Result<()> {
+        match OF_SOME.iter().find(|option| (option.is_given)(self) && !format.takes(option.name)) {
+            None => Ok(()),
+            Some(OfSome { name, why, hint, .. }) => {
+                let error = Error::config(format!("{name} was given, but {} {why}", format.name));
+                Err(error.field(*name).hint(*hint))
+            }
+        }
+    }
+
     // Where records are no token ids, the options that speak of them are refused rather than forgotten.
     pub(super) fn refuse_those_of_ids(&self, why: &str, hint: &str) -> Result<()> {
         let asked = [

@@ -63,7 +63,7 @@ fn anchor(heading: &str) -> String {
 fn every_format_stands_in_both_tables() {
     let (readme, page) = (read("README.md"), read("docs/formats.md"));
     for format in windrow::formats() {
-        let (name, about) = (format.name(), format.about());
+        let (name, about) = (format.name(), format.info());
         assert!(readme.contains(&format!("| `{name}` |")), "README.md has no row of {name}");
         let row = format!(
             "| `{name}` | {} | {} | {} | {} |",

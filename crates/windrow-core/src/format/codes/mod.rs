@@ -21,7 +21,7 @@ use super::discover::natural_order;
 use super::numbers::check_number_options;
 use super::torch::TorchSave;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::{Error, Kind, Result};
 use crate::source::SharedSource;
 use crate::store::{Entry, Object, Store, key};
@@ -38,19 +38,21 @@ pub(crate) const CODEBOOK: u64 = 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct Codes;
 
-impl Format for Codes {
-    fn name(&self) -> &'static str {
-        "codes"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "codes",
+    title: "Pre-encoded audio",
+    layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
+             `.txt` files; or one `.pt`",
+    records: "codes [T, C] of a tensor, with `text`, `name` and the fields of `metadata.json` beside it",
+    written_by: "`windrow encode`, `windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
+    holds: &[Holds::Codes],
+    written_as: "a folder of encoded_audio/NAME.pt, torch tensors [T, C], and metadata.json with their prompts",
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Pre-encoded audio",
-            layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
-                     `.txt` files; or one `.pt`",
-            records: "codes [T, C] of a tensor, with `text`, `name` and the fields of `metadata.json` beside it",
-            written_by: "`windrow encode`, `windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
-        }
+impl Format for Codes {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

@@ -25,7 +25,7 @@ use super::json_lines::{JsonLines, Rows, refuse_number_options};
 use super::line_names::SUFFIXES;
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Schema, SharedSource};
@@ -83,18 +83,22 @@ pub struct LayoutArray {
     pub offset: u64,
 }
 
-impl Format for Forager {
-    fn name(&self) -> &'static str {
-        "forager"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "forager",
+    title: "Byte-offset index",
+    layout: "`index/file_location.txt` and `index/sample_locations.bin` beside JSONL or token files",
+    records: "one JSON value, or one sample of tokens with arrays beside it",
+    written_by: "`windrow index`, `windrow tokenize`, data-forager",
+    holds: &[Holds::Rows, Holds::Tokens],
+    open_options: &["allow_outside", "index_folder"],
+    chosen_by: Some("index_folder"),
+    written_as: "a folder of token samples with a byte-offset index",
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Byte-offset index",
-            layout: "`index/file_location.txt` and `index/sample_locations.bin` beside JSONL or token files",
-            records: "one JSON value, or one sample of tokens with arrays beside it",
-            written_by: "`windrow index`, `windrow tokenize`, data-forager",
-        }
+impl Format for Forager {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

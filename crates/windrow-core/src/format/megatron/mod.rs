@@ -12,7 +12,7 @@ use super::data_files::DataFiles;
 use super::discover::natural_order;
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Manifest, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Manifest, Options, Probe};
 use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::manifest::CHECKSUMS_FILE;
@@ -30,18 +30,21 @@ const MODE: &str = "mode";
 #[derive(Clone, Copy, Debug)]
 pub struct Megatron;
 
-impl Format for Megatron {
-    fn name(&self) -> &'static str {
-        "megatron"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "megatron",
+    title: "Megatron",
+    layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
+    records: "one sequence: a document, or a part of one with the number of its document beside it",
+    written_by: "`windrow convert --to megatron`, `windrow tokenize --to megatron`, Megatron's preprocess_data",
+    holds: &[Holds::Tokens, Holds::Series],
+    data_suffixes: &[".bin", ".idx"],
+    written_as: "`.bin` and `.idx`, a sequence per record",
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Megatron",
-            layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
-            records: "one sequence: a document, or a part of one with the number of its document beside it",
-            written_by: "`windrow convert --to megatron`, `windrow tokenize --to megatron`, Megatron's preprocess_data",
-        }
+impl Format for Megatron {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

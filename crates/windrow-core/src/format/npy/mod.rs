@@ -14,7 +14,7 @@ use super::converted::{self, Shapes};
 use super::numbers::check_number_options;
 use super::pickle;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::{Kind, Result};
 use crate::source::{FileInfo, SharedSource};
 use crate::store::{Object, expanded};
@@ -25,22 +25,23 @@ const SUFFIXES: &[&str] = &[".npy", ".npy.gz", ".npy.zst"];
 #[derive(Clone, Copy, Debug)]
 pub struct Npy;
 
+static INFO: FormatInfo = FormatInfo {
+    name: "npy",
+    title: "numpy array",
+    layout: "one `.npy` file, also `.gz` and `.zst`",
+    records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`; `axis=\"time\"`: all of `[T, C]`",
+    written_by: "numpy.save",
+    holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
+    series_suffixes: SUFFIXES,
+    data_suffixes: SUFFIXES,
+    open_options: &["axis"],
+    written_as: "one array; all records of one length",
+    ..FormatInfo::NONE
+};
+
 impl Format for Npy {
-    fn name(&self) -> &'static str {
-        "npy"
-    }
-
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "numpy array",
-            layout: "one `.npy` file, also `.gz` and `.zst`",
-            records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`; `axis=\"time\"`: all of `[T, C]`",
-            written_by: "numpy.save",
-        }
-    }
-
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        SUFFIXES
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
@@ -55,10 +56,6 @@ impl Format for Npy {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteNpy)))
-    }
-
-    fn takes_axis(&self) -> bool {
-        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -17,7 +17,7 @@ use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use super::numbers::check_number_options;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Axis, Confidence, Format, FormatInfo, Options, Probe};
+use super::{Axis, Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::{Error, Result};
 use crate::source::{FileInfo, SharedSource};
 use crate::store::{Object, Section, Stream, cached};
@@ -36,22 +36,23 @@ const MOST_EXPANDED: u64 = 1 << 38;
 #[derive(Clone, Copy, Debug)]
 pub struct Npz;
 
+static INFO: FormatInfo = FormatInfo {
+    name: "npz",
+    title: "numpy archive",
+    layout: "one `.npz` file: a zip of `.npy` arrays of one kind, stored or deflated",
+    records: "the sequences of each array as in `npy`, in the archive's order",
+    written_by: "numpy.savez, numpy.savez_compressed",
+    holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
+    series_suffixes: SUFFIXES,
+    data_suffixes: SUFFIXES,
+    open_options: &["axis"],
+    written_as: "an archive of an array per record",
+    ..FormatInfo::NONE
+};
+
 impl Format for Npz {
-    fn name(&self) -> &'static str {
-        "npz"
-    }
-
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "numpy archive",
-            layout: "one `.npz` file: a zip of `.npy` arrays of one kind, stored or deflated",
-            records: "the sequences of each array as in `npy`, in the archive's order",
-            written_by: "numpy.savez, numpy.savez_compressed",
-        }
-    }
-
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        SUFFIXES
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
@@ -65,10 +66,6 @@ impl Format for Npz {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteNpz)))
-    }
-
-    fn takes_axis(&self) -> bool {
-        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

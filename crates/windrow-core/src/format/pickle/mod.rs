@@ -23,7 +23,7 @@ pub(super) use self::torch::{
     STREAM_MAGIC, Tensor, Tree, described, described_tree, streamed, streamed_tree,
 };
 use super::converted::{self, Shapes};
-use super::{Confidence, Format, FormatInfo, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::Result;
 use crate::source::SharedSource;
 use crate::store::plain_name;
@@ -32,22 +32,21 @@ use crate::store::plain_name;
 #[derive(Clone, Copy, Debug)]
 pub struct Pickle;
 
+static INFO: FormatInfo = FormatInfo {
+    name: "pickle",
+    title: "Series in a pickle",
+    layout: "one `.pkl` or `.pickle` file, also `.gz` and `.zst`: a list of series, an array, or several pickles",
+    records: "numbers [T] or [T, C]: a list, array or tensor, or the `sequence` of a dict with extras beside it",
+    written_by: "Python's pickle.dump",
+    holds: &[Holds::Series],
+    series_suffixes: &[".pkl", ".pkl.gz", ".pkl.zst", ".pickle", ".pickle.gz", ".pickle.zst"],
+    open_options: &["column", "axis"],
+    ..FormatInfo::NONE
+};
+
 impl Format for Pickle {
-    fn name(&self) -> &'static str {
-        "pickle"
-    }
-
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Series in a pickle",
-            layout: "one `.pkl` or `.pickle` file, also `.gz` and `.zst`: a list of series, an array, or several pickles",
-            records: "numbers [T] or [T, C]: a list, array or tensor, or the `sequence` of a dict with extras beside it",
-            written_by: "Python's pickle.dump",
-        }
-    }
-
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        &[".pkl", ".pkl.gz", ".pkl.zst", ".pickle", ".pickle.gz", ".pickle.zst"]
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
@@ -57,14 +56,6 @@ impl Format for Pickle {
             true => Confidence::Maybe,
             false => Confidence::No,
         }
-    }
-
-    fn takes_column(&self) -> bool {
-        true
-    }
-
-    fn takes_axis(&self) -> bool {
-        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -10,7 +10,7 @@ use self::write::WriteLines;
 use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
 use super::json_kind::{self, HEAD};
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Options, Probe, foreign, line_names};
+use super::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, line_names};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::expanded_head;
@@ -25,22 +25,21 @@ pub struct SeriesJson;
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesJsonLines;
 
+static INFO: FormatInfo = FormatInfo {
+    name: "series-json",
+    title: "Series in JSON",
+    layout: "one `.json` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
+    records: "numbers [T] or [T, C]: a list, or one key of an object (`sequence`, `column=`, the only one of numbers) with extras beside it",
+    written_by: "any program",
+    holds: &[Holds::Series],
+    series_suffixes: json_kind::SUFFIXES,
+    open_options: &["column", "axis"],
+    ..FormatInfo::NONE
+};
+
 impl Format for SeriesJson {
-    fn name(&self) -> &'static str {
-        "series-json"
-    }
-
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Series in JSON",
-            layout: "one `.json` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
-            records: "numbers [T] or [T, C]: a list, or one key of an object (`sequence`, `column=`, the only one of numbers) with extras beside it",
-            written_by: "any program",
-        }
-    }
-
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        json_kind::SUFFIXES
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
@@ -59,36 +58,28 @@ impl Format for SeriesJson {
         is_small && !document_begins_with_a_series(&text_head(probe))
     }
 
-    fn takes_column(&self) -> bool {
-        true
-    }
-
-    fn takes_axis(&self) -> bool {
-        true
-    }
-
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
         converted::open(self.name(), probe, options, parse_whole)
     }
 }
 
+static LINES: FormatInfo = FormatInfo {
+    name: "series-jsonl",
+    title: "Series in JSON Lines",
+    layout: "one `.jsonl` or `.ndjson` file, or a `.json` that holds lines, also `.gz` and `.zst`, whose first line is a series",
+    records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
+    written_by: "any program",
+    holds: &[Holds::Series, Holds::Codes],
+    series_suffixes: line_names::SUFFIXES,
+    open_options: &["column"],
+    written_as: "a line per record: {\"sequence\": [...]}",
+    ..FormatInfo::NONE
+};
+
 impl Format for SeriesJsonLines {
-    fn name(&self) -> &'static str {
-        "series-jsonl"
-    }
-
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Series in JSON Lines",
-            layout: "one `.jsonl` or `.ndjson` file, or a `.json` that holds lines, also `.gz` and `.zst`, whose first line is a series",
-            records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
-            written_by: "any program",
-        }
-    }
-
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        line_names::SUFFIXES
+    fn info(&self) -> &'static FormatInfo {
+        &LINES
     }
 
     /// Sure where the first line is a series; else it is JSON Lines of something else.
@@ -103,10 +94,6 @@ impl Format for SeriesJsonLines {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteLines)))
-    }
-
-    fn takes_column(&self) -> bool {
-        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

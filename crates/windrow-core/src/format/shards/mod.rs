@@ -16,7 +16,7 @@ use self::write::WriteShards;
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Manifest, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, Manifest, Options, Probe};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -34,19 +34,21 @@ const MOST_TOLD: u64 = 8 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Shards;
 
-impl Format for Shards {
-    fn name(&self) -> &'static str {
-        "shards"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "shards",
+    title: "Shards of series",
+    layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
+    records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
+              where mean and std are given",
+    written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write`, Time-MoE, FoundationTS",
+    holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
+    written_as: "meta.json and data-<i>-of-<n>.bin",
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Shards of series",
-            layout: "a folder of `meta.json` and `<prefix>-<i>-of-<n>.bin`, headerless numbers",
-            records: "one sequence [T], or [T, C] where `meta.json` says `channels`: a range of all shards joined, de-normalised \
-                      where mean and std are given",
-            written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write`, Time-MoE, FoundationTS",
-        }
+impl Format for Shards {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

@@ -15,7 +15,7 @@ use super::data_files::DataFiles;
 use super::discover::{natural_order, refuse_copies};
 use super::vocabulary::check_ids;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, MANIFEST_FILE, Options, Probe, foreign, splits};
+use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Options, Probe, foreign, splits};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::manifest::CHECKSUMS_FILE;
@@ -29,18 +29,22 @@ pub struct Tokens;
 
 const DTYPES: [DType; 5] = [DType::U8, DType::U16, DType::U32, DType::I32, DType::I64];
 
-impl Format for Tokens {
-    fn name(&self) -> &'static str {
-        "tokens"
-    }
+static INFO: FormatInfo = FormatInfo {
+    name: "tokens",
+    title: "Raw tokens",
+    layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
+    records: "one stream of ids per file; one document with `eos=`",
+    written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
+    holds: &[Holds::Tokens],
+    data_suffixes: &[".bin"],
+    open_options: &["eos"],
+    written_as: "one headerless row of token IDs",
+    ..FormatInfo::NONE
+};
 
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Raw tokens",
-            layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
-            records: "one stream of ids per file; one document with `eos=`",
-            written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
-        }
+impl Format for Tokens {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {

@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 
 use super::converted::{self, Event, MOST_DEPTH, Shapes, Sink};
-use super::{Confidence, Format, FormatInfo, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
 use crate::store::plain_name;
@@ -21,22 +21,21 @@ use crate::store::plain_name;
 #[derive(Clone, Copy, Debug)]
 pub struct Yaml;
 
+static INFO: FormatInfo = FormatInfo {
+    name: "yaml",
+    title: "Series in YAML",
+    layout: "one `.yaml` or `.yml` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
+    records: "numbers [T] or [T, C]: a list, or the `sequence` of a mapping with extras beside it",
+    written_by: "any program",
+    holds: &[Holds::Series],
+    series_suffixes: &[".yaml", ".yaml.gz", ".yaml.zst", ".yml", ".yml.gz", ".yml.zst"],
+    open_options: &["column", "axis"],
+    ..FormatInfo::NONE
+};
+
 impl Format for Yaml {
-    fn name(&self) -> &'static str {
-        "yaml"
-    }
-
-    fn about(&self) -> FormatInfo {
-        FormatInfo {
-            title: "Series in YAML",
-            layout: "one `.yaml` or `.yml` file, also `.gz` and `.zst`: a list of series, or numbers that are one series",
-            records: "numbers [T] or [T, C]: a list, or the `sequence` of a mapping with extras beside it",
-            written_by: "any program",
-        }
-    }
-
-    fn series_suffixes(&self) -> &'static [&'static str] {
-        &[".yaml", ".yaml.gz", ".yaml.zst", ".yml", ".yml.gz", ".yml.zst"]
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
@@ -51,14 +50,6 @@ impl Format for Yaml {
     /// A small mapping: settings, as they lie beside data.
     fn is_description(&self, probe: &Probe) -> bool {
         probe.is_small() && begins_with_a_mapping(&probe.head)
-    }
-
-    fn takes_column(&self) -> bool {
-        true
-    }
-
-    fn takes_axis(&self) -> bool {
-        true
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -1,0 +1,82 @@
+//! What is said of a format in tables, help and errors, and which options it follows.
+
+/// What a format is, in words and lists: recognising, `inspect`, `--to`, errors about options, the docs and the tests
+/// walk it.
+#[derive(Clone, Copy, Debug)]
+pub struct FormatInfo {
+    /// What `format=` takes and `inspect` prints.
+    pub name: &'static str,
+    /// What it is called in a sentence.
+    pub title: &'static str,
+    /// Files and folders that make it up.
+    pub layout: &'static str,
+    /// What a record is.
+    pub records: &'static str,
+    /// Which command or function writes it.
+    pub written_by: &'static str,
+    /// What its records can be.
+    pub holds: &'static [Holds],
+    /// How the names of its files end, where they hold series of numbers that a folder may mix with those of other
+    /// formats. Empty for a format whose folders are of one kind.
+    pub series_suffixes: &'static [&'static str],
+    /// How the names of its files end, where nothing else is called so: `verify` reports those that nothing describes.
+    pub data_suffixes: &'static [&'static str],
+    /// Options of opening that it follows, of those that only some formats do.
+    pub open_options: &'static [&'static str],
+    /// An option of opening that means this format, whatever else is there.
+    pub chosen_by: Option<&'static str>,
+    /// What `--to` says it writes; empty where it is only read.
+    pub written_as: &'static str,
+}
+
+impl FormatInfo {
+    /// Nothing but empty lists and texts: what a format leaves out.
+    pub const NONE: FormatInfo = FormatInfo {
+        name: "",
+        title: "",
+        layout: "",
+        records: "",
+        written_by: "",
+        holds: &[],
+        series_suffixes: &[],
+        data_suffixes: &[],
+        open_options: &[],
+        chosen_by: None,
+        written_as: "",
+    };
+
+    /// Whether it follows this option of opening.
+    pub fn takes(&self, option: &str) -> bool {
+        self.open_options.contains(&option)
+    }
+
+    /// Whether this is one of its series files, by its name.
+    pub fn is_series_name(&self, name: &str) -> bool {
+        self.series_suffixes.iter().any(|suffix| name.ends_with(suffix))
+    }
+}
+
+/// What a record can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Holds {
+    /// Token IDs `[T]`.
+    Tokens,
+    /// Numbers `[T]` or `[T, C]`.
+    Series,
+    /// Audio codes `[T, C]`.
+    Codes,
+    /// JSON values, or rows of named columns.
+    Rows,
+}
+
+impl Holds {
+    /// `tokens`, `series`, `codes` or `rows`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Holds::Tokens => "tokens",
+            Holds::Series => "series",
+            Holds::Codes => "codes",
+            Holds::Rows => "rows",
+        }
+    }
+}

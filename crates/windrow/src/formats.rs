@@ -1,0 +1,17 @@
+//! The table of formats: those of the core and of the integration crates that this build has.
+
+use std::sync::LazyLock;
+
+use windrow_core::format::{FORMATS, Format};
+
+/// The formats of all crates, in the order in which they are asked.
+pub fn formats() -> &'static [&'static dyn Format] {
+    static ALL: LazyLock<Vec<&'static dyn Format>> = LazyLock::new(|| {
+        #[cfg(feature = "zarr")]
+        let of_crates: [&dyn Format; 1] = [&windrow_zarr::FlatTokens];
+        #[cfg(not(feature = "zarr"))]
+        let of_crates: [&dyn Format; 0] = [];
+        of_crates.into_iter().chain(FORMATS.iter().copied()).collect()
+    });
+    &ALL
+}
