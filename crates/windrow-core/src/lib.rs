@@ -35,6 +35,7 @@ pub mod store;
 pub mod threads;
 pub mod values;
 pub mod view;
+mod watch;
 
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};

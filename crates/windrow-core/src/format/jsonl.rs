@@ -9,6 +9,7 @@ use super::json_lines::{JsonLines, Row, Rows, refuse_number_options};
 use super::line_names::is_named;
 use super::lines::line_ends;
 use super::series_json::begins_with_a_series;
+use super::verify::{Content, Verify};
 use super::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
 use crate::error::{Error, Result};
 use crate::source::SharedSource;
@@ -32,6 +33,12 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::NONE
 };
 
+impl Verify for Jsonl {
+    fn content(&self) -> Content {
+        Content::Lines
+    }
+}
+
 impl Format for Jsonl {
     fn info(&self) -> &'static FormatInfo {
         &INFO
@@ -43,6 +50,10 @@ impl Format for Jsonl {
             false => is_named(&probe.file_name()) || is_lines(probe),
         };
         if found { Confidence::Maybe } else { Confidence::No }
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Jsonl
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -32,6 +32,7 @@ mod shards;
 mod splits;
 mod tokens;
 mod torch;
+pub mod verify;
 mod vocabulary;
 pub mod write;
 mod yaml;
@@ -39,14 +40,12 @@ mod yaml;
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
-pub(crate) use codes::{CODEBOOK, METADATA as TRACKS_METADATA};
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use discover::natural_order;
 pub(crate) use discover::{line_files, lines_among, no_line_files, refuse_copies};
 pub(crate) use forager::{
-    EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA, check_folder_name, expanded_inputs, file_list,
-    is_as_it_was, is_of_index, location_row,
+    EXPANDED, FILE_LIST, LOCATIONS, check_folder_name, file_list, is_of_index, location_row,
 };
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub(crate) use foreign::{encoding, refuse_as_text};
@@ -62,7 +61,6 @@ pub use options::{Axis, Options, Split, Verify};
 pub use pickle::Pickle;
 pub use probe::Probe;
 pub use series_json::{SeriesJson, SeriesJsonLines};
-pub(crate) use shards::OtherSize;
 pub use shards::Shards;
 pub use tokens::Tokens;
 pub use torch::{Saved, SavedTensor};
@@ -167,6 +165,11 @@ pub trait Format: Send + Sync {
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         let _ = options;
         Ok(None)
+    }
+
+    /// How it is verified.
+    fn verifier(&self) -> &'static dyn verify::Verify {
+        &verify::ByReading
     }
 
     /// Opens it as a source.

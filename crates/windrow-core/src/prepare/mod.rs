@@ -27,46 +27,12 @@ pub use ids::Ids;
 pub use index::{IndexOptions, index};
 pub use text::text_of;
 pub use tokenize::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize};
-pub use verify::{Findings, Problem, VerifyOptions, verify, verify_by};
+pub use verify::{VerifyOptions, verify, verify_by};
 pub use write::{Writer, convert, manifest_of};
 
-use crate::error::{Error, Kind, Result};
-
-/// How far a task has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Input bytes behind it, as they are stored.
-    pub done_bytes: u64,
-    /// Input bytes in all, as they are stored.
-    pub total_bytes: u64,
-    /// Records written so far.
-    pub records: u64,
-}
-
-/// Who watches a task. Both are called on the thread that called the task, many times a second.
-pub trait Watch: Sync {
-    /// Takes note of how far it is.
-    fn progress(&self, now: Progress);
-
-    /// Whether to stop; the task then ends with `Interrupted`, and the same call goes on from there.
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
-
-/// Nobody watches.
-impl Watch for () {
-    fn progress(&self, _now: Progress) {}
-}
-
-/// `Interrupted` when the watcher wants to stop.
-fn check(watch: &dyn Watch) -> Result<()> {
-    if watch.cancelled() {
-        return Err(Error::new(Kind::Interrupted, "stopped before the end; nothing visible was written")
-            .hint("run the same command again to finish it"));
-    }
-    Ok(())
-}
+pub use crate::format::verify::{Findings, Problem};
+use crate::watch::check;
+pub use crate::watch::{Progress, Watch};
 
 // A path that is no text is told as far as it is: serde refuses it.
 fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A room, and the rooms it may name besides `error`, `array`, `record` and `row`, which all may.
+/// A room, and the rooms it may name besides `error`, `array`, `record`, `row` and `watch`, which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
     ("record.rs", &[]),
     ("row.rs", &[]),
+    ("watch.rs", &[]),
     ("threads.rs", &[]),
     ("store", &[]),
     ("values", &[]),

@@ -5,6 +5,7 @@ mod prompts;
 mod pt;
 mod read;
 mod tensor_file;
+mod verify;
 mod write;
 
 use std::collections::HashSet;
@@ -20,6 +21,7 @@ use super::data_files::{DataFiles, OPENED_AT_ONCE};
 use super::discover::natural_order;
 use super::numbers::check_number_options;
 use super::torch::TorchSave;
+use super::verify::Verify;
 use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::{Error, Kind, Result};
@@ -82,6 +84,10 @@ impl Format for Codes {
         (name == METADATA || name.ends_with(".txt")).then_some(true)
     }
 
+    fn verifier(&self) -> &'static dyn Verify {
+        &Codes
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         if !options.trust {
             no_more_than_told(probe)?;
@@ -107,24 +113,6 @@ pub(crate) struct Contradiction {
     pub(crate) what: String,
     pub(crate) expected: String,
     pub(crate) found: String,
-}
-
-impl Codes {
-    /// The keys of a folder's tracks, in their order.
-    ///
-    /// # Errors
-    /// `NotFound` when there are none; `Io`.
-    pub(crate) fn keys(&self, probe: &Probe) -> Result<Vec<String>> {
-        list(probe)
-    }
-
-    /// What `metadata.json` says of tracks and their tensors do not, and tracks that look transposed: opening only warns of it.
-    ///
-    /// # Errors
-    /// As [`Format::open`].
-    pub(crate) fn contradictions(&self, probe: &Probe) -> Result<Vec<Contradiction>> {
-        Ok(tracks(probe, &Options::default())?.contradictions())
-    }
 }
 
 fn tracks(probe: &Probe, options: &Options) -> Result<Tracks> {

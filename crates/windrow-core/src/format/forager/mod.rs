@@ -5,6 +5,7 @@ mod claims;
 pub(super) mod names;
 mod rows;
 mod samples;
+mod verify;
 mod write;
 
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::claims::{check_claims, check_unchanged};
-pub(crate) use self::claims::{expanded_inputs, is_as_it_was};
 pub use self::names::INDEX_FOLDER;
 pub(crate) use self::names::{EXPANDED, FILE_LIST, LOCATIONS, SAMPLE_SCHEMA};
 use self::rows::{LocationRows, Order};
@@ -23,6 +23,7 @@ use super::data_files::DataFiles;
 use super::json_kind;
 use super::json_lines::{JsonLines, Rows, refuse_number_options};
 use super::line_names::SUFFIXES;
+use super::verify::Verify;
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Manifest, Options, Probe};
@@ -132,6 +133,10 @@ impl Format for Forager {
 
     fn checksums_folder(&self, options: &Options) -> Option<String> {
         Some(options.index_folder.clone().unwrap_or_else(|| INDEX_FOLDER.to_string()))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Forager
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

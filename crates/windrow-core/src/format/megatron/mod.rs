@@ -1,6 +1,7 @@
 //! Megatron's indexed data sets: `<prefix>.bin` holds numbers, `<prefix>.idx` says where each sequence lies in it.
 
 mod index;
+mod verify;
 mod write;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use self::index::{MAGIC, VERSION, code};
 use self::write::WriteMegatron;
 use super::data_files::DataFiles;
 use super::discover::natural_order;
+use super::verify::Verify;
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Manifest, Options, Probe};
@@ -74,6 +76,10 @@ impl Format for Megatron {
     // Both files of a pair stand in the checksums of its index.
     fn checksums_beside(&self, name: &str) -> Option<String> {
         Some(format!("{}.idx.{CHECKSUMS_FILE}", name.strip_suffix(".bin")?))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Megatron
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -2,6 +2,7 @@
 //! expanded once, together, into the cache.
 
 mod latched;
+mod verify;
 mod write;
 
 use std::io::{BufReader, Read, Write};
@@ -16,6 +17,7 @@ use self::write::WriteNpz;
 use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use super::numbers::check_number_options;
+use super::verify::Verify;
 use super::write::{OwnOptions, WriteFormat};
 use super::{Axis, Confidence, Format, FormatInfo, Holds, Options, Probe};
 use crate::error::{Error, Result};
@@ -68,6 +70,10 @@ impl Format for Npz {
         Ok(Some(Box::new(WriteNpz)))
     }
 
+    fn verifier(&self) -> &'static dyn Verify {
+        &Npz
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let object = probe.store.open(&probe.key)?;
         let mut archive = archive(object.as_ref())?;
@@ -81,11 +87,6 @@ impl Format for Npz {
 }
 
 impl Npz {
-    /// Whether an object of this name is an archive of arrays.
-    pub(crate) fn is_named(name: &str) -> bool {
-        SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-    }
-
     /// Compares each array with the CRC-32 that the archive holds of it, and gives those that have another one. Opening
     /// compares none, so that stored arrays are read in place. `step` is told how many bytes were gone through, and its
     /// error ends the work.

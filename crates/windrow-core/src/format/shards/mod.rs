@@ -4,6 +4,7 @@
 mod meta;
 mod others;
 mod table;
+mod verify;
 mod write;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use self::table::{Pair, Table};
 use self::write::WriteShards;
 use super::data_files::DataFiles;
 use super::numbers::check_number_options;
+use super::verify::Verify;
 use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Holds, Manifest, Options, Probe};
 use crate::array::{DType, Element};
@@ -81,6 +83,10 @@ impl Format for Shards {
         // What follows the manifest closes the description.
         let told = end[at + TOLD.len()..].trim_ascii_end();
         Manifest::parse(told.strip_suffix(b"}").unwrap_or(told), object.name()).map(Some)
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Shards
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -4,6 +4,7 @@ mod claims;
 mod documents;
 mod ends;
 mod scan;
+mod verify;
 mod write;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use self::documents::Documents;
 use self::write::WriteTokens;
 use super::data_files::DataFiles;
 use super::discover::{natural_order, refuse_copies};
+use super::verify::Verify;
 use super::vocabulary::check_ids;
 use super::write::{OwnOptions, WriteFormat};
 use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Options, Probe, foreign, splits};
@@ -68,6 +70,10 @@ impl Format for Tokens {
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteTokens::of(options)?)))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Tokens
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

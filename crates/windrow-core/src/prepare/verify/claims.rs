@@ -8,9 +8,8 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Work;
-use crate::array::DType;
 use crate::error::{Kind, Result};
-use crate::format::{Format, TRACKS_METADATA, Tokens};
+use crate::format::Format;
 use crate::manifest::{BlockChecksums, Checksums};
 use crate::manifest::{FileRow, Manifest};
 use crate::prepare::input::PART;
@@ -34,20 +33,21 @@ impl Work<'_> {
         let found = open_if_there(store.as_ref(), &sums_name)
             .and_then(|object| object.map(Checksums::open).transpose());
         let kept = self
+            .out
             .findings
             .take(&sums_name, "block checksums", "some that can be understood", found)?
             .flatten();
         // Sizes of what is there: those in the manifest are claims, and their sum may pass 64 bits.
         for entry in manifest.files.iter().filter_map(|f| store.entry(&f.name).ok()) {
-            self.expect(entry.size);
+            self.out.expect(entry.size);
         }
         self.told.extend(manifest.files.iter().map(|row| base.join(&row.name)));
         for row in &manifest.files {
-            let object = data_file(&store, &row.name, manifest);
-            let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {
+            let object = self.data_file(&store, &row.name, manifest);
+            let Some(object) = self.out.findings.take(&row.name, "file", "to be there", object)? else {
                 continue;
             };
-            self.findings.checked_files += 1;
+            self.out.findings.checked_files += 1;
             self.claim(object.as_ref(), row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
         }
         let told: HashSet<&str> = manifest.files.iter().map(|row| row.name.as_str()).collect();
@@ -62,19 +62,19 @@ impl Work<'_> {
             size,
             ..FileRow::default()
         }));
-        let data = self.findings.checked_bytes;
+        let data = self.out.findings.checked_bytes;
         for row in &others {
-            let before = self.findings.n_problems;
+            let before = self.out.findings.n_problems;
             self.other(&store, row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
-            if self.findings.n_problems > before && key::name_of(&row.name) == TRACKS_METADATA {
-                self.note(format!(
-                    "{} was edited, or is damaged: `windrow rebuild-metadata` takes an edited one as it is now",
-                    row.name
-                ));
+            let edited = |format: &&dyn Format| format.verifier().edited(key::name_of(&row.name));
+            if self.out.findings.n_problems > before
+                && let Some(hint) = self.table.iter().find_map(edited)
+            {
+                self.out.note(format!("{} was edited, or is damaged: {hint}", row.name));
             }
         }
         // What describes the data is none of it.
-        self.findings.checked_bytes = data;
+        self.out.findings.checked_bytes = data;
         self.note_without_hashes(manifest)
     }
 
@@ -86,16 +86,16 @@ impl Work<'_> {
         manifest: &Manifest,
         kept: Option<(&Checksums, &SumsAt<'_>)>,
     ) -> Result<()> {
-        let object = data_file(store, &row.name, manifest);
-        let Some(object) = self.findings.take(&row.name, "file", "to be there", object)? else {
+        let object = self.data_file(store, &row.name, manifest);
+        let Some(object) = self.out.findings.take(&row.name, "file", "to be there", object)? else {
             return Ok(());
         };
-        self.expect(object.size());
+        self.out.expect(object.size());
         if row.xxh3.is_none() && object.size() != row.size {
             let (expected, found) =
                 (format!("those of {} bytes", row.size), format!("{} bytes", object.size()));
-            self.findings.problem(&row.name, None, "block checksums", expected, found);
-            return self.step(object.size());
+            self.out.findings.problem(&row.name, None, "block checksums", expected, found);
+            return self.out.step(object.size());
         }
         self.claim(object.as_ref(), row, manifest, kept)
     }
@@ -105,8 +105,8 @@ impl Work<'_> {
             const NOTE: &str =
                 "no hashes were kept: a change that keeps size and time is not seen (index with --checksum)";
             // Once, however many manifests a folder has.
-            if !self.findings.notes.iter().any(|note| note == NOTE) {
-                self.note(NOTE.into());
+            if !self.out.findings.notes.iter().any(|note| note == NOTE) {
+                self.out.note(NOTE.into());
             }
         }
         Ok(())
@@ -121,8 +121,8 @@ impl Work<'_> {
     ) -> Result<()> {
         let name = &row.name;
         if object.size() != row.size {
-            self.findings.problem(name, None, "size", row.size.to_string(), object.size().to_string());
-            return self.step(object.size());
+            self.out.findings.problem(name, None, "size", row.size.to_string(), object.size().to_string());
+            return self.out.step(object.size());
         }
         let kept = kept.and_then(|(kept, at)| {
             let name = name.strip_prefix(at.folder)?.trim_start_matches('/');
@@ -134,19 +134,19 @@ impl Work<'_> {
             let (expected, found) =
                 (format!("those of {name}, {} bytes", row.size), format!("of {size} bytes"));
             let sums_name = key::below(at.folder, at.file);
-            self.findings.problem(&sums_name, None, "block checksums", expected, found);
+            self.out.findings.problem(&sums_name, None, "block checksums", expected, found);
         }
         let kept = kept.filter(|(_, _, size, _)| *size == row.size);
         if row.xxh3.is_none() && kept.is_none() {
             if row.modified_ns.is_some() && row.modified_ns != object.modified_ns() {
                 let text = |ns: Option<u64>| ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
                 let (expected, found) = (text(row.modified_ns), text(object.modified_ns()));
-                self.findings.problem(name, None, "time of change", expected, found);
+                self.out.findings.problem(name, None, "time of change", expected, found);
             }
-            return self.step(row.size);
+            return self.out.step(row.size);
         }
-        // Samples with tracks hold more than ids; their rows are checked with the index.
-        let ids = (manifest.format == "tokens").then_some(manifest.dtype.zip(manifest.vocab_size)).flatten();
+        // Samples with per-token arrays hold more than token IDs; their rows are checked with the index.
+        let ids = self.format(&manifest.format).and_then(|format| format.verifier().ids(manifest));
         let mut hash = Box::new(Xxh3::new());
         let mut sums = BlockChecksums::default();
         let mut scratch = Vec::new();
@@ -157,10 +157,10 @@ impl Work<'_> {
             hash.update(bytes);
             sums.update(bytes);
             if let Some((dtype, vocab)) = ids {
-                self.ids(name, 0, at, bytes, dtype, vocab);
+                self.out.ids(name, 0, at, bytes, dtype, vocab);
             }
             at += size as u64;
-            self.step(size as u64)?;
+            self.out.step(size as u64)?;
         }
         let found = hex(hash.digest());
         let is_other = row.xxh3.as_ref().is_some_and(|expected| *expected != found);
@@ -170,15 +170,21 @@ impl Work<'_> {
         match (&row.xxh3, place, kept) {
             (Some(expected), place, _) if is_other => {
                 let place = place.map_or(String::new(), |place| format!(": {place}"));
-                self.findings.problem(name, None, "xxh3", expected.clone(), format!("{found}{place}"));
+                self.out.findings.problem(name, None, "xxh3", expected.clone(), format!("{found}{place}"));
             }
             (Some(_), Some(place), Some((_, _, _, at))) => {
                 let sums_name = key::below(at.folder, at.file);
                 let found = format!("others, though its hash holds: {place}");
-                self.findings.problem(&sums_name, None, "block checksums", format!("those of {name}"), found);
+                self.out.findings.problem(
+                    &sums_name,
+                    None,
+                    "block checksums",
+                    format!("those of {name}"),
+                    found,
+                );
             }
             (None, Some(place), _) => {
-                self.findings.problem(
+                self.out.findings.problem(
                     name,
                     None,
                     "block checksums",
@@ -191,29 +197,18 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Every id below the vocabulary; `byte` is where `bytes` begin in the file.
-    pub(super) fn ids(&mut self, name: &str, record: u64, byte: u64, bytes: &[u8], dtype: DType, vocab: u64) {
-        for (i, id) in bytes.chunks_exact(dtype.size()).enumerate() {
-            let mut wide = [0; 8];
-            wide[..id.len()].copy_from_slice(id);
-            let id = u64::from_le_bytes(wide);
-            if id >= vocab {
-                let at = byte + (i * dtype.size()) as u64;
-                let expected = format!("below {vocab}");
-                self.findings.problem(name, Some(record), "id", expected, format!("{id} at byte {at}"));
-            }
+    // A file that a manifest names, or what it was compressed to since, expanded.
+    fn data_file(&self, store: &Arc<dyn Store>, name: &str, manifest: &Manifest) -> Result<Arc<dyn Object>> {
+        let found = store.open(name);
+        let is_gone = found.as_ref().is_err_and(|e| e.kind() == Kind::NotFound);
+        let was = |compressed: &String| {
+            let verifier = self.format(&manifest.format).map(|format| format.verifier());
+            verifier.and_then(|verifier| verifier.name_before(compressed)) == Some(name)
+        };
+        let compressed = [".gz", ".zst"].map(|suffix| format!("{name}{suffix}"));
+        match compressed.iter().find(|name| is_gone && was(name) && store.entry(name).is_ok()) {
+            Some(compressed) => expanded(store, compressed, None),
+            None => found,
         }
-    }
-}
-
-// A file that a manifest names; of raw ids also what it was compressed to since, expanded.
-fn data_file(store: &Arc<dyn Store>, name: &str, manifest: &Manifest) -> Result<Arc<dyn Object>> {
-    let found = store.open(name);
-    let is_gone =
-        manifest.format == Tokens.name() && found.as_ref().is_err_and(|e| e.kind() == Kind::NotFound);
-    let compressed = [".gz", ".zst"].map(|suffix| format!("{name}{suffix}"));
-    match compressed.iter().find(|name| is_gone && store.entry(name).is_ok()) {
-        Some(compressed) => expanded(store, compressed, None),
-        None => found,
     }
 }

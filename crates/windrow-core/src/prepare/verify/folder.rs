@@ -8,11 +8,12 @@ use std::sync::Arc;
 use super::claims::SumsAt;
 use super::{VerifyOptions, Work};
 use crate::error::{Kind, Result};
-use crate::format::{self, Codes, Collection, Confidence, Format, Probe};
+use crate::format::verify::IndexAt;
+use crate::format::{self, Format, Probe, Table};
 use crate::manifest::CHECKSUMS_FILE;
 use crate::manifest::Manifest;
 use crate::output::files;
-use crate::store::{Entry, Local, Store, key};
+use crate::store::{Entry, Io, Local, Store, key};
 
 impl Work<'_> {
     /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.
@@ -30,7 +31,7 @@ impl Work<'_> {
             if is_in(&whole, folder) {
                 continue;
             }
-            if !folder.is_empty() && is_index(&base.join(folder)) {
+            if !folder.is_empty() && index_format(self.table, &base.join(folder)).is_some() {
                 // Looked at with what it is the index of.
                 whole.insert(folder);
                 continue;
@@ -38,15 +39,15 @@ impl Work<'_> {
             if !folder.is_empty() {
                 self.leftovers(&base.join(folder), None, options.gc)?;
             }
-            let before = self.findings.n_problems;
+            let before = self.out.findings.n_problems;
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
             let sums = base.join(folder).join(CHECKSUMS_FILE);
-            if found == Found::Nothing && self.findings.n_problems == before && files::exists(&sums) {
+            if found == Found::Nothing && self.out.findings.n_problems == before && files::exists(&sums) {
                 // Only windrow writes them, and never alone. What is damaged was told.
                 is_described = true;
                 let expected = format!("{} or meta.json beside it", MANIFEST_FILE);
-                self.findings.problem(
+                self.out.findings.problem(
                     &sums.display().to_string(),
                     None,
                     "description",
@@ -61,13 +62,13 @@ impl Work<'_> {
         let rest = |entry: &&Entry| !is_in(&whole, &entry.key);
         let lines: Vec<&Entry> = format::lines_among(&Local::new(base), &entries, false)?
             .into_iter()
-            .filter(|entry| rest(entry) && !self.seen.contains(&path_of(base, entry)))
+            .filter(|entry| rest(entry) && !self.out.was_read(&path_of(base, entry)))
             .collect();
         let once = format::refuse_copies(lines.iter().map(|e| e.key.as_str()), |key| {
             base.join(key).display().to_string()
         });
-        self.findings.take(&base.display().to_string(), "names", "each file once", once)?;
-        lines.iter().for_each(|e| self.expect(e.size));
+        self.out.findings.take(&base.display().to_string(), "names", "each file once", once)?;
+        lines.iter().for_each(|e| self.out.expect(e.size));
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;
         }
@@ -75,7 +76,7 @@ impl Work<'_> {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
             self.is_data(base, "", options)?;
-            self.note(format!(
+            self.out.note(format!(
                 "nothing here says what it should be: no {}, no index, no JSONL",
                 MANIFEST_FILE
             ));
@@ -85,12 +86,13 @@ impl Work<'_> {
 
     // Files of data that nothing spoke of.
     fn note_untold<'e>(&mut self, base: &Path, entries: impl Iterator<Item = &'e Entry>) {
-        let bad: BTreeSet<&str> = self.findings.problems.iter().map(|p| p.file.as_str()).collect();
+        let suffixes = self.table.iter().flat_map(|format| format.info().data_suffixes);
+        let bad: BTreeSet<&str> = self.out.findings.problems.iter().map(|p| p.file.as_str()).collect();
         let is_untold = |entry: &&Entry| {
             let path = path_of(base, entry);
-            DATA.iter().any(|suffix| entry.key.ends_with(suffix))
+            suffixes.clone().any(|suffix| entry.key.ends_with(suffix))
                 && !bad.contains(path.as_str())
-                && !self.seen.contains(&path)
+                && !self.out.was_read(&path)
                 && !self.told.contains(&base.join(&entry.key))
         };
         let mut untold = entries.filter(is_untold);
@@ -99,7 +101,7 @@ impl Work<'_> {
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            self.note(format!("nothing says what {}{more} should hold: not looked at", first.key));
+            self.out.note(format!("nothing says what {}{more} should hold: not looked at", first.key));
         }
     }
 
@@ -120,10 +122,14 @@ impl Work<'_> {
     ) -> Result<Found> {
         let folder = if key.is_empty() { base.to_path_buf() } else { base.join(key) };
         let index = folder.join(&options.index_folder);
-        let is_forager = is_index(&index);
+        let of_index_folder = index_format(self.table, &index);
         let [own, of_index] = [&folder, &index].map(|folder| folder.join(MANIFEST_FILE));
         let has_side = files::exists(&own) || files::exists(&of_index);
-        if !key.is_empty() && !has_side && !is_forager && !self.is_described_inside(base, key, entries) {
+        if !key.is_empty()
+            && !has_side
+            && of_index_folder.is_none()
+            && !self.is_described_inside(base, key, entries)
+        {
             return Ok(Found::Nothing);
         }
         let parts = self.parts(base, key);
@@ -133,7 +139,7 @@ impl Work<'_> {
             }
             return Ok(Found::Whole);
         }
-        let before = self.findings.n_problems;
+        let before = self.out.findings.n_problems;
         let own = match has_side {
             true => self.manifest(&own)?,
             false => self.told_inside(&folder)?,
@@ -148,47 +154,27 @@ impl Work<'_> {
             self.claims(base, &as_seen_from(key, manifest), &SumsAt { folder: key, file, all: true })?;
             if let Some(failed) = manifest.statistics.get("failed").and_then(serde_json::Value::as_array) {
                 let n = failed.len();
-                self.note(format!("{n} of the files it was made from could not be read and are not in it"));
+                self.out
+                    .note(format!("{n} of the files it was made from could not be read and are not in it"));
             }
         }
-        if is_forager {
-            // What was expanded is in the index by its expansion.
-            let named = of_index.iter().flat_map(|manifest| &manifest.files);
-            self.seen.extend(named.map(|row| folder.join(&row.name).display().to_string()));
-            self.rows(base, key, &options.index_folder, of_index.as_ref())?;
-            self.expanded_from(&folder, of_index.as_ref())?;
+        if let Some(format) = of_index_folder {
+            let store: Arc<dyn Store> = Arc::new(Local::new(base).io(Io::Pread));
+            let at =
+                IndexAt { store: &store, key, folder: &options.index_folder, manifest: of_index.as_ref() };
+            format.verifier().index(&at, &mut self.out)?;
             self.opens(base, key, &options.index_folder, before)?;
             return Ok(Found::Described);
         }
         Ok(match self.by_format(base, key)? {
-            // Beside series there may be what no format takes for any.
-            Some(name) if name == Collection.name() => Found::Described,
-            Some(_) => Found::Whole,
+            Some(format) if format.verifier().takes_whole_folder() => Found::Whole,
+            Some(_) => Found::Described,
             None if has_side => {
                 self.opens(base, key, &options.index_folder, before)?;
                 Found::Described
             }
             None => Found::Nothing,
         })
-    }
-
-    // What an index expanded, beside what it was made of: that may be another one by now.
-    fn expanded_from(&mut self, folder: &Path, of_index: Option<&Manifest>) -> Result<()> {
-        let store = Local::new(folder);
-        for row in of_index.into_iter().flat_map(format::expanded_inputs) {
-            match store.open(&row.name) {
-                Ok(object) => {
-                    if let Err(found) = format::is_as_it_was(object.as_ref(), row, true) {
-                        let expected = "as it was when it was indexed".to_string();
-                        self.findings.problem(&store.display(&row.name), None, "file", expected, found);
-                    }
-                }
-                // Nobody needs it any more.
-                Err(e) if e.kind() == Kind::NotFound => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
     }
 
     // Whether the names below a folder can only be those of a data set.
@@ -209,11 +195,7 @@ impl Work<'_> {
             folder_id: None,
         };
         let Ok(format) = format::choose(self.table, &probe, None) else { return false };
-        match format.name() {
-            // A checkpoint is called as a track is.
-            name if name == Codes.name() => files::exists(&base.join(probe.below(format::TRACKS_METADATA))),
-            name => name != Collection.name() && format.recognise(&probe) == Confidence::Yes,
-        }
+        format.verifier().is_described(format, &probe)
     }
 
     // What the description of the data itself says, as that of shards does.
@@ -222,7 +204,7 @@ impl Work<'_> {
             Ok(probe) => Ok(probe.manifest),
             Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
                 let file = e.place().file.clone().unwrap_or_else(|| folder.display().to_string());
-                self.findings.take(&file, "manifest", "one that can be understood", Err(e))
+                self.out.findings.take(&file, "manifest", "one that can be understood", Err(e))
             }
             // Nothing that can be looked at; what can be checked without is.
             Err(_) => Ok(None),
@@ -236,7 +218,7 @@ impl Work<'_> {
         for entry in entries {
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
-            let (before, is_there) = (self.findings.n_problems, files::exists(&base.join(file)));
+            let (before, is_there) = (self.out.findings.n_problems, files::exists(&base.join(file)));
             let manifest = match is_there {
                 true => self.manifest(&path)?,
                 // Its file is lost, or it is something else of that name.
@@ -254,9 +236,6 @@ impl Work<'_> {
         Ok(is_described)
     }
 }
-
-/// What names of data end in that a folder of other data may hold beside it.
-const DATA: &[&str] = &[".bin", ".idx", ".npy", ".npz", ".npy.gz"];
 
 /// What a folder was found to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -294,9 +273,10 @@ fn without_files(base: &Path, folders: &BTreeSet<&str>) -> Result<Vec<PathBuf>> 
     Ok(found)
 }
 
-// Half an index is one too.
-fn is_index(folder: &Path) -> bool {
-    [format::LOCATIONS, format::FILE_LIST].iter().any(|name| files::exists(&folder.join(name)))
+/// The format whose index a folder is, or half of one.
+pub(super) fn index_format(table: Table, folder: &Path) -> Option<&'static dyn Format> {
+    let has = |name: &str| files::exists(&folder.join(name));
+    table.iter().copied().find(|format| format.verifier().is_index(&has))
 }
 
 // The manifest of a folder, its files named from further out.

@@ -1,5 +1,7 @@
 //! A folder of many series: every file and shard folder below it, each read by its own format, joined.
 
+mod verify;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use super::{
     choose, json_kind, keyed, line_names, open_as, splits,
 };
 use crate::error::{Error, Kind, Result};
+use crate::format::verify::Verify;
 use crate::source::{Concat, SharedSource};
 use crate::store::key;
 
@@ -62,6 +65,10 @@ impl Format for Collection {
         names
     }
 
+    fn verifier(&self) -> &'static dyn Verify {
+        &Collection
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let names = units(probe.names());
         refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
@@ -96,18 +103,12 @@ impl Format for Collection {
     }
 }
 
-impl Collection {
-    /// Each series file and shard folder below it with the format that reads it; `None` where none does.
-    ///
-    /// # Errors
-    /// What looking at one of them says.
-    pub(crate) fn parts_of(
-        &self,
-        probe: &Probe,
-        options: &Options,
-    ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Probe)>>> {
-        units(probe.names()).into_iter().map(|name| opener(probe, &name, options))
-    }
+// Each series file and shard folder below it with the format that reads it; `None` where none does.
+fn parts_of(
+    probe: &Probe,
+    options: &Options,
+) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Probe)>>> {
+    units(probe.names()).into_iter().map(|name| opener(probe, &name, options))
 }
 
 // What the names of series files end in, over all formats.

@@ -1,0 +1,117 @@
+//! How data is verified: what a format says of its own checks, and what they report to.
+
+mod findings;
+mod json;
+mod verifier;
+
+use std::sync::Arc;
+
+pub use self::findings::{Findings, Problem};
+pub use self::verifier::{Opened, Verifier};
+use super::{Confidence, Format, Probe};
+use crate::array::DType;
+use crate::error::Result;
+use crate::manifest::Manifest;
+use crate::store::Store;
+
+/// What tells whether the content of a format is good, besides its manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Reading every record.
+    Records,
+    /// Every line is JSON.
+    Lines,
+    /// The rows of its index, see [`Verify::index`].
+    Index,
+    /// Nothing: any bytes are numbers of it.
+    Unknown,
+}
+
+/// How a format is verified. All has defaults: opening it, and reading every record.
+pub trait Verify: Sync {
+    /// What tells whether its content is good.
+    fn content(&self) -> Content {
+        Content::Records
+    }
+
+    /// Checks what lies at `probe`, where [`Verify::content`] is [`Content::Records`].
+    ///
+    /// # Errors
+    /// `Interrupted`; `Io`. What is wrong with the data is reported to `out`.
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        out.read(format, probe)
+    }
+
+    /// Whether it holds checksums of its own, which say more than the hash of a manifest.
+    fn has_own_checksums(&self) -> bool {
+        false
+    }
+
+    /// dtype and vocabulary of files that hold nothing but token IDs, where `manifest` says both.
+    fn ids(&self, manifest: &Manifest) -> Option<(DType, u64)> {
+        let _ = manifest;
+        None
+    }
+
+    /// What a compressed file of it was called before, where its manifest goes on speaking of it as it was.
+    fn name_before<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let _ = name;
+        None
+    }
+
+    /// The file that is one data set together with the file of this name.
+    fn other_half(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// Whether the names below a folder can only be those of a data set of it, though no manifest lies there.
+    fn is_described(&self, format: &dyn Format, probe: &Probe) -> bool {
+        format.recognise(probe) == Confidence::Yes
+    }
+
+    /// Whether everything below its folder belongs to it.
+    fn takes_whole_folder(&self) -> bool {
+        true
+    }
+
+    /// What to do about a file beside its data that is not as it was written.
+    fn edited(&self, name: &str) -> Option<&'static str> {
+        let _ = name;
+        None
+    }
+
+    /// Whether a folder with such files, as `has` says, is an index of it, or half of one, which speaks of data beside it.
+    fn is_index(&self, has: &dyn Fn(&str) -> bool) -> bool {
+        let _ = has;
+        false
+    }
+
+    /// Checks an index against the data that it speaks of, where [`Verify::content`] is [`Content::Index`].
+    ///
+    /// # Errors
+    /// As [`Verify::records`].
+    fn index(&self, at: &IndexAt<'_>, out: &mut Verifier<'_>) -> Result<()> {
+        let _ = (at, out);
+        Ok(())
+    }
+}
+
+/// An index that lies in a folder beside the data.
+#[derive(Clone, Copy)]
+pub struct IndexAt<'a> {
+    /// Where the data lies.
+    pub store: &'a Arc<dyn Store>,
+    /// The key of the folder with the data.
+    pub key: &'a str,
+    /// The name of the index folder in it.
+    pub folder: &'a str,
+    /// The manifest of the index.
+    pub manifest: Option<&'a Manifest>,
+}
+
+/// A format without checks of its own: it is opened, and every record read.
+#[derive(Clone, Copy, Debug)]
+pub struct ByReading;
+
+impl Verify for ByReading {}

@@ -1,0 +1,197 @@
+//! What verifying reports to: findings, progress, and what was read before.
+
+use std::collections::BTreeSet;
+
+use super::findings::{Findings, is_of_the_run};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::format::{Format, Options, Probe};
+use crate::record::Span;
+use crate::source::Source;
+use crate::watch::{Progress, Watch, check};
+
+/// Bytes between two reports of progress.
+const PART: u64 = 1 << 20;
+
+/// What verifying reports to.
+pub struct Verifier<'a> {
+    /// What was found so far.
+    pub findings: Findings,
+    /// Data files that were read record by record.
+    seen: BTreeSet<String>,
+    /// What was opened by a format, or could not be.
+    tried: BTreeSet<String>,
+    now: Progress,
+    watch: &'a dyn Watch,
+}
+
+impl<'a> Verifier<'a> {
+    /// Nothing was looked at.
+    pub fn new(watch: &'a dyn Watch) -> Verifier<'a> {
+        Verifier {
+            findings: Findings::default(),
+            seen: BTreeSet::new(),
+            tried: BTreeSet::new(),
+            now: Progress::default(),
+            watch,
+        }
+    }
+
+    /// Opens what lies at `probe` by `format`, and reads every record. The source, where it could be opened and was not
+    /// read before.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Io`.
+    pub fn read_by(&mut self, format: &dyn Format, probe: &Probe) -> Result<Opened> {
+        if !self.tried.insert(probe.display()) {
+            return Ok(Opened::Before);
+        }
+        let source = match format.open(probe, &Options::default()) {
+            Ok(source) => source,
+            Err(error) if is_of_the_run(&error) => return Err(error),
+            Err(error) => return Ok(Opened::Not(error)),
+        };
+        // Read before, as part of a folder around it.
+        if self.is_seen(source.as_ref()) {
+            return Ok(Opened::Before);
+        }
+        self.count(probe, format.name(), source.as_ref());
+        self.every_record(source.as_ref())?;
+        Ok(Opened::Read(source))
+    }
+
+    /// The same; what cannot be opened is a problem.
+    ///
+    /// # Errors
+    /// As [`Verifier::read_by`].
+    pub fn read(&mut self, format: &dyn Format, probe: &Probe) -> Result<()> {
+        match self.read_by(format, probe)? {
+            Opened::Not(error) => self.found(error, &probe.display(), "content"),
+            Opened::Before | Opened::Read(_) => Ok(()),
+        }
+    }
+
+    /// Whether all files of a source were read before.
+    fn is_seen(&self, source: &dyn Source) -> bool {
+        let files = source.files();
+        !files.is_empty() && files.iter().all(|info| self.was_read(&info.file))
+    }
+
+    /// Whether this file was read record by record.
+    pub fn was_read(&self, file: &str) -> bool {
+        self.seen.contains(file)
+    }
+
+    /// This file is read record by record.
+    pub fn reads(&mut self, file: String) {
+        self.seen.insert(file);
+    }
+
+    // The number of records that the manifest of this format says.
+    fn count(&mut self, probe: &Probe, format: &str, source: &dyn Source) {
+        let manifest = probe.manifest.as_ref().filter(|manifest| manifest.format == format);
+        if let Some(said) = manifest.and_then(|manifest| manifest.records)
+            && said != source.len()
+        {
+            let found = source.len().to_string();
+            self.findings.problem(&probe.display(), None, "records", said.to_string(), found);
+        }
+    }
+
+    fn every_record(&mut self, source: &dyn Source) -> Result<()> {
+        let files = source.files();
+        self.findings.checked_files += files.len() as u64;
+        let at = files.first().map_or_else(String::new, |info| info.file.clone());
+        files.iter().for_each(|info| self.expect(info.size));
+        self.seen.extend(files.iter().map(|info| info.file.clone()));
+        let (mut scratch, mut done) = (Vec::new(), 0);
+        for record in 0..source.len() {
+            self.findings.checked_records += 1;
+            let length = match source.length(record).and_then(|len| source.extras(record).map(|_| len)) {
+                Ok(length) => length,
+                Err(error) => {
+                    self.found(error, &at, "record")?;
+                    continue;
+                }
+            };
+            let mut start = 0;
+            while start < length {
+                let span = Span { record, start, len: PART.min(length - start) };
+                match source.read(span, &mut scratch) {
+                    Ok(values) => done += values.bytes.len() as u64,
+                    Err(error) => {
+                        self.found(error, &at, "values")?;
+                        break;
+                    }
+                }
+                start += span.len;
+                if done >= PART {
+                    self.step(std::mem::take(&mut done))?;
+                }
+            }
+        }
+        self.step(done)
+    }
+
+    /// Every token ID below the vocabulary; `byte` is where `bytes` begin in the file.
+    pub fn ids(&mut self, name: &str, record: u64, byte: u64, bytes: &[u8], dtype: DType, vocab: u64) {
+        for (i, id) in bytes.chunks_exact(dtype.size()).enumerate() {
+            let mut wide = [0; 8];
+            wide[..id.len()].copy_from_slice(id);
+            let id = u64::from_le_bytes(wide);
+            if id >= vocab {
+                let at = byte + (i * dtype.size()) as u64;
+                let expected = format!("below {vocab}");
+                self.findings.problem(name, Some(record), "id", expected, format!("{id} at byte {at}"));
+            }
+        }
+    }
+
+    /// An error about the data is a problem at the place that it names, else of `what` at `at`.
+    ///
+    /// # Errors
+    /// One that is about the run and not about the data.
+    pub fn found(&mut self, error: Error, at: &str, what: &str) -> Result<()> {
+        if is_of_the_run(&error) {
+            return Err(error);
+        }
+        let place = error.place().clone();
+        let file = place.file.as_deref().unwrap_or(at);
+        let what = place.field.as_deref().unwrap_or(what);
+        let (expected, found) = ("what the format promises".to_string(), error.message().to_string());
+        self.findings.problem(file, place.record, what, expected, found);
+        Ok(())
+    }
+
+    /// Takes note of what is no problem, or could not be checked.
+    pub fn note(&mut self, text: String) {
+        self.findings.notes.push(text);
+    }
+
+    /// So many bytes more will be read. Saturating: an index may name one large, sparse file any number of times.
+    pub fn expect(&mut self, bytes: u64) {
+        self.now.total_bytes = self.now.total_bytes.saturating_add(bytes);
+    }
+
+    /// So many bytes more were read.
+    ///
+    /// # Errors
+    /// `Interrupted` when the watcher wants to stop.
+    pub fn step(&mut self, bytes: u64) -> Result<()> {
+        self.now.done_bytes = self.now.done_bytes.saturating_add(bytes);
+        self.findings.checked_bytes = self.findings.checked_bytes.saturating_add(bytes);
+        self.now.records = self.findings.checked_records;
+        self.watch.progress(self.now);
+        check(self.watch)
+    }
+}
+
+/// What became of opening something.
+pub enum Opened {
+    /// It was opened and read, or tried, before.
+    Before,
+    /// It was opened, and every record was read.
+    Read(crate::source::SharedSource),
+    /// Opening refuses it.
+    Not(Error),
+}
