@@ -19,7 +19,7 @@ const MOST_CODEBOOK: usize = 1 << 16;
 pub(crate) fn are_codes(source: &dyn Source) -> bool {
     let schema = source.schema();
     let is_grid = schema.channels.is_some() && schema.element.dtype.is_integer();
-    source.format() == "codes" || (source.format() == "shards" && is_grid)
+    windrow::format_info(source.format()).is_some_and(|info| info.holds_codes(is_grid))
 }
 
 /// A line per channel: its first codes.

@@ -24,6 +24,7 @@ mod plot;
 mod progress;
 mod speed;
 mod text;
+mod to;
 mod warnings;
 
 use std::ffi::OsString;

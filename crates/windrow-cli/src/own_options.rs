@@ -1,39 +1,73 @@
-//! Options of one format that is written, as they can be typed: the format itself says which it takes.
+//! Options of one format that is written, as they can be typed: the table of formats says which there are.
 
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use serde_json::{Map, Value, json};
+use windrow::format::{Takes, WriteOption};
 
-/// Options that belong to one format.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct OwnOptions {
-    /// With --to shards: most bytes of a shard [default: 5368709120]
-    #[arg(long, value_name = "BYTES")]
-    max_shard_bytes: Option<u64>,
-    /// With --to flat-tokens: version of zarr, 2 as seqax writes it (blosc), or 3 (zstd, crc32c) [default: 2]
-    #[arg(long, value_name = "2|3")]
-    zarr_format: Option<u64>,
-    /// With --to flat-tokens: tokens in a chunk [default: 4194304]
-    #[arg(long, value_name = "N")]
-    tokens_chunk_size: Option<u64>,
-    /// With --to flat-tokens: starts in a chunk [default: 1048576]
-    #[arg(long, value_name = "N")]
-    seq_starts_chunk_size: Option<u64>,
-    /// With --zarr-format 3: chunks in a shard, which is a file
-    #[arg(long, value_name = "N")]
-    chunks_per_shard: Option<u64>,
+/// Options that belong to one format, by name; with `TOKENIZE` those that only `tokenize` has, too.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnOptions<const TOKENIZE: bool>(Map<String, Value>);
+
+impl<const TOKENIZE: bool> OwnOptions<TOKENIZE> {
+    /// Those that are given.
+    pub(crate) fn given(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    // Each option with the formats that have it.
+    fn all() -> Vec<(&'static WriteOption, Vec<&'static str>)> {
+        let mut all: Vec<(&WriteOption, Vec<&str>)> = Vec::new();
+        let written = windrow::written();
+        for format in written.iter().filter(|format| format.is_for_tokenize || !TOKENIZE) {
+            for option in format.info.write_options.iter().filter(|option| TOKENIZE || !option.of_tokenize) {
+                match all.iter_mut().find(|(known, _)| known.name == option.name) {
+                    Some((_, formats)) => formats.push(format.to),
+                    None => all.push((option, vec![format.to])),
+                }
+            }
+        }
+        all
+    }
+
+    fn arg((option, formats): (&'static WriteOption, Vec<&'static str>)) -> Arg {
+        let long = option.name.replace('_', "-");
+        let arg = Arg::new(option.name).help(format!("With --to {}: {}", formats.join(", "), option.help));
+        match option.takes {
+            Takes::Number(value) => arg.long(long).value_name(value).value_parser(value_parser!(u64)),
+            Takes::Text(value) => arg.long(long).value_name(value),
+            Takes::On => arg.long(long).action(ArgAction::SetTrue),
+            Takes::Off => arg.long(format!("no-{long}")).action(ArgAction::SetTrue),
+        }
+    }
 }
 
-impl OwnOptions {
-    /// Those that are given, by name.
-    pub(crate) fn given(&self) -> Map<String, Value> {
-        let numbers = [
-            ("max_shard_bytes", self.max_shard_bytes),
-            ("zarr_format", self.zarr_format),
-            ("tokens_chunk_size", self.tokens_chunk_size),
-            ("seq_starts_chunk_size", self.seq_starts_chunk_size),
-            ("chunks_per_shard", self.chunks_per_shard),
-        ];
-        let given = numbers.into_iter().filter_map(|(name, number)| Some((name.to_string(), json!(number?))));
-        given.collect()
+impl<const TOKENIZE: bool> FromArgMatches for OwnOptions<TOKENIZE> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |(option, _): (&WriteOption, _)| {
+            let name = option.name;
+            let value = match option.takes {
+                Takes::Number(_) => matches.get_one::<u64>(name).map(|number| json!(number)),
+                Takes::Text(_) => matches.get_one::<String>(name).map(|text| json!(text)),
+                Takes::On => matches.get_flag(name).then_some(json!(true)),
+                Takes::Off => matches.get_flag(name).then_some(json!(false)),
+            };
+            Some((name.to_string(), value?))
+        };
+        Ok(OwnOptions(Self::all().into_iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl<const TOKENIZE: bool> Args for OwnOptions<TOKENIZE> {
+    fn augment_args(command: Command) -> Command {
+        Self::all().into_iter().fold(command, |command, option| command.arg(Self::arg(option)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
     }
 }

@@ -34,10 +34,10 @@ pub(crate) fn writer(
     };
     let known = windrow::write_options(to);
     if let Some(name) =
-        error.place().field.as_ref().filter(|name| own.contains_key(*name) && !known.contains(name))
+        error.place().field.as_ref().filter(|name| own.contains_key(*name) && !known.contains(&name.as_str()))
     {
         let mut names = options_of(py, called)?;
-        names.extend(known);
+        names.extend(known.into_iter().map(str::to_string));
         if let Some(hint) = meant(py, name, names)? {
             return Err(PyTypeError::new_err(format!(
                 "{called}() got an unexpected keyword argument '{name}'; {hint}"

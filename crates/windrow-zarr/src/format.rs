@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::SharedSource;
 
 use crate::group::Group;
@@ -26,6 +26,32 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     open_options: &["fill_missing", "memory_limit"],
     written_as: "a zarr group of token IDs: encoded_tokens, seq_starts",
+    write_options: &[
+        WriteOption {
+            name: "zarr_format",
+            takes: Takes::Number("2|3"),
+            help: "version of zarr: 2 as seqax writes it (blosc), or 3 (zstd, crc32c) [default: 2]",
+            of_tokenize: false,
+        },
+        WriteOption {
+            name: "tokens_chunk_size",
+            takes: Takes::Number("N"),
+            help: "tokens in a chunk [default: 4194304]",
+            of_tokenize: false,
+        },
+        WriteOption {
+            name: "seq_starts_chunk_size",
+            takes: Takes::Number("N"),
+            help: "starts in a chunk [default: 1048576]",
+            of_tokenize: false,
+        },
+        WriteOption {
+            name: "chunks_per_shard",
+            takes: Takes::Number("N"),
+            help: "with zarr 3, chunks in a shard, which is a file",
+            of_tokenize: false,
+        },
+    ],
     ..FormatInfo::NONE
 };
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use windrow_core::collate::{
     Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
 };
-use windrow_core::format::{Options, info_of, parse_json};
+use windrow_core::format::{Options, parse_json};
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
@@ -15,7 +15,7 @@ use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Span, store};
 
-use crate::formats::formats;
+use crate::formats::format_info;
 use crate::recipe::RecipePart;
 use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
 use crate::windowing::{Scaler, Windowing, check_fit, scaling_of};
@@ -394,7 +394,7 @@ impl DataSet {
         if all < 2 || short < all - all / 10 {
             return;
         }
-        let info = info_of(formats(), self.source.format());
+        let info = format_info(self.source.format());
         let reads_axis =
             info.is_some_and(|info| info.takes("axis")) && self.source.schema().channels.is_none();
         let hint = match reads_axis && self.options.axis.is_none() {

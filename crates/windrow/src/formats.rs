@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use windrow_core::format::{FORMATS, Format};
+use windrow_core::format::{self, FORMATS, Format, FormatInfo};
 
 /// The formats of all crates, in the order in which they are asked.
 pub fn formats() -> &'static [&'static dyn Format] {
@@ -14,4 +14,13 @@ pub fn formats() -> &'static [&'static dyn Format] {
         of_crates.into_iter().chain(FORMATS.iter().copied()).collect()
     });
     &ALL
+}
+
+/// What is said of the format of this name.
+///
+/// ```
+/// assert!(windrow::format_info("tokens").is_some_and(|info| info.is_for_tokens()));
+/// ```
+pub fn format_info(name: &str) -> Option<&'static FormatInfo> {
+    format::info_of(formats(), name)
 }

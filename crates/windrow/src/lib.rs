@@ -48,7 +48,7 @@ pub use builder::LoaderBuilder;
 pub use data_set::{DataSet, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
-pub use formats::formats;
+pub use formats::{format_info, formats};
 pub use mixture::{Mixture, mix, part_named};
 pub use open::{open, open_with, verify};
 pub use rebuild::{Rebuilt, rebuild_metadata};
@@ -74,4 +74,4 @@ pub use windrow_dac as dac;
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]
 pub use windrow_zarr as zarr;
-pub use write::{write_options, writer};
+pub use write::{ENCODE_TO, TOKENIZE_TO, Written, write_options, writer, written};

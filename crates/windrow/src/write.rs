@@ -4,12 +4,38 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use windrow_core::Result;
+use windrow_core::format::FormatInfo;
 use windrow_core::format::write::{self, WriteFormat};
 
 use crate::formats::formats;
 
 /// Names that stand for a format where it is written.
 const ALIASES: [(&str, &str); 1] = [("jsonl", "series-jsonl")];
+/// What `tokenize` writes where nothing is said.
+pub const TOKENIZE_TO: &str = "forager";
+/// What `encode` writes where nothing is said.
+pub const ENCODE_TO: &str = "codes";
+
+/// A format that is written.
+pub struct Written {
+    /// What `to` takes.
+    pub to: &'static str,
+    /// What is said of it.
+    pub info: &'static FormatInfo,
+    /// Whether `tokenize` writes it.
+    pub is_for_tokenize: bool,
+}
+
+/// The formats that are written, in the order in which they are asked.
+pub fn written() -> Vec<Written> {
+    let alias =
+        |name: &'static str| ALIASES.iter().find(|(_, of)| *of == name).map_or(name, |(alias, _)| alias);
+    let row = |info: &'static FormatInfo| {
+        let writer = write::writer(formats(), info.name, &Map::new()).ok()?;
+        Some(Written { to: alias(info.name), info, is_for_tokenize: writer.holds_ids() })
+    };
+    formats().iter().filter_map(|format| row(format.info())).collect()
+}
 
 /// How `to` is written, with `options` of its own.
 ///
@@ -32,7 +58,7 @@ pub fn writer(to: &str, options: &Map<String, Value>) -> Result<Arc<dyn WriteFor
 /// ```
 /// assert_eq!(windrow::write_options("shards"), ["max_shard_bytes", "normalize"]);
 /// ```
-pub fn write_options(to: &str) -> Vec<String> {
+pub fn write_options(to: &str) -> Vec<&'static str> {
     write::option_names(formats(), name_of(to))
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use windrow::DType;
 use windrow::format::write::WriteOptions;
@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::own_options::OwnOptions;
 use crate::progress::Progress;
-use crate::text;
+use crate::{text, to};
 
 /// Write records of numbers in another layout
 ///
@@ -27,15 +27,12 @@ pub(crate) struct Convert {
     input: PathBuf,
     /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file
     output: PathBuf,
-    /// The layout to write
-    #[arg(long, value_enum)]
-    to: To,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", value_parser = to::of_records())]
+    to: String,
     /// dtype of a written number; by default that of the input, int32 for uint32 with --to megatron, int16 with --to codes
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     as_dtype: Option<DType>,
-    /// With --to shards: store (x - mean) / std as float32, and mean and std of each record beside it
-    #[arg(long)]
-    normalize: bool,
     /// Replace an existing output
     #[arg(long)]
     overwrite: bool,
@@ -43,48 +40,15 @@ pub(crate) struct Convert {
     #[arg(long)]
     no_durable: bool,
     #[command(flatten)]
-    own: OwnOptions,
+    own: OwnOptions<false>,
     #[command(flatten)]
     opening: Opening,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum To {
-    /// meta.json and data-<i>-of-<n>.bin
-    Shards,
-    /// One array; all records of one length
-    Npy,
-    /// An archive of an array per record
-    Npz,
-    /// A line per record: {"sequence": […]}
-    Jsonl,
-    /// One headerless row of token ids
-    Tokens,
-    /// A folder of token samples with a byte-offset index
-    Forager,
-    /// OUTPUT.bin and OUTPUT.idx, a sequence per record
-    Megatron,
-    /// A folder of encoded_audio/NAME.pt, torch tensors [T, C], and metadata.json with their prompts
-    Codes,
-    /// A zarr group of token ids: encoded_tokens, seq_starts
-    FlatTokens,
-}
-
-impl To {
-    // As it is typed.
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
-    }
 }
 
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
     no_stdout(&args.output)?;
-    let mut own = args.own.given();
-    if args.normalize {
-        own.insert("normalize".to_string(), json!(true));
-    }
-    let format = windrow::writer(&args.to.name(), &own)?;
+    let format = windrow::writer(&args.to, args.own.given())?;
     let data = windrow::open_with(&args.input, &args.opening.options())?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();

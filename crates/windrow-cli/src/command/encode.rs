@@ -16,7 +16,7 @@ use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::text;
+use crate::{text, to};
 
 /// Encode sound files into the codes of the Descript Audio Codec, with their prompts
 ///
@@ -36,9 +36,9 @@ pub(crate) struct Encode {
     /// A folder of prompts, NAME.txt or NAME_prompt.txt; may be given again. By default audio_prompts beside the folder
     #[arg(long, value_name = "DIR")]
     prompts: Vec<PathBuf>,
-    /// The layout to write
-    #[arg(long, value_enum, default_value = "codes")]
-    to: To,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", default_value = windrow::ENCODE_TO, value_parser = to::of_codes())]
+    to: String,
     /// dtype of a stored code
     #[arg(long, value_enum, default_value = "int16")]
     dtype: CodeType,
@@ -66,14 +66,6 @@ pub(crate) struct Encode {
     /// Do not wait for the disk
     #[arg(long)]
     no_durable: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum To {
-    /// encoded_audio/NAME.pt for each file, and metadata.json
-    Codes,
-    /// One file of frames to be mapped, and meta.json
-    Shards,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -110,13 +102,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     let at_a_time = threads.clamp(1, files.len());
     let codec = Codec::open(weights, &Options::default().threads(threads / at_a_time))?;
     let options = EncodeOptions {
-        to: windrow::writer(
-            match args.to {
-                To::Codes => "codes",
-                To::Shards => "shards",
-            },
-            &Map::new(),
-        )?,
+        to: windrow::writer(&args.to, &Map::new())?,
         dtype: match args.dtype {
             CodeType::Int16 => DType::I16,
             CodeType::Long => DType::I64,

@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::own_options::OwnOptions;
 use crate::progress::Progress;
-use crate::text;
+use crate::{text, to};
 
 /// Turn the text of JSONL files into token ids
 ///
@@ -33,8 +33,8 @@ pub(crate) struct Tokenize {
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// What to write
-    #[arg(long, value_enum, default_value_t = To::Forager)]
-    to: To,
+    #[arg(long, value_name = "FORMAT", default_value = windrow::TOKENIZE_TO, value_parser = to::of_tokens())]
+    to: String,
     /// Pack documents into samples of N tokens; without it, each document is a record
     #[arg(long, value_name = "N")]
     sample_size: Option<u64>,
@@ -69,28 +69,11 @@ pub(crate) struct Tokenize {
     /// Input bytes after which a run that is stopped can go on
     #[arg(long, value_name = "BYTES", default_value_t = CHECKPOINT_BYTES)]
     checkpoint_bytes: u64,
-    /// With --to forager and tokens: keep no block checksums
-    #[arg(long)]
-    no_block_sums: bool,
     /// Do not wait for the disk
     #[arg(long)]
     no_durable: bool,
     #[command(flatten)]
-    own: OwnOptions,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum To {
-    /// Samples with a byte-offset index
-    Forager,
-    /// One stream without a header, tokens.bin
-    Tokens,
-    /// A zarr group, a sequence per document: encoded_tokens, seq_starts; DIR is a split, corpus.zarr/train
-    FlatTokens,
-    /// tokens.bin and tokens.idx, a sequence and a document per document
-    Megatron,
-    /// meta.json and data-<i>-of-<n>.bin, a record per document
-    Shards,
+    own: OwnOptions<true>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -104,12 +87,7 @@ enum Rest {
 pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     no_stdout(&args.out)?;
-    let mut own = args.own.given();
-    if args.no_block_sums {
-        own.insert("block_sums".to_string(), json!(false));
-    }
-    let to = args.to.to_possible_value();
-    let to = windrow::writer(to.as_ref().map_or("", |to| to.get_name()), &own)?;
+    let to = windrow::writer(&args.to, args.own.given())?;
     let (eos, append_eos) = match args.eos.as_str() {
         "append" => ("auto", true),
         eos => (eos, args.append_eos),

@@ -27,6 +27,8 @@ pub struct FormatInfo {
     pub chosen_by: Option<&'static str>,
     /// What `--to` says it writes; empty where it is only read.
     pub written_as: &'static str,
+    /// Options of writing that it has beside those of every format.
+    pub write_options: &'static [WriteOption],
 }
 
 impl FormatInfo {
@@ -43,6 +45,7 @@ impl FormatInfo {
         open_options: &[],
         chosen_by: None,
         written_as: "",
+        write_options: &[],
     };
 
     /// Whether it follows this option of opening.
@@ -50,10 +53,51 @@ impl FormatInfo {
         self.open_options.contains(&option)
     }
 
+    /// Whether its whole numbers are token IDs, not measurements.
+    pub fn is_for_tokens(&self) -> bool {
+        self.holds.contains(&Holds::Tokens) && !self.holds.contains(&Holds::Series)
+    }
+
+    /// Whether records `[T, C]` of whole numbers are audio codes, where `is_grid` says that these are such.
+    pub fn holds_codes(&self, is_grid: bool) -> bool {
+        self.holds == [Holds::Codes] || (is_grid && self.holds.contains(&Holds::Codes))
+    }
+
+    /// Whether it can be written.
+    pub fn is_written(&self) -> bool {
+        !self.written_as.is_empty()
+    }
+
     /// Whether this is one of its series files, by its name.
     pub fn is_series_name(&self, name: &str) -> bool {
         self.series_suffixes.iter().any(|suffix| name.ends_with(suffix))
     }
+}
+
+/// An option of writing that not every format has.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOption {
+    /// What Python calls it; the command line has hyphens.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it does, for `--help`; of [`Takes::Off`] what leaving it on does not.
+    pub help: &'static str,
+    /// Only `tokenize` has it.
+    pub of_tokenize: bool,
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// A whole number, called so in help.
+    Number(&'static str),
+    /// A text, called so in help.
+    Text(&'static str),
+    /// Nothing: given, it is on.
+    On,
+    /// Nothing: it is on, and `no_` before its name switches it off.
+    Off,
 }
 
 /// What a record can be.

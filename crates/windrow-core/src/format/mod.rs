@@ -49,7 +49,7 @@ pub(crate) use forager::{
 };
 pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
 pub(crate) use foreign::{encoding, refuse_as_text};
-pub use info::{FormatInfo, Holds};
+pub use info::{FormatInfo, Holds, Takes, WriteOption};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use line_names::is_named as is_named_as_lines;

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Report;
 use crate::array::{DType, reserve};
 use crate::error::{Error, Result};
+use crate::format::{Format, Tokens};
 use crate::manifest::Manifest;
 use crate::output::{self, Site};
 use crate::output::{Finished, Growing, files};
@@ -57,7 +58,7 @@ pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: boo
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return Err(Error::config("expected the path of a file").at(out));
     };
-    let mut manifest = Manifest::new("tokens");
+    let mut manifest = Manifest::new(Tokens.name());
     (manifest.records, manifest.dtype, manifest.vocab_size) = (Some(1), Some(DType::U32), Some(vocab_size));
     manifest.options = serde_json::Map::from_iter([
         ("task".to_string(), json!("dummy")),

@@ -14,7 +14,7 @@ use super::input::{Input, PART};
 use super::lines::LineScan;
 use super::{Progress, Report, Watch, check};
 use crate::error::{Error, Result};
-use crate::format;
+use crate::format::{self, Format};
 use crate::manifest::{BlockChecksums, CHECKSUMS_FILE};
 use crate::manifest::{FileRow, Manifest};
 use crate::output::ChecksumsWriter;
@@ -114,7 +114,7 @@ fn expanded_name(input: &Input, index_folder: &str) -> String {
 
 // What decides the index: the manifest without its findings.
 fn wanted(inputs: &[Input], options: &IndexOptions) -> Manifest {
-    let mut manifest = Manifest::new("forager");
+    let mut manifest = Manifest::new(format::Forager.name());
     manifest.inputs = inputs.iter().map(|i| i.row.clone()).collect();
     manifest.options = Map::from_iter([
         ("task".to_string(), json!("index")),

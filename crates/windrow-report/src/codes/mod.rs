@@ -67,7 +67,7 @@ pub(crate) fn are_codes(source: &dyn Source) -> bool {
     let are_frames =
         schema.channels.is_some_and(|channels| channels > 1) && schema.element.dtype == DType::I16;
     let is_small = schema.vocab_size.is_none_or(|size| size <= MOST_CODEBOOK);
-    is_small && (source.format() == "codes" || (source.format() == "shards" && are_frames))
+    is_small && windrow::format_info(source.format()).is_some_and(|info| info.holds_codes(are_frames))
 }
 
 /// All of the page that is about codes, and its numbers.

@@ -5,6 +5,8 @@ use windrow_core::manifest::Manifest;
 use windrow_core::source::{Kind, Source};
 use windrow_text::{NAMES, Tokenizer};
 
+use crate::formats::format_info;
+
 /// The tokenizer asked for, or the built-in one that the manifest names. One that did not make the data is refused when
 /// asked for, and left out with a warning otherwise.
 ///
@@ -31,7 +33,7 @@ pub fn tokenizer(asked: Option<&str>, manifest: Option<&Manifest>) -> Result<Opt
 /// Whether its whole numbers are token IDs, not measurements: the formats made for tokens say so.
 pub fn is_tokens(source: &dyn Source) -> bool {
     let schema = source.schema();
-    let made_for_tokens = ["tokens", "forager", "megatron", "flat-tokens"].contains(&source.format());
+    let made_for_tokens = format_info(source.format()).is_some_and(|info| info.is_for_tokens());
     let is_whole = schema.kind == Kind::Numbers && schema.element.dtype.is_integer();
     is_whole && (made_for_tokens || schema.vocab_size.is_some())
 }

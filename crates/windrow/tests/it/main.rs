@@ -17,4 +17,6 @@ mod ids;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod real_series;

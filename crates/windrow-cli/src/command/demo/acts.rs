@@ -20,7 +20,7 @@ use crate::progress::Progress;
 use crate::{speed, text};
 
 /// What the corpus is tokenised into.
-const TO: &str = "forager";
+const TO: &str = windrow::TOKENIZE_TO;
 pub(super) const TOKENIZER: &str = "cl100k_base";
 pub(super) const LENGTH: u64 = 256;
 pub(super) const BATCH: u64 = 8;

@@ -26,7 +26,9 @@ use super::line_names::SUFFIXES;
 use super::verify::Verify;
 use super::vocabulary::{check_ids, tokenizer_must_be};
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Manifest, Options, Probe};
+use super::{
+    Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Manifest, Options, Probe, Takes, WriteOption,
+};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::source::{Schema, SharedSource};
@@ -94,6 +96,32 @@ static INFO: FormatInfo = FormatInfo {
     open_options: &["allow_outside", "index_folder"],
     chosen_by: Some("index_folder"),
     written_as: "a folder of token samples with a byte-offset index",
+    write_options: &[
+        WriteOption {
+            name: "samples_folder",
+            takes: Takes::Text("NAME"),
+            help: "folder of the samples [default: tokenized-samples]",
+            of_tokenize: true,
+        },
+        WriteOption {
+            name: "postfix",
+            takes: Takes::Text("NAME"),
+            help: "what follows the name of an input in that of its samples [default: tokenized-samples]",
+            of_tokenize: true,
+        },
+        WriteOption {
+            name: "index_folder",
+            takes: Takes::Text("NAME"),
+            help: "folder of the index [default: index]",
+            of_tokenize: true,
+        },
+        WriteOption {
+            name: "block_sums",
+            takes: Takes::Off,
+            help: "keep no block checksums",
+            of_tokenize: true,
+        },
+    ],
     ..FormatInfo::NONE
 };
 

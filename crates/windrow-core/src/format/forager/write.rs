@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::format::write::{
     Begin, Corpus, CorpusPlace, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
+    only_of_tokenize,
 };
 use crate::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use crate::output::{ChecksumsWriter, Disk, Finished, Growing, files, replaced};
@@ -30,11 +31,15 @@ pub(super) struct WriteForager {
     postfix: String,
     index_folder: String,
     block_sums: bool,
+    /// One of these that is given.
+    given: Option<&'static str>,
 }
 
 impl WriteForager {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteForager> {
+        let names = ["samples_folder", "postfix", "index_folder", "block_sums"];
+        let given = names.into_iter().find(|name| options.has(name));
         let mut name = |option: &str, usual: &str| -> Result<String> {
             let name = options.text(option)?.unwrap_or_else(|| usual.to_string());
             check_folder_name(option, &name)?;
@@ -53,6 +58,7 @@ impl WriteForager {
             postfix,
             index_folder,
             block_sums: options.switch_on("block_sums")?,
+            given,
         })
     }
 }
@@ -122,6 +128,9 @@ impl WriteFormat for WriteForager {
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         begin.only(self.id_dtypes(), "token samples")?;
+        if let Some(option) = self.given.filter(|_| begin.corpus.is_none()) {
+            return Err(only_of_tokenize(option));
+        }
         let from: Kept = begin.continued("samples with an index")?;
         let (folder, outputs, index_folder) = match begin.corpus {
             None => (begin.work.join(begin.name), vec![SAMPLES.to_string()], INDEX_FOLDER),

@@ -38,7 +38,7 @@ static INFO: FormatInfo = FormatInfo {
     layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
     records: "one sequence: a document, or a part of one with the number of its document beside it",
     written_by: "`windrow convert --to megatron`, `windrow tokenize --to megatron`, Megatron's preprocess_data",
-    holds: &[Holds::Tokens, Holds::Series],
+    holds: &[Holds::Tokens],
     data_suffixes: &[".bin", ".idx"],
     written_as: "`.bin` and `.idx`, a sequence per record",
     ..FormatInfo::NONE

@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     layout: "one `.npy` file, also `.gz` and `.zst`",
     records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`; `axis=\"time\"`: all of `[T, C]`",
     written_by: "numpy.save",
-    holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
+    holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,
     open_options: &["axis"],

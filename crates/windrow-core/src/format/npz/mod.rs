@@ -44,7 +44,7 @@ static INFO: FormatInfo = FormatInfo {
     layout: "one `.npz` file: a zip of `.npy` arrays of one kind, stored or deflated",
     records: "the sequences of each array as in `npy`, in the archive's order",
     written_by: "numpy.savez, numpy.savez_compressed",
-    holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
+    holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,
     open_options: &["axis"],

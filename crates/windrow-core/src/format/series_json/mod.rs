@@ -70,7 +70,7 @@ static LINES: FormatInfo = FormatInfo {
     layout: "one `.jsonl` or `.ndjson` file, or a `.json` that holds lines, also `.gz` and `.zst`, whose first line is a series",
     records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
     written_by: "any program",
-    holds: &[Holds::Series, Holds::Codes],
+    holds: &[Holds::Series],
     series_suffixes: line_names::SUFFIXES,
     open_options: &["column"],
     written_as: "a line per record: {\"sequence\": [...]}",

@@ -18,7 +18,7 @@ use super::data_files::DataFiles;
 use super::numbers::check_number_options;
 use super::verify::Verify;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Holds, Manifest, Options, Probe};
+use super::{Confidence, Format, FormatInfo, Holds, Manifest, Options, Probe, Takes, WriteOption};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -45,6 +45,20 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write`, Time-MoE, FoundationTS",
     holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
     written_as: "meta.json and data-<i>-of-<n>.bin",
+    write_options: &[
+        WriteOption {
+            name: "max_shard_bytes",
+            takes: Takes::Number("BYTES"),
+            help: "most bytes of a shard [default: 5368709120]",
+            of_tokenize: false,
+        },
+        WriteOption {
+            name: "normalize",
+            takes: Takes::On,
+            help: "store (x - mean) / std as float32, and mean and std of each record beside it",
+            of_tokenize: false,
+        },
+    ],
     ..FormatInfo::NONE
 };
 

@@ -17,7 +17,9 @@ use super::discover::{natural_order, refuse_copies};
 use super::verify::Verify;
 use super::vocabulary::check_ids;
 use super::write::{OwnOptions, WriteFormat};
-use super::{Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Options, Probe, foreign, splits};
+use super::{
+    Confidence, Format, FormatInfo, Holds, MANIFEST_FILE, Options, Probe, Takes, WriteOption, foreign, splits,
+};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::manifest::CHECKSUMS_FILE;
@@ -41,6 +43,12 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: &[".bin"],
     open_options: &["eos"],
     written_as: "one headerless row of token IDs",
+    write_options: &[WriteOption {
+        name: "block_sums",
+        takes: Takes::Off,
+        help: "keep no block checksums",
+        of_tokenize: true,
+    }],
     ..FormatInfo::NONE
 };
 

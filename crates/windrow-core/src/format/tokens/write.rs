@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::format::Format;
 use crate::format::write::{
     Begin, CorpusPlace, INDEX_OF_SAMPLES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
-    names_of_file, no_ids,
+    names_of_file, no_ids, only_of_tokenize,
 };
 use crate::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use crate::output::{ChecksumsWriter, Disk, Growing, files, replaced, write_manifest_beside};
@@ -22,12 +22,15 @@ const STREAM: &str = "tokens.bin";
 /// One row of token IDs.
 pub(super) struct WriteTokens {
     block_sums: bool,
+    /// Whether that was said.
+    is_given: bool,
 }
 
 impl WriteTokens {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteTokens> {
-        Ok(WriteTokens { block_sums: options.switch_on("block_sums")? })
+        let is_given = options.has("block_sums");
+        Ok(WriteTokens { block_sums: options.switch_on("block_sums")?, is_given })
     }
 }
 
@@ -73,6 +76,9 @@ impl WriteFormat for WriteTokens {
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         begin.only(self.id_dtypes(), "token files")?;
         let is_corpus = begin.corpus.is_some();
+        if self.is_given && !is_corpus {
+            return Err(only_of_tokenize("block_sums"));
+        }
         let name = if is_corpus { STREAM } else { begin.name };
         let from: Kept = begin.continued("a token file")?;
         let sums = match is_corpus && self.block_sums {

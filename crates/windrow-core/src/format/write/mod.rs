@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::options::not_an_option;
 pub use self::options::{OwnOptions, WriteOptions, option_names, writer};
+pub(crate) use self::options::{not_an_option, only_of_tokenize};
 pub use self::record::{Stored, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};

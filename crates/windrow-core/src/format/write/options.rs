@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::WriteFormat;
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::format::Format;
+use crate::format::{Format, FormatInfo, info_of};
 use crate::manifest::Manifest;
 
 /// How to write records, in any format.
@@ -47,11 +47,14 @@ impl Default for WriteOptions {
 #[derive(Clone, Debug, Default)]
 pub struct OwnOptions {
     given: Map<String, Value>,
-    /// Names that the format has asked for.
-    known: Vec<String>,
 }
 
 impl OwnOptions {
+    /// Whether it is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.given.get(name).is_some_and(|value| !value.is_null())
+    }
+
     /// A whole number, where it is given.
     ///
     /// # Errors
@@ -90,7 +93,6 @@ impl OwnOptions {
         expected: &str,
         read: impl Fn(&Value) -> Option<T>,
     ) -> Result<Option<T>> {
-        self.known.push(name.to_string());
         match self.given.remove(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => read(&value)
@@ -109,19 +111,15 @@ pub fn writer(
     name: &str,
     options: &Map<String, Value>,
 ) -> Result<Box<dyn WriteFormat>> {
-    let mut own = OwnOptions { given: options.clone(), known: Vec::new() };
+    let mut own = OwnOptions { given: options.clone() };
     let format = table.iter().find(|format| format.name() == name);
     let writer = match format {
         Some(format) => format.writer(&mut own)?,
         None => None,
     };
     let Some(writer) = writer else {
-        let none = || OwnOptions::default();
-        let written: Vec<&str> = table
-            .iter()
-            .filter(|format| format.writer(&mut none()).is_ok_and(|writer| writer.is_some()))
-            .map(|format| format.name())
-            .collect();
+        let written: Vec<&str> =
+            table.iter().map(|format| format.info()).filter(|i| i.is_written()).map(|i| i.name).collect();
         let what = if format.is_some() { "is only read" } else { "is not a format" };
         return Err(Error::config(format!("{name:?} {what}"))
             .field("to")
@@ -130,14 +128,13 @@ pub fn writer(
     match own.given.iter().find(|(_, value)| !value.is_null()) {
         None => Ok(writer),
         Some((option, _)) => {
-            let of: Vec<&str> = table
-                .iter()
-                .map(|format| format.name())
-                .filter(|name| option_names(table, name).contains(option))
-                .collect();
-            Err(not_an_option(option, name).hint(match (of.is_empty(), own.known.is_empty()) {
+            let has = |info: &&'static FormatInfo| info.write_options.iter().any(|own| own.name == option);
+            let of: Vec<&str> =
+                table.iter().map(|format| format.info()).filter(has).map(|info| info.name).collect();
+            let known = option_names(table, name);
+            Err(not_an_option(option, name).hint(match (of.is_empty(), known.is_empty()) {
                 (false, _) => format!("it is an option of {}", of.join(", ")),
-                (true, false) => format!("options of {name}: {}", own.known.join(", ")),
+                (true, false) => format!("options of {name}: {}", known.join(", ")),
                 (true, true) => format!("{name} has no options of its own"),
             }))
         }
@@ -145,15 +142,49 @@ pub fn writer(
 }
 
 /// Names of the options that the format of this name in `table` has of its own, where it is written.
-pub fn option_names(table: &[&dyn Format], name: &str) -> Vec<String> {
-    let mut own = OwnOptions::default();
-    let format = table.iter().find(|format| format.name() == name);
-    // What it says without any is of no matter here.
-    let _ = format.map(|format| format.writer(&mut own));
-    own.known
+pub fn option_names(table: &[&dyn Format], name: &str) -> Vec<&'static str> {
+    let options = info_of(table, name).map_or(&[][..], |info| info.write_options);
+    options.iter().map(|option| option.name).collect()
 }
 
 /// The error of an option that is given to a format that does not have it.
 pub(crate) fn not_an_option(option: &str, format: &str) -> Error {
     Error::config(format!("{option} is not an option of {format}")).field(option)
+}
+
+/// The error of an option of `tokenize` that is given where records are written.
+pub(crate) fn only_of_tokenize(option: &str) -> Error {
+    Error::config(format!(
+        "{option} is an option of tokenize only: these records have no folders of their own"
+    ))
+    .field(option)
+    .hint("leave it out")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::format::{FORMATS, Takes};
+
+    #[test]
+    fn a_format_takes_the_options_that_its_info_lists() {
+        for info in FORMATS.iter().map(|format| format.info()) {
+            let written = writer(FORMATS, info.name, &Map::new());
+            assert_eq!(written.is_ok(), info.is_written(), "{}", info.name);
+            for option in info.write_options {
+                let value = match option.takes {
+                    Takes::Number(_) => json!(1 << 16),
+                    Takes::Text(_) => json!("abc"),
+                    Takes::On | Takes::Off => json!(false),
+                };
+                let given = Map::from_iter([(option.name.to_string(), value)]);
+                let error = writer(FORMATS, info.name, &given).err();
+                assert!(error.is_none(), "{}: {}", info.name, error.map_or(String::new(), |e| e.to_string()));
+            }
+            let unknown = Map::from_iter([("nobodys".to_string(), json!(1))]);
+            assert!(writer(FORMATS, info.name, &unknown).is_err(), "{}", info.name);
+        }
+    }
 }
