@@ -87,10 +87,10 @@ impl Source for Sequences {
         self.0.group.tokens.locate(start + span.start, span.len)
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
             if let Ok((start, _)) = self.0.group.place(span.record) {
-                self.0.group.tokens.advise(start.saturating_add(span.start), span.len);
+                self.0.group.tokens.prefetch(start.saturating_add(span.start), span.len);
             }
         }
     }
@@ -147,8 +147,8 @@ impl Source for Joined {
         self.0.group.tokens.locate(span.start, span.len)
     }
 
-    fn advise(&self, spans: &[Span]) {
-        spans.iter().for_each(|span| self.0.group.tokens.advise(span.start, span.len));
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        spans.for_each(|(span, _)| self.0.group.tokens.prefetch(span.start, span.len));
     }
 
     fn touch(&self, span: Span) {

@@ -251,13 +251,13 @@ impl Source for Arrays {
         Ok(Values { bytes, element: self.schema.element, channels, decode: Decode::Plain })
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
-            if let Ok((array, row)) = self.checked(*span)
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
+            if let Ok((array, row)) = self.checked(span)
                 && array.contiguous
             {
-                let (start, size) = array.range(row, *span);
-                array.object.advise(start, size);
+                let (start, size) = array.range(row, span);
+                array.object.prefetch(start, size);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::read_ahead::{ReadAhead, disk_waits};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
@@ -55,8 +56,16 @@ struct Queue {
     // Threads that are laying a batch, and how long the last one took.
     laying: usize,
     took: Option<Duration>,
+    ahead: ReadAhead,
     // Above 0 while the consumer outruns the threads and lays batches too; it counts down with each one found ready.
     hungry: u32,
+}
+
+// A step that somebody begins, and where the one behind it begins.
+struct Claimed {
+    number: u64,
+    step: Step,
+    after: Cursor,
 }
 
 struct Slot {
@@ -82,6 +91,7 @@ impl Engine {
             sleeping_workers: 0,
             laying: 0,
             took: None,
+            ahead: ReadAhead::default(),
             hungry: 0,
         };
         let shared = Arc::new(Shared {
@@ -133,7 +143,7 @@ impl Engine {
             if room && queue.took.is_some_and(|took| took < SHORT) {
                 queue.hungry = FED;
                 // Without a step to claim the run is over, which the next turn of the loop sees.
-                if let Some((number, step)) = self.shared.claim(&mut queue) {
+                if let Some(Claimed { number, step, .. }) = self.shared.claim(&mut queue) {
                     drop(queue);
                     let batch = self.shared.lay(&step, pool, workspace);
                     queue = self.shared.lock();
@@ -177,14 +187,19 @@ impl Shared {
                 queue.sleeping_workers -= 1;
             }
             let claimed = if queue.stopping { None } else { self.claim(&mut queue) };
-            let Some((number, step)) = claimed else { return };
+            let Some(Claimed { number, step, after }) = claimed else { return };
+            let ahead = queue.ahead.steps(number, after, &self.steps, self.plan.sampler());
             queue.laying += 1;
             drop(queue);
-            let start = Instant::now();
+            for (number, step) in ahead {
+                self.plan.prefetch(&step, number, &mut workspace);
+            }
+            let (start, waits) = (Instant::now(), disk_waits());
             let batch = self.lay(&step, &pool, &mut workspace);
-            let took = start.elapsed();
+            let (took, waited) = (start.elapsed(), disk_waits() != waits);
             queue = self.lock();
             queue.laying -= 1;
+            queue.ahead.assembled(waited);
             queue.took = Some(took);
             if queue.put(number, batch) && queue.consumer_sleeps {
                 self.ready.notify_one();
@@ -210,7 +225,7 @@ impl Shared {
     }
 
     // The step after the last one that was claimed, and its number; `None` when there is none any more.
-    fn claim(&self, queue: &mut Queue) -> Option<(u64, Step)> {
+    fn claim(&self, queue: &mut Queue) -> Option<Claimed> {
         if queue.over {
             return None;
         }
@@ -223,7 +238,7 @@ impl Shared {
         queue.cursor = step.after();
         let number = queue.front + queue.slots.len() as u64;
         queue.slots.push_back(Slot { step: step.clone(), batch: None });
-        Some((number, step))
+        Some(Claimed { number, step, after: queue.cursor })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs a plan ahead of time: threads, a bounded queue, order kept, state by counting what was delivered.
 
 mod engine;
+mod read_ahead;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

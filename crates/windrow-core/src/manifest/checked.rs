@@ -193,7 +193,7 @@ impl Object for CheckedObject {
         self.inner.touch(start, size);
     }
 
-    fn advise(&self, start: u64, size: u64) {
-        self.inner.advise(start, size);
+    fn prefetch(&self, start: u64, size: u64) {
+        self.inner.prefetch(start, size);
     }
 }

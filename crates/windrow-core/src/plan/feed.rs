@@ -185,6 +185,12 @@ impl Workspace {
         })
     }
 
+    pub(super) fn prefetch(&self, feeds: &[Feed], step: u64) {
+        for (number, feed) in feeds.iter().enumerate() {
+            feed.source.prefetch(&mut self.spans_of(number).map(|span| (span, step)));
+        }
+    }
+
     pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
         let Workspace { rows, pieces, scratch } = self;
         let samples = || {

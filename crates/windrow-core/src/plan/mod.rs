@@ -97,7 +97,14 @@ impl Plan {
         self.lay(step.epoch, step.own.clone(), pool, workspace)
     }
 
-    // Positions past the epoch's end stand for its first samples again.
+    /// Says to the sources what this rank's rows of a step read, `number` steps after the loader's first. A hint: what
+    /// cannot be found is an error of the step's own turn.
+    pub(crate) fn prefetch(&self, step: &Step, number: u64, workspace: &mut Workspace) {
+        if whole(|| self.pieces(step.epoch, step.own.clone(), workspace)).is_ok() {
+            workspace.feed.prefetch(&self.feeds, number);
+        }
+    }
+
     fn lay(
         &self,
         epoch: u64,
@@ -105,6 +112,14 @@ impl Plan {
         pool: Option<&Pool>,
         workspace: &mut Workspace,
     ) -> Result<Batch> {
+        whole(|| {
+            self.pieces(epoch, positions.clone(), workspace)?;
+            workspace.feed.lay(&self.feeds, pool)
+        })
+    }
+
+    // What the samples at these positions are made of. Positions past the epoch's end stand for its first samples again.
+    fn pieces(&self, epoch: u64, positions: Range<u64>, workspace: &mut Workspace) -> Result<()> {
         let Workspace { turns, feed } = workspace;
         turns.clear();
         let len = self.sampler.len(epoch).unwrap_or(u64::MAX).max(1);
@@ -115,15 +130,13 @@ impl Plan {
             self.sampler.turns(epoch, start..start + rows, turns);
             at += rows;
         }
-        whole(|| {
-            feed.clear();
-            for turn in turns.iter() {
-                let (number, sample) = self.feed_of(turn.sample);
-                let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
-                feed.add(&self.feeds[number], number, sample, draw)?;
-            }
-            feed.lay(&self.feeds, pool)
-        })
+        feed.clear();
+        for turn in turns.iter() {
+            let (number, sample) = self.feed_of(turn.sample);
+            let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
+            feed.add(&self.feeds[number], number, sample, draw)?;
+        }
+        Ok(())
     }
 
     // Which feed a sample number belongs to, and its number there.

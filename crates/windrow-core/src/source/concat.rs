@@ -49,12 +49,15 @@ impl Concat {
 
     // The part that holds a record, and the record's number in it.
     fn find(&self, record: u64) -> Result<(&SharedSource, u64)> {
-        if record >= self.len() {
-            return Err(Error::out_of_range("record", record, self.len()));
-        }
-        // The last part that begins at or before it: an empty one begins where the next one does.
-        let part = self.first_records[..self.parts.len()].partition_point(|first| *first <= record) - 1;
+        let out_of_range = || Error::out_of_range("record", record, self.len());
+        let part = self.part_of(record).ok_or_else(out_of_range)?;
         Ok((&self.parts[part], record - self.first_records[part]))
+    }
+
+    // The last part that begins at or before it: an empty one begins where the next one does.
+    fn part_of(&self, record: u64) -> Option<usize> {
+        let at = || self.first_records[..self.parts.len()].partition_point(|first| *first <= record) - 1;
+        (record < self.len()).then(at)
     }
 }
 
@@ -104,6 +107,7 @@ fn renumber(error: Error, local: u64, record: u64) -> Error {
     if error.place().record == Some(local) { error.record(record) } else { error }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Lengths for Concat {
     fn len(&self) -> u64 {
         self.first_records.last().copied().unwrap_or(0)
@@ -117,8 +121,29 @@ impl Lengths for Concat {
     fn uniform(&self) -> Option<u64> {
         self.uniform
     }
+
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        let mut done = 0;
+        while done < out.len() {
+            let (record, of) = (first.saturating_add(done as u64), self.len());
+            let part = self.part_of(record).ok_or_else(|| Error::out_of_range("record", record, of))?;
+            let left = usize::try_from(self.first_records[part + 1] - record).unwrap_or(usize::MAX);
+            let n = left.min(out.len() - done);
+            let local = record - self.first_records[part];
+            self.parts[part]
+                .lengths(local, &mut out[done..done + n])
+                .map_err(|e| renumber(e, local, record))?;
+            done += n;
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Source for Concat {
     fn schema(&self) -> &Schema {
         &self.schema
@@ -150,10 +175,37 @@ impl Source for Concat {
         part.extras(local).map_err(|e| renumber(e, local, record))
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, step) in spans {
             if let Ok((part, record)) = self.find(span.record) {
-                part.advise(&[Span { record, ..*span }]);
+                part.prefetch(&mut std::iter::once((Span { record, ..span }, step)));
+            }
+        }
+    }
+
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        let mut of_parts: Vec<Vec<Span>> = vec![Vec::new(); self.parts.len()];
+        for span in spans {
+            if let Some(part) = self.part_of(span.record) {
+                of_parts[part].push(Span { record: span.record - self.first_records[part], ..span });
+            }
+        }
+        for (part, spans) in self.parts.iter().zip(of_parts).filter(|(_, spans)| !spans.is_empty()) {
+            part.decode_ahead(&mut spans.into_iter());
+        }
+    }
+
+    // The parts follow each other, but not in one stream that could be asked for.
+    fn joined(&self) -> Option<SharedSource> {
+        None
+    }
+
+    fn treatment(&self) -> Option<String> {
+        let treatments: Vec<_> = self.parts.iter().map(|part| part.treatment()).collect();
+        match treatments.iter().all(|one| *one == treatments[0]) {
+            true => treatments[0].clone(),
+            false => {
+                Some(treatments.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(";"))
             }
         }
     }

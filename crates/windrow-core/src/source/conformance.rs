@@ -84,7 +84,7 @@ fn check_outside(source: &dyn Source) -> Result<()> {
         refuses("length of a record that is not there", source.length(record), record)?;
         refuses("read of a record that is not there", source.read(span, &mut scratch), record)?;
         refuses("locate of a record that is not there", source.locate(span), record)?;
-        source.advise(&[span]);
+        source.prefetch(&mut std::iter::once((span, 0)));
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn check_record(source: &dyn Source, record: u64) -> Result<()> {
             check_parts(source, span, &whole, &read)?;
         }
         check_places(source, span)?;
-        source.advise(&[span]);
+        source.prefetch(&mut std::iter::once((span, 0)));
         same("extras, asked again", source.extras(record)?, source.extras(record)?, record)?;
     }
     let no_track = schema.tracks.len();
@@ -193,7 +193,7 @@ fn check_spans_outside(source: &dyn Source, record: u64, length: u64) -> Result<
         let span = Span { record, start, len };
         refuses("a span that leaves its record", source.read(span, &mut Vec::new()), record)?;
         refuses("the place of a span that leaves its record", source.locate(span), record)?;
-        source.advise(&[span]);
+        source.prefetch(&mut std::iter::once((span, 0)));
         for track in 0..source.schema().tracks.len() {
             let mut scratch = Vec::new();
             let found = source.read_track(track, span, &mut scratch);

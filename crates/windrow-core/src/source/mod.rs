@@ -150,8 +150,9 @@ pub trait Source: Lengths {
         }
     }
 
-    /// Tells the operating system that these spans come soon, where it can use that.
-    fn advise(&self, spans: &[Span]) {
+    /// Says which spans are read soon, each with the step that needs it, the first step first: what is not in memory is
+    /// asked for, and nothing is waited for. Only a hint: what cannot be found is left out.
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         let _ = spans;
     }
 
@@ -161,7 +162,8 @@ pub trait Source: Lengths {
     }
 
     /// Decodes what these spans are made of, on several threads where that is much, so that reading them takes it from
-    /// memory. Does nothing where bytes lie as they are. What fails here fails again when it is read.
+    /// memory. Does nothing where bytes lie as they are. What fails here fails again when it is read. Not
+    /// [`Source::prefetch`]: a batch that is asked for by number waits for it, and a loader's threads decode side by side.
     fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
         let _ = spans;
     }

@@ -97,6 +97,7 @@ fn cache_key(source: &dyn Source, scaling: &Scaling) -> Result<u64> {
     Ok(hash.digest())
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Lengths for Scaled {
     fn len(&self) -> u64 {
         self.inner.len()
@@ -113,8 +114,13 @@ impl Lengths for Scaled {
     fn uniform(&self) -> Option<u64> {
         self.inner.uniform()
     }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Source for Scaled {
     fn schema(&self) -> &Schema {
         &self.schema
@@ -142,8 +148,8 @@ impl Source for Scaled {
         self.inner.extras(record)
     }
 
-    fn advise(&self, spans: &[Span]) {
-        self.inner.advise(spans);
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        self.inner.prefetch(spans);
     }
 
     fn touch(&self, span: Span) {
@@ -176,5 +182,10 @@ impl Source for Scaled {
     fn treatment(&self) -> Option<String> {
         let own = self.scaling.to_string();
         Some(self.inner.treatment().map_or(own.clone(), |inner| format!("{inner},{own}")))
+    }
+
+    // A scaler knows records, not a stream of them.
+    fn joined(&self) -> Option<SharedSource> {
+        None
     }
 }

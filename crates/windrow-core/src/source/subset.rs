@@ -56,6 +56,7 @@ impl Subset {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Lengths for Subset {
     fn len(&self) -> u64 {
         let n = self.numbers.len() as u64;
@@ -69,8 +70,21 @@ impl Lengths for Subset {
     fn uniform(&self) -> Option<u64> {
         self.inner.uniform()
     }
+
+    // Neighbours here are strangers there.
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        for (at, length) in out.iter_mut().enumerate() {
+            *length = self.length(first.saturating_add(at as u64))?;
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Source for Subset {
     fn schema(&self) -> &Schema {
         self.inner.schema()
@@ -96,9 +110,8 @@ impl Source for Subset {
         self.inner.extras(self.number(record)?)
     }
 
-    fn advise(&self, spans: &[Span]) {
-        let inner: Vec<Span> = spans.iter().filter_map(|span| self.span(*span).ok()).collect();
-        self.inner.advise(&inner);
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        self.inner.prefetch(&mut spans.filter_map(|(span, step)| Some((self.span(span).ok()?, step))));
     }
 
     fn touch(&self, span: Span) {
@@ -133,5 +146,10 @@ impl Source for Subset {
 
     fn treatment(&self) -> Option<String> {
         self.inner.treatment()
+    }
+
+    // Its records do not follow each other.
+    fn joined(&self) -> Option<SharedSource> {
+        None
     }
 }

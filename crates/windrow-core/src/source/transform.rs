@@ -115,6 +115,12 @@ impl Transformed {
         Ok(bytes)
     }
 
+    // A record is made of all of its values.
+    fn all_of(&self, span: Span) -> Option<Span> {
+        let len = self.inner.length(span.record).ok()?;
+        Some(Span { record: span.record, start: 0, len })
+    }
+
     fn make(&self, record: u64) -> Result<Arc<[u8]>> {
         let mut scratch = Vec::new();
         let stored = self.inner.read_whole(record, &mut scratch)?;
@@ -190,6 +196,7 @@ impl Kept {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Lengths for Transformed {
     fn len(&self) -> u64 {
         self.inner.len()
@@ -206,8 +213,13 @@ impl Lengths for Transformed {
     fn uniform(&self) -> Option<u64> {
         self.inner.uniform()
     }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Source for Transformed {
     fn schema(&self) -> &Schema {
         &self.schema
@@ -264,6 +276,30 @@ impl Source for Transformed {
         let precision = if self.schema.element.dtype == DType::F64 { "/float64" } else { "" };
         let own = format!("scaler=custom:{}{precision}", self.custom.name);
         Some(self.inner.treatment().map_or(own.clone(), |inner| format!("{inner},{own}")))
+    }
+
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let len = self.inner.length(record)?;
+        self.read(Span { record, start: 0, len }, scratch)
+    }
+
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        self.inner.prefetch(&mut spans.filter_map(|(span, step)| Some((self.all_of(span)?, step))));
+    }
+
+    fn touch(&self, span: Span) {
+        if let Some(all) = self.all_of(span) {
+            self.inner.touch(all);
+        }
+    }
+
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        self.inner.decode_ahead(&mut spans.filter_map(|span| self.all_of(span)));
+    }
+
+    // A function is given whole records.
+    fn joined(&self) -> Option<SharedSource> {
+        None
     }
 }
 

@@ -226,8 +226,8 @@ impl Object for Expanded {
         self.inner.mapped()
     }
 
-    fn advise(&self, start: u64, size: u64) {
-        self.inner.advise(start, size);
+    fn prefetch(&self, start: u64, size: u64) {
+        self.inner.prefetch(start, size);
     }
 }
 

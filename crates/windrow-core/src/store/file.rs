@@ -320,7 +320,7 @@ impl Object for Mapped {
         }
     }
 
-    fn advise(&self, start: u64, size: u64) {
+    fn prefetch(&self, start: u64, size: u64) {
         let (Ok(start), Ok(size)) = (usize::try_from(start), usize::try_from(size)) else { return };
         if start < self.map.len() {
             // A hint: whether the system takes it does not matter.

@@ -148,8 +148,8 @@ pub trait Object: Send + Sync {
         let _ = (start, size);
     }
 
-    /// Tells the operating system that these bytes come soon, where it can use that.
-    fn advise(&self, start: u64, size: u64) {
+    /// Asks the operating system for bytes that are read soon, where it can use that, and does not wait for them.
+    fn prefetch(&self, start: u64, size: u64) {
         let _ = (start, size);
     }
 }

@@ -61,9 +61,9 @@ impl Object for Section {
         }
     }
 
-    fn advise(&self, start: u64, size: u64) {
+    fn prefetch(&self, start: u64, size: u64) {
         if let Some(start) = self.start.checked_add(start) {
-            self.inner.advise(start, size);
+            self.inner.prefetch(start, size);
         }
     }
 }

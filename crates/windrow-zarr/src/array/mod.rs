@@ -278,8 +278,8 @@ impl Array {
     }
 
     /// Tells the store that numbers come soon, where they lie as they are.
-    pub(crate) fn advise(&self, start: u64, count: u64) {
-        self.plain_part(start, count, |object, at, size| object.advise(at, size));
+    pub(crate) fn prefetch(&self, start: u64, count: u64) {
+        self.plain_part(start, count, |object, at, size| object.prefetch(at, size));
     }
 
     /// The same for the processor; of pieces, where they are decoded.

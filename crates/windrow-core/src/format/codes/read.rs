@@ -261,14 +261,14 @@ impl Source for Tracks {
         self.prompts.text(track).map_err(|e| e.record(record))
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
-            if let Ok((track, grid)) = self.checked(*span)
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
+            if let Ok((track, grid)) = self.checked(span)
                 && self.is_lent(grid)
                 && let Ok(object) = self.files.get(track)
             {
                 let (start, size) = grid.range(span.start, span.len);
-                object.advise(start, size);
+                object.prefetch(start, size);
             }
         }
     }

@@ -328,10 +328,10 @@ impl Source for Converted {
         serde_json::from_slice(text).map_err(|cause| self.damaged(record).caused_by(cause))
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
-            if let Ok((start, size, _)) = self.place(*span) {
-                self.made.advise(start, size);
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
+            if let Ok((start, size, _)) = self.place(span) {
+                self.made.prefetch(start, size);
             }
         }
     }

@@ -199,12 +199,12 @@ impl Source for TokenSamples {
         }
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
             if let Ok(row) = self.rows.row(span.record, &self.files)
                 && let Ok(object) = self.files.get(row.file)
             {
-                object.advise(row.start, row.size);
+                object.prefetch(row.start, row.size);
             }
         }
     }

@@ -274,12 +274,12 @@ impl Source for Sequences {
         }
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
-            if let Ok((start, size)) = self.place(*span)
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
+            if let Ok((start, size)) = self.place(span)
                 && let Ok(object) = self.files.get(0)
             {
-                object.advise(start, size);
+                object.prefetch(start, size);
             }
         }
     }

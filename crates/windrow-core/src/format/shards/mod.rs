@@ -342,12 +342,12 @@ impl Source for Sequences {
         others::text(self.description.as_ref(), &self.table, record, scratch)
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
-            let Ok(first) = self.first(*span) else { continue };
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        for (span, _) in spans {
+            let Ok(first) = self.first(span) else { continue };
             for piece in self.pieces(first, span.len) {
                 if let Ok(object) = self.files.get(piece.file) {
-                    object.advise(piece.start, piece.size);
+                    object.prefetch(piece.start, piece.size);
                 }
             }
         }

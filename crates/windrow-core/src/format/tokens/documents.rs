@@ -118,12 +118,9 @@ impl Source for Documents {
         }
     }
 
-    fn advise(&self, spans: &[Span]) {
-        for span in spans {
-            if let Ok(span) = self.in_stream(*span) {
-                self.streams.advise(&[span]);
-            }
-        }
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        let in_streams = |(span, step)| Some((self.in_stream(span).ok()?, step));
+        self.streams.prefetch(&mut spans.filter_map(in_streams));
     }
 
     fn locate(&self, span: Span) -> Result<Vec<Location>> {

@@ -280,13 +280,13 @@ impl Source for Streams {
         }
     }
 
-    fn advise(&self, spans: &[Span]) {
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         let width = self.schema.element.size() as u64;
-        for span in spans {
-            if let Ok(file) = self.file(*span)
+        for (span, _) in spans {
+            if let Ok(file) = self.file(span)
                 && let Ok(object) = self.files.get(file)
             {
-                object.advise(span.start * width, span.len * width);
+                object.prefetch(span.start * width, span.len * width);
             }
         }
     }
