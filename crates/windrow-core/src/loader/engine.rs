@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::read_ahead::{ReadAhead, disk_waits};
+use super::read_ahead::{ReadAhead, disk_waits, exceeds_memory};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
@@ -179,6 +179,7 @@ impl Shared {
         let mut workspace = Workspace::default();
         // A pool of its own: memory that another core wrote last is slow to write.
         let pool = Pool::new(self.depth.saturating_add(1));
+        let mut waits = disk_waits();
         let mut queue = self.lock();
         loop {
             while !queue.stopping && !queue.over && !self.may_begin(&queue) {
@@ -189,17 +190,27 @@ impl Shared {
             let claimed = if queue.stopping { None } else { self.claim(&mut queue) };
             let Some(Claimed { number, step, after }) = claimed else { return };
             let ahead = queue.ahead.steps(number, after, &self.steps, self.plan.sampler());
+            let is_timely = queue.ahead.is_timely(number);
             queue.laying += 1;
             drop(queue);
             for (number, step) in ahead {
                 self.plan.prefetch(&step, number, &mut workspace);
             }
-            let (start, waits) = (Instant::now(), disk_waits());
+            let start = Instant::now();
             let batch = self.lay(&step, &pool, &mut workspace);
-            let (took, waited) = (start.elapsed(), disk_waits() != waits);
+            let took = start.elapsed();
+            let waited = is_timely && std::mem::replace(&mut waits, disk_waits()) != waits;
             queue = self.lock();
+            if queue.ahead.is_asking(waited) {
+                drop(queue);
+                let is_worth = exceeds_memory(self.plan.bytes());
+                queue = self.lock();
+                queue.ahead.worth(is_worth);
+            }
             queue.laying -= 1;
-            queue.ahead.assembled(waited);
+            if is_timely {
+                queue.ahead.assembled(waited);
+            }
             queue.took = Some(took);
             if queue.put(number, batch) && queue.consumer_sleeps {
                 self.ready.notify_one();

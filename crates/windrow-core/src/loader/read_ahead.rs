@@ -1,29 +1,52 @@
-//! When the next steps' bytes are asked for: only while a batch has to wait for the disk, as asking costs more than it
-//! gains where everything is in memory.
+//! When the next steps' bytes are asked for: while batches wait for the disk, and where the data is larger than memory.
+//! What fits into it the system soon holds: it reads around every place that is asked for, which nothing is faster than.
 
 use crate::plan::{Cursor, Step, Steps};
 use crate::sampler::Sampler;
+use crate::store::memory_for_pages;
 
 /// Steps that are asked for before they are assembled: at 32 samples a step, as many reads as a disk has in its queue.
 const AHEAD: u64 = 8;
 /// Batches in a row that wait for nothing, after which nothing is asked for any more. When the data is not in memory the
 /// next batch waits again, one in so many.
 const QUIET: u32 = 256;
+/// While nothing is asked for, one step in so many says whether any waited.
+const SELDOM: u64 = 8;
 
 /// Whether steps are asked for ahead of time, and which were.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
     is_on: bool,
+    /// Whether it is of any use, once that was asked.
+    is_worth: Option<bool>,
     quiet: u32,
     /// Number of the step that is asked for next, and where it begins.
     next: Option<(u64, Cursor)>,
 }
 
 impl ReadAhead {
+    /// Whether somebody should find out if it is of any use.
+    pub(super) fn is_asking(&self, waited: bool) -> bool {
+        waited && self.is_worth.is_none()
+    }
+
+    /// What was found.
+    pub(super) fn worth(&mut self, is_worth: bool) {
+        self.is_worth = Some(is_worth);
+    }
+
+    /// Whether to find out if this step waits: to know it costs a call of the system, which short batches would feel.
+    pub(super) fn is_timely(&self, number: u64) -> bool {
+        match self.is_worth {
+            Some(false) => false,
+            _ => self.is_on || number.is_multiple_of(SELDOM),
+        }
+    }
+
     /// A batch was assembled, and waited for the disk or did not.
     pub(super) fn assembled(&mut self, waited: bool) {
         if waited {
-            (self.is_on, self.quiet) = (true, 0);
+            (self.is_on, self.quiet) = (self.is_worth == Some(true), 0);
         } else if self.is_on {
             self.quiet += 1;
             self.is_on = self.quiet < QUIET;
@@ -56,6 +79,11 @@ impl ReadAhead {
         self.next = Some((at, cursor));
         asked
     }
+}
+
+/// Whether data of so many bytes is more than memory can hold beside what else there is.
+pub(super) fn exceeds_memory(bytes: u64) -> bool {
+    memory_for_pages().is_none_or(|memory| bytes > memory / 2)
 }
 
 /// What this thread has waited for so far: pages that were not in memory, and blocks that were read from a disk.
@@ -103,6 +131,11 @@ mod tests {
     fn each_step_is_asked_for_once_and_only_while_batches_wait() {
         let mut ahead = ReadAhead::default();
         assert_eq!(numbers(&mut ahead, 0), [0; 0]);
+        ahead.assembled(true);
+        assert_eq!(numbers(&mut ahead, 0), [0; 0]);
+        assert!(ahead.is_asking(true) && !ahead.is_asking(false));
+        ahead.worth(true);
+        assert!(!ahead.is_asking(true));
         ahead.assembled(true);
         assert_eq!(numbers(&mut ahead, 1), [2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(numbers(&mut ahead, 2), [10]);

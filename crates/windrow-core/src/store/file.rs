@@ -1,6 +1,7 @@
-//! Local files: mapped, or read by position. With `prepare`'s atomic writer the only place that uses `std::fs`.
+//! Local files: mapped, or read by position. With `output` the only place that uses `std::fs`.
 
 use std::fs::{self, File};
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use super::allowance::{MAPS, OPEN_FILES, Taken};
 use super::file_system::FileSystem;
 use super::near::with_near_name;
+use super::pages::Places;
 use super::times::{changed_ns, modified_ns, since_1970};
 use super::torn::Watched;
 use super::version::Version;
@@ -236,6 +238,7 @@ struct Mapped {
     /// Before the map, so that it goes before it.
     watched: Watched,
     map: memmap2::Mmap,
+    places: Places,
     _taken: Taken,
     /// A file whose lock a map does not hold on to.
     _held: Option<(File, Taken)>,
@@ -248,7 +251,8 @@ impl Mapped {
         (map, taken): (memmap2::Mmap, Taken),
         held: Option<(File, Taken)>,
     ) -> Self {
-        Mapped { name, about, watched: Watched::new(&map), map, _taken: taken, _held: held }
+        let watched = Watched::new(&map);
+        Mapped { name, about, watched, map, places: Places::default(), _taken: taken, _held: held }
     }
 
     /// Whether the file still reaches as far as it did. What a page holds behind the end of its file reads as zeros, without
@@ -323,7 +327,11 @@ impl Object for Mapped {
     fn prefetch(&self, start: u64, size: u64) {
         let (Ok(start), Ok(size)) = (usize::try_from(start), usize::try_from(size)) else { return };
         if start < self.map.len() {
-            // A hint: whether the system takes it does not matter.
+            // Read at random places, a file larger than memory would otherwise fill it with what lies around them. Hints:
+            // whether the system takes them does not matter.
+            if self.places.become_random(start as u64, size as u64) {
+                let _ = self.map.advise(memmap2::Advice::Random);
+            }
             let _ = self.map.advise_range(memmap2::Advice::WillNeed, start, size.min(self.map.len() - start));
         }
     }
@@ -434,6 +442,13 @@ impl Object for Opened {
             (None, Handle::ByPath(_)) => FileSystem::Other,
         };
         self.about.version(file_system)
+    }
+
+    fn prefetch(&self, start: u64, size: u64) {
+        if let (Handle::Open { file, .. }, Some(size)) = (&self.handle, NonZeroU64::new(size)) {
+            // A hint: whether the system takes it does not matter.
+            let _ = rustix::fs::fadvise(file, start, Some(size), rustix::fs::Advice::WillNeed);
+        }
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

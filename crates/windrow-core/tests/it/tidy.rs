@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sampler", &[]),
     ("collate", &["source", "values"]),
     ("plan", &["collate", "sampler", "view", "source"]),
-    ("loader", &["plan", "collate", "sampler"]),
+    ("loader", &["plan", "collate", "sampler", "store"]),
     ("prepare", &["format", "manifest", "output", "source", "store", "values"]),
 ];
 
