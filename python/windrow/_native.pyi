@@ -63,6 +63,7 @@ def open(
     eos: SupportsIndex | None = None,
     split: str | None = None,
     column: str | None = None,
+    columns: list[str] | None = None,
     axis: Literal["time"] | None = None,
     index_folder: str | None = None,
     tokenizer: Tokenizer | _Path | None = None,

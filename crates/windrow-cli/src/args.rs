@@ -35,6 +35,9 @@ pub(crate) struct Opening {
     /// Of JSON, YAML and pickles: the key that holds the series
     #[arg(long, value_name = "KEY")]
     column: Option<String>,
+    /// Of records with named columns, JSON among them: only these, as rows
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    columns: Option<Vec<String>>,
     /// Of arrays: `time` makes one series of [T, C], not T series of C values
     #[arg(long, value_name = "AXIS", value_parser = word::<Axis>(&["time"]))]
     axis: Option<Axis>,
@@ -63,6 +66,7 @@ impl Opening {
             vocab_size: self.vocab_size,
             eos: self.document_eos,
             column: self.column.clone(),
+            columns: self.columns.clone(),
             axis: self.axis,
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,

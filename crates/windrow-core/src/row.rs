@@ -86,6 +86,18 @@ impl Row {
         Some(self.0.remove(at).1)
     }
 
+    /// Puts the values of another one there, by name.
+    pub fn extend(&mut self, others: impl Into<Row>) {
+        for (name, value) in others.into() {
+            self.insert(name, value);
+        }
+    }
+
+    /// Keeps the values of which `is_kept` says so.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&str, &Value) -> bool) {
+        self.0.retain(|(name, value)| is_kept(name, value));
+    }
+
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.0.iter().map(|(name, _)| name.as_str())
@@ -139,6 +151,20 @@ impl Value {
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::I64(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Nothing.
+    pub fn is_null(&self) -> bool {
+        *self == Value::Null
+    }
+
+    /// The whole number, where it is one that is not negative.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Value::I64(number) => u64::try_from(*number).ok(),
+            Value::U64(number) => Some(*number),
             _ => None,
         }
     }

@@ -23,6 +23,7 @@ use crate::near;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::pickled::{check, fingerprint};
+use crate::row;
 use crate::scaler::{Scaler, cut, read_fit};
 use crate::shown;
 use crate::view::View;
@@ -40,6 +41,7 @@ use crate::waiting::wait_for;
 ///     split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
 ///         ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
 ///         of some files only, has to be told which.
+///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them.
 ///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects; the other keys
 ///         are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
 ///         only GluonTS's ``target``, or a list with fractions).
@@ -78,7 +80,7 @@ use crate::waiting::wait_for;
 /// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="map", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='map', verify=None)")]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="map", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='map', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -89,6 +91,7 @@ pub(crate) fn open(
     eos: Option<Id>,
     split: Option<String>,
     column: Option<String>,
+    columns: Option<Vec<String>>,
     axis: Option<&str>,
     index_folder: Option<String>,
     tokenizer: Option<Bound<'_, PyAny>>,
@@ -108,6 +111,7 @@ pub(crate) fn open(
         vocab_size: vocab_size.map(|v| v.0),
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         column,
+        columns,
         axis: axis.map(|axis| choice(py, "axis", axis, &["time"])).transpose()?,
         index_folder,
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
@@ -167,6 +171,10 @@ impl Dataset {
         let schema = self.data.source().schema();
         if self.data.is_json() {
             return self.json(py, record);
+        }
+        if self.data.is_rows() {
+            let row = py.detach(|| self.data.source().row(record)).or_raise(py)?;
+            return row::dict(py, row);
         }
         let has_channels = schema.channels.is_some();
         let source = self.data.source();
@@ -251,6 +259,10 @@ impl Dataset {
     // What a record is, as `int64 [T, 2]`.
     fn kind(&self) -> String {
         let schema = self.data.source().schema();
+        if self.data.is_rows() {
+            let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+            return format!("rows of {}", names.join(", "));
+        }
         match (self.data.is_json(), schema.channels) {
             (true, _) => "JSON".to_string(),
             (false, None) => format!("{} [T]", schema.element.dtype),
@@ -387,7 +399,7 @@ impl Dataset {
     /// {'id': 'b'}
     fn extras<'py>(&self, py: Python<'py>, i: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match Index::read(i, "record", self.data.len())? {
-            Index::One(record) => json::plain(py, &self.data.extras(record).or_raise(py)?),
+            Index::One(record) => row::dict(py, self.data.extras(record).or_raise(py)?),
             Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("extras() takes one record number")),
         }
     }

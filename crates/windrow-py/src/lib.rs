@@ -27,6 +27,7 @@ mod pickled;
 mod prepare;
 mod ranks;
 mod record;
+mod row;
 mod running;
 mod samples;
 mod scaler;

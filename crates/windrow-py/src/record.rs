@@ -9,6 +9,7 @@ use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 
 use crate::error::{OrRaise, raise};
+use crate::row;
 
 /// A record of numbers.
 pub(crate) struct Record<'py> {
@@ -189,10 +190,6 @@ fn parts<'py>(item: &Bound<'py, PyAny>, number: u64) -> PyResult<(Bound<'py, PyA
     if rest.is_empty() {
         return Ok((sequence, Extras::new()));
     }
-    let text: String = py.import("json")?.call_method1("dumps", (rest,))?.extract()?;
-    let extras = serde_json::from_str(&text).map_err(|e| {
-        let error = Error::config("the metadata of a record is not JSON").record(number);
-        raise(py, &error.caused_by(e))
-    })?;
+    let extras = row::of(&rest)?;
     Ok((sequence, extras))
 }

@@ -57,6 +57,8 @@ pub fn of_records(data: &DataSet, path: &Path, asked: &Asked, watch: &dyn Watch)
         asked.view.clone().map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
         lengths::show(data, "lines", "bytes", &mut page, watch)?;
         json::keys(data, &mut page, watch, &sample)?;
+    } else if data.is_rows() {
+        asked.view.clone().map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
     } else {
         numbers(asked, data, &sample, &mut page, watch)?;
     }
@@ -121,7 +123,11 @@ fn facts(data: &DataSet, page: &mut Page) -> Result<()> {
     let info = data.info()?;
     page.section("What it is");
     let mut rows = vec![("format", info.format.clone()), ("records", text::count(info.records))];
-    rows.extend(info.values.filter(|_| !data.is_json()).map(|values| ("values", text::count(values))));
+    rows.extend(
+        info.values
+            .filter(|_| !data.is_json() && !data.is_rows())
+            .map(|values| ("values", text::count(values))),
+    );
     rows.extend(info.dtype.clone().map(|dtype| ("dtype", dtype)));
     rows.extend(info.channels.map(|channels| ("channels", channels.to_string())));
     rows.extend(info.vocab_size.map(|size| ("vocabulary", text::count(size))));

@@ -190,7 +190,7 @@ pub(crate) fn gallery(
         }
         let extras = data.extras(record)?;
         if !extras.is_empty() {
-            let all = serde_json::Value::Object(extras).to_string();
+            let all = serde_json::Value::Object(extras.shown()).to_string();
             page.note(&text::truncated(&all, 300));
         }
     }

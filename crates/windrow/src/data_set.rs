@@ -13,7 +13,7 @@ use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
-use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Span, store};
+use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Row, Span, store};
 
 use crate::formats::format_info;
 use crate::recipe::RecipePart;
@@ -54,6 +54,9 @@ pub struct Info {
     pub files: Vec<FileInfo>,
     /// Names of what stands beside the values of record 0.
     pub extras: Vec<String>,
+    /// The columns of records that are rows, and what each holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<(String, String)>,
     /// Names of the arrays that run beside the values.
     pub tracks: Vec<String>,
     /// Ids are below this, where it is known.
@@ -111,6 +114,20 @@ impl DataSet {
         self.source.schema().kind == Kind::Json
     }
 
+    /// Whether a record is a row of named columns, which [`DataSet::row`] gives.
+    pub fn is_rows(&self) -> bool {
+        self.source.schema().kind == Kind::Rows
+    }
+
+    /// The columns of a record that is a row.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`; `Config` where records are no rows.
+    pub fn row(&self, record: u64) -> Result<Row> {
+        self.check(record)?;
+        store::whole(|| self.source.row(record))
+    }
+
     /// The bytes of a record as they lie on disk, in their dtype and byte order (little-endian but for big-endian
     /// files): what [`DataSet::json`] parses, or the numbers.
     ///
@@ -154,7 +171,8 @@ impl DataSet {
     /// `OutOfRange`; `Corrupt` with file, record and byte when it is not JSON.
     pub fn json(&self, record: u64) -> Result<Value> {
         if !self.is_json() {
-            return Err(Error::config("the records are numbers, not JSON").or_at(&self.path));
+            let what = if self.is_rows() { "rows of columns" } else { "numbers" };
+            return Err(Error::config(format!("the records are {what}, not JSON")).or_at(&self.path));
         }
         self.check(record)?;
         store::whole(|| self.parsed(record))
@@ -216,7 +234,7 @@ impl DataSet {
             format: self.source.format().to_string(),
             records: self.len(),
             values: sum,
-            dtype: (!self.is_json()).then(|| schema.element.dtype.name().to_string()),
+            dtype: (schema.kind == Kind::Numbers).then(|| schema.element.dtype.name().to_string()),
             channels: schema.channels,
             length_min: min,
             length_mean: sum.filter(|_| !self.is_empty()).map(|s| s as f64 / self.len() as f64),
@@ -225,8 +243,9 @@ impl DataSet {
             files,
             extras: match self.is_empty() {
                 true => Vec::new(),
-                false => self.source.extras(0)?.keys().cloned().collect(),
+                false => self.source.extras(0)?.names().map(str::to_string).collect(),
             },
+            columns: schema.columns.iter().map(|c| (c.name.clone(), c.holds.clone())).collect(),
             tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
             vocab_size: schema.vocab_size,
             eos: self.options.eos.or(self.manifest.as_ref().and_then(|s| s.eos)),

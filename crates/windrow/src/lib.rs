@@ -65,8 +65,9 @@ pub use windrow_core::sampler::Stop;
 pub use windrow_core::source::{Custom, Fit, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
-    Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Span, Values, collate,
-    format, loader, manifest, output, plan, prepare, sampler, source, store, threads, values, view,
+    Array, Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Row, Span, Value,
+    Values, collate, format, loader, manifest, output, plan, prepare, sampler, source, store, threads,
+    values, view,
 };
 #[cfg(feature = "dac")]
 pub use windrow_dac as dac;

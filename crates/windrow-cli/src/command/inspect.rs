@@ -79,12 +79,20 @@ pub(crate) fn show(
 ) -> Result<(), Failure> {
     let mut pairs = vec![("format", info.format.clone()), ("records", text::count(info.records))];
     let unit = if data.is_json() { "bytes" } else { "values" };
-    if let Some(values) = info.values.filter(|_| !data.is_json()) {
+    if let Some(values) = info.values.filter(|_| !data.is_json() && !data.is_rows()) {
         pairs.push(("values", text::count(values)));
     }
     pairs.extend(info.dtype.clone().map(|dtype| ("dtype", dtype)));
     pairs.extend(info.channels.map(|channels| ("channels", channels.to_string())));
-    if let (Some(min), Some(mean), Some(max)) = (info.length_min, info.length_mean, info.length_max) {
+    if !info.columns.is_empty() {
+        let columns: Vec<String> =
+            info.columns.iter().map(|(name, holds)| format!("{} ({holds})", text::escaped(name))).collect();
+        pairs.push(("columns", columns.join(", ")));
+    }
+    let lengths = (info.length_min, info.length_mean, info.length_max);
+    if let (Some(min), Some(mean), Some(max)) = lengths
+        && !data.is_rows()
+    {
         let (min, max) = (text::count(min), text::count(max));
         pairs.push(("length", format!("{min} to {max}, {mean:.1} on average, in {unit}")));
     }

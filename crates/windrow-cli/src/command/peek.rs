@@ -61,9 +61,10 @@ const LEAST_PLOTTED: usize = 16;
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
     let data = open_with(&args.path, &args.opening.options())?;
-    let tokenizer = match data.is_json() {
+    let tokenizer = match data.is_json() || data.is_rows() {
         true if args.tokenizer.is_some() => {
-            return Err(Failure::usage("--tokenizer decodes ids, and the records are JSON"));
+            let what = if data.is_json() { "JSON" } else { "rows of columns" };
+            return Err(Failure::usage(format!("--tokenizer decodes token IDs, and the records are {what}")));
         }
         true => None,
         false => tokens::tokenizer(args.tokenizer.as_deref(), data.manifest())?,
@@ -81,12 +82,17 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     }
     let mut objects = Vec::new();
     for record in records {
-        let length = text::count(data.length(record)?);
-        let unit = if data.is_json() { "bytes" } else { "values" };
-        out.line(format_args!("record {record}  {length} {unit}"))?;
-        let object = match data.is_json() {
-            true => show_json(&data, record, out)?,
-            false => show_numbers(&data, record, tokenizer.as_ref(), out)?,
+        let length = data.length(record)?;
+        let size = match (data.is_json(), data.is_rows()) {
+            (true, _) => text::counted(length, "byte"),
+            (_, true) => text::counted(data.source().schema().columns.len() as u64, "column"),
+            _ => text::counted(length, "value"),
+        };
+        out.line(format_args!("record {record}  {size}"))?;
+        let object = match (data.is_json(), data.is_rows()) {
+            (true, _) => show_json(&data, record, out)?,
+            (_, true) => show_row(&data, record, out)?,
+            _ => show_numbers(&data, record, tokenizer.as_ref(), out)?,
         };
         if out.is_json() {
             objects.push(object);
@@ -114,6 +120,16 @@ fn show_json(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failur
         show_lines(&lines, out)?;
     }
     Ok(json!({ "record": record, "value": value }))
+}
+
+fn show_row(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failure> {
+    let row = Value::Object(data.row(record)?.shown());
+    if !out.is_json() {
+        let mut lines = Vec::new();
+        lay_out(&row, &mut lines);
+        show_lines(&lines, out)?;
+    }
+    Ok(json!({ "record": record, "row": row }))
 }
 
 fn show_numbers(
@@ -153,13 +169,15 @@ fn show_numbers(
     };
     show_lines(&lines, out)?;
     show_extras(&extras, out)?;
-    Ok(json!({ "record": record, "length": data.length(record)?, "values": numbers, "extras": extras }))
+    Ok(
+        json!({ "record": record, "length": data.length(record)?, "values": numbers, "extras": extras.shown() }),
+    )
 }
 
 fn show_extras(extras: &Extras, out: &mut Out) -> Result<(), Failure> {
     let mut lines = Vec::new();
     if !extras.is_empty() {
-        lay_out(&Value::Object(extras.clone()), &mut lines);
+        lay_out(&Value::Object(extras.shown()), &mut lines);
     }
     show_lines(&lines, out)
 }

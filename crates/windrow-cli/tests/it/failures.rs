@@ -97,7 +97,7 @@ fn an_option_that_would_change_nothing_is_refused() {
         ("trace tok --pack 2 --step 0 --part 0", "--part is an option of --record"),
         ("trace tok --pack 2 --step 0 --file a", "--file is an option of --record"),
         ("tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3", "--pad-value is an option of"),
-        ("peek c --tokenizer bytes", "--tokenizer decodes ids"),
+        ("peek c --tokenizer bytes", "--tokenizer decodes token IDs"),
     ] {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains(said), "{line}: {err}");

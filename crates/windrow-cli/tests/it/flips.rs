@@ -57,7 +57,7 @@ fn read(source: &SharedSource, into: &mut Content) -> Result<()> {
         for track in 0..schema.tracks.len() {
             into.1.push(source.read_track(track, span, &mut scratch)?.bytes.to_vec());
         }
-        into.0.push(serde_json::to_string(&source.extras(record)?).unwrap());
+        into.0.push(serde_json::to_string(&source.extras(record)?.shown()).unwrap());
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
         return Err(Error::config("JSON records hold text, and a view cuts numbers")
             .hint("make tokens of it with `windrow tokenize`, or read records with ds[i]"));
     }
+    schema.need_numbers()?;
     let stored = schema.element.dtype;
     match asked {
         None if stored.is_integer() => Ok(DType::I64),

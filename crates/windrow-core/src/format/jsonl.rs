@@ -6,6 +6,7 @@ use super::data_files::DataFiles;
 use super::discover::{lines_among, no_line_files, refuse_copies};
 use super::json_kind::{self, JsonKind, is_lines};
 use super::json_lines::{JsonLines, Row, Rows, refuse_number_options};
+use super::json_rows::JsonRows;
 use super::line_names::is_named;
 use super::lines::line_ends;
 use super::series_json::begins_with_a_series;
@@ -27,9 +28,10 @@ static INFO: FormatInfo = FormatInfo {
     name: "jsonl",
     title: "JSON Lines",
     layout: "`.jsonl` or `.ndjson` files, and `.json` files that hold lines, also `.gz` and `.zst`, at any depth below a folder",
-    records: "one JSON value per line",
+    records: "one JSON value per line; with `columns=` a row of these keys",
     written_by: "any program",
     holds: &[Holds::Rows],
+    open_options: &["columns"],
     ..FormatInfo::NONE
 };
 
@@ -78,7 +80,11 @@ impl Format for Jsonl {
             .hint("the copy looks unfinished"));
         }
         let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
-        Ok(Arc::new(JsonLines::new(self.name(), rows, files)))
+        let lines = Arc::new(JsonLines::new(self.name(), rows, files));
+        Ok(match &options.columns {
+            Some(columns) => Arc::new(JsonRows::new(lines, columns)?),
+            None => lines,
+        })
     }
 }
 

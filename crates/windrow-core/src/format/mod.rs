@@ -15,6 +15,7 @@ mod foreign;
 mod info;
 mod json_kind;
 mod json_lines;
+mod json_rows;
 mod jsonl;
 mod keyed;
 mod line_names;

@@ -53,6 +53,9 @@ pub struct Options {
     /// numbers that the first record has. The others are extras.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// Only these columns of records that are rows: a record is a row of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
     /// What the first axis of an array is; if not given, `[N, T]` are N series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<Axis>,
@@ -103,6 +106,12 @@ const OF_SOME: &[OfSome] = &[
         hint: "it names the key of a series in JSON, YAML and pickles",
     },
     OfSome {
+        name: "columns",
+        is_given: |options| options.columns.is_some(),
+        why: "has no rows of columns",
+        hint: "it names the keys or columns that make a row",
+    },
+    OfSome {
         name: "axis",
         is_given: |options| options.axis.is_some(),
         why: "says itself what is a series",
@@ -147,6 +156,11 @@ impl Options {
 
     // An option without effect is refused rather than forgotten.
     pub(super) fn only_those_of(&self, format: &FormatInfo) -> Result<()> {
+        if let (Some(column), Some(columns)) = (&self.column, &self.columns) {
+            return Err(Error::config(format!("column={column:?} and columns={columns:?} were given"))
+                .field("columns")
+                .hint("column= makes numbers of one column, columns= rows of several: give one of them"));
+        }
         match OF_SOME.iter().find(|option| (option.is_given)(self) && !format.takes(option.name)) {
             None => Ok(()),
             Some(OfSome { name, why, hint, .. }) => {

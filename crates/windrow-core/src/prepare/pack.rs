@@ -94,6 +94,7 @@ impl Packer {
 
     fn start(work: &Path, packing: Packing, state: State, continues: bool) -> Result<Self> {
         let writer = packing.to.begin(&Begin {
+            are_rows: false,
             work,
             name: &packing.name,
             out: &packing.out,

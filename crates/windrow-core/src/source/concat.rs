@@ -2,10 +2,11 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
+use super::{Column, Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
+use crate::row::Row;
 
 /// The records of several sources, source by source.
 ///
@@ -80,6 +81,12 @@ fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()
             None => "[T]".to_string(),
         };
         return differ("records are", say(schema.channels), say(other.channels));
+    }
+    if schema.columns != other.columns {
+        let say = |columns: &[Column]| {
+            columns.iter().map(|c| format!("{} ({})", c.name, c.holds)).collect::<Vec<_>>().join(", ")
+        };
+        return differ("columns are", say(&schema.columns), say(&other.columns));
     }
     if schema.tracks != other.tracks {
         return differ("tracks are", format!("{:?}", schema.tracks), format!("{:?}", other.tracks));
@@ -168,6 +175,11 @@ impl Source for Concat {
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
         let (part, local) = self.find(record)?;
         part.text(local, scratch).map_err(|e| renumber(e, local, record))
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        let (part, local) = self.find(record)?;
+        part.row(local).map_err(|e| renumber(e, local, record))
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

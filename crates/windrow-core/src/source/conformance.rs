@@ -29,6 +29,9 @@ const MOST_VALUES: u64 = 1 << 16;
 /// ```
 pub fn check(source: &dyn Source) -> Result<()> {
     check_whole(source)?;
+    if source.schema().kind == Kind::Rows {
+        return check_rows(source);
+    }
     check_outside(source)?;
     let records = some_records(source.len());
     for &record in &records {
@@ -73,6 +76,35 @@ fn check_whole(source: &dyn Source) -> Result<()> {
                 Err(error) => check_unreadable(&error, record)?,
             }
         }
+    }
+    Ok(())
+}
+
+// Rows have the columns that are declared, and no numbers.
+fn check_rows(source: &dyn Source) -> Result<()> {
+    let names: Vec<&str> = source.schema().columns.iter().map(|column| column.name.as_str()).collect();
+    for record in 0..source.len() {
+        keeps(source.length(record)? == 1, "a row has the length 1", record)?;
+        let span = Span { record, start: 0, len: 1 };
+        keeps(source.read(span, &mut Vec::new()).is_err(), "a row has no numbers", record)?;
+        source.prefetch(&mut std::iter::once((span, 0)));
+        match (source.row(record), source.row(record)) {
+            (Ok(row), Ok(again)) => {
+                keeps(row.names().eq(names.iter().copied()), "a row has the declared columns", record)?;
+                // NaN is not NaN.
+                same("a row, asked again", format!("{row:?}"), format!("{again:?}"), record)?;
+                source.locate(span)?;
+            }
+            (Err(error), again) => {
+                check_unreadable(&error, record)?;
+                keeps(again.is_err(), "a row that cannot be read is never there", record)?;
+            }
+            (Ok(_), Err(error)) => return Err(error),
+        }
+    }
+    for record in [source.len(), u64::MAX] {
+        refuses("a row that is not there", source.row(record), record)?;
+        refuses("length of a record that is not there", source.length(record), record)?;
     }
     Ok(())
 }

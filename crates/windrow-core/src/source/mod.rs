@@ -13,8 +13,6 @@ mod transform;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 pub use fit::Fit;
 pub use floats::Precision;
 pub use scale::Scaled;
@@ -22,15 +20,16 @@ pub use scaling::{Nan, Scale, Scaling};
 pub use subset::Subset;
 pub use transform::{Custom, Transformed, Whole};
 
-use crate::array::Element;
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
+use crate::row::{Row, Value};
 
 pub use crate::store::whole;
 pub use concat::Concat;
 
-/// What stands beside a record's values: prompt, other JSON keys.
-pub type Extras = Map<String, Value>;
+/// The metadata beside a record's values: prompt, other columns.
+pub type Extras = Row;
 
 /// More codebooks than any codec of audio has, those of both sides together.
 pub const MOST_CODEBOOKS: u64 = 128;
@@ -42,6 +41,8 @@ pub enum Kind {
     Numbers,
     /// One JSON text per record; `read` gives its UTF-8 bytes.
     Json,
+    /// A row of named columns, which [`Source::row`] gives; its length is 1, and `read` has no numbers.
+    Rows,
 }
 
 /// What all records of a source have in common.
@@ -59,6 +60,17 @@ pub struct Schema {
     pub tracks: Vec<Track>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
+    /// The columns of a row, in order; empty where records are no rows.
+    pub columns: Vec<Column>,
+}
+
+/// A named column of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What a person would call its type: `int64`, `text`, `ndarray int32 [3]`.
+    pub holds: String,
 }
 
 /// An array that runs beside the values.
@@ -73,7 +85,36 @@ pub struct Track {
 impl Schema {
     /// Records of numbers `[T]` without tracks.
     pub fn numbers(element: Element) -> Self {
-        Schema { kind: Kind::Numbers, element, channels: None, tracks: Vec::new(), vocab_size: None }
+        Schema {
+            kind: Kind::Numbers,
+            element,
+            channels: None,
+            tracks: Vec::new(),
+            vocab_size: None,
+            columns: Vec::new(),
+        }
+    }
+
+    /// Records that are rows of these columns.
+    pub fn rows(columns: Vec<Column>) -> Self {
+        Schema { kind: Kind::Rows, columns, ..Schema::numbers(Element::little(DType::U8)) }
+    }
+
+    /// The error of whoever needs numbers, where records are something else.
+    ///
+    /// # Errors
+    /// `Config`.
+    pub fn need_numbers(&self) -> Result<()> {
+        match self.kind {
+            Kind::Numbers => Ok(()),
+            Kind::Json => Err(Error::config("the records are JSON, not numbers")
+                .hint("make tokens of them with `windrow tokenize`, choose a key of numbers with column=, or read records with ds[i]")),
+            Kind::Rows => {
+                let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+                Err(Error::config(format!("the records are rows of {}, not numbers", names.join(", ")))
+                    .hint("open it with column=, which chooses the numbers; ds[i] gives rows"))
+            }
+        }
     }
 }
 
@@ -126,6 +167,15 @@ pub trait Source: Lengths {
         Err(Error::out_of_range("track", track, self.schema().tracks.len() as u64))
     }
 
+    /// The columns of a record that is a row, in the order of [`Schema::columns`].
+    ///
+    /// # Errors
+    /// As [`Source::read`]; `Config` where records are no rows.
+    fn row(&self, record: u64) -> Result<Row> {
+        let _ = record;
+        Err(Error::config("the records are not rows of columns").hint("columns= chooses some"))
+    }
+
     /// What stands beside the values of a record; empty when nothing does.
     ///
     /// # Errors
@@ -142,7 +192,7 @@ pub trait Source: Lengths {
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
         match self.extras(record)?.remove("text") {
             None | Some(Value::Null) => Ok(""),
-            Some(Value::String(text)) => {
+            Some(Value::Text(text)) => {
                 *scratch = text;
                 Ok(scratch)
             }
@@ -201,7 +251,7 @@ pub trait Source: Lengths {
 
 // What stands where a text should.
 fn not_text(found: &Value) -> Error {
-    let found: String = found.to_string().chars().take(80).collect();
+    let found: String = found.shown().to_string().chars().take(80).collect();
     Error::corrupt(format!("expected a text, found {found}")).field("text")
 }
 

@@ -11,6 +11,7 @@ use super::scaling::Scaling;
 use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
+use crate::row::Row;
 use crate::store::{self, Object};
 
 /// Records scaled by statistics of the whole record, or of a part of each, all channels of it together.
@@ -43,6 +44,7 @@ impl Scaled {
         if inner.schema().kind == Kind::Json {
             return Err(Error::config("JSON records hold text, which cannot be scaled"));
         }
+        inner.schema().need_numbers()?;
         scaling.fit.map_or(Ok(()), Fit::check)?;
         let key = cache_key(inner.as_ref(), &scaling)?;
         let head = [&MAGIC[..], &key.to_le_bytes(), &inner.len().to_le_bytes()].concat();
@@ -142,6 +144,10 @@ impl Source for Scaled {
 
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
         self.inner.text(record, scratch)
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        self.inner.row(record)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

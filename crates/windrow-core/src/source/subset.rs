@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{Extras, FileInfo, Location, Schema, SharedSource, Source};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
+use crate::row::Row;
 
 /// The records with given numbers, or those without. Memory: 8 bytes per given number, for either.
 pub struct Subset {
@@ -104,6 +105,10 @@ impl Source for Subset {
 
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
         self.inner.text(self.number(record)?, scratch)
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        self.inner.row(self.number(record)?)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

@@ -10,6 +10,7 @@ use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, chec
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
+use crate::row::Row;
 use crate::store;
 
 /// A whole record on its way through a function.
@@ -94,6 +95,7 @@ impl Transformed {
         if inner.schema().kind == Kind::Json {
             return Err(Error::config("JSON records hold text, which cannot be scaled"));
         }
+        inner.schema().need_numbers()?;
         let dtype = match inner.schema().element.dtype {
             DType::F64 | DType::I64 | DType::U64 | DType::I32 | DType::U32 => DType::F64,
             _ => DType::F32,
@@ -247,6 +249,10 @@ impl Source for Transformed {
 
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
         self.inner.text(record, scratch)
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        self.inner.row(record)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

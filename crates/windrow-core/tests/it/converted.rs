@@ -171,7 +171,7 @@ fn json_is_read_from_lists_lines_and_streams_alike() {
                 let source = open_with(&path, &options).unwrap();
                 conformance::check(source.as_ref()).unwrap();
                 assert_eq!(all(source.as_ref()), json!([[1.0, 2.5], ["nan"], [], [3.0]]), "{path:?}");
-                let extras = |record| Value::Object(source.extras(record).unwrap());
+                let extras = |record| Value::Object(source.extras(record).unwrap().shown());
                 assert_eq!(extras(0), json!({"id": "a"}));
                 assert_eq!([extras(1), extras(2)], [json!({}), json!({})]);
                 assert_eq!(extras(3), json!({"x": {"y": [null, null]}}));
@@ -283,7 +283,7 @@ fn whole_numbers_beside_the_values_keep_all_their_digits() {
         let source = open(&folder.path().join("a.json")).unwrap();
         let wanted =
             json!([18_446_744_073_709_551_615u64, "18446744073709551616", "-9223372036854775809", 1.5]);
-        assert_eq!(source.extras(0).unwrap()["a"], wanted);
+        assert_eq!(source.extras(0).unwrap().shown()["a"], wanted);
     });
 }
 
@@ -316,7 +316,7 @@ fn yaml_gives_what_json_gives() {
                     assert_eq!(source.format(), "yaml");
                     conformance::check(source.as_ref()).unwrap();
                     assert_eq!(all(source.as_ref()), json!([[1.0, 2.5], ["nan", "-inf", 1000.0], [], [3.0]]));
-                    let extras = |record| Value::Object(source.extras(record).unwrap());
+                    let extras = |record| Value::Object(source.extras(record).unwrap().shown());
                     assert_eq!(extras(0), json!({"id": "a"}));
                     assert_eq!(extras(3), json!({"x": {"y": [null, "z", true]}}));
                 }
@@ -357,7 +357,7 @@ fn pickles_hold_what_python_put_in() {
                     check_kept(name, source.as_ref(), record, &wanted[record as usize]);
                 }
                 if name.starts_with("numbers") {
-                    let extras = Value::Object(source.extras(4).unwrap());
+                    let extras = Value::Object(source.extras(4).unwrap().shown());
                     let wanted = json!({"id": "série ☃", "tags": [null, {"a": [1, 2]}], "big": (1u128 << 70).to_string(), "7": "seven"});
                     assert_eq!(extras, wanted, "{name}");
                 }
@@ -369,7 +369,7 @@ fn pickles_hold_what_python_put_in() {
 // What numpy and torch gave a dtype has it, and its numbers as they are; `dtype` stands beside some, as numpy's letter.
 fn check_kept(name: &str, source: &dyn Source, record: u64, wanted: &Value) {
     let (dtype, found) = stored(source, record);
-    let kept = match source.extras(record).unwrap().get("dtype").and_then(Value::as_str) {
+    let kept = match source.extras(record).unwrap().shown().get("dtype").and_then(Value::as_str) {
         Some("?") => DType::Bool,
         Some("b") => DType::I8,
         Some("B") => DType::U8,

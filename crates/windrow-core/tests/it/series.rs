@@ -215,7 +215,7 @@ fn bfloat16_that_is_denormalised_is_float32() {
 #[test]
 fn other_keys_of_a_scale_are_extras() {
     let source = open(&golden("0_foundation_ts/12_denorm_mean_std/input")).unwrap();
-    let extras: Vec<Value> = (0..4).map(|r| Value::Object(source.extras(r).unwrap())).collect();
+    let extras: Vec<Value> = (0..4).map(|r| Value::Object(source.extras(r).unwrap().shown())).collect();
     let expected = [
         serde_json::json!({}),
         serde_json::json!({"mean": -1.25}),
@@ -236,7 +236,7 @@ fn other_keys_of_a_scale_are_extras() {
         assert_eq!((source.len(), source.uniform()), (150, Some(1)));
         for record in [0, 1, 31, 32, 33, 63, 64, 149] {
             let id = serde_json::json!(["a,b", {"n": record}]);
-            assert_eq!(source.extras(record).unwrap()["id"], id);
+            assert_eq!(source.extras(record).unwrap().shown()["id"], id);
         }
         assert_eq!(source.extras(150).unwrap_err().kind(), Kind::OutOfRange);
         conforms(&source, true, "extras");
@@ -261,7 +261,7 @@ fn scales_are_kept_as_numbers_not_as_trees() {
         assert_eq!(source.len(), N as u64);
         // While a list grows, it stands there twice; a tree of these scales takes 40 times as much.
         assert!(most < N * 16 * 3, "{most}");
-        assert_eq!(source.extras(99_999).unwrap()["id"], "series 99999");
+        assert_eq!(source.extras(99_999).unwrap().shown()["id"], "series 99999");
     });
 }
 
@@ -370,7 +370,7 @@ fn joined_sources_count_their_records_through() {
     assert_eq!(numbers(&joined, 2, DType::F64).unwrap(), [0.0, 1.0, 2.0, 3.0]);
     // The part says its first record, the whole its third.
     assert_eq!(numbers(&joined, 2, DType::F64).unwrap_err().place().record, Some(2));
-    assert_eq!(joined.extras(2).unwrap()["prompt"], "record 0");
+    assert_eq!(joined.extras(2).unwrap().shown()["prompt"], "record 0");
     let span = Span { record: 2, start: 1, len: 3 };
     assert_eq!(joined.read_track(0, span, &mut Vec::new()).unwrap().bytes, [1, 1, 1]);
     assert_eq!(joined.locate(span).unwrap()[0].file, "toy/0");

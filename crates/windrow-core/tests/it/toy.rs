@@ -113,7 +113,7 @@ impl Source for Toy {
 
     fn extras(&self, record: u64) -> Result<Extras> {
         let mut extras = Extras::new();
-        extras.insert("prompt".into(), format!("record {record}").into());
+        extras.insert("prompt", format!("record {record}"));
         Ok(extras)
     }
 

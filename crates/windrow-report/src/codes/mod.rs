@@ -128,7 +128,9 @@ fn durations(data: &DataSet, args: &Codes, page: &mut Page, watch: &dyn Watch) -
 fn name(data: &DataSet, record: u64) -> String {
     let extras = data.extras(record).unwrap_or_default();
     match extras.get("name") {
-        Some(Value::String(name)) => format!("{} (track {})", text::truncated(name, 60), text::count(record)),
+        Some(windrow::Value::Text(name)) => {
+            format!("{} (track {})", text::truncated(name, 60), text::count(record))
+        }
         _ => format!("track {}", text::count(record)),
     }
 }

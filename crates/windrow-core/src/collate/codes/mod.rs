@@ -64,6 +64,9 @@ impl Codes {
     /// `Config` when the records are no codes of as many channels or of half of them, a special value does not fit the
     /// dtype, a fraction is none, or a length is 0 or too large.
     pub fn new(schema: &Schema, length: u64, layout: &CodesLayout, dtype: Option<DType>) -> Result<Codes> {
+        if schema.kind == Kind::Rows {
+            schema.need_numbers()?;
+        }
         if schema.kind == Kind::Json || !schema.element.dtype.is_integer() {
             let what = if schema.kind == Kind::Json { "JSON texts" } else { schema.element.dtype.name() };
             return Err(Error::config(format!("the records are {what}, and codes are whole numbers"))

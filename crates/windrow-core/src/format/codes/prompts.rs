@@ -135,8 +135,8 @@ impl Prompts {
     /// As [`Prompts::text`].
     pub(super) fn extras(&self, track: usize, name: &str) -> Result<Extras> {
         let mut extras = Extras::new();
-        extras.insert("text".to_string(), self.text(track)?.into());
-        extras.insert("name".to_string(), name.into());
+        extras.insert("text", self.text(track)?);
+        extras.insert("name", name);
         extras.extend(self.fields.get(track).cloned().unwrap_or_default());
         Ok(extras)
     }

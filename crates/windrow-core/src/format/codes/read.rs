@@ -251,7 +251,7 @@ impl Source for Tracks {
         let (track, grid) = self.grid(record)?;
         let mut extras = self.prompts.extras(track, &self.stems[track]).map_err(|e| e.record(record))?;
         if Some(grid.channels) != self.schema.channels {
-            extras.insert("mono".to_string(), true.into());
+            extras.insert("mono", true);
         }
         Ok(extras)
     }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{CODEBOOK, Codes, FOLDER, METADATA, tensor_file};
 use crate::array::{DType, Element};
@@ -122,9 +122,11 @@ impl RecordWriter for Writer {
         let name = format!("{FOLDER}/{stem}.pt");
         let file = files::write_on(&self.folder.join(&name), &file, &mut self.disk)?;
         self.tracks.push(self.sums.add(name, file)?);
-        let mut fields = record.extras.clone();
+        let mut fields = Map::new();
         // Both sides are stored, and the name is the file's.
-        fields.retain(|field, _| field != "name" && field != "mono");
+        for (field, value) in record.extras.iter().filter(|(field, _)| *field != "name" && *field != "mono") {
+            fields.insert(field.to_string(), record.json(field, value)?);
+        }
         fields.entry("text").or_insert_with(|| Value::String(String::new()));
         fields.insert("channels".to_string(), json!(self.channels));
         fields.insert("length".to_string(), json!(record.len));
@@ -164,9 +166,9 @@ fn stem(extras: &Extras, number: u64) -> Result<String> {
         let unfit = |c: char| c.is_control() || c == '/' || c == '\\';
         !name.is_empty() && name.len() <= MOST_NAME && !name.starts_with('.') && !name.contains(unfit)
     };
-    match name.as_str().filter(is_plain) {
+    match name.as_text().filter(is_plain) {
         Some(name) => Ok(name.to_string()),
-        None => Err(Error::config(format!("{name} is no name of a file"))
+        None => Err(Error::config(format!("{} is not the name of a file", name.shown()))
             .record(number)
             .field("name")
             .hint("a name has no / and no leading dot, and at most 240 bytes")),

@@ -325,7 +325,9 @@ impl Source for Converted {
         let mut scratch = Vec::new();
         let size = (row.extras.end - row.extras.start) as usize;
         let text = self.made.read(self.extras + row.extras.start, size, &mut scratch)?;
-        serde_json::from_slice(text).map_err(|cause| self.damaged(record).caused_by(cause))
+        let extras: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(text).map_err(|cause| self.damaged(record).caused_by(cause))?;
+        Ok(extras.into())
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {

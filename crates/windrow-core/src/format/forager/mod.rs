@@ -22,6 +22,7 @@ pub(crate) use self::write::{check_folder_name, is_of_index};
 use super::data_files::DataFiles;
 use super::json_kind;
 use super::json_lines::{JsonLines, Rows, refuse_number_options};
+use super::json_rows::JsonRows;
 use super::line_names::SUFFIXES;
 use super::verify::Verify;
 use super::vocabulary::{check_ids, tokenizer_must_be};
@@ -93,7 +94,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "one JSON value, or one sample of tokens with arrays beside it",
     written_by: "`windrow index`, `windrow tokenize`, data-forager",
     holds: &[Holds::Rows, Holds::Tokens],
-    open_options: &["allow_outside", "index_folder"],
+    open_options: &["allow_outside", "columns", "index_folder"],
     chosen_by: Some("index_folder"),
     written_as: "a folder of token samples with a byte-offset index",
     write_options: &[
@@ -236,7 +237,16 @@ impl Forager {
         if !tokens {
             refuse_number_options(options)?;
             rows.check_all(&files, |record| rows.row(record, &files).map(drop))?;
-            return Ok(Arc::new(JsonLines::new(self.name(), rows, files)));
+            let lines = Arc::new(JsonLines::new(self.name(), rows, files));
+            return Ok(match &options.columns {
+                Some(columns) => Arc::new(JsonRows::new(lines, columns)?),
+                None => lines,
+            });
+        }
+        if options.columns.is_some() {
+            return Err(Error::config("columns was given, but the records are token samples")
+                .at(probe.display())
+                .field("columns"));
         }
         tokenizer_must_be(manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
         let ids = layout.as_ref().map(Layout::tokens).transpose();

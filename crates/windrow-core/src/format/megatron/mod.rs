@@ -258,10 +258,10 @@ impl Source for Sequences {
         }
         let mut extras = Extras::new();
         if let Some(document) = self.index.document(record)? {
-            extras.insert(DOCUMENT.to_string(), document.into());
+            extras.insert(DOCUMENT, document);
         }
         if let Some(mode) = self.index.mode(record)? {
-            extras.insert(MODE.to_string(), mode.into());
+            extras.insert(MODE, i64::from(mode));
         }
         Ok(extras)
     }

@@ -12,6 +12,7 @@ use crate::format::Format;
 use crate::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
 use crate::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use crate::output::{ChecksumsWriter, Disk, Growing, files};
+use crate::row;
 use crate::store::{Local, Store};
 
 /// What both names begin with in a folder of their own.
@@ -126,7 +127,7 @@ fn names(prefix: &str) -> [String; 4] {
 impl Writer {
     // A border before the sequence that begins, where it begins a document.
     fn border(&mut self, record: &Stored<'_>) -> Result<()> {
-        let document = record.extras.get(DOCUMENT).and_then(Value::as_u64);
+        let document = record.extras.get(DOCUMENT).and_then(row::Value::as_u64);
         if document.is_none() || document != self.document {
             self.put_border()?;
         }
@@ -141,7 +142,8 @@ impl Writer {
 
     // Either all sequences have a mode, or none.
     fn mode(&mut self, record: &Stored<'_>) -> Result<()> {
-        let mode = record.extras.get(MODE).and_then(Value::as_i64).and_then(|mode| i8::try_from(mode).ok());
+        let mode =
+            record.extras.get(MODE).and_then(row::Value::as_i64).and_then(|mode| i8::try_from(mode).ok());
         if record.number == 0 && mode.is_some() {
             self.modes = Some(Part::create(self.work.join("modes"))?);
         }
@@ -211,7 +213,7 @@ impl RecordWriter for Writer {
                 .record(record.number)
                 .hint("a stream of documents opens as records with eos="));
             };
-            if !self.warned && record.extras.keys().any(|key| key != DOCUMENT && key != MODE) {
+            if !self.warned && record.extras.names().any(|key| key != DOCUMENT && key != MODE) {
                 log::warn!("Megatron's files hold token IDs only: the metadata of records is left out");
                 self.warned = true;
             }

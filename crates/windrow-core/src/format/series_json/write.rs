@@ -76,14 +76,14 @@ impl RecordWriter for Writer {
         line.clear();
         line.push_str("{\"sequence\": ");
         numbers(record, self.dtype, self.channels, line)?;
-        for (key, value) in record.extras {
+        for (key, value) in record.extras.iter() {
             if key == SEQUENCE {
                 return Err(Error::config(format!("a record has {key:?} beside its numbers"))
                     .record(record.number)
                     .field(key));
             }
             // Writing to a string cannot fail.
-            let _ = write!(line, ", {}: {value}", Value::from(key.as_str()));
+            let _ = write!(line, ", {}: {}", Value::from(key), record.json(key, value)?);
         }
         line.push_str("}\n");
         self.file.write(line.as_bytes())

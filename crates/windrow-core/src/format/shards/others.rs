@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use super::meta::STEP;
 use super::table::Table;
@@ -18,10 +19,11 @@ use crate::store::Object;
 pub(super) fn others(description: &dyn Object, table: &Table, record: u64) -> Result<Extras> {
     let mut scratch = Vec::new();
     let Some(rest) = scale(description, table, record, &mut scratch)? else { return Ok(Extras::new()) };
-    let mut extras: Extras = first(rest, description, record)?;
+    let scale: Map<String, Value> = first(rest, description, record)?;
+    let mut extras = Extras::from(scale);
     let there = |key: &str| extras.get(key).is_some_and(|value| !value.is_null());
     let scaled = there("mean") && there("std");
-    extras.retain(|key, value| match key.as_str() {
+    extras.retain(|key, value| match key {
         "offset" | "length" => false,
         "mean" | "std" => !scaled && !value.is_null(),
         _ => true,

@@ -212,15 +212,15 @@ impl RecordWriter for Writer {
         } else {
             self.put(record.bytes)?;
         }
-        for (key, value) in record.extras {
-            if OWN.contains(&key.as_str()) {
+        for (key, value) in record.extras.iter() {
+            if OWN.contains(&key) {
                 return Err(Error::config(format!(
                     "a record has {key:?} beside its numbers, which shards use themselves"
                 ))
                 .record(record.number)
                 .field(key));
             }
-            scale.insert(key.clone(), value.clone());
+            scale.insert(key.to_string(), record.json(key, value)?);
         }
         let comma = if self.records == 0 { "" } else { "," };
         self.meta.write(format!("{comma}\n{}", Value::Object(scale)).as_bytes())?;

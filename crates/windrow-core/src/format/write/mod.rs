@@ -14,6 +14,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::output::{self, Disk, files};
+use crate::row::Row;
 
 /// Statistics of a manifest that lists no data files because there may be very many: how many there are, and their bytes.
 pub const CHUNK_FILES: &str = "chunk_files";
@@ -131,6 +132,11 @@ pub trait WriteFormat: Send + Sync {
         files::names(out).is_ok_and(|names| names.iter().all(|name| self.is_own(name)))
     }
 
+    /// Whether it can hold rows of named columns, see [`RecordWriter::add_row`].
+    fn holds_rows(&self) -> bool {
+        false
+    }
+
     /// Begins to write, or continues from a checkpoint.
     ///
     /// # Errors
@@ -156,6 +162,16 @@ pub trait RecordWriter: Send {
     /// # Errors
     /// `Config` for what the format cannot hold; `Io`.
     fn add(&mut self, record: &Stored<'_>) -> Result<()>;
+
+    /// Writes the next record, where records are rows: only where [`WriteFormat::holds_rows`]. The first one decides what
+    /// the columns hold.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::add`].
+    fn add_row(&mut self, number: u64, row: &Row) -> Result<()> {
+        let _ = row;
+        Err(Error::unsupported("this format holds numbers, not rows").record(number))
+    }
 
     /// Hands what is in memory to files, and these to `disk`, which brings them there; says how to continue behind it,
     /// whatever is written to them later.
@@ -226,6 +242,8 @@ pub struct Begin<'a> {
     pub dtype: DType,
     /// Numbers per value, of records `[T, C]`.
     pub channels: Option<usize>,
+    /// Records are rows; what is said of numbers has no meaning then.
+    pub are_rows: bool,
     /// Token IDs are below this, where that is known.
     pub vocab_size: Option<u64>,
     /// An EOS token is put after every record.

@@ -1,8 +1,9 @@
 //! One record as a writer is handed it.
 
 use crate::array::{Buffer, DType, Element};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{Decode, Values};
+use crate::row::Value;
 use crate::source::Extras;
 use crate::values::copy_values;
 
@@ -24,6 +25,21 @@ pub struct Stored<'a> {
     pub is_first: bool,
     /// Nothing of it follows.
     pub is_last: bool,
+}
+
+impl Stored<'_> {
+    /// A value of [`Stored::extras`] as JSON.
+    ///
+    /// # Errors
+    /// `Config` where JSON has no word for it: bytes, arrays, NaN.
+    pub fn json(&self, name: &str, value: &Value) -> Result<serde_json::Value> {
+        value.to_json().ok_or_else(|| {
+            Error::config(format!("the metadata {name:?} is {}, which JSON does not hold", value.shown()))
+                .record(self.number)
+                .field(name)
+                .hint("leave that column out")
+        })
+    }
 }
 
 /// Stored numbers as float64, one after the other.

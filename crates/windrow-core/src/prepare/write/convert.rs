@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::format::write::{WriteFormat, WriteOptions};
 use crate::prepare::{Progress, Report, Watch, check};
 use crate::record::Span;
-use crate::source::Source;
+use crate::source::{Kind, Source};
 use crate::store;
 
 /// Writes all records of a source in another format.
@@ -43,6 +43,14 @@ fn written(
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
     let total_bytes = lengths.saturating_mul(width);
     let mut scratch = Vec::new();
+    if source.schema().kind == Kind::Rows {
+        for record in 0..source.len() {
+            check(watch)?;
+            writer.add_row(&source.row(record)?)?;
+            watch.progress(Progress { done_bytes: record, total_bytes: lengths, records: writer.records });
+        }
+        return Ok((writer, source.files().iter().map(|file| file.size).sum()));
+    }
     for record in 0..source.len() {
         let extras = source.extras(record)?;
         let len = source.length(record)?;

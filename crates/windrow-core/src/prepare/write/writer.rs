@@ -13,6 +13,7 @@ use crate::manifest::Manifest;
 use crate::output::{self, Site, files, hash_of};
 use crate::prepare::Report;
 use crate::record::{Decode, Values};
+use crate::row::Row;
 use crate::source::{Extras, Kind, Schema};
 use crate::store::plain_name;
 use crate::values::copy_values;
@@ -119,6 +120,13 @@ impl Writer {
             return Err(Error::config("the records are JSON texts, not numbers")
                 .hint("`windrow tokenize` makes token ids of them"));
         }
+        let are_rows = schema.kind == Kind::Rows;
+        if are_rows && !format.holds_rows() {
+            return Err(schema.need_numbers().err().unwrap_or_else(|| Error::config("rows")).hint(format!(
+                "{} holds numbers: open the data with column=, which chooses them",
+                format.name()
+            )));
+        }
         check_append(format, options)?;
         let dtype = match format.stored_dtype(schema.element.dtype, options.dtype)? {
             // Its numbers are 0 and 1 all the same.
@@ -153,6 +161,7 @@ impl Writer {
             corpus: None,
             dtype,
             channels: schema.channels,
+            are_rows,
             vocab_size: options.vocab_size.or(schema.vocab_size),
             appends_eos: options.eos.is_some(),
             total_values,
@@ -161,7 +170,8 @@ impl Writer {
             checkpoint: None,
         };
         let records_to = format.begin(&begin);
-        (manifest.dtype, manifest.eos, manifest.vocab_size) = (Some(dtype), options.eos, options.vocab_size);
+        (manifest.dtype, manifest.eos, manifest.vocab_size) =
+            (Some(dtype).filter(|_| !are_rows), options.eos, options.vocab_size);
         // Numbers that are not token IDs any more have none of that.
         if let Some(of) = options.of.as_ref().filter(|_| dtype.is_integer()) {
             manifest.take_ids_of(of);
@@ -220,6 +230,20 @@ impl Writer {
             0 => self.add_part(values, 0, 0, extras),
             _ => Ok(()),
         }
+    }
+
+    /// Writes the next record, where records are rows.
+    ///
+    /// # Errors
+    /// `Config` naming record and column for what the format cannot hold; `Io`. After an error only dropping is left.
+    pub fn add_row(&mut self, row: &Row) -> Result<()> {
+        let number = self.records;
+        match self.records_to.as_mut() {
+            Some(to) => to.add_row(number, row).map_err(|e| e.record(number))?,
+            None => return Err(Error::config("the writer ended with an error before")),
+        }
+        (self.records, self.values) = (self.records + 1, self.values + 1);
+        Ok(())
     }
 
     pub(super) fn takes_parts(&self) -> bool {

@@ -23,7 +23,9 @@ fn codes(source: &dyn Source, record: u64) -> Vec<i64> {
 }
 
 fn names(source: &dyn Source) -> Vec<String> {
-    (0..source.len()).map(|i| source.extras(i).unwrap()["name"].as_str().unwrap().to_string()).collect()
+    (0..source.len())
+        .map(|i| source.extras(i).unwrap().shown()["name"].as_str().unwrap().to_string())
+        .collect()
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn tensors_of_every_type_and_layout_give_the_programs_codes_and_prompts() {
         assert_eq!(source.schema().channels, Some(18));
         let mut scratch = String::new();
         for record in 0..source.len() {
-            let extras = source.extras(record).unwrap();
+            let extras = source.extras(record).unwrap().shown();
             let name = extras["name"].as_str().unwrap();
             let item = &expected[&format!("{name}.pt")]["ok"];
             assert_eq!(extras["text"], item["text"], "{name}");
@@ -64,7 +66,7 @@ fn tensors_of_every_type_and_layout_give_the_programs_codes_and_prompts() {
             }
         }
         let song1 = names(source.as_ref()).iter().position(|n| n == "song1").unwrap() as u64;
-        assert_eq!(source.extras(song1).unwrap()["sr"], json!(44100));
+        assert_eq!(source.extras(song1).unwrap().shown()["sr"], json!(44100));
         conformance::check(source.as_ref()).unwrap();
     }
 }
@@ -90,12 +92,12 @@ fn flat_folders_count_only_without_the_usual_one_and_null_is_no_prompt() {
     let flat_folder = open(&dia().join("preencoded_flat")).unwrap();
     let expected = recorded("preencoded_fallbacks.json");
     assert_eq!(codes(flat_folder.as_ref(), 0), flat(&expected["preencoded_flat"]["ok"]["data"]));
-    assert_eq!(flat_folder.extras(0).unwrap()["text"], "flat");
+    assert_eq!(flat_folder.extras(0).unwrap().shown()["text"], "flat");
     let error = open(&dia().join("preencoded_empty_subdir")).err().unwrap();
     assert_eq!(error.kind(), Kind::NotFound, "{error}");
     let null = open(&dia().join("preencoded_null_text")).unwrap();
     assert_eq!(null.text(0, &mut String::new()).unwrap(), "");
-    assert_eq!(null.extras(0).unwrap()["text"], "");
+    assert_eq!(null.extras(0).unwrap().shown()["text"], "");
 }
 
 fn track(frames: u64, channels: u64) -> Vec<u8> {
@@ -156,7 +158,7 @@ fn the_order_is_natural_and_prompts_have_their_precedence() {
     let texts: Vec<_> = (0..4).map(|i| source.text(i, &mut String::new()).unwrap().to_string()).collect();
     assert_eq!(texts, [" kept as it is ", "beside", "underscore", "folder"]);
     assert_eq!(
-        Value::Object(source.extras(0).unwrap()),
+        Value::Object(source.extras(0).unwrap().shown()),
         json!({"text": " kept as it is ", "name": "A2", "tempo": 120})
     );
     conformance::check(source.as_ref()).unwrap();

@@ -18,7 +18,7 @@ fn to(layout: To) -> Writing {
 }
 
 fn texts(source: &dyn Source) -> Vec<(String, String)> {
-    let extras = (0..source.len()).map(|i| source.extras(i).unwrap());
+    let extras = (0..source.len()).map(|i| source.extras(i).unwrap().shown());
     let text = |value: &Value| value.as_str().unwrap().to_string();
     extras.map(|e| (text(&e["name"]), text(&e["text"]))).collect()
 }
@@ -58,7 +58,7 @@ fn a_folder_goes_into_shards_and_back() {
     for record in 0..middle.len() {
         let mut scratch = String::from("left over");
         let text = middle.text(record, &mut scratch).unwrap().to_string();
-        assert_eq!(Value::String(text), middle.extras(record).unwrap()["text"]);
+        assert_eq!(Value::String(text), middle.extras(record).unwrap().shown()["text"]);
     }
     let lengths: Vec<u64> = (0..middle.len()).map(|i| middle.length(i).unwrap()).collect();
     let mut all = vec![0; lengths.len()];
@@ -127,9 +127,11 @@ fn what_no_tensor_can_be_is_refused_and_nothing_is_left() {
     let options = Writing { dtype: Some(DType::F32), ..to(To::Codes) };
     let error = convert(from.as_ref(), &out.path().join("a"), &options, &()).unwrap_err();
     assert!(error.kind() == Kind::Config && error.to_string().contains("float32"), "{error}");
-    for (name, says) in
-        [("../up", "no name of a file"), ("", "no name of a file"), ("x", "two records are called")]
-    {
+    for (name, says) in [
+        ("../up", "is not the name of a file"),
+        ("", "is not the name of a file"),
+        ("x", "two records are called"),
+    ] {
         let lines = format!(
             "{{\"sequence\": [[1, 2]], \"name\": \"x\"}}\n{{\"sequence\": [[3, 4]], \"name\": {name:?}}}\n"
         );

@@ -46,7 +46,7 @@ fn a_pair_opens_by_either_name_and_by_its_folder() {
             conformance::check(source.as_ref()).unwrap();
             conformance::check_located(source.as_ref(), &bytes_at).unwrap();
             assert_eq!(whole(source.as_ref(), 2).unwrap(), [4, 5, 6, 7, 8, 9]);
-            let document = |record| source.extras(record).unwrap()["document"].as_u64().unwrap();
+            let document = |record| source.extras(record).unwrap().shown()["document"].as_u64().unwrap();
             assert_eq!([0, 1, 2].map(document), [0, 0, 1]);
         }
     }
@@ -263,7 +263,7 @@ fn several_pairs_are_one_data_set_when_they_are_of_one_dtype() {
         (whole(source.as_ref(), 3).unwrap(), whole(source.as_ref(), 4).unwrap()),
         (vec![2, 0], vec![9, 0])
     );
-    assert_eq!(source.extras(3).unwrap()["mode"], 3);
+    assert_eq!(source.extras(3).unwrap().shown()["mode"], 3);
     put(folder.path(), "x10.idx", &index(4, &[1], &[0], &[0, 1], &[]));
     put(folder.path(), "x10.bin", &[9, 0, 0, 0]);
     let says = ["numbers are int32, those of the files before are uint16"];

@@ -30,7 +30,7 @@ fn opens_or_says(folder: &Path, name: &str, bytes: &[u8]) -> bool {
         Ok(source) => {
             conformance::check(source.as_ref()).unwrap();
             for record in 0..source.len().min(50) {
-                source.extras(record).unwrap();
+                source.extras(record).unwrap().shown();
             }
             true
         }

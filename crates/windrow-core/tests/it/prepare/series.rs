@@ -19,7 +19,7 @@ fn add(writer: &mut Writer, numbers: &[f32], channels: usize, extras: Value) -> 
     let values =
         Values { bytes: &bytes, element: Element::little(DType::F32), channels, decode: Decode::Plain };
     let Value::Object(extras) = extras else { return writer.add(&values, &Extras::new()) };
-    writer.add(&values, &extras)
+    writer.add(&values, &extras.into())
 }
 
 fn f32s(path: &Path) -> Vec<f32> {

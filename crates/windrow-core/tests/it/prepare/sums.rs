@@ -28,7 +28,7 @@ fn all(folder: &Path, key: &str, options: &Options) -> Result<Vec<(Vec<u8>, Valu
     (0..source.len())
         .map(|record| {
             let span = Span { record, start: 0, len: source.length(record)? };
-            let extras = Value::Object(source.extras(record)?);
+            let extras = Value::Object(source.extras(record)?.shown());
             Ok((source.read(span, &mut scratch)?.bytes.to_vec(), extras))
         })
         .collect()

@@ -1,0 +1,125 @@
+//! Rows of named columns as dicts, and dicts as rows.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use windrow::{Array, DType, Decode, Element, Row, Value, Values};
+
+use crate::array::value_array;
+
+/// A dict of the row's values; arrays are read-only.
+pub(crate) fn dict(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyAny>> {
+    let dict = PyDict::new(py);
+    for (name, value) in row {
+        dict.set_item(name, object(py, value)?)?;
+    }
+    Ok(dict.into_any())
+}
+
+fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::I64(value) => value.into_pyobject(py)?.into_any(),
+        Value::U64(value) => value.into_pyobject(py)?.into_any(),
+        Value::F64(value) => PyFloat::new(py, value).into_any(),
+        Value::Text(text) => PyString::new(py, &text).into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+        Value::Array(array) => numbers(py, &array)?,
+        Value::List(values) => {
+            let list = PyList::empty(py);
+            for value in values {
+                list.append(object(py, value)?)?;
+            }
+            list.into_any()
+        }
+        Value::Struct(row) => dict(py, row)?,
+    })
+}
+
+fn numbers<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    let element = Element::little(array.dtype);
+    let values = Values { bytes: &array.bytes, element, channels: 1, decode: Decode::Plain };
+    let flat = value_array(py, &values, array.dtype, false)?;
+    if array.shape.len() == 1 {
+        return Ok(flat);
+    }
+    flat.call_method1("reshape", (PyTuple::new(py, &array.shape)?,))
+}
+
+/// The row that a dict is.
+///
+/// # Errors
+/// `TypeError` naming the key of what no column holds.
+pub(crate) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Row> {
+    let mut row = Row::new();
+    for (name, item) in dict {
+        let Ok(name) = name.extract::<String>() else {
+            return Err(PyTypeError::new_err(format!("a column is named by a text, not {}", name.repr()?)));
+        };
+        let value =
+            value_of(&item).map_err(|error| match error.is_instance_of::<PyTypeError>(item.py()) {
+                true => PyTypeError::new_err(format!("column {name:?}: {}", error.value(item.py()))),
+                false => error,
+            })?;
+        row.insert(name, value);
+    }
+    Ok(row)
+}
+
+fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let py = item.py();
+    if item.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(value) = item.cast::<PyBool>() {
+        return Ok(Value::Bool(value.is_true()));
+    }
+    if item.is_instance_of::<PyInt>() {
+        return match item.extract::<i64>() {
+            Ok(whole) => Ok(Value::I64(whole)),
+            Err(_) => item.extract::<u64>().map(Value::U64),
+        };
+    }
+    if let Ok(value) = item.cast::<PyFloat>() {
+        return Ok(Value::F64(value.value()));
+    }
+    if let Ok(text) = item.cast::<PyString>() {
+        return Ok(Value::Text(text.extract()?));
+    }
+    if let Ok(bytes) = item.cast::<PyBytes>() {
+        return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if let Ok(bytes) = item.cast::<PyByteArray>() {
+        return Ok(Value::Bytes(bytes.to_vec()));
+    }
+    if let Ok(dict) = item.cast::<PyDict>() {
+        return of(dict).map(Value::Struct);
+    }
+    if item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
+        return item.try_iter()?.map(|one| value_of(&one?)).collect::<PyResult<_>>().map(Value::List);
+    }
+    if item.hasattr("dtype")? && item.hasattr("shape")? {
+        return array_of(py, item);
+    }
+    Err(PyTypeError::new_err(format!("{} is nothing that a column holds", item.get_type().name()?)))
+}
+
+// An array of numpy's, a tensor, or one of numpy's numbers, which is a number here.
+fn array_of(py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let array = py.import("numpy")?.call_method1("asarray", (item,))?;
+    let found = array.getattr("dtype")?;
+    let kind: String = found.getattr("kind")?.extract()?;
+    let shape: Vec<u64> = array.getattr("shape")?.extract()?;
+    if shape.is_empty() {
+        return value_of(&array.call_method0("item")?);
+    }
+    let name: String = found.getattr("name")?.extract()?;
+    let dtype = DType::parse(&name).ok().filter(|_| "biuf".contains(&kind) || name == "bfloat16");
+    let Some(dtype) = dtype else {
+        return Err(PyTypeError::new_err(format!("an array of {name} is nothing that a column holds")));
+    };
+    let little = array.call_method1("astype", (found.call_method1("newbyteorder", ("<",))?,))?;
+    let bytes = little.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes().to_vec();
+    Ok(Value::Array(Array { dtype, shape, bytes }))
+}
