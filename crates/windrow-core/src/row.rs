@@ -18,6 +18,8 @@ pub enum Value {
     I64(i64),
     /// A whole number above those of `I64`, and no other.
     U64(u64),
+    /// A whole number beyond 64 bits, in decimal digits.
+    Big(String),
     /// A fraction, NaN and the infinities among them.
     F64(f64),
     /// UTF-8 text.
@@ -169,7 +171,7 @@ impl Value {
         }
     }
 
-    /// The same as JSON, without loss; `None` for bytes, arrays, NaN and the infinities.
+    /// The same as JSON, without loss; `None` for bytes, arrays, NaN, the infinities, and whole numbers beyond 64 bits.
     pub fn to_json(&self) -> Option<Json> {
         Some(match self {
             Value::Null => Json::Null,
@@ -178,7 +180,7 @@ impl Value {
             Value::U64(value) => Json::from(*value),
             Value::F64(value) => Json::Number(Number::from_f64(*value)?),
             Value::Text(text) => Json::String(text.clone()),
-            Value::Bytes(_) | Value::Array(_) => return None,
+            Value::Big(_) | Value::Bytes(_) | Value::Array(_) => return None,
             Value::List(values) => Json::Array(values.iter().map(Value::to_json).collect::<Option<_>>()?),
             Value::Struct(row) => Json::Object(row.to_json()?),
         })
@@ -188,6 +190,7 @@ impl Value {
     pub fn shown(&self) -> Json {
         match self {
             Value::F64(value) if !value.is_finite() => Json::String(value.to_string()),
+            Value::Big(digits) => Json::String(digits.clone()),
             Value::Bytes(bytes) => Json::String(format!("{} bytes", bytes.len())),
             Value::Array(array) => Json::String(format!("{} {:?}", array.dtype, array.shape)),
             Value::List(values) => Json::Array(values.iter().map(Value::shown).collect()),

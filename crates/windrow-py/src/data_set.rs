@@ -182,7 +182,8 @@ impl Dataset {
         let span = Span { record, start: 0, len };
         let mut scratch = Vec::new();
         let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
-        let tokens = value_array(py, &values, schema.element.dtype, has_channels)?;
+        let dtype = if schema.own_dtypes { values.element.dtype } else { schema.element.dtype };
+        let tokens = value_array(py, &values, dtype, has_channels)?;
         if schema.tracks.is_empty() {
             return Ok(tokens);
         }

@@ -22,6 +22,8 @@ fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
         Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
         Value::I64(value) => value.into_pyobject(py)?.into_any(),
         Value::U64(value) => value.into_pyobject(py)?.into_any(),
+        // By its digits, as Python writes it; the whole number of any size.
+        Value::Big(digits) => py.get_type::<PyInt>().call1((digits,))?,
         Value::F64(value) => PyFloat::new(py, value).into_any(),
         Value::Text(text) => PyString::new(py, &text).into_any(),
         Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
@@ -78,7 +80,10 @@ fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     if item.is_instance_of::<PyInt>() {
         return match item.extract::<i64>() {
             Ok(whole) => Ok(Value::I64(whole)),
-            Err(_) => item.extract::<u64>().map(Value::U64),
+            Err(_) => match item.extract::<u64>() {
+                Ok(whole) => Ok(Value::U64(whole)),
+                Err(_) => Ok(Value::Big(item.str()?.extract()?)),
+            },
         };
     }
     if let Ok(value) = item.cast::<PyFloat>() {

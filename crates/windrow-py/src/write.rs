@@ -19,6 +19,7 @@ use crate::json;
 use crate::options::{Count, Id};
 use crate::own_options;
 use crate::record::Record;
+use crate::row;
 
 /// Writes records of numbers in a format of training data.
 ///
@@ -29,7 +30,7 @@ use crate::record::Record;
 ///     out: the folder (shards, forager, codes, flat-tokens: of one split, ``corpus.zarr/train``) or file to write; of Megatron
 ///         what both names begin with.
 ///     records: an iterable of records ``[T]``, or ``[T, C]`` with C channels in all of them (lists, arrays, tensors), or of
-///         dicts with ``sequence``; what else such a dict holds is metadata, which shards, jsonl and codes keep and
+///         dicts with ``sequence``; with ``to="mds"`` also dicts without it, which are rows of named columns. What else such a dict holds is metadata, which shards, jsonl and codes keep and
 ///         ``ds.extras(i)`` gives back. An array ``[N, T]`` is N records; a ``Dataset`` is written as by ``convert``.
 ///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of token
 ///         IDs), ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``),
@@ -117,8 +118,17 @@ pub(crate) fn write<'py>(
     }
     let mut output =
         Output { out: &out, format: format.as_ref(), asked, begun: None, channels: None, early: Vec::new() };
+    let mut items = records.try_iter()?.peekable();
+    if let Some(Ok(first)) = items.peek()
+        && format.holds_rows()
+        && first.cast::<PyDict>().is_ok_and(|row| !row.contains("sequence").unwrap_or(true))
+    {
+        let writer =
+            Writer::create(&out, &Schema::rows(Vec::new()), format.as_ref(), &output.asked).or_raise(py)?;
+        return rows(py, items, writer, watcher);
+    }
     let mut done_bytes = 0;
-    for (number, item) in (0..).zip(records.try_iter()?) {
+    for (number, item) in (0..).zip(items) {
         done_bytes += output.add(py, &mut Record::read(&item?, number)?)?;
         watcher.progress(Progress { done_bytes, total_bytes: 0, records: number + 1 });
         if watcher.cancelled() {
@@ -130,6 +140,31 @@ pub(crate) fn write<'py>(
     if let Ok(report) = &report {
         watcher.progress(Progress { done_bytes, total_bytes: done_bytes, records: report.records });
     }
+    json::plain(py, &watcher.finish(py, report)?)
+}
+
+// Writes rows of named columns; the report as a dict.
+fn rows<'py>(
+    py: Python<'py>,
+    items: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    mut writer: Writer,
+    watcher: Watcher,
+) -> PyResult<Bound<'py, PyAny>> {
+    for (number, item) in (0..).zip(items) {
+        let item = item?;
+        let Ok(dict) = item.cast::<PyDict>() else {
+            let class = item.get_type().name()?.to_string();
+            let error = Error::config(format!("a record of the type {class} among rows, which are dicts"));
+            return Err(raise(py, &error.record(number)));
+        };
+        let row = row::of(dict)?;
+        py.detach(|| writer.add_row(&row)).or_raise(py)?;
+        watcher.progress(Progress { done_bytes: 0, total_bytes: 0, records: number + 1 });
+        if watcher.cancelled() {
+            return watcher.finish(py, Err(Error::new(Kind::Interrupted, "interrupted")));
+        }
+    }
+    let report = py.detach(|| writer.finish());
     json::plain(py, &watcher.finish(py, report)?)
 }
 

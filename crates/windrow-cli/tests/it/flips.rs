@@ -17,7 +17,7 @@ use std::process::Command;
 
 use windrow::format::{Options, Verify};
 use windrow::prepare::VerifyOptions;
-use windrow::source::SharedSource;
+use windrow::source::{Kind, SharedSource};
 use windrow::{Result, Span};
 
 use self::written::{DataSet, everything};
@@ -49,6 +49,10 @@ fn read(source: &SharedSource, into: &mut Content) -> Result<()> {
     ));
     let mut scratch = Vec::new();
     for record in 0..source.len() {
+        if schema.kind == Kind::Rows {
+            into.0.push(format!("{:?}", source.row(record)?));
+            continue;
+        }
         let len = source.length(record)?;
         let span = Span { record, start: 0, len };
         let values = source.read(span, &mut scratch)?;

@@ -54,6 +54,8 @@ pub struct Schema {
     /// become fractions by [`Decode::Affine`](crate::Decode), it is little-endian float32, or int64 where all numbers are
     /// whole, and [`Values::element`] of each record says how it is stored.
     pub element: Element,
+    /// Each record is of a dtype of its own, in which it is given where it is asked for by number.
+    pub own_dtypes: bool,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,
     /// Arrays that run beside the values, one number per value: a loss mask.
@@ -88,6 +90,7 @@ impl Schema {
         Schema {
             kind: Kind::Numbers,
             element,
+            own_dtypes: false,
             channels: None,
             tracks: Vec::new(),
             vocab_size: None,

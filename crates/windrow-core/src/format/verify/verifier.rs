@@ -7,7 +7,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{Format, Options, Probe};
 use crate::record::Span;
-use crate::source::Source;
+use crate::source::{Kind, Source};
 use crate::watch::{Progress, Watch, check};
 
 /// Bytes between two reports of progress.
@@ -104,6 +104,8 @@ impl<'a> Verifier<'a> {
         let at = files.first().map_or_else(String::new, |info| info.file.clone());
         files.iter().for_each(|info| self.expect(info.size));
         self.seen.extend(files.iter().map(|info| info.file.clone()));
+        // What a row is of all bytes, on average.
+        let of_row = files.iter().fold(0u64, |sum, info| sum.saturating_add(info.size)) / source.len().max(1);
         let (mut scratch, mut done) = (Vec::new(), 0);
         for record in 0..source.len() {
             self.findings.checked_records += 1;
@@ -114,6 +116,16 @@ impl<'a> Verifier<'a> {
                     continue;
                 }
             };
+            if source.schema().kind == Kind::Rows {
+                if let Err(error) = source.row(record) {
+                    self.found(error, &at, "row")?;
+                }
+                done += of_row;
+                if done >= PART {
+                    self.step(std::mem::take(&mut done))?;
+                }
+                continue;
+            }
             let mut start = 0;
             while start < length {
                 let span = Span { record, start, len: PART.min(length - start) };
