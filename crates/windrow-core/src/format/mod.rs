@@ -20,6 +20,7 @@ mod jsonl;
 mod keyed;
 mod line_names;
 mod lines;
+mod mds;
 mod megatron;
 mod npy;
 mod npz;
@@ -55,6 +56,7 @@ pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub(crate) use line_names::is_named as is_named_as_lines;
 pub(crate) use lines::line_ends;
+pub use mds::Mds;
 pub use megatron::Megatron;
 pub use npy::Npy;
 pub use npz::Npz;
@@ -80,6 +82,7 @@ pub type Table = &'static [&'static dyn Format];
 /// Every format of the core, in the order they are asked.
 pub static FORMATS: Table = &[
     &Forager,
+    &Mds,
     &Jsonl,
     &Tokens,
     &Megatron,
