@@ -1,4 +1,4 @@
-//! windrow's arm for sound files: wav, flac, mp3, m4a and ogg as a waveform at the rate a model wants.
+//! Sound files for windrow: wav, flac, mp3, m4a and ogg as a waveform at the rate a model wants.
 //!
 //! ```no_run
 //! # fn main() -> windrow_core::Result<()> {

@@ -1,4 +1,4 @@
-//! The door on the command line: parse, call the face, print. One file per command.
+//! The command line: parse, call the facade, print. One file per command.
 //!
 //! stdout is data, stderr is messages and progress. `--json` gives one versioned object, errors too.
 //!

@@ -1,9 +1,9 @@
-//! The heart of windrow: reads training data as it lies on disk and lays it into batches.
+//! The core of windrow: reads training data as it lies on disk and assembles batches of it.
 //!
 //! **The batch at step k is a pure function of (plan, seed, k).** Nothing else is kept: no iterator state, no shuffle
 //! buffer, no per-worker cursor.
 //!
-//! The rooms, in the order a value walks through them:
+//! The modules, in the order in which a value passes through them:
 //!
 //! * `store`: bytes by name and range;
 //! * `manifest`: what is known of the data, in a file beside it, and its block checksums;
@@ -11,9 +11,9 @@
 //! * `values`: the one copy of numbers;
 //! * `format`: on-disk layouts, each opens as a source;
 //! * `source`: records by number;
-//! * `view`: which pieces of which records make sample i;
+//! * `view`: which spans of which records make sample i;
 //! * `sampler`: (epoch, position) → sample;
-//! * `collate`: lays samples into named tensors;
+//! * `collate`: assembles samples into named tensors;
 //! * `plan`: the pure function, its identity, and its inverse;
 //! * `loader`: runs a plan ahead of time;
 //! * `prepare`: turns inputs into a format, in tasks that can be killed and repeated.

@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! The rooms, in the order a sample walks through them: `codec` (chunks with what they need around them) → `network`
+//! The modules, in the order in which a sample passes through them: `codec` (chunks with what they need around them) → `network`
 //! (the layers, from the weights) → `layer` (one convolution) → `kernels` (its loops) → `quantizer` (codes).
 //!
 //! # What it computes

@@ -1,4 +1,4 @@
-//! windrow's arm for the Hugging Face Hub: files of a data set from there into a folder, each of them whole and checked.
+//! The Hugging Face Hub for windrow: files of a data set from there into a folder, each of them whole and checked.
 //!
 //! ```no_run
 //! # fn main() -> windrow_core::Result<()> {

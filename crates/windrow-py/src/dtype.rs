@@ -1,7 +1,7 @@
 //! dtypes on both sides: what users may write for one, and numpy's object for each.
 
 use numpy::PyArrayDescr;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
@@ -27,14 +27,21 @@ impl<'py> FromPyObject<'_, 'py> for AnyDType {
             }
             return match py.import("numpy")?.call_method1("dtype", (name,)) {
                 Ok(found) => from_numpy(&found),
+                Err(e) if !is_refusal(py, &e) => Err(e),
                 Err(_) => DType::parse(name).map(AnyDType).map_err(|e| raise(py, &e)),
             };
         }
         match py.import("numpy")?.call_method1("dtype", (given,)) {
             Ok(found) => from_numpy(&found),
-            Err(_) => Err(PyTypeError::new_err(format!("no dtype: {text}"))),
+            Err(e) if !is_refusal(py, &e) => Err(e),
+            Err(_) => Err(PyTypeError::new_err(format!("not a dtype: {text}"))),
         }
     }
+}
+
+// What numpy says of something that is not a dtype; a Ctrl-C is none of that.
+fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py)
 }
 
 fn from_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<AnyDType> {

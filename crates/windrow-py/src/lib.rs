@@ -1,4 +1,4 @@
-//! The door to Python: handles, one error mapping, and buffers handed over without a copy.
+//! windrow for Python: handles, one error mapping, and buffers handed over without a copy.
 
 mod array;
 mod audio;

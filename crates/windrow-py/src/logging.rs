@@ -14,7 +14,7 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-// The crates of windrow are rooms of one house: `windrow_core::format` logs as `windrow.format`.
+// To users the crates of windrow are one package: `windrow_core::format` logs as `windrow.format`.
 struct Renamed(Logger);
 
 fn renamed(target: &str) -> String {

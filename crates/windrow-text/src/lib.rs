@@ -1,4 +1,4 @@
-//! windrow's arm for text: which tokenizer turns it into ids, that it is the right one, and where a document ends.
+//! Text for windrow: which tokenizer turns it into token IDs, that it is the right one, and where a document ends.
 //!
 //! A [`Tokenizer`] is loaded from a built-in name or from a Hugging Face `tokenizer.json`; nothing is ever downloaded.
 //!

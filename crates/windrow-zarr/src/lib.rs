@@ -1,6 +1,6 @@
-//! windrow's arm for zarr: flat-tokens, read and written.
+//! zarr for windrow: flat-tokens, read and written.
 //!
-//! [`FlatTokens`] is a format as those of the heart are. Metadata, codecs and their names come from the crate zarrs; the
+//! [`FlatTokens`] is a format as those of the core are. Metadata, codecs and their names come from the crate zarrs; the
 //! chunks are found, bounded, decoded by pieces and kept here.
 
 mod array;

@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! This crate is the face: [`open`] finds the format among those of all arms, [`DataSet`] cuts records into samples,
+//! This crate is the facade: [`open`] finds the format among those of all crates, [`DataSet`] slices records into samples,
 //! [`LoaderBuilder`] makes a loader. What they are made of stands in [`windrow_core`], re-exported here.
 
 mod builder;

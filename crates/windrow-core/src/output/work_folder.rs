@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::manifest::{CHECKSUMS_FILE, Checksums, MANIFEST_FILE};
 use crate::store::{Local, Store, key, open_if_there};
 
-/// Files below a hidden folder; arms write through it.
+/// Files below a hidden folder; other crates write through it.
 pub struct WorkFolder {
     root: PathBuf,
     durable: bool,

@@ -102,7 +102,7 @@ pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
             .at(base)
             .hint("name the folder it lies in"));
     }
-    format::line_files(&store, "")?.iter().map(|e| Input::probe(&base.join(&e.key), &e.key)).collect()
+    format::line_files(&store, "")?.iter().map(|e| Input::of(&base.join(&e.key), &e.key)).collect()
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {

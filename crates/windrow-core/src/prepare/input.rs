@@ -25,7 +25,7 @@ impl Input {
     ///
     /// # Errors
     /// `NotFound`, `Unsupported` when it is no file, `Corrupt` when its name promises a compression that its bytes lack.
-    pub(super) fn probe(file: &Path, name: &str) -> Result<Self> {
+    pub(super) fn of(file: &Path, name: &str) -> Result<Self> {
         let object = open(file)?;
         let compression = Compression::of(object.as_ref())?;
         if compression.is_none() && plain_name(name) != name {

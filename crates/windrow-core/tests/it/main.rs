@@ -1,4 +1,4 @@
-//! One test binary for the heart.
+//! One test binary for the core.
 
 #[cfg(test)]
 mod alone;

@@ -1,9 +1,9 @@
-//! Rules of the house that the compiler does not keep: which room may name which, and where files are touched.
+//! Rules of the code base that the compiler does not keep: which module may name which, and where files are touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A room, and the rooms it may name besides `error`, `array`, `record`, `row` and `watch`, which all may.
+/// A module, and the modules it may name besides `error`, `array`, `record`, `row` and `watch`, which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prepare", &["format", "manifest", "output", "source", "store", "values"]),
 ];
 
-const ROOMS: &[&str] = &[
+const MODULES: &[&str] = &[
     "store", "values", "manifest", "output", "source", "format", "view", "sampler", "collate", "plan",
     "loader", "prepare",
 ];
@@ -56,14 +56,14 @@ fn code(path: &Path) -> Vec<(usize, String)> {
         .collect()
 }
 
-fn heart() -> PathBuf {
+fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
 fn breaches(check: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
     let mut found = Vec::new();
-    for path in source_files(&heart()) {
-        let name = path.strip_prefix(heart()).unwrap().to_string_lossy().into_owned();
+    for path in source_files(&source_folder()) {
+        let name = path.strip_prefix(source_folder()).unwrap().to_string_lossy().into_owned();
         for (number, line) in code(&path) {
             found.extend(check(&name, &line).map(|why| format!("{name}:{number}: {why}: {}", line.trim())));
         }
@@ -76,7 +76,7 @@ fn rooms_name_only_the_rooms_their_arrows_lead_to() {
     let found = breaches(|name, line| {
         let room = name.split('/').next()?;
         let (_, allowed) = ARROWS.iter().find(|(r, _)| *r == room)?;
-        let named = ROOMS.iter().find(|r| line.contains(&format!("crate::{r}")))?;
+        let named = MODULES.iter().find(|r| line.contains(&format!("crate::{r}")))?;
         (*named != room && !allowed.contains(named)).then(|| format!("{room} must not name {named}"))
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -84,7 +84,7 @@ fn rooms_name_only_the_rooms_their_arrows_lead_to() {
 
 #[test]
 fn every_room_has_its_arrows_written_down() {
-    for entry in fs::read_dir(heart()).unwrap() {
+    for entry in fs::read_dir(source_folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(name == "lib.rs" || ARROWS.iter().any(|(room, _)| *room == name), "{name} is not in ARROWS");
     }
@@ -138,13 +138,13 @@ fn the_heart_depends_on_no_arm_no_runtime_and_no_python() {
         "reqwest",
         "rand",
     ] {
-        assert!(!names.contains(&banned), "the heart depends on {banned}");
+        assert!(!names.contains(&banned), "the core depends on {banned}");
     }
 }
 
 #[test]
 fn every_file_says_in_its_first_line_what_it_is_for() {
-    for path in source_files(&heart()) {
+    for path in source_files(&source_folder()) {
         let text = fs::read_to_string(&path).unwrap();
         let first = text.lines().next().unwrap_or_default();
         assert!(first.starts_with("//! ") && first.len() > 20, "{}: first line is {first:?}", path.display());

@@ -1,4 +1,4 @@
-//! The pages are true to the house: formats, kinds of error, links, tests named in claims, and Rust examples that run.
+//! The pages are true to the code: formats, kinds of error, links, tests named in claims, and Rust examples that run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ fn tests_that_the_pages_name_exist() {
 
 #[test]
 fn rust_examples_are_run() {
-    // A page about an arm's crate is run by that crate.
+    // A page about an integration crate is run by that crate.
     let run = ["windrow", "windrow-candle"].map(|name| read(&format!("crates/{name}/src/pages.rs"))).concat();
     let with_rust: BTreeSet<String> = pages()
         .into_iter()

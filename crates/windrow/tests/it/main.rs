@@ -1,4 +1,4 @@
-//! One test binary for the face.
+//! One test binary for the facade.
 
 #[cfg(test)]
 #[cfg(feature = "zarr")]

@@ -95,7 +95,7 @@ impl Keys {
     }
 
     /// A record has ended without the key.
-    pub(super) fn probe(&mut self) {
+    pub(super) fn ended_without(&mut self) {
         if let ([only], true) = (&self.lists[..], self.undecided) {
             self.only = Some(only.clone());
         }

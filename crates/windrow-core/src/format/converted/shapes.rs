@@ -494,7 +494,7 @@ impl Sink for Shapes<'_> {
                     self.end_record(byte)
                 }
                 false => {
-                    self.keys.probe();
+                    self.keys.ended_without();
                     let what = format!("expected the key `{}` in a record, found none", self.keys.column());
                     Err(self.error(what, byte).hint(self.keys.hint()))
                 }

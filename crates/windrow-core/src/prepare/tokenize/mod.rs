@@ -54,7 +54,7 @@ pub fn tokenize(
     let found = inputs::find(inputs, options)?;
     let stems = output_names(&found)?;
     let inputs: Vec<Input> =
-        found.iter().map(|named| Input::probe(&named.file, &named.relative)).collect::<Result<_>>()?;
+        found.iter().map(|named| Input::of(&named.file, &named.relative)).collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options);
     let place = Place::of(out, options.to.as_ref())?;
     let hash = hash_of(&wanted.to_text());
