@@ -1,6 +1,7 @@
 //! The pages are true to the code: formats, kinds of error, links, tests named in claims, and Rust examples that run.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use windrow::Kind;
@@ -71,6 +72,21 @@ fn every_format_stands_in_both_tables() {
         );
         assert!(page.contains(&row), "docs/formats.md should have the row\n{row}");
     }
+}
+
+#[test]
+fn the_page_of_a_format_is_that_of_its_folder() {
+    let page = read("docs/formats.md");
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../windrow-core/src/format");
+    let mut found = 0;
+    for folder in fs::read_dir(folders).unwrap() {
+        let path = folder.unwrap().path().join("README.md");
+        if let Ok(text) = fs::read_to_string(&path) {
+            assert!(page.contains(&text), "docs/formats.md should have the text of {}", path.display());
+            found += 1;
+        }
+    }
+    assert!(found > 0);
 }
 
 #[test]
