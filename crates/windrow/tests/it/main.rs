@@ -10,6 +10,9 @@ mod docs;
 mod documents;
 #[cfg(test)]
 #[cfg(feature = "zarr")]
+mod every_format;
+#[cfg(test)]
+#[cfg(feature = "zarr")]
 mod flat_tokens;
 #[cfg(test)]
 #[cfg(feature = "zarr")]
