@@ -222,8 +222,14 @@ def test_a_tokenizer_encodes_and_decodes() -> None:
 def test_formats_name_what_open_takes() -> None:
     rows = wr.formats()
     assert {"forager", "jsonl", "tokens"} <= {row["name"] for row in rows}
-    assert all(set(row) == {"name", "title", "layout", "records", "written_by"} for row in rows)
-    assert all(row.values() for row in rows)
+    texts = {"name", "title", "layout", "records", "written_by"}
+    assert all(set(row) == texts | {"holds", "open_options", "write_options"} for row in rows)
+    assert all(row[text] for row in rows for text in (*texts, "holds"))
+    kinds = {"tokens", "series", "codes", "rows"}
+    assert all(set(row["holds"]) <= kinds for row in rows)
+    by_name = {row["name"]: row for row in rows}
+    assert "eos" in by_name["tokens"]["open_options"]
+    assert by_name["shards"]["write_options"] == ["max_shard_bytes", "normalize"]
 
 
 def test_verify_finds_what_changed(corpus: Path, tmp_path: Path) -> None:

@@ -258,3 +258,22 @@ fn cut_anywhere_it_is_an_error_or_a_beginning_and_verify_finds_it() {
         }
     }
 }
+
+#[test]
+fn every_format_has_a_fuzz_target() {
+    let mut files = Vec::new();
+    for folder in ["fuzz_targets", "src"] {
+        below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz").join(folder), &mut files);
+    }
+    let code: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    for format in windrow::formats() {
+        let name = format.name();
+        // By its name, or by its type: `flat-tokens` is `FlatTokens`.
+        let of_type: String = name
+            .split('-')
+            .filter_map(|part| Some(part.chars().next()?.to_ascii_uppercase().to_string() + &part[1..]))
+            .collect();
+        let is_there = code.contains(&format!("\"{name}\"")) || code.contains(&format!("{of_type}.open("));
+        assert!(is_there, "no fuzz target opens {name}");
+    }
+}
