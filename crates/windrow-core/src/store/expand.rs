@@ -26,7 +26,27 @@ pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<
         Some(compression) => {
             // gzip comes to 1,032 times at most; a few bytes of zstd may be made to fill any disk.
             let most = most.unwrap_or_else(|| object.size().saturating_mul(1000).saturating_add(64 << 20));
-            expanded_in(&Cache::of_environment()?, object.as_ref(), compression, most)
+            expanded_in(&Cache::of_environment()?, object.as_ref(), compression, most, &|| Ok(()))
+        }
+    }
+}
+
+/// The same of an object that must be compressed, to at most `most` bytes; `check` is asked before it is expanded, and not
+/// where it was before.
+///
+/// # Errors
+/// As [`expanded`]; `Corrupt` for an object that is not compressed; what `check` says.
+pub(crate) fn expanded_checked(
+    object: &dyn Object,
+    most: u64,
+    check: &dyn Fn() -> Result<()>,
+) -> Result<Arc<dyn Object>> {
+    match Compression::of(object)? {
+        Some(compression) => expanded_in(&Cache::of_environment()?, object, compression, most, check),
+        None => {
+            // What it should be may say what is wrong with it.
+            check()?;
+            Err(Error::corrupt("expected a .gz or .zst stream, found something else").at(object.name()))
         }
     }
 }
@@ -54,8 +74,10 @@ fn expanded_in(
     object: &dyn Object,
     compression: Compression,
     most: u64,
+    check: &dyn Fn() -> Result<()>,
 ) -> Result<Arc<dyn Object>> {
     let inner = cache.made(object, "expanded", "", |draft| {
+        check()?;
         log::info!("expanding {} into {}", object.name(), cache.folder().display());
         let size = expand_within(object, compression, draft, most)?;
         log::info!("expanded {} to {size} bytes", object.name());
@@ -274,12 +296,15 @@ mod tests {
         let names = || fs::read_dir(folder.path()).unwrap().count();
         let whole = gzip(b"some text");
         let cut = object(whole[..whole.len() - 1].to_vec());
-        assert!(expanded_in(&Cache::at(folder.path()), cut.as_ref(), Compression::Gzip, 100).is_err());
+        assert!(
+            expanded_in(&Cache::at(folder.path()), cut.as_ref(), Compression::Gzip, 100, &|| Ok(())).is_err()
+        );
         assert_eq!(names(), 0);
         for _ in 0..2 {
             let whole = object(whole.clone());
             let found =
-                expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Gzip, 100).unwrap();
+                expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Gzip, 100, &|| Ok(()))
+                    .unwrap();
             assert_eq!(found.mapped(), Some(&b"some text"[..]));
             assert_eq!(found.name(), "x.gz");
             assert_eq!(names(), 1);
@@ -291,7 +316,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whole = object(zstd::encode_all(&[b'a'; 3_000_000][..], 3).unwrap());
         assert!(whole.size() < 1_000);
-        let expand = |most| expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Zstd, most);
+        let expand = |most| {
+            expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Zstd, most, &|| Ok(()))
+        };
         let e = expand(2_999_999).map(drop).unwrap_err();
         assert_eq!((e.kind(), e.place().field.as_deref()), (Kind::Config, Some("cache_limit")), "{e}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -28,7 +28,9 @@ pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
 pub(crate) use cache::{Draft, cache_folder, cached};
 pub use compression::Compression;
 pub(crate) use compression::plain_name;
-pub(crate) use expand::{begins_to_expand, expanded_head, expanded_stream, long_window, needs_window};
+pub(crate) use expand::{
+    begins_to_expand, expanded_checked, expanded_head, expanded_stream, long_window, needs_window,
+};
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local, fetch};
 pub(crate) use kept::changed_ns;

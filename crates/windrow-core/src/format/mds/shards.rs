@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::index::{Index, Part, Shard};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::format::Probe;
 use crate::format::data_files::DataFiles;
-use crate::store::{Compression, Object, Store, expanded, key};
+use crate::store::{Object, Store, expanded_checked, key};
 
 /// The shards of an index, opened.
 pub(super) struct Shards {
@@ -120,19 +120,16 @@ impl Shards {
         let key = &self.files.keys()[number];
         let stored = self.store.open(key)?;
         // Frames of these files carry no checksum of their own: a flipped bit expands to another text.
-        if let Some((zip, _)) = &shard.zip {
-            check_hashes(stored.as_ref(), zip)?;
-        }
-        if Compression::of(stored.as_ref())?.is_none() {
-            return Err(Error::corrupt("expected a compressed shard, found something else").at(stored.name()));
-        }
-        expanded(&self.store, key, Some(shard.raw.bytes)).map_err(|e| match e.kind() {
-            Kind::Config => {
-                Error::corrupt(format!("more than the {} bytes that the index says", shard.raw.bytes))
-                    .at(stored.name())
-                    .caused_by(e)
+        let check = || shard.zip.as_ref().map_or(Ok(()), |(zip, _)| check_hashes(stored.as_ref(), zip));
+        expanded_checked(stored.as_ref(), shard.raw.bytes, &check).map_err(|e| {
+            match e.place().field.as_deref() {
+                Some("cache_limit") => {
+                    Error::corrupt(format!("more than the {} bytes that the index says", shard.raw.bytes))
+                        .at(stored.name())
+                        .caused_by(e)
+                }
+                _ => e,
             }
-            _ => e,
         })
     }
 
