@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import windrow as wr
+
 SOURCE = Path(__file__).with_name("kill_at.c")
 
 # Run by a process that has the killer loaded. Cases: how to begin, what is killed, what a reader sees.
@@ -30,6 +32,12 @@ KINDS = {
     "v2": {"zarr_format": 2}, "v3": {"zarr_format": 3}, "sharded": {"zarr_format": 3, "chunks_per_shard": 2},
 }
 TEXTS = ["one", "", "three and four", "five"] * 9
+# Of records that every format holds; codes have channels.
+ENDINGS = {"npy": ".npy", "npz": ".npz", "jsonl": ".jsonl", "tokens": ".bin"}
+RECORDS = [[[i, 2], [3, i]] if case == "write codes" else [i, i + 1, 7] for i in range(12)]
+if case.startswith("write"):
+    out = folder / ("out" + ENDINGS.get(case.split()[1], ""))
+is_pair = case in ("convert megatron", "write megatron")
 
 
 def begin():
@@ -44,6 +52,9 @@ def change():
     kind = case.split()
     if kind[0] == "append":
         wr.write(out, LATER, to="flat-tokens", append=True, durable=False)
+    elif kind[0] == "write":
+        dtype = "float32" if kind[1] in ("npy", "npz", "jsonl", "shards") else None
+        wr.write(out, RECORDS, to=kind[1], durable=False, dtype=dtype)
     elif kind[0] == "new":
         wr.write(out, LATER, to="flat-tokens", **SMALL, **KINDS[kind[1]])
     elif kind[0] == "tokenize":
@@ -60,7 +71,7 @@ def change():
 
 def seen():
     """The records, or None where nothing is to be seen."""
-    name = out.with_suffix(".bin") if case == "convert megatron" else out
+    name = out.with_suffix(".bin") if is_pair else out
     if not name.exists():
         if name.with_suffix(".idx").exists():
             # An index alone is seen to be half of a pair.
@@ -114,14 +125,14 @@ for n in range(1, made + 1):
     found = seen()
     assert found == earlier or found == later, (n, found)
     states.add(found == later)
-    if found == later and case.startswith(("append", "new")):
+    if found == later and case.startswith(("append", "new", "write")):
         continue
     try:
         run(0)
     except AssertionError:
         # What is there already, whole, may be refused instead of being said to be unchanged. The second file of a pair
         # comes with that run.
-        assert found == later or case == "convert megatron", n
+        assert found == later or is_pair, n
     assert seen() == later, n
     left = [name for name in os.listdir(out.parent) + os.listdir(folder) if name.startswith(".") and "tmp-" in name]
     assert not left, (n, left)
@@ -129,7 +140,19 @@ assert False in states, states
 print(made)
 '''
 
+def written() -> list[str]:
+    """The formats that are written, as the error of one that is not names them."""
+    try:
+        wr.write("out", [], to="nothing")
+    except wr.ConfigError as error:
+        assert error.hint is not None
+        names = error.hint.removeprefix("formats that are written: ").split(", ")
+        return [{"series-jsonl": "jsonl"}.get(name, name) for name in names]
+    raise AssertionError("a format of no name was written")
+
+
 CASES = [
+    *(f"write {name}" for name in written()),
     "append v2",
     "append v3",
     "append sharded",

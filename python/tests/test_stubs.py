@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,3 +97,13 @@ def test_everything_is_documented_and_its_examples_run(name: str, thing: Any) ->
     assert example.examples or not callable(thing) or is_error or needs_weights, f"{name} shows no example"
     result = doctest.DocTestRunner(verbose=False).run(example)
     assert result.failed == 0
+
+
+def test_formats_that_are_written_are_those_of_the_stubs(tmp_path: Path) -> None:
+    with pytest.raises(wr.ConfigError) as caught:
+        wr.write(tmp_path / "out", [[1]], to="nothing")
+    names = caught.value.hint.removeprefix("formats that are written: ").split(", ")
+    written = {{"series-jsonl": "jsonl"}.get(name, name) for name in names}
+    stubs = (Path(wr.__file__).parent / "_native.pyi").read_text()
+    (literal,) = re.findall(r"_Format: TypeAlias = Literal\[(.*)\]", stubs)
+    assert set(re.findall(r'"([^"]+)"', literal)) == written
