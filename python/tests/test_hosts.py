@@ -97,7 +97,7 @@ def test_set_epoch_and_hosts_that_count_anew(rows: wr.View) -> None:
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_worker_processes_are_refused_not_given_the_same_samples(rows: wr.View, start: str) -> None:
     with pytest.raises(wr.ConfigError, match="num_workers=0"):
-        list(DataLoader(wr.torch.Stream(rows), batch_size=8, num_workers=2, multiprocessing_context=start, timeout=120))
+        list(DataLoader(wr.torch.Stream(rows), batch_size=8, num_workers=1, multiprocessing_context=start, timeout=120))
 
 
 def test_a_loader_has_what_hosts_ask_a_loader_for(rows: wr.View) -> None:
