@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Options, Probe, open, tensor_file};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::source::conformance;
 use windrow_core::store::Memory;
+use windrow_formats::{FORMATS, tensor_file};
 
 fuzz_target!(|data: (&[u8], Option<&[u8]>)| {
     let (metadata, prompt) = data;

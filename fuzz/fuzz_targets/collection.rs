@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 use windrow_fuzz::cached_alone;
 
 const NAMES: [&str; 4] = ["a.json", "b.npy", "c.yaml", "d/meta.json"];

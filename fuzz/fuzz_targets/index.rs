@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Options, Probe, open};
-use windrow_core::prepare::{IndexOptions, VerifyOptions, index, verify};
+use windrow::prepare::{IndexOptions, VerifyOptions, index};
+use windrow::verify;
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::{Io, Local};
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, drive, is_compressed, values};
 
 #[derive(Arbitrary, Debug)]

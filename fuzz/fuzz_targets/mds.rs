@@ -6,9 +6,10 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::source::Kind;
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 
 const ENCODINGS: [&str; 12] = [
     "int",

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, drive, dtype};
 
 #[derive(Arbitrary, Debug)]

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::{Compression, Memory, Store, expand_to};
 use windrow_core::{DType, Error};
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, drive, is_compressed, values};
 
 // The first byte tells what the rest is; it is a letter so that seeds can be read.

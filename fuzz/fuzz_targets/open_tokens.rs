@@ -6,8 +6,9 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, Side, drive, dtype, values};
 
 #[derive(Arbitrary, Debug)]

@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use windrow::Recipe;
 use windrow_core::collate::NextToken;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::plan::{Feed, Identity, LastBatch, Plan, State, Steps, Workspace};
 use windrow_core::sampler::{Shard, Shuffle};
 use windrow_core::store::Memory;
 use windrow_core::view::Pack;
+use windrow_formats::FORMATS;
 
 static PLAN: LazyLock<(Plan, Identity)> = LazyLock::new(|| {
     let store = Memory::new().with("a.bin", (0..400u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{FORMATS, Options, Probe, Verify, open};
+use windrow_core::format::{Options, Probe, Verify, open};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, drive, values};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use windrow_core::format::write::writer;
-use windrow_core::format::{FORMATS, Options, Probe, open};
-use windrow_core::prepare::{
-    Encode, Encoded, LinePlace, Remainder, TokenizeOptions, Track, VerifyOptions, text_of, tokenize, verify,
+use windrow::prepare::{
+    Encode, Encoded, LinePlace, Remainder, TokenizeOptions, Track, VerifyOptions, text_of, tokenize,
 };
+use windrow::verify;
+use windrow_core::format::write::writer;
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Local;
 use windrow_core::{DType, Result};
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, drive, values};
 
 #[derive(Arbitrary, Debug)]

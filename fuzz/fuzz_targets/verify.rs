@@ -5,7 +5,8 @@ use std::fs;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::prepare::{VerifyOptions, verify};
+use windrow::prepare::VerifyOptions;
+use windrow::verify;
 use windrow_fuzz::Folder;
 
 #[derive(Arbitrary, Debug)]

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use windrow::prepare::VerifyOptions;
 use windrow::zarr::FlatTokens;
-use windrow_core::format::{FORMATS, Format, Options, Probe};
-use windrow_core::prepare::VerifyOptions;
+use windrow_core::format::{Format, Options, Probe};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, allow_at_once, drive};
 
 /// What may lie in a store, by number.

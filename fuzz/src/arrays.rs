@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 
 use crate::{Cut, drive, is_compressed};
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use windrow_core::collate::{Collate, NextToken, Pairs, Raw, Segments};
-use windrow_core::format::parse_json;
 use windrow_core::plan::{Feed, Plan, Workspace};
 use windrow_core::sampler::Shuffle;
 use windrow_core::source::{Kind, SharedSource, conformance};
 use windrow_core::view::{Bins, Strategy};
 use windrow_core::{DType, Lengths, Place, Result, Span};
+use windrow_formats::parse_json;
 
 use crate::{Cut, check_view};
 

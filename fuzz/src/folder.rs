@@ -1,7 +1,7 @@
 //! A folder with a byte-offset index, of arbitrary parts: valid, damaged, or anything else.
 
 use arbitrary::Arbitrary;
-use windrow_core::format::{Layout, LayoutArray};
+use windrow_formats::{Layout, LayoutArray};
 
 use crate::{Side, dtype};
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
-use windrow_core::format::{FORMATS, Options, Probe, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
 
 use crate::{Cut, drive, is_compressed};
 

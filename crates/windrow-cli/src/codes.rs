@@ -1,7 +1,7 @@
 //! Audio codes for people: a grid of the first frames, and how much of its codebook each channel uses.
 
+use windrow::dev::source::Source;
 use windrow::preview::numbers;
-use windrow::source::Source;
 use windrow::{DataSet, Span};
 
 use crate::failure::Failure;

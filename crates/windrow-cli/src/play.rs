@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windrow::audio::Waveform;
 use windrow::dac::{Codec, Codes, Options};
-use windrow::output::write_whole;
+use windrow::dev::output::write_whole;
 use windrow::preview::numbers;
 use windrow::{DataSet, Error, Kind, Span};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windrow::threads::beside;
+use windrow::dev::threads::beside;
 use windrow::{Loader, Next, Result};
 
 use crate::interrupt::Interrupt;

@@ -66,7 +66,7 @@ impl DType {
     }
 
     /// The one of this number, where there is one: back from `dtype as u64`.
-    pub(crate) fn from_number(number: u64) -> Option<Self> {
+    pub fn from_number(number: u64) -> Option<Self> {
         NAMES.get(usize::try_from(number).ok()?).map(|name| name.0)
     }
 
@@ -136,7 +136,7 @@ impl Element {
 ///
 /// # Errors
 /// `Memory` where there is none.
-pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
+pub fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
     list.try_reserve(more).map_err(|_| Error::memory(format!("{more} values of {} bytes", size_of::<T>())))
 }
 

@@ -9,26 +9,25 @@
 //! * `manifest`: what is known of the data, in a file beside it, and its block checksums;
 //! * `output`: what writers stand on: whole files or none, locks, checkpoints;
 //! * `values`: the one copy of numbers;
-//! * `format`: on-disk layouts, each opens as a source;
+//! * `format`: what an on-disk layout is: it opens as a source, may write, may verify;
 //! * `source`: records by number;
 //! * `view`: which spans of which records make sample i;
 //! * `sampler`: (epoch, position) → sample;
 //! * `collate`: assembles samples into named tensors;
 //! * `plan`: the pure function, its identity, and its inverse;
-//! * `loader`: runs a plan ahead of time;
-//! * `prepare`: turns inputs into a format, in tasks that can be killed and repeated.
+//! * `loader`: runs a plan ahead of time.
 
-mod array;
+pub mod array;
 pub mod collate;
 mod error;
 pub mod format;
 pub mod loader;
 pub mod manifest;
+pub mod number;
 pub mod output;
 pub mod plan;
-pub mod prepare;
-mod record;
-mod row;
+pub mod record;
+pub mod row;
 pub mod sampler;
 pub mod source;
 pub mod store;
@@ -41,3 +40,4 @@ pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};
 pub use record::{Decode, Draw, Lengths, Piece, Span, Values};
 pub use row::{Array, Row, Value};
+pub use watch::{Progress, Watch, check};

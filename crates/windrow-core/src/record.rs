@@ -152,7 +152,7 @@ impl Draw {
 }
 
 /// XXH3-64 of three numbers under a seed: the one hash behind every draw and every order.
-pub(crate) fn keyed_hash(seed: u64, numbers: [u64; 3]) -> u64 {
+pub fn keyed_hash(seed: u64, numbers: [u64; 3]) -> u64 {
     let mut bytes = [0u8; 24];
     for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
         place.copy_from_slice(&number.to_le_bytes());

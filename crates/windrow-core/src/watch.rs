@@ -30,7 +30,7 @@ impl Watch for () {
 }
 
 /// `Interrupted` when the watcher wants to stop.
-pub(crate) fn check(watch: &dyn Watch) -> Result<()> {
+pub fn check(watch: &dyn Watch) -> Result<()> {
     if watch.cancelled() {
         return Err(Error::new(Kind::Interrupted, "stopped before the end; nothing visible was written")
             .hint("run the same command again to finish it"));

@@ -1,7 +1,7 @@
 //! What a codec is made of: as the file says, or as its tensors' names and shapes show.
 
-use windrow_core::format::Saved;
 use windrow_core::{Error, Result};
+use windrow_pickle::Saved;
 
 use crate::weights::Weights;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use safetensors::{Dtype, SafeTensors};
-use windrow_core::format::{Saved, SavedTensor};
 use windrow_core::store::{Io, Local, Object, Store};
 use windrow_core::{Error, Kind, Result};
+use windrow_pickle::{Saved, SavedTensor};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where weights that fit are to be had.

@@ -6,9 +6,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-use windrow_core::prepare::{Progress, Watch};
 use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Result};
+use windrow_core::{Progress, Watch};
 
 use crate::fetch::{Came, Fetcher};
 use crate::folder::{self, Folder, Record};

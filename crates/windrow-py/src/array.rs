@@ -10,8 +10,8 @@ use numpy::npyffi::{
 };
 use pyo3::prelude::*;
 use windrow::DType;
-use windrow::collate::{Batch, Field};
-use windrow::values::copy_values;
+use windrow::dev::collate::{Batch, Field};
+use windrow::dev::values::copy_values;
 use windrow_core::{Result, Values};
 
 use crate::dtype::descr;

@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use windrow::audio::{Options, Waveform, decode};
-use windrow::output::write_whole;
+use windrow::dev::output::write_whole;
 use windrow::{Error, Kind};
 
 use crate::dtype::numpy_ready;

@@ -65,7 +65,7 @@ impl Encode for LineEncoder {
         self.text.is_none() && matches!(self.ids, Ids::Tokenizer(_))
     }
 
-    fn lock(&self) -> Option<windrow::manifest::TokenizerLock> {
+    fn lock(&self) -> Option<windrow::dev::manifest::TokenizerLock> {
         match &self.ids {
             Ids::Tokenizer(encoder) => encoder.lock(),
             Ids::Function(_) => None,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use windrow::collate::{Codes, CodesLayout, Delays, Example, Masks, Tags, Undelayed};
-use windrow::source::Schema;
+use windrow::dev::collate::{Codes, CodesLayout, Delays, Example, Masks, Tags, Undelayed};
+use windrow::dev::source::Schema;
 use windrow::{DType, Error, ViewRecipe};
 use windrow_core::{Decode, Draw, Element, Values};
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use windrow::DataSet;
-use windrow::format::write::{WriteFormat, WriteOptions};
+use windrow::format::{WriteFormat, WriteOptions};
 use windrow::prepare;
 
 use crate::callback::Watcher;

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString};
 use serde_json::{Map, Value, json};
-use windrow::format::write::WriteFormat;
+use windrow::format::WriteFormat;
 
 use crate::error::raise;
 use crate::near::{meant, options_of};

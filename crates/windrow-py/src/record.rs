@@ -2,9 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use windrow::format::write::WriteFormat;
+use windrow::dev::source::Extras;
+use windrow::format::WriteFormat;
 use windrow::prepare::Writer;
-use windrow::source::Extras;
 use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 

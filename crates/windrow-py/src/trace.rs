@@ -8,8 +8,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
-use windrow::plan::Steps;
-use windrow::sampler::Shard;
+use windrow::dev::plan::Steps;
+use windrow::dev::sampler::Shard;
 use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
 
 use crate::error::{OrRaise, raise};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use windrow::format::write::{WriteFormat, WriteOptions};
+use windrow::dev::source::{Extras, Schema};
+use windrow::format::{WriteFormat, WriteOptions};
 use windrow::prepare::{Progress, Watch, Writer};
-use windrow::source::{Extras, Schema};
 use windrow::{DType, Error, Kind};
 use windrow_core::{Decode, Element, Values};
 

@@ -1,12 +1,12 @@
 //! Series: their values, what is missing, and some of them drawn with their windows.
 
+use windrow::dev::source::Source;
 use windrow::prepare::Watch;
 use windrow::preview::{
     numbers,
     series::{self, Facts},
     text,
 };
-use windrow::source::Source;
 use windrow::{DataSet, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe};
 
 use crate::page::Page;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use windrow_core::format::write::{
     Begin, CHUNK_BYTES, CHUNK_FILES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
 };
-use windrow_core::format::{FORMATS, Options, Probe};
+use windrow_core::format::{Options, Probe};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::output::{Disk, WorkFolder};
 use windrow_core::store::{Local, Store, key, read_small};
@@ -95,7 +95,7 @@ impl WriteFormat for WriteFlatTokens {
 
     fn is_one(&self, out: &Path) -> bool {
         let store: Arc<dyn Store> = Arc::new(Local::new(out));
-        Probe::at(FORMATS, store, "").is_ok_and(|probe| layout::is_here(&probe))
+        Probe::at(&[], store, "").is_ok_and(|probe| layout::is_here(&probe))
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -228,7 +228,7 @@ impl RecordWriter for Writer {
 fn behind(out: &Path, folder: &mut WorkFolder, zarr_format: u64) -> Result<GroupWriter> {
     let store: Arc<dyn Store> = Arc::new(Local::new(out));
     // What fills no chunk is written again, with new checksums: it must be what was written.
-    let probe = Probe::at(FORMATS, store, "")?.verified()?;
+    let probe = Probe::at(&[], store, "")?.verified()?;
     let group = Group::open(&probe, &Options::default())?;
     let store = probe.store;
     let is_v3 = store.entry(METADATA_V3).is_ok();

@@ -7,13 +7,14 @@ use serde_json::Value;
 use windrow_core::collate::{
     Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
 };
-use windrow_core::format::{Options, parse_json};
+use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::Feed;
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Row, Span, store};
+use windrow_formats::parse_json;
 
 use crate::formats::format_info;
 use crate::recipe::RecipePart;
@@ -320,7 +321,7 @@ impl DataSet {
     /// `Config` for records that are no codes, or a layout that does not fit them; see [`Codes::new`].
     ///
     /// ```
-    /// use windrow::{Mode, collate::{CodesLayout, Masks}};
+    /// use windrow::{Mode, dev::collate::{CodesLayout, Masks}};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # std::fs::write(dir.path().join("a.jsonl"), "{\"sequence\": [[1, 2], [3, 4]], \"text\": \"hi\"}\n").unwrap();
     /// # let options = windrow::format::Options { format: Some("series-jsonl".into()), ..Default::default() };

@@ -2,7 +2,7 @@
 
 use windrow_core::Result;
 use windrow_core::manifest::TokenizerLock;
-use windrow_core::prepare::{Encode, Encoded, Ids, LinePlace, text_of};
+use windrow_prepare::{Encode, Encoded, Ids, LinePlace, text_of};
 use windrow_text::Tokenizer;
 
 /// Takes the text of a JSON field and encodes it.

@@ -1,8 +1,9 @@
-//! The table of formats: those of the core and of the integration crates that this build has.
+//! The table of formats: the light ones and those of the crates for heavy libraries that this build has.
 
 use std::sync::LazyLock;
 
-use windrow_core::format::{self, FORMATS, Format, FormatInfo};
+use windrow_core::format::{self, Format, FormatInfo};
+use windrow_formats::FORMATS;
 
 /// The formats of all crates, in the order in which they are asked.
 pub fn formats() -> &'static [&'static dyn Format] {

@@ -20,17 +20,19 @@
 //! ```
 //!
 //! This crate is the facade: [`open`] finds the format among those of all crates, [`DataSet`] slices records into samples,
-//! [`LoaderBuilder`] makes a loader. What they are made of stands in [`windrow_core`], re-exported here.
+//! [`LoaderBuilder`] makes a loader. What they are made of stands in [`windrow_core`], re-exported here as [`dev`].
 
 mod builder;
 mod data_set;
 #[cfg(feature = "text")]
 mod encode;
+pub mod format;
 mod formats;
 mod mixture;
 mod open;
 #[cfg(doctest)]
 mod pages;
+pub mod prepare;
 pub mod preview;
 pub mod ranks;
 mod rebuild;
@@ -58,7 +60,9 @@ pub use view_recipe::{LossOn, ScalerName, ViewRecipe};
 pub use windowing::{Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
-pub use windrow_core::collate::Labels;
+/// The modules of the engine, for authors of formats, stores and front ends: they may change with any version.
+pub use windrow_core as dev;
+pub use windrow_core::collate::{Batch, Labels};
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;
@@ -66,8 +70,7 @@ pub use windrow_core::source::{Custom, Fit, Nan, Whole};
 pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
 pub use windrow_core::{
     Array, Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Row, Span, Value,
-    Values, collate, format, loader, manifest, output, plan, prepare, sampler, source, store, threads,
-    values, view,
+    Values,
 };
 #[cfg(feature = "dac")]
 pub use windrow_dac as dac;

@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::format::{self, INDEX_FOLDER, Options, Probe};
-use windrow_core::prepare::{self, Findings, VerifyOptions, Watch};
+use windrow_core::format::lines::INDEX_FOLDER;
+use windrow_core::format::{self, Options, Probe};
 use windrow_core::store::{self, Local};
 use windrow_core::{Error, Result};
+use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 
 use crate::DataSet;
 use crate::formats::formats;
@@ -120,12 +121,12 @@ fn no_url(scheme: &str, place: &str) -> Error {
     }
 }
 
-/// Checks the data set or file at `path` by the formats of all crates; see [`prepare::verify`].
+/// Checks the data set or file at `path` by the formats of all crates; see [`windrow_prepare::verify()`].
 ///
 /// # Errors
 /// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
-    store::whole(|| prepare::verify_by(formats(), &file_of_pair(path), options, watch))
+    store::whole(|| windrow_prepare::verify(formats(), &file_of_pair(path), options, watch))
 }
 
 // A store names its objects in text.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::{self, Codes, FORMATS, Format, Options, Probe};
+use windrow_core::format::{Format, Options, Probe, discover};
 use windrow_core::output::write_whole_and_checksums;
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
+use windrow_formats::{Codes, FORMATS};
 
 const METADATA: &str = "metadata.json";
 const FOLDER: &str = "encoded_audio";
@@ -36,7 +37,7 @@ pub struct Rebuilt {
 /// description: one that was edited by hand is good again. With `dry_run` nothing is written.
 ///
 /// ```
-/// # use windrow_core::{DType, format::tensor_file};
+/// # use windrow::{DType, format::tensor_file};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let tracks = dir.path();
 /// std::fs::write(tracks.join("song.pt"), tensor_file("song", DType::I16, [2, 2], &[0; 8])?).unwrap();
@@ -118,7 +119,7 @@ fn tracks(store: &Local) -> Result<(&'static str, Vec<String>)> {
     };
     let names = entries.iter().filter(|e| !e.is_folder).map(|e| name(&e.key));
     let mut files: Vec<String> = names.filter(|n| n.ends_with(".pt") && !n.contains('/')).collect();
-    files.sort_by(|a, b| format::natural_order(a, b).then(a.cmp(b)));
+    files.sort_by(|a, b| discover::natural_order(a, b).then(a.cmp(b)));
     match files.is_empty() {
         false => Ok((below, files)),
         true => Err(Error::not_found("no .pt file to describe")
@@ -145,7 +146,7 @@ fn prompt(places: &[(Local, &[&str])], name: &str) -> Result<Option<String>> {
     for (store, endings) in places {
         for ending in *endings {
             match store.open(&format!("{name}{ending}")) {
-                Ok(object) => return format::read_prompt(object.as_ref()).map(Some),
+                Ok(object) => return windrow_formats::read_prompt(object.as_ref()).map(Some),
                 Err(e) if e.kind() == Kind::NotFound => {}
                 Err(e) => return Err(e),
             }

@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_function_is_named_by_a_recipe_but_not_opened_from_it() {
         let file = tempfile::NamedTempFile::with_suffix(".bin").unwrap();
-        windrow_core::prepare::dummy(file.path(), 100, 50, 0, true).unwrap();
+        crate::prepare::dummy(file.path(), 100, 50, 0, true).unwrap();
         let data = crate::open(file.path()).unwrap();
         let halved = crate::Custom::new("halved", |whole| Ok(whole.values.iter().map(|x| x / 2.0).collect()));
         let windowing = crate::Windowing::new(4).scaler(crate::Scaler::Custom(halved));

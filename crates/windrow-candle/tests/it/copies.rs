@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use candle_core::Device;
-use windrow::collate::{Batch, Field, Pool};
+use windrow::dev::collate::{Batch, Field, Pool};
 use windrow::{Buffer, DType};
 use windrow_candle::ToCandle;
 

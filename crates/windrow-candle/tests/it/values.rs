@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType as Candle, Device, Tensor};
 use half::{bf16, f16};
-use windrow::collate::{Batch, Field};
+use windrow::dev::collate::{Batch, Field};
 use windrow::{DType, Kind};
 use windrow_candle::ToCandle;
 

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde_json::json;
-use windrow::store::{self, CacheEntry};
+use windrow::dev::store::{self, CacheEntry};
 
 use crate::failure::{DONE, Failure};
 use crate::out::Out;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::json;
 use windrow::DType;
-use windrow::format::write::WriteOptions;
+use windrow::format::WriteOptions;
 use windrow::prepare;
 
 use crate::args::{Opening, dtype, no_stdin, no_stdout};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::output::write_whole;
+use windrow::dev::output::write_whole;
 use windrow::{Error, Result};
 
 use self::acts::{BATCH, EPOCHS, LENGTH, TOKENIZER};

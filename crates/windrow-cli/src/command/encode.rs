@@ -8,8 +8,8 @@ use serde_json::{Map, json};
 use windrow::DType;
 use windrow::audio::Quality;
 use windrow::dac::{Codec, Options, WHERE_WEIGHTS};
+use windrow::dev::threads::cores;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
-use windrow::threads::cores;
 
 use crate::args::{no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use windrow::format::INDEX_FOLDER;
+use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::prepare::{self, IndexOptions};
 
 use crate::args::no_stdin;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::manifest::Manifest;
+use windrow::dev::manifest::Manifest;
 use windrow::{DataSet, Info, open_with};
 
 use crate::args::{Opening, no_stdin};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::Span;
+use windrow::dev::source::Extras;
 use windrow::preview::series::{self, Facts};
 use windrow::preview::{numbers, tokens};
-use windrow::source::Extras;
 use windrow::text::Tokenizer;
 use windrow::{DataSet, Error, open_with};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::output::write_whole;
+use windrow::dev::output::write_whole;
 use windrow::{DataSet, Error, Kind};
 use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use windrow::dev::plan::{Cursor, Steps};
+use windrow::dev::sampler::Shard;
 use windrow::format::Options;
-use windrow::plan::{Cursor, Steps};
 use windrow::preview::{numbers, tokens};
-use windrow::sampler::Shard;
 use windrow::text::Tokenizer;
 use windrow::{Error, Plan, Recipe, Span, trace_row};
 
@@ -298,7 +298,7 @@ fn backwards(
 }
 
 // Goes through the index: which record is the `n`th of a file no table says.
-fn record_in_file(feed: &windrow::plan::Feed, file: &str, n: u64) -> Result<u64, Failure> {
+fn record_in_file(feed: &windrow::dev::plan::Feed, file: &str, n: u64) -> Result<u64, Failure> {
     let source = feed.source();
     let names: Vec<String> = source.files().into_iter().map(|f| f.file).collect();
     let below = format!("/{}", file.trim_start_matches("./"));

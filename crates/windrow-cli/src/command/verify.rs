@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::format::INDEX_FOLDER;
+use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::prepare::VerifyOptions;
 
 use crate::args::no_stdin;

@@ -15,9 +15,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
+use windrow::dev::source::{Kind, SharedSource};
 use windrow::format::{Options, Verify};
 use windrow::prepare::VerifyOptions;
-use windrow::source::{Kind, SharedSource};
 use windrow::{Result, Span};
 
 use self::written::{DataSet, everything};

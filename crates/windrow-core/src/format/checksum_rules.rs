@@ -1,7 +1,8 @@
 //! Where block checksums are kept and which files may lack them, as the formats of a table say.
 
-use super::{Options, Table};
+use super::Table;
 use crate::error::Result;
+use crate::format::Options;
 use crate::manifest::{ChecksumRules, MANIFEST_FILE, Manifest};
 use crate::store::{Object, key};
 

@@ -3,50 +3,15 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::forager::names::{EXPANDED, LOCATIONS};
-use super::json_kind::{self, JsonKind, first_keys};
-use super::{foreign, line_names, splits};
 use crate::error::{Error, Result};
-use crate::store::{Entry, Store, plain_name};
-
-/// The files of lines below `prefix`, as [`lines_among`].
-///
-/// # Errors
-/// What [`Store::walk`] says; as [`refuse_copies`] and [`lines_among`].
-pub(crate) fn line_files(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>> {
-    let entries = store.walk(prefix)?;
-    let found: Vec<Entry> = lines_among(store, &entries, false)?.into_iter().cloned().collect();
-    refuse_copies(found.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
-    let splits = splits::among(found.iter().map(|e| e.key.as_str()));
-    if splits.len() > 1 {
-        let (folder, splits) = (store.display(prefix), splits::listed(&splits));
-        log::warn!("{folder}: several splits become one data set: {splits}; name the files of one of them");
-    }
-    Ok(found)
-}
-
-/// The error that no files of lines are in a store, and what is there instead.
-pub(crate) fn no_line_files(store: &dyn Store) -> Error {
-    let entries = store.walk("").unwrap_or_default();
-    let what = "no JSONL file lies in the folder or below it";
-    match foreign::among(entries.iter().map(|entry| entry.key.as_str())) {
-        Some((name, kind)) => {
-            Error::not_found(format!("{what}, but {name:?}: {}", kind.not_read())).hint(kind.hint)
-        }
-        None => Error::not_found(what).hint(
-            "looked for *.jsonl, *.JSONL and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
-             folders are left out",
-        ),
-    }
-    .at(store.display(""))
-}
+use crate::store::{Entry, plain_name};
 
 /// That no file stands there twice, compressed and expanded or compressed in two ways, as `gzip -k` leaves it: each of its
 /// records would come twice, or half of them more often where it was interrupted.
 ///
 /// # Errors
 /// `Config` naming both.
-pub(crate) fn refuse_copies<'a>(
+pub fn refuse_copies<'a>(
     keys: impl Iterator<Item = &'a str>,
     display: impl Fn(&str) -> String,
 ) -> Result<()> {
@@ -64,89 +29,9 @@ pub(crate) fn refuse_copies<'a>(
     Ok(())
 }
 
-/// The files of JSON Lines by their names, and those called `.json` by their content, in natural order. What an index
-/// expanded is left out: it stands twice below the folder, compressed and in the index folder, whatever that is called.
-/// One object alone in a `.json` is a line where it has the keys of the others' lines, or where lines are `asked` for.
-///
-/// # Errors
-/// What looking into a `.json` says.
-pub(crate) fn lines_among<'a>(
-    store: &dyn Store,
-    entries: &'a [Entry],
-    asked: bool,
-) -> Result<Vec<&'a Entry>> {
-    let index =
-        |e: &Entry| Some(format!("{}/{EXPANDED}/", e.key.strip_suffix(LOCATIONS)?.strip_suffix('/')?));
-    let copies: Vec<String> = entries.iter().filter_map(index).collect();
-    let suffixes: Vec<&str> = line_names::SUFFIXES.iter().chain(json_kind::SUFFIXES).copied().collect();
-    let mut found = among(entries, &suffixes);
-    found.retain(|e| !copies.iter().any(|folder| e.key.starts_with(folder)));
-    warn_of_unread(store, entries, &found);
-    let mut kinds = Vec::with_capacity(found.len());
-    for entry in &found {
-        kinds.push(match line_names::is_named(&entry.key) {
-            true => JsonKind::Lines,
-            false if !json_kind::may_hold_records(&entry.key) => JsonKind::Document,
-            false => JsonKind::at(store, &entry.key)?,
-        });
-    }
-    let first = found.iter().zip(&kinds).find(|(entry, kind)| **kind == JsonKind::Lines && entry.size > 0);
-    let like = match first {
-        Some((first, _)) if kinds.contains(&JsonKind::OneLine) => {
-            first_keys(store.open(&first.key)?.as_ref())?
-        }
-        _ => None,
-    };
-    let has_lines = asked || first.is_some();
-    let mut lines = Vec::with_capacity(found.len());
-    let mut left_out = Vec::new();
-    for (entry, kind) in found.into_iter().zip(kinds) {
-        let is_line = match kind {
-            JsonKind::Lines => true,
-            JsonKind::OneLine if asked => !json_kind::is_description(&entry.key),
-            JsonKind::OneLine if like.is_some() => first_keys(store.open(&entry.key)?.as_ref())? == like,
-            JsonKind::OneLine | JsonKind::Document => false,
-        };
-        match is_line {
-            true => lines.push(entry),
-            false if has_lines && entry.size > 0 && !json_kind::is_description(&entry.key) => {
-                left_out.push(entry)
-            }
-            false => {}
-        }
-    }
-    if let Some(first) = left_out.first() {
-        let name = first_of(store, first, left_out.len());
-        log::warn!("{name}: left out of the lines beside it, one JSON document");
-    }
-    Ok(lines)
-}
-
-// What a person calls the first of so many.
-fn first_of(store: &dyn Store, first: &Entry, count: usize) -> String {
-    match count {
-        1 => store.display(&first.key),
-        n => format!("{} and {} more", store.display(&first.key), n - 1),
-    }
-}
-
-// Lines that are compressed in a way that is not read would be missed in silence; those whose expansion is there are not.
-fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
-    let is_lines =
-        |name: &str| line_names::is_named(name) || json_kind::SUFFIXES[..1].iter().any(|s| name.ends_with(s));
-    let unread = entries.iter().filter_map(|entry| {
-        let (plain, kind) = foreign::compressed(&entry.key)?;
-        (is_lines(plain) && !found.iter().any(|f| plain_name(&f.key) == plain)).then_some((entry, kind))
-    });
-    let unread: Vec<_> = unread.collect();
-    if let Some((first, kind)) = unread.first() {
-        log::warn!("{}: left out, {}; {}", first_of(store, first, unread.len()), kind.not_read(), kind.hint);
-    }
-}
-
 /// The objects whose key ends in one of `suffixes`, in natural order; among equals the earlier suffix comes first. A walk
 /// leaves out names that start with a dot.
-pub(super) fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
+pub fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
     let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
     let mut found: Vec<(Vec<Part>, usize, &Entry)> = entries
         .iter()
@@ -192,7 +77,6 @@ fn parts(name: &str) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Memory;
 
     fn ordered(names: &[&str]) {
         for pair in names.windows(2) {
@@ -205,70 +89,5 @@ mod tests {
         ordered(&["a", "a1", "a1.5", "a1.10", "a2", "A10", "a/1", "B", "c"]);
         ordered(&["", "0", "1", "99999999999999999999998", "99999999999999999999999", "x"]);
         assert_eq!(natural_order("a01.X", "A1.x"), Ordering::Equal);
-    }
-
-    fn keys(store: &Memory) -> Vec<String> {
-        line_files(store, "").unwrap().into_iter().map(|e| e.key).collect()
-    }
-
-    #[test]
-    fn suffixes_choose_and_break_ties() {
-        let store = Memory::new()
-            .with("b/x.jsonl", *b"")
-            .with("a.JSONL", *b"")
-            .with("a.jsonl", *b"")
-            .with("a.Jsonl", *b"")
-            .with(".hid/x.jsonl", *b"")
-            .with("a.json", *b"");
-        assert_eq!(keys(&store), ["a.jsonl", "a.JSONL", "b/x.jsonl"]);
-    }
-
-    #[test]
-    fn a_file_and_what_it_was_compressed_to_are_refused() {
-        let found = |names: &[&str]| {
-            let store = names.iter().fold(Memory::new(), |store, name| store.with(name, *b""));
-            line_files(&store, "")
-        };
-        assert_eq!(found(&["a.jsonl", "b.jsonl.gz", "b/a.jsonl.gz", "a.json", "a.gz"]).unwrap().len(), 3);
-        for names in [["a.jsonl", "a.jsonl.gz"], ["x/a.jsonl.gz", "x/a.jsonl.zst"]] {
-            let error = found(&names).unwrap_err();
-            assert_eq!(error.kind(), crate::Kind::Config);
-            assert!(error.message().contains("twice"), "{error}");
-            for name in names {
-                assert!(error.to_string().contains(name), "{error}");
-            }
-        }
-    }
-
-    #[test]
-    fn texts_compare_as_wholes_numbers_count_and_case_does_not() {
-        // Text before a number is compared as a whole: "a" < "a.b.jsonl".
-        let want =
-            ["a1.jsonl", "a.b.jsonl", "b/x2.jsonl", "b/x010.jsonl", "B/x.jsonl", "c1.5.jsonl", "c1.10.jsonl"];
-        let mut store = Memory::new();
-        for name in want.iter().rev().chain(&[".a/x.jsonl", "x.json", "x.Jsonl", ".y.jsonl"]) {
-            store = store.with(name, Vec::new());
-        }
-        assert_eq!(keys(&store), want);
-    }
-
-    #[test]
-    fn a_json_file_is_lines_where_it_holds_lines() {
-        let lines = *b"{\"text\": \"a\"}\n{\"text\": \"b\"}\n";
-        let store = Memory::new()
-            .with("b.jsonl", lines)
-            .with("a.json", lines)
-            .with("c/last.json", *b"{\"text\": \"the one line of it\"}\n")
-            .with("config.json", *b"{\"freq\": \"H\"}\n")
-            .with("pretty.json", *b"{\n  \"text\": \"a\"\n}\n")
-            .with("list.json", *b"[1, 2]\n")
-            .with("windrow.json", lines)
-            .with("0.jsonl", *b"");
-        assert_eq!(keys(&store), ["0.jsonl", "a.json", "b.jsonl", "c/last.json"]);
-        let one = Memory::new().with("a.json", *b"{\"text\": \"a\"}").with("config.json", *b"{}");
-        assert!(keys(&one).is_empty());
-        let asked = one.walk("").unwrap();
-        assert_eq!(lines_among(&one, &asked, true).unwrap()[0].key, "a.json");
-        assert_eq!(lines_among(&one, &asked, true).unwrap().len(), 1);
     }
 }

@@ -7,12 +7,16 @@
 use crate::error::{Error, Result};
 use crate::store::Object;
 
+/// How a file of torch.save begins that is no archive: a pickle of a long number.
+pub const TORCH_STREAM: &[u8] =
+    &[0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+
 /// One kind of file.
-pub(crate) struct Foreign {
+pub struct Foreign {
     /// What it is called in a sentence.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// How to come to what is read.
-    pub(crate) hint: &'static str,
+    pub hint: &'static str,
     /// What names of such files end in, in small letters.
     suffixes: &'static [&'static str],
     /// Whether the bytes are such a file's.
@@ -21,12 +25,12 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     /// That it is this, and is not read.
-    pub(crate) fn not_read(&self) -> String {
+    pub fn not_read(&self) -> String {
         format!("it is {}, which this build does not read", self.name)
     }
 
     /// The error that a file is this one instead of what was `expected`.
-    pub(crate) fn instead_of(&self, expected: &str, object: &dyn Object) -> Error {
+    pub fn instead_of(&self, expected: &str, object: &dyn Object) -> Error {
         Error::unsupported(format!("expected {expected}, found {}", self.name))
             .at(object.name())
             .hint(self.hint)
@@ -37,7 +41,7 @@ impl Foreign {
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn of(object: &dyn Object) -> Result<Option<&'static Foreign>> {
+pub fn of(object: &dyn Object) -> Result<Option<&'static Foreign>> {
     let size = object.size();
     let (mut head, mut tail) = (Vec::new(), Vec::new());
     let part = |most: u64| size.min(most) as usize;
@@ -48,7 +52,7 @@ pub(crate) fn of(object: &dyn Object) -> Result<Option<&'static Foreign>> {
 }
 
 /// What a file is by its name alone.
-pub(crate) fn named(name: &str) -> Option<&'static Foreign> {
+pub fn named(name: &str) -> Option<&'static Foreign> {
     let name = name.to_ascii_lowercase();
     // Shards may have their numbers behind it.
     let shard = |c: char| c.is_ascii_digit() || c == '-';
@@ -58,19 +62,19 @@ pub(crate) fn named(name: &str) -> Option<&'static Foreign> {
 }
 
 /// The first of these names that says such a kind of data.
-pub(crate) fn among<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<(&'n str, &'static Foreign)> {
+pub fn among<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<(&'n str, &'static Foreign)> {
     names.find_map(|name| Some((name, named(name)?)))
 }
 
 /// A name without the suffix of a compression that is not read, and which one that is.
-pub(crate) fn compressed(name: &str) -> Option<(&str, &'static Foreign)> {
+pub fn compressed(name: &str) -> Option<(&str, &'static Foreign)> {
     let kind = named(name).filter(|kind| [".bz2", ".xz", ".lz4"].contains(&kind.suffixes[0]))?;
     let (plain, _) = name.rsplit_once('.')?;
     Some((plain, kind))
 }
 
 /// How text is encoded that is not UTF-8, as far as its beginning tells.
-pub(crate) fn encoding(head: &[u8]) -> Option<&'static str> {
+pub fn encoding(head: &[u8]) -> Option<&'static str> {
     match head {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
@@ -84,7 +88,7 @@ pub(crate) fn encoding(head: &[u8]) -> Option<&'static str> {
 ///
 /// # Errors
 /// `Unsupported` for another kind of file; `Corrupt` for UTF-16 and UTF-32; `Io`.
-pub(crate) fn refuse_as_text(object: &dyn Object) -> Result<()> {
+pub fn refuse_as_text(object: &dyn Object) -> Result<()> {
     if let Some(kind) = of(object)? {
         return Err(kind.instead_of("text", object));
     }
@@ -343,7 +347,7 @@ static FOREIGN: &[Foreign] = &[
             let plain = matches!(seen.head, [0x80, 2 | 3, b']' | b'}', b'q', 0, ..])
                 || seen.begins(b"\x80\x02cnumpy")
                 || seen.begins(b"\x80\x03cnumpy");
-            has_end && (framed || plain) || seen.begins(super::pickle::STREAM_MAGIC)
+            has_end && (framed || plain) || seen.begins(TORCH_STREAM)
         },
     },
     Foreign {

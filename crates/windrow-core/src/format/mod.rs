@@ -1,101 +1,35 @@
-//! On-disk layouts: each recognises itself, checks every claim before it believes it, and opens as a source.
+//! What an on-disk layout is to the engine: it recognises itself, checks every claim before it believes it, opens as a
+//! source, may write, and may verify.
 //!
-//! One file per format, reader and writer together; one row in [`FORMATS`]. Recognising, `inspect`, the table in the
-//! docs, the conformance suite and the fuzz list walk that table.
+//! Contracts only, and what all formats stand on; no format is named here.
 
-mod arrays;
 mod checksum_rules;
-mod codes;
-mod collection;
-mod converted;
-mod data_files;
-mod discover;
-mod forager;
-mod foreign;
+pub mod discover;
+pub mod foreign;
 mod info;
-mod json_kind;
-mod json_lines;
-mod json_rows;
-mod jsonl;
-mod keyed;
-mod line_names;
-mod lines;
-mod mds;
-mod megatron;
-mod npy;
-mod npz;
-mod number;
-mod numbers;
+pub mod lines;
 mod options;
-mod pickle;
 mod probe;
-mod series_json;
-mod shards;
-mod splits;
-mod tokens;
-mod torch;
+pub mod splits;
 pub mod verify;
-mod vocabulary;
+pub mod vocabulary;
 pub mod write;
-mod yaml;
 
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
-pub use codes::{Codes, read_prompt, tensor_file};
-pub use collection::Collection;
-pub use discover::natural_order;
-pub(crate) use discover::{line_files, lines_among, no_line_files, refuse_copies};
-pub(crate) use forager::{
-    EXPANDED, FILE_LIST, LOCATIONS, check_folder_name, file_list, is_of_index, location_row,
-};
-pub use forager::{Forager, INDEX_FOLDER, Layout, LayoutArray};
-pub(crate) use foreign::{encoding, refuse_as_text};
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
-pub use json_lines::parse_json;
-pub use jsonl::Jsonl;
-pub(crate) use line_names::is_named as is_named_as_lines;
-pub(crate) use lines::line_ends;
-pub use mds::Mds;
-pub use megatron::Megatron;
-pub use npy::Npy;
-pub use npz::Npz;
 pub use options::{Axis, Options, Split, Verify};
-pub use pickle::Pickle;
 pub use probe::Probe;
-pub use series_json::{SeriesJson, SeriesJsonLines};
-pub use shards::Shards;
-pub use tokens::Tokens;
-pub use torch::{Saved, SavedTensor};
-pub(crate) use vocabulary::first_outside;
-use write::{OwnOptions, WriteFormat};
-pub use yaml::Yaml;
+use write::{LineIndex, OwnOptions, WriteFormat};
 
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, MANIFEST_FILE, Manifest};
+use crate::manifest::{Checked, Manifest};
 use crate::source::SharedSource;
 use crate::store::Compression;
 
 /// Formats, in the order in which they are asked.
 pub type Table = &'static [&'static dyn Format];
-
-/// Every format of the core, in the order they are asked.
-pub static FORMATS: Table = &[
-    &Forager,
-    &Mds,
-    &Jsonl,
-    &Tokens,
-    &Megatron,
-    &Shards,
-    &Npy,
-    &Npz,
-    &SeriesJson,
-    &SeriesJsonLines,
-    &Yaml,
-    &Pickle,
-    &Codes,
-    &Collection,
-];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {
@@ -171,6 +105,17 @@ pub trait Format: Send + Sync {
         Ok(None)
     }
 
+    /// How it is written where it is an index of lines beside the data.
+    fn line_index(&self) -> Option<&'static dyn LineIndex> {
+        None
+    }
+
+    /// The format that these options mean where this one recognised the files.
+    fn meant_by(&self, probe: &Probe, options: &Options) -> Option<&'static dyn Format> {
+        let _ = (probe, options);
+        None
+    }
+
     /// How it is verified.
     fn verifier(&self) -> &'static dyn verify::Verify {
         &verify::ByReading
@@ -208,15 +153,21 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     };
     let probe = checked.as_ref().unwrap_or(probe);
     let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
-    let format = match keyed::is_series_of_lines(format, options) {
-        true if probe.is_folder => &Collection,
-        _ => keyed::instead(format, options),
-    };
+    let format = format.meant_by(probe, options).unwrap_or(format);
     options.only_those_of(format.info()).map_err(|e| e.at(probe.display()))?;
     if probe.is_folder {
         splits::refuse_several(format.joins(probe).iter().map(String::as_str), &probe.display())?;
     }
     open_as(format, probe, options)
+}
+
+/// The format of `table` that is an index of lines.
+///
+/// # Errors
+/// `Config` when none is.
+pub fn line_index(table: &[&dyn Format]) -> Result<&'static dyn LineIndex> {
+    let found = table.iter().find_map(|format| format.line_index());
+    found.ok_or_else(|| Error::config("none of these formats is an index of lines"))
 }
 
 /// What `table` says of the format of this name.
@@ -225,7 +176,7 @@ pub fn info_of(table: &[&dyn Format], name: &str) -> Option<&'static FormatInfo>
 }
 
 /// Opens what `probe` sees by this format: all of it, or an error where it was replaced meanwhile.
-fn open_as(format: &dyn Format, probe: &Probe, options: &Options) -> Result<SharedSource> {
+pub fn open_as(format: &dyn Format, probe: &Probe, options: &Options) -> Result<SharedSource> {
     let opened = open_and_check(format, probe, options);
     probe.replaced().map_or(opened, Err)
 }
@@ -296,7 +247,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
                 "found a folder of {} files, first {first:?}",
                 probe.entries.len()
             ))
-            .hint(match probe.names().any(json_kind::may_hold_records) {
+            .hint(match probe.names().any(lines::may_hold_records) {
                 true => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
                 false => format!("say which with format=…: {formats}"),
             }),

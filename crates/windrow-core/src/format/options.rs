@@ -1,8 +1,9 @@
 //! How to open data; what is not given is found out.
 
-use super::{Format, FormatInfo};
+use super::Format;
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::format::FormatInfo;
 
 /// How to open; what is not said is found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -43,7 +44,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
     /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
-    /// the files whose names say it ([`Probe::only_split`](super::Probe::only_split)).
+    /// the files whose names say it ([`Probe::only_split`](crate::format::Probe::only_split)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
@@ -145,7 +146,7 @@ const OF_SOME: &[OfSome] = &[
 
 impl Options {
     /// The format of `table` that one of the options means.
-    pub(super) fn chosen(&self, table: &[&dyn Format]) -> Option<&'static str> {
+    pub fn chosen(&self, table: &[&dyn Format]) -> Option<&'static str> {
         let given = |name: &str| OF_SOME.iter().any(|option| option.name == name && (option.is_given)(self));
         table
             .iter()
@@ -154,8 +155,11 @@ impl Options {
             .map(|info| info.name)
     }
 
-    // An option without effect is refused rather than forgotten.
-    pub(super) fn only_those_of(&self, format: &FormatInfo) -> Result<()> {
+    /// That no option was given which `format` does not follow: it would be without effect.
+    ///
+    /// # Errors
+    /// `Config` naming the option.
+    pub fn only_those_of(&self, format: &FormatInfo) -> Result<()> {
         if let (Some(column), Some(columns)) = (&self.column, &self.columns) {
             return Err(Error::config(format!("column={column:?} and columns={columns:?} were given"))
                 .field("columns")
@@ -170,8 +174,11 @@ impl Options {
         }
     }
 
-    // Where records are no token ids, the options that speak of them are refused rather than forgotten.
-    pub(super) fn refuse_those_of_ids(&self, why: &str, hint: &str) -> Result<()> {
+    /// That no option of token IDs was given, where records are none.
+    ///
+    /// # Errors
+    /// `Config` naming the option.
+    pub fn refuse_those_of_ids(&self, why: &str, hint: &str) -> Result<()> {
         let asked = [
             ("dtype", self.dtype.is_some()),
             ("vocab_size", self.vocab_size.is_some()),

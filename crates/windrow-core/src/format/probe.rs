@@ -56,7 +56,7 @@ impl Probe {
     }
 
     // What was seen, in another store of the same names; what was read of it is read there once more.
-    pub(super) fn within(&self, store: Arc<dyn Store>) -> Result<Probe> {
+    pub(crate) fn within(&self, store: Arc<dyn Store>) -> Result<Probe> {
         let mut probe = Probe {
             table: self.table,
             store,
@@ -92,7 +92,7 @@ impl Probe {
 
     /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
     /// files of both would be no data set.
-    pub(super) fn replaced(&self) -> Option<Error> {
+    pub fn replaced(&self) -> Option<Error> {
         let then = self.folder_id?;
         (self.store.folder_id(&self.key) != Some(then)).then(|| {
             Error::new(Kind::Stale, "the folder was replaced by another one while it was opened")
@@ -107,7 +107,7 @@ impl Probe {
     }
 
     /// A key below it, relative to it.
-    pub(super) fn name_of<'k>(&self, key: &'k str) -> &'k str {
+    pub fn name_of<'k>(&self, key: &'k str) -> &'k str {
         &key[if self.key.is_empty() { 0 } else { self.key.len() + 1 }..]
     }
 
@@ -121,8 +121,8 @@ impl Probe {
         self.store.display(&self.key)
     }
 
-    // Whether a file is so small that it may describe other data.
-    pub(super) fn is_small(&self) -> bool {
+    /// Whether a file is so small that it may describe other data.
+    pub fn is_small(&self) -> bool {
         const MOST: u64 = 64 << 10;
         self.store.entry(&self.key).is_ok_and(|entry| entry.size <= MOST)
     }
@@ -136,7 +136,7 @@ impl Probe {
     ///
     /// # Errors
     /// `Stale` naming the file.
-    pub(crate) fn check_files(&self, manifest: &Manifest) -> Result<()> {
+    pub fn check_files(&self, manifest: &Manifest) -> Result<()> {
         if manifest.files.is_empty() {
             return Ok(());
         }

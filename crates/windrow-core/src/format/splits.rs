@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Probe;
 use crate::error::{Error, Result};
+use crate::format::Probe;
 use crate::store::key;
 
 const TRAIN: &str = "train";
@@ -17,7 +17,7 @@ const SPLITS: &[&[&str]] = &[
 
 /// The split that a name says, by a word between characters that are no letters; `None` for no such word, or for words of
 /// several splits.
-pub(crate) fn of_name(name: &str) -> Option<&'static str> {
+pub fn of_name(name: &str) -> Option<&'static str> {
     let words: Vec<String> = name.split(|c: char| !c.is_alphabetic()).map(str::to_ascii_lowercase).collect();
     let mut found = SPLITS.iter().filter(|split| words.iter().any(|word| split.contains(&word.as_str())));
     match (found.next(), found.next()) {
@@ -36,7 +36,7 @@ fn of_path(path: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// `Config` naming the splits and a file of each; `at` is the folder.
-pub(crate) fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str) -> Result<()> {
+pub fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str) -> Result<()> {
     let splits = among(names.clone());
     if splits.len() > 1 {
         return Err(several(&splits, at));
@@ -57,7 +57,7 @@ pub(crate) fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, a
 }
 
 /// The error that a folder holds them.
-pub(super) fn several(splits: &BTreeMap<&'static str, (usize, &str)>, at: &str) -> Error {
+pub fn several(splits: &BTreeMap<&'static str, (usize, &str)>, at: &str) -> Error {
     Error::config(format!("the folder holds several splits: {}", listed(splits)))
         .at(at)
         .field("split")
@@ -70,7 +70,7 @@ fn choices(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
 }
 
 /// The splits among files: how many files each has, and the first of them.
-pub(crate) fn among<'k>(names: impl Iterator<Item = &'k str>) -> BTreeMap<&'static str, (usize, &'k str)> {
+pub fn among<'k>(names: impl Iterator<Item = &'k str>) -> BTreeMap<&'static str, (usize, &'k str)> {
     let mut splits = BTreeMap::new();
     for name in names {
         if let Some(split) = of_path(name) {
@@ -81,7 +81,7 @@ pub(crate) fn among<'k>(names: impl Iterator<Item = &'k str>) -> BTreeMap<&'stat
 }
 
 /// The splits in words.
-pub(crate) fn listed(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
+pub fn listed(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
     let told: Vec<String> = splits
         .iter()
         .map(|(split, (count, first))| format!("{split} ({})", with_more(first, count - 1)))

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Manifest;
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::manifest::Manifest;
 use crate::record::{Span, Values};
 use crate::source::Source;
 use crate::threads::{beside, cores};
@@ -21,7 +21,7 @@ const FEW_RECORDS: u64 = 64;
 /// # Errors
 /// `Corrupt` naming file, record, byte and id of the first one outside; what reading says; `Config` for a vocabulary
 /// of 0 ids, or for values that are no ids.
-pub(super) fn check_ids(source: &dyn Source, vocab_size: u64) -> Result<()> {
+pub fn check_ids(source: &dyn Source, vocab_size: u64) -> Result<()> {
     let dtype = source.schema().element.dtype;
     if vocab_size == 0 {
         return Err(Error::config("a vocabulary of 0 ids; expected at least 1").field("vocab_size"));
@@ -100,7 +100,7 @@ fn check_span(source: &dyn Source, span: Span, vocab_size: u64, scratch: &mut Ve
 }
 
 /// The first id outside the vocabulary, by its place among the values; floats have none.
-pub(crate) fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usize, i128)> {
+pub fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usize, i128)> {
     // A negative id is read as an unsigned number beyond every positive one: one comparison finds both.
     macro_rules! search {
         ($signed:ty as $unsigned:ty) => {{
@@ -139,7 +139,7 @@ pub(crate) fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usi
 ///
 /// # Errors
 /// `Mismatch`.
-pub(super) fn tokenizer_must_be(manifest: Option<&Manifest>, hash: Option<&str>, path: &str) -> Result<()> {
+pub fn tokenizer_must_be(manifest: Option<&Manifest>, hash: Option<&str>, path: &str) -> Result<()> {
     let Some(hash) = hash else { return Ok(()) };
     let found = match manifest.and_then(|s| s.tokenizer.as_ref()) {
         Some(lock) if lock.hash == hash => return Ok(()),

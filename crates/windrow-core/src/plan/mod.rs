@@ -98,14 +98,14 @@ impl Plan {
     }
 
     /// Bytes of all files that the plan reads.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let files = self.feeds.iter().flat_map(|feed| feed.source().files());
         files.fold(0, |sum, file| sum.saturating_add(file.size))
     }
 
     /// Says to the sources what this rank's rows of a step read, `number` steps after the loader's first. A hint: what
     /// cannot be found is an error of the step's own turn.
-    pub(crate) fn prefetch(&self, step: &Step, number: u64, workspace: &mut Workspace) {
+    pub fn prefetch(&self, step: &Step, number: u64, workspace: &mut Workspace) {
         if whole(|| self.pieces(step.epoch, step.own.clone(), workspace)).is_ok() {
             workspace.feed.prefetch(&self.feeds, number);
         }

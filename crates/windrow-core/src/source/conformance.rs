@@ -20,11 +20,49 @@ const MOST_VALUES: u64 = 1 << 16;
 /// failures in places that must not fail.
 ///
 /// ```
-/// # use std::sync::Arc;
-/// # use windrow_core::{format::{self, FORMATS, Probe, Options}, source::conformance, store::Memory};
-/// let store = Memory::new().with("a.jsonl", *b"{\"text\": \"a\"}\n[1]\n");
-/// let probe = Probe::at(FORMATS, Arc::new(store), "a.jsonl")?;
-/// conformance::check(format::open(FORMATS, &probe, &Options::default())?.as_ref())?;
+/// use windrow_core::source::{FileInfo, Location, Schema, Source, check_span, conformance};
+/// use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, Values};
+///
+/// /// One record of bytes in memory.
+/// struct Bytes(Vec<u8>, Schema);
+///
+/// impl Lengths for Bytes {
+///     fn len(&self) -> u64 {
+///         1
+///     }
+///     fn length(&self, record: u64) -> Result<u64> {
+///         match record {
+///             0 => Ok(self.0.len() as u64),
+///             _ => Err(Error::new(Kind::OutOfRange, "there is one record").record(record)),
+///         }
+///     }
+/// }
+///
+/// impl Source for Bytes {
+///     fn schema(&self) -> &Schema {
+///         &self.1
+///     }
+///     fn read<'a>(&'a self, span: Span, _scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+///         check_span(span, self.length(span.record)?)?;
+///         let bytes = &self.0[span.start as usize..][..span.len as usize];
+///         Ok(Values { bytes, element: self.1.element, channels: 1, decode: Decode::Plain })
+///     }
+///     fn locate(&self, span: Span) -> Result<Vec<Location>> {
+///         check_span(span, self.length(span.record)?)?;
+///         Ok(vec![Location { file: "memory".into(), start: span.start, size: span.len }])
+///     }
+///     fn files(&self) -> Vec<FileInfo> {
+///         vec![FileInfo { file: "memory".into(), size: self.0.len() as u64 }]
+///     }
+///     fn fingerprint(&self) -> Result<u64> {
+///         Ok(self.0.iter().fold(0, |sum, byte| sum * 31 + u64::from(*byte)))
+///     }
+///     fn format(&self) -> &'static str {
+///         "bytes"
+///     }
+/// }
+///
+/// conformance::check(&Bytes(vec![1, 2, 3], Schema::numbers(Element::little(DType::U8))))?;
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
 pub fn check(source: &dyn Source) -> Result<()> {

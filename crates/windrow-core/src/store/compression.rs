@@ -69,7 +69,7 @@ impl Compression {
 }
 
 /// A name without `.gz` or `.zst`.
-pub(crate) fn plain_name(name: &str) -> &str {
+pub fn plain_name(name: &str) -> &str {
     [".gz", ".zst"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 

@@ -36,7 +36,7 @@ pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<
 ///
 /// # Errors
 /// As [`expanded`]; `Corrupt` for an object that is not compressed; what `check` says.
-pub(crate) fn expanded_checked(
+pub fn expanded_checked(
     object: &dyn Object,
     most: u64,
     check: &dyn Fn() -> Result<()>,
@@ -140,12 +140,12 @@ fn expand_within(
 }
 
 /// Whether a frame asks for more memory than the decoder gives: sound, but packed with a long window.
-pub(crate) fn needs_window(cause: &io::Error) -> bool {
+pub fn needs_window(cause: &io::Error) -> bool {
     cause.to_string().contains("too much memory")
 }
 
 /// The error for such a frame. A few bytes may ask for 2 GiB, so what they ask for is not given.
-pub(crate) fn long_window(file: impl std::fmt::Display) -> Error {
+pub fn long_window(file: impl std::fmt::Display) -> Error {
     Error::unsupported("a .zst stream with a window of more than 128 MiB")
         .at(file.to_string())
         .hint("pack it again: zstd -d --long=31 -c OLD | zstd > NEW; where zstd cannot read it either, it is damaged")
@@ -179,7 +179,7 @@ fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error
 ///
 /// # Errors
 /// `Io`; the inner one where the decoder cannot be set up.
-pub(crate) fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn Read + Send + '_>>> {
+pub fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn Read + Send + '_>>> {
     let input = BufReader::with_capacity(BUFFER, Stream::new(object));
     Ok(match Compression::of(object)? {
         Some(compression) => compression.decoder(input, None),
@@ -191,7 +191,7 @@ pub(crate) fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn 
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
+pub fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     if let Ok(stream) = expanded_stream(object)? {
         // What comes before the damage stays in `head`; the damage is told by who reads all of it.
@@ -204,7 +204,7 @@ pub(crate) fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>>
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn begins_to_expand(object: &dyn Object) -> Result<bool> {
+pub fn begins_to_expand(object: &dyn Object) -> Result<bool> {
     const LOOKED_AT: u64 = 64 << 10;
     let Ok(stream) = expanded_stream(object)? else { return Ok(false) };
     Ok(io::copy(&mut stream.take(LOOKED_AT), &mut io::sink()).is_ok())

@@ -36,7 +36,7 @@ pub fn modified_ns(path: &str) -> Option<u64> {
 }
 
 /// When a file, or a name or right of it, was last changed, in nanoseconds since 1970: nobody sets that back.
-pub(crate) fn changed_ns(path: &str) -> Option<u64> {
+pub fn changed_ns(path: &str) -> Option<u64> {
     fs::metadata(path).ok().as_ref().and_then(times::changed_ns)
 }
 

@@ -25,22 +25,22 @@ mod walk;
 use std::sync::Arc;
 
 pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
-pub(crate) use cache::{Draft, cache_folder, cached};
+pub use cache::{Draft, cache_folder, cached};
 pub use compression::Compression;
-pub(crate) use compression::plain_name;
-pub(crate) use expand::{
+pub use compression::plain_name;
+pub use expand::{
     begins_to_expand, expanded_checked, expanded_head, expanded_stream, long_window, needs_window,
 };
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local, fetch};
-pub(crate) use kept::changed_ns;
+pub use kept::changed_ns;
 pub use kept::{kept, modified_ns};
 pub use memory::Memory;
 pub use near::with_near_name;
 pub use pages::memory_for_pages;
-pub(crate) use section::Section;
-pub(crate) use stream::Stream;
-pub(crate) use sync::sync_folder;
+pub use section::Section;
+pub use stream::Stream;
+pub use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
 pub use version::Version;
 

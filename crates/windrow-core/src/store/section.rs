@@ -6,7 +6,7 @@ use super::Object;
 use crate::error::{Error, Result};
 
 /// Bytes `start..start + size` of an object, under a name of their own.
-pub(crate) struct Section {
+pub struct Section {
     inner: Arc<dyn Object>,
     start: u64,
     size: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Section {
 
 impl Section {
     /// The section; `None` when it does not lie within the object.
-    pub(crate) fn new(inner: Arc<dyn Object>, start: u64, size: u64, name: String) -> Option<Section> {
+    pub fn new(inner: Arc<dyn Object>, start: u64, size: u64, name: String) -> Option<Section> {
         let end = start.checked_add(size)?;
         (end <= inner.size()).then_some(Section { inner, start, size, name })
     }

@@ -5,14 +5,14 @@ use std::io::{self, Read, Seek, SeekFrom};
 use super::Object;
 
 /// Reads an object from its beginning, or from where it is told to.
-pub(crate) struct Stream<'a> {
+pub struct Stream<'a> {
     object: &'a dyn Object,
     at: u64,
 }
 
 impl<'a> Stream<'a> {
     /// At the first byte.
-    pub(crate) fn new(object: &'a dyn Object) -> Self {
+    pub fn new(object: &'a dyn Object) -> Self {
         Stream { object, at: 0 }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EBADF | libc::ENOTSUP)) => Ok(()),
         done => done,

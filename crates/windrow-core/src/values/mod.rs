@@ -5,7 +5,7 @@ mod number;
 
 use half::{bf16, f16};
 use loops::{Laid, Stored, lay_float, lay_from, lay_whole};
-pub(crate) use number::Cast;
+pub use number::Cast;
 use number::Number;
 
 use crate::array::DType;
@@ -65,13 +65,7 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
 ///
 /// # Errors
 /// As [`copy_values`].
-pub(crate) fn copy_span(
-    span: &Span,
-    values: &Values<'_>,
-    skip: usize,
-    out: &mut [u8],
-    dtype: DType,
-) -> Result<()> {
+pub fn copy_span(span: &Span, values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DType) -> Result<()> {
     copy_values(values, skip, out, dtype).map_err(|e| e.record(span.record))
 }
 
@@ -106,7 +100,7 @@ pub fn fill_value(out: &mut [u8], dtype: DType, value: i64) {
 ///
 /// # Errors
 /// `Config` when `dtype` does not hold it exactly.
-pub(crate) fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
+pub fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
     if !holds(dtype, value) {
         return Err(Error::config(format!(
             "the id {value} between records does not fit {dtype}, the dtype of the batch"
@@ -118,7 +112,7 @@ pub(crate) fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> 
 }
 
 /// Whether a batch of `dtype` holds the whole number `value` and not one near it.
-pub(crate) fn holds(dtype: DType, value: i64) -> bool {
+pub fn holds(dtype: DType, value: i64) -> bool {
     let laid = match dtype {
         DType::F16 => f16::from_f64(value as f64).to_f64(),
         DType::Bf16 => bf16::from_f64(value as f64).to_f64(),

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 /// A number as stored.
-pub(crate) trait Number: Copy {
+pub trait Number: Copy {
     const SIZE: usize;
     /// Of a type without fractions.
     const WHOLE: bool;
@@ -39,10 +39,12 @@ pub(super) trait Float: Copy {
 }
 
 /// A whole number to a whole number.
-pub(crate) trait Cast<T>: Number {
+pub trait Cast<T>: Number {
     /// Some values of this type have no place in `T`.
     const MAY_NOT_FIT: bool;
+    /// The number in `T`, cut to its bits where it does not fit.
     fn cast(self) -> T;
+    /// Whether `T` holds it.
     fn fits(self) -> bool;
 }
 

@@ -230,10 +230,10 @@ fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lengths::tests::{Same, counts, show, show_inverse};
     use super::Strategy::{BestFit, FirstFit};
     use super::*;
     use crate::error::Kind;
+    use crate::view::lengths::tests::{Same, counts, show, show_inverse};
 
     #[track_caller]
     fn check(

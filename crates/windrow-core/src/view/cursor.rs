@@ -147,9 +147,9 @@ impl View for Cursor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lengths::tests::{Same, counts, show, show_inverse};
     use super::*;
     use crate::error::Kind;
+    use crate::view::lengths::tests::{Same, counts, show, show_inverse};
 
     fn view(lengths: &[u64], rows: u64, length: u64, shard: (u64, u64)) -> Result<Cursor> {
         Cursor::new(Arc::new(lengths.to_vec()), rows, length, shard)

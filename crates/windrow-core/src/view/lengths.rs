@@ -200,7 +200,7 @@ pub(super) mod tests {
     use crate::view::View;
 
     /// Samples as text: `0[2..5]` is record 0, values 2 to 4; `=7` is a value that stands in no record.
-    pub(in crate::view) fn show(view: &dyn View) -> String {
+    pub(crate) fn show(view: &dyn View) -> String {
         let samples = (0..view.len()).map(|i| {
             let mut pieces = Vec::new();
             view.pieces(i, Draw::new(1, 2, 3, i), &mut pieces).unwrap();
@@ -214,19 +214,19 @@ pub(super) mod tests {
     }
 
     /// The samples of each record as text: `0..2 2..2`.
-    pub(in crate::view) fn show_inverse(view: &dyn View, n_records: u64) -> String {
+    pub(crate) fn show_inverse(view: &dyn View, n_records: u64) -> String {
         let ranges = (0..n_records).map(|r| format!("{:?}", view.samples_of(r).unwrap()));
         ranges.collect::<Vec<_>>().join(" ")
     }
 
     /// `used, repeated, padded, unseen, skipped_records`.
-    pub(in crate::view) fn counts(view: &dyn View) -> [u64; 5] {
+    pub(crate) fn counts(view: &dyn View) -> [u64; 5] {
         let c = view.coverage().unwrap();
         [c.used, c.repeated, c.padded, c.unseen, c.skipped_records]
     }
 
     /// Records that are all equal, without a list.
-    pub(in crate::view) struct Same(pub(in crate::view) u64, pub(in crate::view) u64);
+    pub(crate) struct Same(pub u64, pub u64);
 
     impl Lengths for Same {
         fn len(&self) -> u64 {

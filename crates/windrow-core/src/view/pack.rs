@@ -196,9 +196,9 @@ fn inverse(a: u64, m: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lengths::tests::{Same, counts, show, show_inverse};
     use super::*;
     use crate::error::Kind;
+    use crate::view::lengths::tests::{Same, counts, show, show_inverse};
 
     #[track_caller]
     fn check(

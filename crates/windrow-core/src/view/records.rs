@@ -86,9 +86,9 @@ impl View for Records {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lengths::tests::{Same, counts, show, show_inverse};
     use super::*;
     use crate::error::Kind;
+    use crate::view::lengths::tests::{Same, counts, show, show_inverse};
 
     #[track_caller]
     fn check(lengths: &[u64], length: u64, samples: &str, inverse: &str, coverage: [u64; 5]) {

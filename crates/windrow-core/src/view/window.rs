@@ -189,9 +189,9 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lengths::tests::{Same, counts, show, show_inverse};
     use super::*;
     use crate::error::Kind;
+    use crate::view::lengths::tests::{Same, counts, show, show_inverse};
 
     #[track_caller]
     fn check(

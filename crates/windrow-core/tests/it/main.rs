@@ -1,48 +1,25 @@
 //! One test binary for the core.
 
 #[cfg(test)]
+#[allow(dead_code)] // Shared with the tests of the formats and of prepare.
 mod alone;
 #[cfg(test)]
 mod cache;
 #[cfg(test)]
-mod codes;
-#[cfg(test)]
 mod collate;
 #[cfg(test)]
-mod converted;
-#[cfg(test)]
-mod disk;
-#[cfg(test)]
-mod documents;
-#[cfg(test)]
-mod format;
-#[cfg(test)]
-mod hostile;
+#[allow(dead_code)] // Shared with the tests of the formats and of prepare.
+mod folder;
 #[cfg(test)]
 mod loader;
 #[cfg(test)]
-mod opened;
-#[cfg(test)]
-mod prepare;
-#[cfg(test)]
-mod regress;
-#[cfg(test)]
 mod sampler;
-#[cfg(test)]
-mod saved;
-#[cfg(test)]
-mod scale;
-#[cfg(test)]
-mod series;
-#[cfg(test)]
-mod shards;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod torn;
 #[cfg(test)]
+#[allow(dead_code)] // Shared with the tests of the formats and of prepare.
 mod toy;
 #[cfg(test)]
 mod view;
-#[cfg(test)]
-mod writing;

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module, and the modules it may name besides `error`, `array`, `record`, `row` and `watch`, which all may.
+/// A module, and the modules it may name besides `error`, `array`, `number`, `record`, `row` and `watch`, which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
     ("record.rs", &[]),
+    ("number.rs", &[]),
     ("row.rs", &[]),
     ("watch.rs", &[]),
     ("threads.rs", &[]),
@@ -22,12 +23,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("collate", &["source", "values"]),
     ("plan", &["collate", "sampler", "view", "source"]),
     ("loader", &["plan", "collate", "sampler", "store"]),
-    ("prepare", &["format", "manifest", "output", "source", "store", "values"]),
 ];
 
 const MODULES: &[&str] = &[
     "store", "values", "manifest", "output", "source", "format", "view", "sampler", "collate", "plan",
-    "loader", "prepare",
+    "loader",
 ];
 
 fn source_files(folder: &Path) -> Vec<PathBuf> {
@@ -60,10 +60,19 @@ fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
+/// The sources of another crate of the workspace.
+fn sources_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src")
+}
+
 fn breaches(check: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
+    breaches_in(&source_folder(), check)
+}
+
+fn breaches_in(sources: &Path, check: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
     let mut found = Vec::new();
-    for path in source_files(&source_folder()) {
-        let name = path.strip_prefix(source_folder()).unwrap().to_string_lossy().into_owned();
+    for path in source_files(sources) {
+        let name = path.strip_prefix(sources).unwrap().to_string_lossy().into_owned();
         for (number, line) in code(&path) {
             found.extend(check(&name, &line).map(|why| format!("{name}:{number}: {why}: {}", line.trim())));
         }
@@ -72,31 +81,39 @@ fn breaches(check: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
 }
 
 #[test]
-fn rooms_name_only_the_rooms_their_arrows_lead_to() {
+fn modules_name_only_the_modules_their_arrows_lead_to() {
     let found = breaches(|name, line| {
-        let room = name.split('/').next()?;
-        let (_, allowed) = ARROWS.iter().find(|(r, _)| *r == room)?;
-        let named = MODULES.iter().find(|r| line.contains(&format!("crate::{r}")))?;
-        (*named != room && !allowed.contains(named)).then(|| format!("{room} must not name {named}"))
+        let module = name.split('/').next()?;
+        let (_, allowed) = ARROWS.iter().find(|(m, _)| *m == module)?;
+        let named = MODULES.iter().find(|m| line.contains(&format!("crate::{m}")))?;
+        (*named != module && !allowed.contains(named)).then(|| format!("{module} must not name {named}"))
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
-fn every_room_has_its_arrows_written_down() {
+fn every_module_has_its_arrows_written_down() {
     for entry in fs::read_dir(source_folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(name == "lib.rs" || ARROWS.iter().any(|(room, _)| *room == name), "{name} is not in ARROWS");
+        assert!(
+            name == "lib.rs" || ARROWS.iter().any(|(module, _)| *module == name),
+            "{name} is not in ARROWS"
+        );
     }
 }
 
 #[test]
-fn files_are_touched_only_by_the_store_and_the_writer_of_prepare() {
-    let found = breaches(|name, line| {
+fn files_are_touched_only_by_the_store_and_what_writers_stand_on() {
+    let touches = |line: &str| line.contains("std::fs") || line.contains("File::open");
+    let mut found = breaches(|name, line| {
         let may = name.starts_with("store/") || name.starts_with("output/");
-        (!may && (line.contains("std::fs") || line.contains("File::open")))
-            .then(|| "touches files".to_string())
+        (!may && touches(line)).then(|| "touches files".to_string())
     });
+    for other in ["windrow-pickle", "windrow-formats", "windrow-prepare"] {
+        found.extend(breaches_in(&sources_of(other), |_, line| {
+            touches(line).then(|| format!("{other} touches files"))
+        }));
+    }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -112,39 +129,43 @@ fn views_and_samplers_neither_read_nor_draw_nor_look_at_the_clock() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-#[test]
-fn the_heart_depends_on_no_arm_no_runtime_and_no_python() {
-    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
-    let dependencies =
+/// What a crate depends on, tests apart.
+fn dependencies(name: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(sources_of(name).join("../Cargo.toml")).unwrap();
+    let section =
         manifest.split("[dev-dependencies]").next().unwrap().split("[dependencies]").nth(1).unwrap();
-    let names: Vec<&str> = dependencies.lines().filter_map(|l| l.split(['.', ' ', '=']).next()).collect();
-    for banned in [
-        "tokio",
-        "pyo3",
-        "rayon",
-        "windrow",
-        "windrow-text",
-        "windrow-hub",
-        "hf-hub",
-        "ureq",
-        "windrow-zarr",
-        "windrow-audio",
-        "symphonia",
-        "rubato",
-        "zarrs",
-        "windrow-candle",
-        "candle-core",
-        "tokenizers",
-        "reqwest",
-        "rand",
+    let section = section.split("\n[").next().unwrap();
+    section.lines().filter_map(|line| line.split(['.', ' ', '=']).next()).map(str::to_string).collect()
+}
+
+#[test]
+fn the_core_depends_on_no_format_no_integration_no_runtime_and_no_python() {
+    let of_core = dependencies("windrow-core");
+    for banned in
+        ["tokio", "pyo3", "rayon", "zip", "serde-saphyr", "tokenizers", "zarrs", "ureq", "reqwest", "rand"]
+    {
+        assert!(!of_core.iter().any(|name| name == banned), "the core depends on {banned}");
+    }
+    assert!(!of_core.iter().any(|name| name.starts_with("windrow")), "{of_core:?}");
+}
+
+#[test]
+fn formats_and_prepare_stand_beside_each_other_on_the_core() {
+    for (name, allowed) in [
+        ("windrow-prepare", &["windrow-core"][..]),
+        ("windrow-pickle", &["windrow-core"]),
+        ("windrow-formats", &["windrow-core", "windrow-pickle"]),
     ] {
-        assert!(!names.contains(&banned), "the core depends on {banned}");
+        let found: Vec<String> =
+            dependencies(name).into_iter().filter(|name| name.starts_with("windrow")).collect();
+        assert_eq!(found, allowed, "{name}");
     }
 }
 
 #[test]
 fn every_file_says_in_its_first_line_what_it_is_for() {
-    for path in source_files(&source_folder()) {
+    let crates = ["windrow-core", "windrow-pickle", "windrow-formats", "windrow-prepare"];
+    for path in crates.iter().flat_map(|name| source_files(&sources_of(name))) {
         let text = fs::read_to_string(&path).unwrap();
         let first = text.lines().next().unwrap_or_default();
         assert!(first.starts_with("//! ") && first.len() > 20, "{}: first line is {first:?}", path.display());

@@ -11,7 +11,7 @@ use windrow_core::store::{Local, Object, Store, whole, whole_at_once};
 use windrow_core::{Kind, Result};
 
 use super::alone::alone;
-use super::disk::{folder_of, put};
+use super::folder::{folder_of, put};
 
 const SIZE: u64 = 1 << 20;
 const PART: u64 = 20_000;

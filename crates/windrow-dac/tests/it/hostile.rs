@@ -93,7 +93,7 @@ fn weights_of_another_model_name_the_first_tensor() {
         ],
     );
     // A whole other thing: codes, which torch saved too.
-    let tensor = windrow_core::format::tensor_file("t", windrow_core::DType::I16, [2, 3], &[0; 12]).unwrap();
+    let tensor = windrow_formats::tensor_file("t", windrow_core::DType::I16, [2, 3], &[0; 12]).unwrap();
     refused(&tensor, Kind::Mismatch, &["expected a dict of tensors"]);
     refused(br"\x02\0\0\0\0\0\0\0{}", Kind::Corrupt, &["expected a .pth of torch or a .safetensors"]);
     refused(b"\x02\0\0\0\0\0\0\0{}", Kind::Mismatch, &["found none"]);

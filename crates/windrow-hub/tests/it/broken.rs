@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windrow_core::Kind;
-use windrow_core::prepare::{Progress, Watch};
+use windrow_core::{Progress, Watch};
 use windrow_hub::Patience;
 
 use crate::desk::{Desk, QUICK};

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Mutex;
 
 use windrow_core::Kind;
-use windrow_core::prepare::{Progress, Watch};
+use windrow_core::{Progress, Watch};
 
 use crate::desk::Desk;
 use crate::server::{Fault, Remote, Server, large, noise, small};

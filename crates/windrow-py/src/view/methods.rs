@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use windrow::sampler::Sampler;
+use windrow::dev::sampler::Sampler;
 use windrow_core::collate::Batch;
 
 use super::{Mix, Pickled, Recut, Remix, View};

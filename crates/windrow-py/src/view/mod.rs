@@ -7,7 +7,7 @@ use std::slice;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
-use windrow::sampler::{Mix as Sequence, Sampler};
+use windrow::dev::sampler::{Mix as Sequence, Sampler};
 use windrow::{Error, Mixture, RecipePart, Samples, Stop, mix as mix_samples};
 use windrow_core::Draw;
 use windrow_core::collate::Batch;

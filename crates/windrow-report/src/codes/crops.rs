@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use windrow::collate::{CodesLayout, Masks};
+use windrow::dev::collate::{CodesLayout, Masks};
 use windrow::prepare::Watch;
 use windrow::preview::text;
 use windrow::{DataSet, Mode, Result, Samples, ViewRecipe};

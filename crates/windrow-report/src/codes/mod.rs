@@ -6,9 +6,9 @@ mod prompts;
 mod usage;
 
 use serde_json::{Value, json};
+use windrow::dev::source::Source;
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::source::Source;
 use windrow::{DType, DataSet, Error, Result, ViewRecipe};
 
 use crate::durations::{Durations, said};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
-use windrow::collate::CodesLayout;
+use windrow::dev::collate::CodesLayout;
 use windrow::prepare::Watch;
 use windrow::preview::text;
 use windrow::{DataSet, Result};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow::audio::{Decoder, Options};
-use windrow::format::natural_order;
+use windrow::dev::format::discover::natural_order;
+use windrow::dev::store::{Entry, Io, Local, Object, Store};
 use windrow::sound::has_sound_name;
-use windrow::store::{Entry, Io, Local, Object, Store};
 use windrow::{Error, Result};
 
 /// Prompts, lyrics, descriptions.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windrow::Result;
 use windrow::audio::{Decoder, Options, Sound};
+use windrow::dev::store::Object;
 use windrow::prepare::Watch;
-use windrow::store::Object;
 
 use crate::watch::check;
 

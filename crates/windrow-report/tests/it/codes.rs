@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use windrow::collate::{CodesLayout, Masks};
+use windrow::dev::collate::{CodesLayout, Masks};
 use windrow::format::tensor_file;
 use windrow::prepare::convert;
 use windrow::{DType, Kind, Mode};

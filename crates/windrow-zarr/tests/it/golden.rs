@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use windrow_core::format::{Confidence, FORMATS, Format, Probe};
+use windrow_core::format::{Confidence, Format, Probe};
 use windrow_core::source::conformance;
 use windrow_core::store::Local;
 use windrow_core::{Kind, Span};
@@ -62,7 +62,7 @@ fn what_zarr_python_wrote_is_read_equal() {
 #[test]
 fn a_set_of_splits_names_them() {
     let store = std::sync::Arc::new(Local::new(golden()));
-    let look = Probe::at(FORMATS, store, "doc.zarr").unwrap();
+    let look = Probe::at(&[&FlatTokens], store, "doc.zarr").unwrap();
     assert_eq!(FlatTokens.recognise(&look), Confidence::Yes);
     assert_eq!(FlatTokens.parts(&look), ["doc.zarr/train", "doc.zarr/validation"]);
     let error = open(&golden().join("doc.zarr")).err().unwrap();

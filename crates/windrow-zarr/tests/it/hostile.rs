@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::format::{self, FORMATS, Options, Probe};
+use windrow_core::format::{self, Options, Probe};
 use windrow_core::source::conformance;
 use windrow_core::store::Local;
 use windrow_core::{Error, Kind, Span};
@@ -347,7 +347,7 @@ fn sequences_are_as_many_as_the_side_file_says() {
     copy(&golden().join("doc.zarr/validation"), folder.path());
     let side = r#"{"version": 1, "windrow": "", "format": "flat-tokens", "records": 1}"#;
     fs::write(folder.path().join("windrow.json"), side).unwrap();
-    let look = Probe::at(FORMATS, Arc::new(Local::new(folder.path())), "").unwrap();
+    let look = Probe::at(&[&FlatTokens], Arc::new(Local::new(folder.path())), "").unwrap();
     let opened = |trust| format::open(&[&FlatTokens], &look, &Options { trust, ..Options::default() });
     let error = opened(false).map(|source| source.len()).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);

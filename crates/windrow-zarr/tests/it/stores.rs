@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::format::{FORMATS, Format, Options, Probe};
+use windrow_core::format::{Format, Options, Probe};
 use windrow_core::source::{SharedSource, Source};
 use windrow_core::store::{Io, Local};
 use windrow_core::values::copy_values;
@@ -16,7 +16,7 @@ pub(crate) fn golden() -> PathBuf {
 
 pub(crate) fn open_with(path: &Path, options: &Options) -> Result<SharedSource> {
     let store = Local::new(path).io(options.io);
-    FlatTokens.open(&Probe::at(FORMATS, Arc::new(store), "")?, options)
+    FlatTokens.open(&Probe::at(&[&FlatTokens], Arc::new(store), "")?, options)
 }
 
 pub(crate) fn open(path: &Path) -> Result<SharedSource> {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, json};
 use windrow_core::format::write::{self, writer};
-use windrow_core::prepare::{Report, Writer};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::{DType, Decode, Element, Result, Values};
+use windrow_prepare::{Report, Writer};
 use windrow_zarr::FlatTokens;
 
 /// How to write flat-tokens.

@@ -7,15 +7,16 @@ use std::sync::mpsc;
 use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
+use windrow_core::format::Probe;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
-use windrow_core::format::{FORMATS, Probe};
 use windrow_core::manifest::{FileRow, Manifest};
-use windrow_core::prepare::{Progress, Report, Watch, Writer};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};
 use windrow_core::threads::{self, cores, refused};
 use windrow_core::{DType, Decode, Element, Error, Kind, Result, Values};
 use windrow_dac::Codec;
+use windrow_formats::FORMATS;
+use windrow_prepare::{Progress, Report, Watch, Writer};
 
 use super::{Reading, SoundFile, Track, codes_of};
 

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use windrow_audio::{Decoder, Options};
+use windrow_core::format::discover;
 use windrow_core::store::{Local, Store};
-use windrow_core::{Error, Result, format};
+use windrow_core::{Error, Result};
 
 use super::Skip;
 
@@ -90,7 +91,7 @@ pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile
             Named { name, file, size, is_read: is_read.is_some() }
         })
         .collect();
-    found.sort_by(|a, b| format::natural_order(&a.file, &b.file).then(a.file.cmp(&b.file)));
+    found.sort_by(|a, b| discover::natural_order(&a.file, &b.file).then(a.file.cmp(&b.file)));
     let (found, below): (Vec<Named>, Vec<Named>) = found.into_iter().partition(|f| !f.file.contains('/'));
     if found.is_empty() {
         let hint = match below.first() {
@@ -190,7 +191,7 @@ impl Prompts {
                 let key = format!("{name}{ending}");
                 match store.entry(&key) {
                     Ok(entry) if !entry.is_folder => {
-                        return format::read_prompt(store.open(&key)?.as_ref());
+                        return windrow_formats::read_prompt(store.open(&key)?.as_ref());
                     }
                     Ok(_) => {}
                     Err(e) if e.kind() == windrow_core::Kind::NotFound => {}

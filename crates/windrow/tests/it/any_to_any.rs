@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, json};
 use windrow::format::Options;
-use windrow::format::write::WriteOptions;
+use windrow::format::WriteOptions;
 use windrow::prepare::{VerifyOptions, convert};
 use windrow::{DType, DataSet, open_with};
 

@@ -77,7 +77,7 @@ fn every_format_stands_in_both_tables() {
 #[test]
 fn the_page_of_a_format_is_that_of_its_folder() {
     let page = read("docs/formats.md");
-    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../windrow-core/src/format");
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../windrow-formats/src");
     let mut found = 0;
     for folder in fs::read_dir(folders).unwrap() {
         let path = folder.unwrap().path().join("README.md");

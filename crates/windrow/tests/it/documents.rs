@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use windrow::dev::manifest::Manifest;
+use windrow::dev::source::{Extras, Schema};
 use windrow::format::Options;
-use windrow::format::write::{WriteFormat, WriteOptions};
-use windrow::manifest::Manifest;
+use windrow::format::{WriteFormat, WriteOptions};
 use windrow::prepare::{
     Encode, Encoded, LinePlace, Report, TokenizeOptions, VerifyOptions, Writer, text_of, tokenize,
 };
-use windrow::source::{Extras, Schema};
 use windrow::text::Tokenizer;
 use windrow::{DType, Error, Kind, Result, TextEncoder, open, open_with};
 use windrow::{Decode, Element, Values};

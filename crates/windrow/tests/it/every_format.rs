@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Map;
+use serde_json::{Map, json};
+use windrow::dev::format::write::writer;
+use windrow::dev::source::{Extras, Kind, Schema, conformance};
+use windrow::dev::values::copy_values;
 use windrow::format::Options;
-use windrow::format::write::{Target, WriteFormat, WriteOptions};
+use windrow::format::{Takes, Target, WriteFormat, WriteOptions};
+use windrow::formats;
 use windrow::prepare::{VerifyOptions, Writer};
-use windrow::source::{Extras, Kind, Schema, conformance};
-use windrow::values::copy_values;
 use windrow::{Buffer, DType, DataSet, Decode, Element, Row, Value, Values};
 
 const DTYPES: [DType; 13] = [
@@ -275,5 +277,26 @@ fn every_format_has_a_fuzz_target() {
             .collect();
         let is_there = code.contains(&format!("\"{name}\"")) || code.contains(&format!("{of_type}.open("));
         assert!(is_there, "no fuzz target opens {name}");
+    }
+}
+
+#[test]
+fn a_format_takes_the_options_that_its_info_lists() {
+    for info in formats().iter().map(|format| format.info()) {
+        let written = writer(formats(), info.name, &Map::new());
+        assert_eq!(written.is_ok(), info.is_written(), "{}", info.name);
+        for option in info.write_options {
+            let value = match option.takes {
+                Takes::Number(_) => json!(1 << 16),
+                Takes::Text(_) => json!("abc"),
+                Takes::On | Takes::Off => json!(false),
+            };
+            let given = Map::from_iter([(option.name.to_string(), value)]);
+            // Not every text is a value of it; that it is known is asked.
+            let error = writer(formats(), info.name, &given).err().map_or(String::new(), |e| e.to_string());
+            assert!(!error.contains("not an option"), "{}: {error}", info.name);
+        }
+        let unknown = Map::from_iter([("nobodys".to_string(), json!(1))]);
+        assert!(writer(formats(), info.name, &unknown).is_err(), "{}", info.name);
     }
 }

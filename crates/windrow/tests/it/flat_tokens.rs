@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use windrow::dev::source::{Extras, Schema};
 use windrow::format::Options;
 use windrow::prepare::VerifyOptions;
 use windrow::prepare::Writer;
-use windrow::source::{Extras, Schema};
 use windrow::{DType, Kind, Recipe, open, open_with};
 use windrow::{Decode, Element, Values};
 

@@ -1,6 +1,6 @@
 //! The ids of a data set, whatever its layout and dtype.
 
-use windrow::values::copy_values;
+use windrow::dev::values::copy_values;
 use windrow::{Buffer, DType, DataSet, Span};
 
 /// All of a record.

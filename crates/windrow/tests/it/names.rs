@@ -12,7 +12,7 @@ const WORDS: [&str; 3] = ["tokens", "codes", "shards"];
 
 /// Where names may stand: a format's own folder or crate, the names that users type, and the signatures of Python.
 const ALLOWED: [&str; 4] =
-    ["windrow-core/src/format/", "windrow-zarr/src/layout.rs", "windrow/src/write.rs", "windrow-py/src/"];
+    ["windrow-formats/src/", "windrow-zarr/src/layout.rs", "windrow/src/write.rs", "windrow-py/src/"];
 
 struct Names {
     names: Vec<&'static str>,

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use windrow::collate::Batch;
+use windrow::dev::collate::Batch;
 use windrow::prepare::{self, IndexOptions, TokenizeOptions};
 use windrow::preview::tokens;
 use windrow::text::Tokenizer;

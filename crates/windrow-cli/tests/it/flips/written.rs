@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use windrow::DType;
-use windrow::format::write::WriteOptions;
+use windrow::dev::source::{Extras, Schema};
+use windrow::format::WriteOptions;
 use windrow::prepare::{Encode, Encoded, LinePlace, TokenizeOptions, Track, Writer, tokenize};
-use windrow::source::{Extras, Schema};
 use windrow::{Decode, Element, Values};
 
 use crate::program::Desk;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 pub use self::findings::{Findings, Problem};
 pub use self::verifier::{Opened, Verifier};
-use super::{Confidence, Format, Probe};
+use super::{Confidence, Format};
 use crate::array::DType;
 use crate::error::Result;
+use crate::format::Probe;
 use crate::manifest::Manifest;
 use crate::store::Store;
 

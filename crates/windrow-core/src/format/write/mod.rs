@@ -1,5 +1,6 @@
 //! How formats are written: what a format says of its writer, and what the writer is told and promises.
 
+mod line_index;
 mod options;
 mod record;
 
@@ -7,8 +8,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub use self::options::{OwnOptions, WriteOptions, option_names, writer};
-pub(crate) use self::options::{not_an_option, only_of_tokenize};
+pub use self::line_index::LineIndex;
+pub use self::options::{OwnOptions, WriteOptions, not_an_option, only_of_tokenize, option_names, writer};
 pub use self::record::{Stored, each_number};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -20,9 +21,6 @@ use crate::row::Row;
 pub const CHUNK_FILES: &str = "chunk_files";
 /// See [`CHUNK_FILES`].
 pub const CHUNK_BYTES: &str = "chunk_bytes";
-
-/// What makes a folder a corpus of samples with an index, wherever streams are written.
-pub(super) const INDEX_OF_SAMPLES: &str = "index/sample_locations.bin";
 
 /// What the path of an output names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,16 +285,16 @@ impl Begin<'_> {
 }
 
 /// The names of a single file, its block checksums and its manifest, in the order in which they become visible.
-pub(super) fn names_of_file(name: &str) -> Vec<String> {
+pub fn names_of_file(name: &str) -> Vec<String> {
     output::names_beside(name).into()
 }
 
 /// The error of a format that nobody could open without a token ID.
-pub(super) fn no_ids() -> Error {
+pub fn no_ids() -> Error {
     Error::config("no id to write: an empty file is no data")
 }
 
 /// The error of a format that nobody could open without a record.
-pub(super) fn no_records() -> Error {
+pub fn no_records() -> Error {
     Error::config("no record to write: nobody could open the output")
 }

@@ -148,44 +148,15 @@ pub fn option_names(table: &[&dyn Format], name: &str) -> Vec<&'static str> {
 }
 
 /// The error of an option that is given to a format that does not have it.
-pub(crate) fn not_an_option(option: &str, format: &str) -> Error {
+pub fn not_an_option(option: &str, format: &str) -> Error {
     Error::config(format!("{option} is not an option of {format}")).field(option)
 }
 
 /// The error of an option of `tokenize` that is given where records are written.
-pub(crate) fn only_of_tokenize(option: &str) -> Error {
+pub fn only_of_tokenize(option: &str) -> Error {
     Error::config(format!(
         "{option} is an option of tokenize only: these records have no folders of their own"
     ))
     .field(option)
     .hint("leave it out")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::format::{FORMATS, Takes};
-
-    #[test]
-    fn a_format_takes_the_options_that_its_info_lists() {
-        for info in FORMATS.iter().map(|format| format.info()) {
-            let written = writer(FORMATS, info.name, &Map::new());
-            assert_eq!(written.is_ok(), info.is_written(), "{}", info.name);
-            for option in info.write_options {
-                let value = match option.takes {
-                    Takes::Number(_) => json!(1 << 16),
-                    Takes::Text(_) => json!("abc"),
-                    Takes::On | Takes::Off => json!(false),
-                };
-                let given = Map::from_iter([(option.name.to_string(), value)]);
-                // Not every text is a value of it; that it is known is asked.
-                let error = writer(FORMATS, info.name, &given).err().map_or(String::new(), |e| e.to_string());
-                assert!(!error.contains("not an option"), "{}: {error}", info.name);
-            }
-            let unknown = Map::from_iter([("nobodys".to_string(), json!(1))]);
-            assert!(writer(FORMATS, info.name, &unknown).is_err(), "{}", info.name);
-        }
-    }
 }

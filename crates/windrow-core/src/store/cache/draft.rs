@@ -17,7 +17,7 @@ use crate::store::file::open_kept;
 use crate::store::{Object, sync_folder};
 
 /// A file of the cache while it is made: appended to, and changed at any place.
-pub(crate) struct Draft {
+pub struct Draft {
     file: File,
     folder: PathBuf,
     buffer: Vec<u8>,
@@ -59,14 +59,14 @@ impl Draft {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn spill(&self) -> Result<Draft> {
+    pub fn spill(&self) -> Result<Draft> {
         let file = tempfile::tempfile_in(&self.folder)
             .map_err(|e| Error::io("create a file in the cache", &self.folder, e).hint(HINT))?;
         Ok(Draft::new(file, &self.folder))
     }
 
     /// Why there was no space for it, where that is so.
-    pub(in crate::store) fn take_refusal(&mut self) -> Option<Error> {
+    pub fn take_refusal(&mut self) -> Option<Error> {
         self.entry.as_mut()?.refusal.take()
     }
 
@@ -74,7 +74,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Config` when there is no space for it; `Io`.
-    pub(in crate::store) fn keep(mut self, note: Note) -> Result<Arc<dyn Object>> {
+    pub fn keep(mut self, note: Note) -> Result<Arc<dyn Object>> {
         let folder = self.folder.clone();
         let failed = |doing: &str, e| hinted(Error::io(doing, &folder, e));
         let body = self.size();
@@ -95,7 +95,7 @@ impl Draft {
     }
 
     /// Size in bytes.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.put + self.buffer.len() as u64
     }
 
@@ -103,7 +103,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() > BUFFER {
             self.put()?;
         }
@@ -118,7 +118,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn append_all(&mut self, other: &mut Draft) -> Result<()> {
+    pub fn append_all(&mut self, other: &mut Draft) -> Result<()> {
         let mut part = vec![0; BUFFER];
         let mut at = 0;
         while at < other.size() {
@@ -134,7 +134,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn read_at(&mut self, start: u64, out: &mut [u8]) -> Result<()> {
+    pub fn read_at(&mut self, start: u64, out: &mut [u8]) -> Result<()> {
         self.put()?;
         self.file.read_exact_at(out, start).map_err(|e| self.failed("read", e))
     }
@@ -143,7 +143,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn write_at(&mut self, start: u64, bytes: &[u8]) -> Result<()> {
+    pub fn write_at(&mut self, start: u64, bytes: &[u8]) -> Result<()> {
         self.put()?;
         self.file.write_all_at(bytes, start).map_err(|e| self.failed("write", e))
     }
@@ -152,7 +152,7 @@ impl Draft {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn cut(&mut self, size: u64) -> Result<()> {
+    pub fn cut(&mut self, size: u64) -> Result<()> {
         self.put()?;
         self.file.set_len(size).map_err(|e| self.failed("shorten", e))?;
         self.put = size;

@@ -13,7 +13,7 @@ use crate::store::Object;
 use crate::store::file::{open_file, open_kept};
 
 /// Names of entries end so, after 16 digits or more: nothing else in the folder is ever removed.
-pub(in crate::store) const SUFFIX: &str = ".windrow";
+pub(crate) const SUFFIX: &str = ".windrow";
 
 /// At the end of the file: the size of the bytes, the size of the note, a hash of content, these eight.
 const MAGIC: &[u8; 8] = b"windrow\x01";
@@ -23,7 +23,7 @@ const MOST_NOTE: u64 = 1 << 16;
 
 /// What an entry says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct Note {
+pub struct Note {
     /// What it was made from, as that was called.
     pub(super) of: String,
     /// What it is, for people.
@@ -33,7 +33,7 @@ pub(in crate::store) struct Note {
 }
 
 impl Note {
-    pub(in crate::store) fn new(of: &str, kind: &str, content: u64) -> Note {
+    pub fn new(of: &str, kind: &str, content: u64) -> Note {
         let path = std::path::absolute(of).ok().filter(|path| path.exists());
         let of = path.map_or_else(|| of.to_string(), |path| path.display().to_string());
         Note { of, kind: kind.to_string(), content }

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use self::draft::Draft;
+pub use self::draft::Draft;
 pub(super) use self::entry::{Note, SUFFIX};
 pub use self::listing::{Cleared, Entry};
 
@@ -113,7 +113,7 @@ impl Cache {
 /// # Errors
 /// What `make` says; `Io` when the disk is full; `Config` when there is no place for a cache, or the file would be larger than
 /// the limit leaves; `Stale` when the object changed meanwhile. Nothing is left behind then.
-pub(crate) fn cached(
+pub fn cached(
     object: &dyn Object,
     kind: &str,
     what: &str,
@@ -144,7 +144,7 @@ pub fn made_once(
 ///
 /// # Errors
 /// `Config` when none of them is set.
-pub(crate) fn cache_folder() -> Result<PathBuf> {
+pub fn cache_folder() -> Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("WINDROW_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|p| p.join("windrow")))

@@ -13,18 +13,18 @@ static FREE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 
 /// A map whose pages the handler knows. It must be dropped before the map is.
-pub(in crate::store) struct Watched(&'static Place);
+pub(crate) struct Watched(&'static Place);
 
 impl Watched {
     /// Watches the bytes of a map.
-    pub(in crate::store) fn new(map: &[u8]) -> Watched {
+    pub(crate) fn new(map: &[u8]) -> Watched {
         let place = Place::take();
         place.set(map.as_ptr().addr(), map.len());
         Watched(place)
     }
 
     /// Whether some of it is gone.
-    pub(in crate::store) fn is_torn(&self) -> bool {
+    pub(crate) fn is_torn(&self) -> bool {
         self.0.torn.load(Ordering::Relaxed)
     }
 }

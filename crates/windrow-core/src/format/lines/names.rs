@@ -1,0 +1,19 @@
+//! What files of JSON Lines are called.
+
+/// What the names of JSON Lines files end in.
+pub const SUFFIXES: &[&str] = &[
+    ".jsonl",
+    ".JSONL",
+    ".ndjson",
+    ".jsonl.gz",
+    ".JSONL.gz",
+    ".ndjson.gz",
+    ".jsonl.zst",
+    ".JSONL.zst",
+    ".ndjson.zst",
+];
+
+/// Whether a file is called as JSON Lines are.
+pub fn is_named(name: &str) -> bool {
+    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}

@@ -1,0 +1,174 @@
+//! A folder of many series: every file and shard folder below it, each read by its own format, joined.
+
+mod verify;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::FORMATS;
+use super::shards::META;
+use crate::series_json::SeriesJson;
+use crate::shards::Shards;
+use crate::yaml::Yaml;
+use windrow_core::format::discover::{natural_order, refuse_copies};
+use windrow_core::format::lines::{self, json_kind};
+use windrow_core::format::verify::Verify;
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, choose, open_as, splits};
+use windrow_core::manifest::MANIFEST_FILE;
+use windrow_core::source::{Concat, SharedSource};
+use windrow_core::store::key;
+use windrow_core::{Error, Kind, Result};
+
+/// A folder of series files and shard folders.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "collection",
+    title: "Folder of series",
+    layout: "series files and shard folders at any depth below a folder, in natural order",
+    records: "those of each file by its own format, joined; numbers of different types leave as float32",
+    written_by: "any program",
+    holds: &[Holds::Series],
+    open_options: &["axis", "column"],
+    ..FormatInfo::NONE
+};
+
+impl Format for Collection {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        if !probe.is_folder {
+            return Confidence::No;
+        }
+        let units = units(probe.names());
+        // Lines may be series too: the first file of them tells.
+        match units
+            .iter()
+            .find(|name| lines::is_named(name))
+            .map(|name| opener(probe, name, &Options::default()))
+        {
+            Some(Ok(Some(_))) => Confidence::Yes,
+            // A folder with files of text or ids is read as those: their formats are asked before this one.
+            _ if units.iter().any(|name| !lines::is_named(name) && may_be_series(probe, name)) => {
+                Confidence::Maybe
+            }
+            _ => Confidence::No,
+        }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        let mut names = units(probe.names());
+        // Settings beside the series of a split are none of them.
+        if !splits::among(names.iter().map(String::as_str)).is_empty() {
+            names.retain(|name| !matches!(opener(probe, name, &Options::default()), Ok(None)));
+        }
+        names
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Collection
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let names = units(probe.names());
+        refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
+        let options = Options { format: None, index_folder: None, ..options.clone() };
+        let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
+        for name in &names {
+            let Some((format, below)) = opener(probe, name, &options)? else {
+                let level = match json_kind::is_description(name) {
+                    true => log::Level::Debug,
+                    false => log::Level::Warn,
+                };
+                log::log!(level, "{}: no series, left out of the folder's", probe.below(name));
+                continue;
+            };
+            let part = open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))?;
+            log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
+            parts.push(part);
+        }
+        if parts.is_empty() {
+            return Err(Error::not_found(format!(
+                "expected series below the folder, found none among {} files",
+                probe.entries.len()
+            ))
+            .at(probe.display())
+            .hint(format!("series are shard folders, and files ending in {}", suffixes().join(", "))));
+        }
+        // What holds nothing has no say in what the records have in common, unless there is nothing else.
+        if parts.iter().any(|part| !part.is_empty()) {
+            parts.retain(|part| !part.is_empty());
+        }
+        Ok(Arc::new(Concat::new(self.name(), parts)?))
+    }
+}
+
+// Each series file and shard folder below it with the format that reads it; `None` where none does.
+fn parts_of(
+    probe: &Probe,
+    options: &Options,
+) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Probe)>>> {
+    units(probe.names()).into_iter().map(|name| opener(probe, &name, options))
+}
+
+// What the names of series files end in, over all formats.
+fn suffixes() -> Vec<&'static str> {
+    FORMATS.iter().flat_map(|format| format.info().series_suffixes).copied().collect()
+}
+
+// Text may be anything: its content tells. What is in other formats is series by its name.
+fn may_be_series(probe: &Probe, name: &str) -> bool {
+    let is_text = |format: &&dyn Format| format.info().is_series_name(name);
+    match [&SeriesJson as &dyn Format, &Yaml].iter().any(is_text) {
+        true => !matches!(opener(probe, name, &Options::default()), Ok(None)),
+        false => true,
+    }
+}
+
+// Series files and shard folders, in natural order of their names; what lies in a shard folder is part of it.
+fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+    let folder = |name: &str| key::folder_of(name).to_string();
+    let described: BTreeSet<String> =
+        names.clone().filter(|name| key::name_of(name) == META).map(folder).collect();
+    let shards: BTreeSet<String> = names
+        .clone()
+        .filter(|name| name.ends_with(".bin"))
+        .map(folder)
+        .filter(|folder| described.contains(folder))
+        .collect();
+    let in_shards = |name: &str| {
+        shards.contains("") || name.match_indices('/').any(|(at, _)| shards.contains(&name[..at]))
+    };
+    let suffixes = suffixes();
+    let is_series = |name: &str| {
+        let is_side = |name: &str| {
+            name == META || name == MANIFEST_FILE || name.ends_with(&format!(".{MANIFEST_FILE}"))
+        };
+        suffixes.iter().any(|suffix| name.ends_with(suffix)) && !is_side(key::name_of(name))
+    };
+    let outermost = shards.iter().filter(|folder| folder.is_empty() || !in_shards(folder));
+    let files = names.filter(|name| is_series(name) && !in_shards(name)).map(str::to_string);
+    let mut found: Vec<String> = outermost.cloned().chain(files).collect();
+    found.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
+    found
+}
+
+// The series format that reads what is called `name`; `None` when another kind of format is surer.
+fn opener(probe: &Probe, name: &str, options: &Options) -> Result<Option<(&'static dyn Format, Probe)>> {
+    let key = if name.is_empty() { probe.key.clone() } else { probe.below(name) };
+    let below = Probe::at(probe.table, probe.store.clone(), &key)?;
+    if below.is_folder {
+        return Ok(Some((&Shards, below)));
+    }
+    let format = match choose(FORMATS, &below, None) {
+        Ok(format) => format.meant_by(&below, options).unwrap_or(format),
+        Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let is_series = !format.info().series_suffixes.is_empty()
+        && (options.column.is_some() || !format.is_description(&below));
+    Ok(is_series.then_some((format, below)))
+}

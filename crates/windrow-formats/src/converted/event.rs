@@ -1,0 +1,74 @@
+//! The values of every notation, one event after the other.
+
+use windrow_core::DType;
+use windrow_core::Result;
+use windrow_core::number::Number;
+
+/// How deep values may nest.
+pub(crate) const MOST_DEPTH: usize = 120;
+
+/// What GluonTS calls a series.
+pub(crate) const TARGET: &str = "target";
+/// How it writes a missing value, in quotes.
+pub(crate) const NAN: &str = "NaN";
+
+/// A value, or an end of one, in the order in which they are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event<'a> {
+    List,
+    ListEnd,
+    Dict,
+    DictEnd,
+    /// The key of the value that comes next.
+    Key(&'a str),
+    Int(i64),
+    Float(f64),
+    /// A number beyond float64, and the infinity that it becomes.
+    Overflow(f64),
+    /// A whole number that int64 does not hold.
+    Big(&'a str),
+    Bool(bool),
+    /// One that had a dtype already.
+    Stored(Number, DType),
+    /// The dtype of a list without numbers.
+    Empty(DType),
+    Text(&'a str),
+    Null,
+}
+
+impl Event<'_> {
+    pub(super) fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Event::Int(_)
+                | Event::Float(_)
+                | Event::Overflow(_)
+                | Event::Bool(_)
+                | Event::Big(_)
+                | Event::Stored(..)
+        )
+    }
+
+    /// What it is called in an error.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Event::List | Event::ListEnd | Event::Empty(_) => "a list",
+            Event::Dict | Event::DictEnd | Event::Key(_) => "an object",
+            Event::Bool(_) | Event::Stored(Number::Bool(_), _) => "a boolean",
+            Event::Int(_) | Event::Float(_) | Event::Overflow(_) | Event::Big(_) | Event::Stored(..) => {
+                "a number"
+            }
+            Event::Text(_) => "a string",
+            Event::Null => "null",
+        }
+    }
+}
+
+/// Receives the values.
+pub(crate) trait Sink {
+    /// The next one, and the byte at which it stands, where that is known; of an end, its last byte.
+    ///
+    /// # Errors
+    /// `Corrupt` when it must not stand there.
+    fn event(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()>;
+}

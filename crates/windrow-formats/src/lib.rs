@@ -1,0 +1,58 @@
+//! The formats that need no heavy library: a folder or a file each, and the table of them.
+//!
+//! Recognising, `inspect`, the table in the docs, the conformance suite and the fuzz list walk the table; nothing else
+//! names a format.
+
+mod arrays;
+mod codes;
+mod collection;
+mod converted;
+mod data_files;
+mod forager;
+mod json_lines;
+mod json_rows;
+mod jsonl;
+mod mds;
+mod megatron;
+mod npy;
+mod npz;
+mod numbers;
+mod pickle;
+mod series_json;
+mod shards;
+mod tokens;
+mod yaml;
+
+pub use codes::{Codes, read_prompt, tensor_file};
+pub use collection::Collection;
+pub use forager::{Forager, Layout, LayoutArray};
+pub use json_lines::parse_json;
+pub use jsonl::Jsonl;
+pub use mds::Mds;
+pub use megatron::Megatron;
+pub use npy::Npy;
+pub use npz::Npz;
+pub use pickle::Pickle;
+pub use series_json::{SeriesJson, SeriesJsonLines};
+pub use shards::Shards;
+pub use tokens::Tokens;
+use windrow_core::format::Table;
+pub use yaml::Yaml;
+
+/// Every format here, in the order in which they are asked.
+pub static FORMATS: Table = &[
+    &Forager,
+    &Mds,
+    &Jsonl,
+    &Tokens,
+    &Megatron,
+    &Shards,
+    &Npy,
+    &Npz,
+    &SeriesJson,
+    &SeriesJsonLines,
+    &Yaml,
+    &Pickle,
+    &Codes,
+    &Collection,
+];

@@ -1,0 +1,267 @@
+//! The files of shards: found, expanded where they are compressed, and where each sample lies in them.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::index::{Index, Part, Shard};
+use crate::data_files::DataFiles;
+use windrow_core::format::Probe;
+use windrow_core::store::{Object, Store, expanded_checked, key};
+use windrow_core::{Error, Result};
+
+/// The shards of an index, opened.
+pub(super) struct Shards {
+    store: Arc<dyn Store>,
+    pub(super) files: DataFiles,
+    shards: Vec<Shard>,
+    /// Whether the file of a shard is the compressed one.
+    is_zip: Vec<bool>,
+    /// The file with the samples of each shard, checked, once it was asked for.
+    opened: Vec<OnceLock<Arc<dyn Object>>>,
+    /// Number of the first sample of each shard, and of all samples at the end.
+    firsts: Vec<u64>,
+}
+
+impl Shards {
+    /// The files that the index names, below its folder; each has the size that it says.
+    ///
+    /// # Errors
+    /// `NotFound` naming a file that is not there; `Corrupt` for one of another size.
+    pub(super) fn open(probe: &Probe, index: &mut Index) -> Result<Shards> {
+        let shards = std::mem::take(&mut index.shards);
+        let folder = if probe.is_folder { probe.key.clone() } else { key::folder_of(&probe.key).to_string() };
+        let size = |part: &Part| {
+            let key = key::below(&folder, &part.basename);
+            probe.store.entry(&key).ok().filter(|entry| !entry.is_folder).map(|entry| entry.size)
+        };
+        let (mut keys, mut is_zip, mut firsts) = (Vec::new(), Vec::new(), vec![0u64]);
+        for (number, shard) in shards.iter().enumerate() {
+            // What was expanded before lies beside it.
+            let (part, zipped, found) = match (size(&shard.raw), &shard.zip) {
+                (Some(found), _) => (&shard.raw, false, found),
+                (None, Some((zip, _))) if size(zip).is_some() => (zip, true, size(zip).unwrap_or(0)),
+                (None, zip) => {
+                    let part = zip.as_ref().map_or(&shard.raw, |(part, _)| part);
+                    return Err(Error::not_found(format!("shard {number} of the index is not there"))
+                        .at(probe.store.display(&key::below(&folder, &part.basename)))
+                        .hint("the copy looks unfinished"));
+                }
+            };
+            let key = key::below(&folder, &part.basename);
+            if found != part.bytes {
+                return Err(Error::corrupt(format!("{found} bytes, the index says {}", part.bytes))
+                    .at(probe.store.display(&key))
+                    .field("bytes")
+                    .hint("the copy looks unfinished"));
+            }
+            if let Some((_, compression)) = shard.zip.as_ref().filter(|_| zipped) {
+                let name = compression.split(':').next().unwrap_or_default();
+                if !["zstd", "gz"].contains(&name) {
+                    return Err(Error::unsupported(format!(
+                        "shards compressed with {name:?}; zstd and gz are read"
+                    ))
+                    .at(probe.store.display(&key))
+                    .field("compression")
+                    .hint("expand them first: the expanded files lie beside the compressed ones"));
+                }
+            }
+            let last = firsts[firsts.len() - 1];
+            firsts.push(last.checked_add(shard.samples).ok_or_else(|| {
+                Error::corrupt("more samples together than 64 bits count")
+                    .at(probe.display())
+                    .field("samples")
+            })?);
+            keys.push(key);
+            is_zip.push(zipped);
+        }
+        let missing = |key: &str, _| Error::not_found("a shard of the index is gone").at(key);
+        let opened = shards.iter().map(|_| OnceLock::new()).collect();
+        let files = DataFiles::open(probe.store.clone(), keys, missing)?;
+        Ok(Shards { store: probe.store.clone(), files, shards, is_zip, opened, firsts })
+    }
+
+    /// Samples of all shards.
+    pub(super) fn len(&self) -> u64 {
+        self.firsts[self.shards.len()]
+    }
+
+    /// The shard of a sample, and the sample's number in it.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    pub(super) fn find(&self, sample: u64) -> Result<(usize, u64)> {
+        if sample >= self.len() {
+            return Err(Error::out_of_range("record", sample, self.len()));
+        }
+        // A shard without samples begins where the next one does.
+        let shard = self.firsts[..self.shards.len()].partition_point(|first| *first <= sample) - 1;
+        Ok((shard, sample - self.firsts[shard]))
+    }
+
+    /// The file with the samples of a shard.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is not what the index says; what expanding says.
+    pub(super) fn object(&self, number: usize) -> Result<&dyn Object> {
+        if let Some(opened) = self.opened[number].get() {
+            return Ok(opened.as_ref());
+        }
+        let shard = &self.shards[number];
+        let object = match self.is_zip[number] {
+            true => self.expand(number)?,
+            false => self.store.open(&self.files.keys()[number])?,
+        };
+        check(object.as_ref(), shard)?;
+        Ok(self.opened[number].get_or_init(|| object).as_ref())
+    }
+
+    fn expand(&self, number: usize) -> Result<Arc<dyn Object>> {
+        let shard = &self.shards[number];
+        let key = &self.files.keys()[number];
+        let stored = self.store.open(key)?;
+        // Frames of these files carry no checksum of their own: a flipped bit expands to another text.
+        let check = || shard.zip.as_ref().map_or(Ok(()), |(zip, _)| check_hashes(stored.as_ref(), zip));
+        expanded_checked(stored.as_ref(), shard.raw.bytes, &check).map_err(|e| {
+            match e.place().field.as_deref() {
+                Some("cache_limit") => {
+                    Error::corrupt(format!("more than the {} bytes that the index says", shard.raw.bytes))
+                        .at(stored.name())
+                        .caused_by(e)
+                }
+                _ => e,
+            }
+        })
+    }
+
+    /// Where a sample lies in the file of its shard.
+    ///
+    /// # Errors
+    /// `Corrupt` for offsets that go back or leave the file.
+    pub(super) fn place(&self, shard: usize, local: u64) -> Result<Range<u64>> {
+        let object = self.object(shard)?;
+        let mut scratch = Vec::new();
+        // Below the end of the offsets, which were compared with the file.
+        let at = 4 + 4 * local;
+        let words = object.read(at, 8, &mut scratch)?;
+        let (start, end) = (word(words, 0), word(words, 4));
+        let begin = offsets_end(self.shards[shard].samples);
+        match begin <= start && start <= end && end <= object.size() {
+            true => Ok(start..end),
+            false => Err(Error::corrupt(format!(
+                "a sample at bytes {start} to {end}, expected within {begin} to {}",
+                object.size()
+            ))
+            .at(object.name())
+            .byte(at)
+            .hint("the shard is damaged: copy it again")),
+        }
+    }
+
+    /// Each shard's file as it is stored, and what the index says of it.
+    pub(super) fn stored(&self) -> impl Iterator<Item = (usize, &Part)> {
+        self.shards.iter().zip(&self.is_zip).enumerate().map(|(number, (shard, zipped))| {
+            match (&shard.zip, zipped) {
+                (Some((part, _)), true) => (number, part),
+                _ => (number, &shard.raw),
+            }
+        })
+    }
+}
+
+// The number of samples, the place of the first and the end of the last, as the index and the file say them.
+fn check(object: &dyn Object, shard: &Shard) -> Result<()> {
+    let wrong = |what: String, byte: u64| {
+        Err(Error::corrupt(what).at(object.name()).byte(byte).hint("the shard is damaged: copy it again"))
+    };
+    if object.size() != shard.raw.bytes {
+        return wrong(format!("{} bytes, the index says {}", object.size(), shard.raw.bytes), 0);
+    }
+    let begin = offsets_end(shard.samples);
+    if begin > object.size() {
+        return wrong(
+            format!("the index says {} samples, which {} bytes cannot hold", shard.samples, object.size()),
+            0,
+        );
+    }
+    let mut scratch = Vec::new();
+    let count = word(object.read(0, 4, &mut scratch)?, 0);
+    if count != shard.samples {
+        return wrong(format!("{count} samples, the index says {}", shard.samples), 0);
+    }
+    let first = word(object.read(4, 4, &mut scratch)?, 0);
+    if first < begin {
+        return wrong(format!("the first sample at byte {first}, expected at {begin} or after it"), 4);
+    }
+    let at = begin - 4;
+    let end = word(object.read(at, 4, &mut scratch)?, 0);
+    match end == object.size() {
+        true => Ok(()),
+        false => wrong(format!("the last sample ends at byte {end} of {}", object.size()), at),
+    }
+}
+
+// The first byte behind the offsets of so many samples.
+fn offsets_end(samples: u64) -> u64 {
+    samples.saturating_add(1).saturating_mul(4).saturating_add(4)
+}
+
+pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 4).map_or(0, |word| word.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+}
+
+/// Names of the hashes that can be compared.
+const KNOWN: [&str; 3] = ["sha1", "xxh64", "xxh3_64"];
+
+/// Whether none of the hashes of a file can be compared.
+pub(super) fn is_unknown(part: &Part) -> bool {
+    !part.hashes.is_empty() && !part.hashes.keys().any(|name| KNOWN.contains(&name.as_str()))
+}
+
+/// Compares a file with those hashes that the index says of it and that are known here.
+///
+/// # Errors
+/// `Corrupt` naming the hash; `Io`.
+pub(super) fn check_hashes(object: &dyn Object, part: &Part) -> Result<()> {
+    const AT_ONCE: u64 = 1 << 20;
+    let said = |name: &str| part.hashes.get(name);
+    if KNOWN.iter().all(|name| said(name).is_none()) {
+        return Ok(());
+    }
+    let mut sha1 = said("sha1").map(|_| <sha1::Sha1 as sha1::Digest>::new());
+    let mut xxh64 = said("xxh64").map(|_| xxhash_rust::xxh64::Xxh64::new(0));
+    let mut xxh3 = said("xxh3_64").map(|_| xxhash_rust::xxh3::Xxh3::new());
+    let (mut at, mut scratch) = (0, Vec::new());
+    while at < object.size() {
+        let size = (object.size() - at).min(AT_ONCE);
+        let bytes = object.read(at, size as usize, &mut scratch)?;
+        if let Some(hash) = &mut sha1 {
+            sha1::Digest::update(hash, bytes);
+        }
+        if let Some(hash) = &mut xxh64 {
+            hash.update(bytes);
+        }
+        if let Some(hash) = &mut xxh3 {
+            hash.update(bytes);
+        }
+        at += size;
+    }
+    let sha1 =
+        sha1.map(|hash| sha1::Digest::finalize(hash).iter().map(|byte| format!("{byte:02x}")).collect());
+    let found = [
+        ("sha1", sha1),
+        ("xxh64", xxh64.map(|hash| format!("{:016x}", hash.digest()))),
+        ("xxh3_64", xxh3.map(|hash| format!("{:016x}", hash.digest()))),
+    ];
+    for (name, found) in found {
+        if let (Some(found), Some(said)) = (found, said(name))
+            && found != *said
+        {
+            let found: String = found;
+            return Err(Error::corrupt(format!("{name} is {found}, the index says {said}"))
+                .at(object.name())
+                .field(name)
+                .hint("the shard is damaged: copy it again"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Every sample is read, and every shard that the index has a hash of is compared with it.
+
+use super::shards::{Shards, check_hashes, is_unknown};
+use super::{Mds, read_index};
+use windrow_core::Result;
+use windrow_core::format::verify::{Opened, Verifier, Verify};
+use windrow_core::format::{Format, Probe};
+use windrow_core::store::Object;
+
+impl Verify for Mds {
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        match out.read_by(format, probe)? {
+            Opened::Before => Ok(()),
+            Opened::Not(error) => out.found(error, &probe.display(), "content"),
+            Opened::Read(_) => hashes(probe, out),
+        }
+    }
+
+    fn has_own_checksums(&self) -> bool {
+        true
+    }
+}
+
+fn hashes(probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+    let mut index = read_index(probe)?;
+    let shards = Shards::open(probe, &mut index)?;
+    let mut unknown = 0u64;
+    for (number, part) in shards.stored() {
+        unknown += u64::from(is_unknown(part));
+        let object: &dyn Object = shards.files.get(number)?;
+        if let Err(error) = check_hashes(object, part) {
+            out.found(error, object.name(), "hash")?;
+        }
+        out.step(0)?;
+    }
+    if unknown > 0 {
+        out.note(format!(
+            "{unknown} shards have hashes of kinds that are not known here (sha1, xxh64 and xxh3_64 are)"
+        ));
+    }
+    Ok(())
+}

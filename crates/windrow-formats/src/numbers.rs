@@ -1,0 +1,31 @@
+//! Options that speak of numbers, where the files themselves say which numbers they hold.
+
+use windrow_core::format::Options;
+use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::manifest::Manifest;
+use windrow_core::source::Source;
+use windrow_core::{Error, Result};
+
+/// The dtype that was asked for must be the stored one; ids must be below the vocabulary that was given; a tokenizer is
+/// known where a manifest says it. `at` is what a person calls the data.
+///
+/// # Errors
+/// `Mismatch`; `Corrupt` for an id outside the vocabulary; `Config` where values are no ids.
+pub(super) fn check_number_options(
+    source: &dyn Source,
+    manifest: Option<&Manifest>,
+    options: &Options,
+    at: &str,
+) -> Result<()> {
+    tokenizer_must_be(manifest, options.tokenizer.as_deref(), at)?;
+    let stored = source.schema().element.dtype;
+    if let Some(asked) = options.dtype.filter(|asked| *asked != stored) {
+        return Err(Error::mismatch(format!("dtype {asked} was asked for, the file holds {stored}"))
+            .at(at)
+            .hint("leave dtype= out"));
+    }
+    match options.vocab_size {
+        Some(vocab_size) => check_ids(source, vocab_size),
+        None => Ok(()),
+    }
+}

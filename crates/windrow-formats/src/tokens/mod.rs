@@ -1,0 +1,312 @@
+//! Headerless token files: ids one after the other, little-endian, one stream per file.
+
+mod claims;
+mod documents;
+mod ends;
+mod scan;
+mod verify;
+mod write;
+
+use std::sync::Arc;
+
+use self::claims::Claims;
+use self::documents::Documents;
+use self::write::WriteTokens;
+use super::data_files::DataFiles;
+use windrow_core::format::discover::{natural_order, refuse_copies};
+use windrow_core::format::verify::Verify;
+use windrow_core::format::vocabulary::check_ids;
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{
+    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
+};
+use windrow_core::manifest::CHECKSUMS_FILE;
+use windrow_core::manifest::MANIFEST_FILE;
+use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
+use windrow_core::store::{Compression, Object, begins_to_expand, expanded, plain_name};
+use windrow_core::{DType, Element};
+use windrow_core::{Decode, Lengths, Span, Values};
+use windrow_core::{Error, Result};
+
+/// Headerless token files.
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens;
+
+const DTYPES: [DType; 5] = [DType::U8, DType::U16, DType::U32, DType::I32, DType::I64];
+
+static INFO: FormatInfo = FormatInfo {
+    name: "tokens",
+    title: "Raw tokens",
+    layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
+    records: "one stream of ids per file; one document with `eos=`",
+    written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
+    holds: &[Holds::Tokens],
+    data_suffixes: &[".bin"],
+    open_options: &["eos"],
+    written_as: "one headerless row of token IDs",
+    write_options: &[WriteOption {
+        name: "block_sums",
+        takes: Takes::Off,
+        help: "keep no block checksums",
+        of_tokenize: true,
+    }],
+    ..FormatInfo::NONE
+};
+
+impl Format for Tokens {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let named = match probe.is_folder {
+            true => {
+                probe.names().any(|name| is_bin(name) && !name.contains('/'))
+                    && !probe.names().any(|name| name == "meta.json")
+            }
+            false => is_bin(&probe.file_name()) && !is_half(probe),
+        };
+        match (&probe.manifest, named) {
+            (Some(manifest), _) if manifest.format == self.name() => Confidence::Yes,
+            (_, true) => Confidence::Maybe,
+            _ => Confidence::No,
+        }
+    }
+
+    fn checks_manifest(&self) -> bool {
+        true
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteTokens::of(options)?)))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Tokens
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let mut keys: Vec<String> = match probe.is_folder {
+            true => {
+                let top = probe.names().filter(|name| is_bin(name) && !name.contains('/'));
+                top.map(|name| probe.below(name)).collect()
+            }
+            false => vec![probe.key.clone()],
+        };
+        if keys.is_empty() {
+            return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
+        }
+        if probe.is_folder && probe.manifest.is_none() && probe.names().any(|name| name == CHECKSUMS_FILE) {
+            return Err(Error::corrupt(format!(
+                "{CHECKSUMS_FILE} is there without what describes the files: no {MANIFEST_FILE}, no meta.json"
+            ))
+            .at(probe.display())
+            .hint("bring it back, or write the data again; a file named alone is read as bare ids"));
+        }
+        keys.sort_by(|a, b| natural_order(a, b));
+        refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
+        let claims = Claims::of(probe, &keys, options)?;
+        if probe.is_folder && !claims.is_whole() {
+            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        }
+        let dtype = dtype(claims.dtype, options.dtype, probe)?;
+        let objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
+        if !options.trust {
+            let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
+            unknown.try_for_each(|(_, object)| refuse_others(object.as_ref()))?;
+        }
+        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
+        if !options.trust {
+            claims.check(probe, &files)?;
+        }
+        let mut lengths = Vec::with_capacity(files.count());
+        for file in 0..files.count() {
+            lengths.push(length(&files, file, dtype)?);
+        }
+        let mut schema = Schema::numbers(Element::little(dtype));
+        let known = claims.vocab_size;
+        schema.vocab_size = options.vocab_size.or(known);
+        let streams = Streams { files, lengths, schema };
+        let source: SharedSource = match options.eos {
+            Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(probe.display()))?),
+            None => Arc::new(streams),
+        };
+        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
+            check_ids(source.as_ref(), vocab_size)?;
+        }
+        Ok(source)
+    }
+}
+
+// Whether a file holds raw ids by its name.
+fn is_bin(name: &str) -> bool {
+    plain_name(name).ends_with(".bin")
+}
+
+// Whether a compressed file is one of Megatron's, whose index stands beside it: which ids it holds, that says.
+fn is_half(probe: &Probe) -> bool {
+    let plain = plain_name(&probe.key);
+    let index = plain.strip_suffix(".bin").filter(|_| plain != probe.key).map(|stem| format!("{stem}.idx"));
+    index.is_some_and(|index| probe.store.entry(&index).is_ok_and(|entry| !entry.is_folder))
+}
+
+// The file with the ids: by its name the one that it was compressed to, expanded, or the file itself.
+fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
+    match plain_name(key) == key {
+        true => probe.store.open(key),
+        false => expanded(&probe.store, key, options.cache_limit),
+    }
+}
+
+// Ids may begin with any bytes; a header and what belongs to it are no ids.
+fn refuse_others(object: &dyn Object) -> Result<()> {
+    const ALL_THE_SAME: &str = "trust=True reads all of it as ids";
+    if let Some(kind) = foreign::of(object)? {
+        return Err(kind.instead_of("raw ids", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
+    }
+    match Compression::of(object)? {
+        Some(compression) if begins_to_expand(object)? => {
+            let suffix = compression.suffix();
+            Err(Error::unsupported(format!("expected raw ids, found a .{suffix} stream"))
+                .at(object.name())
+                .hint(format!("named .bin.{suffix}, it is expanded and its ids are read; {ALL_THE_SAME}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<DType> {
+    let dtype = match (written, asked) {
+        (Some(written), Some(asked)) if written != asked => {
+            return Err(Error::mismatch(format!("dtype {asked} was asked for, the manifest says {written}"))
+                .at(probe.display())
+                .hint("leave dtype= out"));
+        }
+        (Some(dtype), _) | (None, Some(dtype)) => dtype,
+        (None, None) => {
+            log::warn!(
+                "{}: a .bin without a manifest is read as uint32; dtype= says otherwise",
+                probe.display()
+            );
+            DType::U32
+        }
+    };
+    match DTYPES.contains(&dtype) {
+        true => Ok(dtype),
+        false => {
+            let names: Vec<_> = DTYPES.iter().map(|d| d.name()).collect();
+            Err(Error::config(format!("token files do not hold {dtype}"))
+                .at(probe.display())
+                .hint(format!("one of {}", names.join(", "))))
+        }
+    }
+}
+
+fn length(files: &DataFiles, file: usize, dtype: DType) -> Result<u64> {
+    let (size, width) = (files.get(file)?.size(), dtype.size() as u64);
+    if size == 0 {
+        return Err(Error::corrupt(format!(
+            "the file is empty: expected at least one {dtype} of {width} bytes"
+        ))
+        .at(files.name(file))
+        .hint("the copy looks unfinished"));
+    }
+    match size % width {
+        0 => Ok(size / width),
+        over => Err(Error::corrupt(format!(
+            "the file has {size} bytes: {over} more than whole {dtype} ids of {width} bytes"
+        ))
+        .at(files.name(file))
+        .byte(size - over)
+        .hint("the copy looks unfinished, or the ids are of another dtype=")),
+    }
+}
+
+struct Streams {
+    files: DataFiles,
+    lengths: Vec<u64>,
+    schema: Schema,
+}
+
+impl Streams {
+    // A record's number is its file's.
+    fn file(&self, span: Span) -> Result<usize> {
+        check_span(span, self.length(span.record)?)?;
+        Ok(span.record as usize)
+    }
+
+    // `cut` says how the streams are cut; nothing where they are whole.
+    fn fingerprint_with(&self, cut: &[u8]) -> Result<u64> {
+        let mut claims = vec![Tokens.name().as_bytes(), self.schema.element.dtype.name().as_bytes()];
+        claims.extend((!cut.is_empty()).then_some(cut));
+        self.files.fingerprint(&claims)
+    }
+}
+
+impl Lengths for Streams {
+    fn len(&self) -> u64 {
+        self.lengths.len() as u64
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        let found = usize::try_from(record).ok().and_then(|r| self.lengths.get(r).copied());
+        found.ok_or_else(|| Error::out_of_range("record", record, self.len()))
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        self.lengths.first().copied().filter(|first| self.lengths.iter().all(|l| l == first))
+    }
+}
+
+impl Source for Streams {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let file = self.file(span)?;
+        let width = self.schema.element.size() as u64;
+        let size = usize::try_from(span.len * width)
+            .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
+        let bytes = self.files.get(file)?.read(span.start * width, size, scratch)?;
+        Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
+    }
+
+    fn touch(&self, span: Span) {
+        let width = self.schema.element.size() as u64;
+        if let Ok(file) = self.file(span)
+            && let Ok(object) = self.files.get(file)
+        {
+            object.touch(span.start * width, span.len * width);
+        }
+    }
+
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        let width = self.schema.element.size() as u64;
+        for (span, _) in spans {
+            if let Ok(file) = self.file(span)
+                && let Ok(object) = self.files.get(file)
+            {
+                object.prefetch(span.start * width, span.len * width);
+            }
+        }
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let file = self.file(span)?;
+        let width = self.schema.element.size() as u64;
+        Ok(vec![Location { file: self.files.name(file), start: span.start * width, size: span.len * width }])
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.files.infos()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        self.fingerprint_with(&[])
+    }
+
+    fn format(&self) -> &'static str {
+        Tokens.name()
+    }
+}

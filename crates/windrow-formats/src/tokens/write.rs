@@ -1,0 +1,166 @@
+//! All records one after the other in a headerless `.bin`, with its manifest.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::Tokens;
+use windrow_core::DType;
+use windrow_core::Result;
+use windrow_core::format::Format;
+use windrow_core::format::lines::INDEX_ROWS_BELOW;
+use windrow_core::format::write::{
+    Begin, CorpusPlace, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file,
+    no_ids, only_of_tokenize,
+};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use windrow_core::output::{ChecksumsWriter, Disk, Growing, files, replaced, write_manifest_beside};
+
+/// What the stream of a corpus is called.
+const STREAM: &str = "tokens.bin";
+
+/// One row of token IDs.
+pub(super) struct WriteTokens {
+    block_sums: bool,
+    /// Whether that was said.
+    is_given: bool,
+}
+
+impl WriteTokens {
+    /// With these options.
+    pub(super) fn of(options: &mut OwnOptions) -> Result<WriteTokens> {
+        let is_given = options.has("block_sums");
+        Ok(WriteTokens { block_sums: options.switch_on("block_sums")?, is_given })
+    }
+}
+
+impl WriteFormat for WriteTokens {
+    fn name(&self) -> &'static str {
+        Tokens.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::File(&[""])
+    }
+
+    fn describe(&self) -> Map<String, Value> {
+        Map::from_iter([("block_sums".to_string(), json!(self.block_sums))])
+    }
+
+    fn id_dtypes(&self) -> &'static [DType] {
+        &[DType::U16, DType::U32, DType::U8, DType::I32, DType::I64]
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        names_of_file(name)
+    }
+
+    fn corpus_place(&self) -> CorpusPlace {
+        let mut names = vec![STREAM, CHECKSUMS_FILE, MANIFEST_FILE];
+        names.retain(|name| self.block_sums || *name != CHECKSUMS_FILE);
+        CorpusPlace::Inside {
+            names: names.into_iter().map(str::to_string).collect(),
+            manifest: MANIFEST_FILE.to_string(),
+            others: INDEX_ROWS_BELOW.to_string(),
+        }
+    }
+
+    fn is_stream(&self) -> bool {
+        true
+    }
+
+    fn may_replace(&self, out: &Path) -> Result<()> {
+        [STREAM, CHECKSUMS_FILE, MANIFEST_FILE].iter().try_for_each(|name| replaced::file(&out.join(name)))
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        begin.only(self.id_dtypes(), "token files")?;
+        let is_corpus = begin.corpus.is_some();
+        if self.is_given && !is_corpus {
+            return Err(only_of_tokenize("block_sums"));
+        }
+        let name = if is_corpus { STREAM } else { begin.name };
+        let from: Kept = begin.continued("a token file")?;
+        let sums = match is_corpus && self.block_sums {
+            true => Some(ChecksumsWriter::at(begin.work.join(CHECKSUMS_FILE), [])?),
+            false => None,
+        };
+        Ok(Box::new(Writer {
+            work: begin.work.to_path_buf(),
+            name: name.to_string(),
+            is_corpus,
+            file: Growing::at(begin.work.join(name), from.size)?,
+            sums,
+            documents: 0,
+            durable: begin.durable,
+            warned: false,
+        }))
+    }
+}
+
+/// How much was written at a checkpoint.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    size: u64,
+}
+
+struct Writer {
+    work: PathBuf,
+    name: String,
+    is_corpus: bool,
+    file: Growing,
+    /// Those of a corpus, whose files have names of their own.
+    sums: Option<ChecksumsWriter>,
+    documents: u64,
+    durable: bool,
+    warned: bool,
+}
+
+impl RecordWriter for Writer {
+    fn add(&mut self, record: &Stored<'_>) -> Result<()> {
+        if !record.extras.is_empty() && !self.warned {
+            log::warn!("a token file holds token IDs only: the metadata of records is left out");
+            self.warned = true;
+        }
+        self.documents += u64::from(record.is_last);
+        self.file.write(record.bytes)?;
+        if self.durable {
+            self.file.begin_sync();
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, disk: &mut Disk) -> Result<Value> {
+        if let Some(sums) = &mut self.sums {
+            // A thousandth of what is written would grow with it. A rerun that continues makes these again.
+            sums.begin(&self.file.take_sums())?;
+            disk.bring(sums.file().unsynced()?)?;
+        }
+        disk.bring(self.file.unsynced()?)?;
+        Ok(json!(Kept { size: self.file.size() }))
+    }
+
+    fn finish(self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
+        let bytes = self.file.size();
+        if bytes == 0 {
+            return Err(no_ids());
+        }
+        let file = self.file.finish(self.durable)?;
+        manifest.records = Some(1);
+        if !self.is_corpus {
+            manifest.statistics.insert("documents".to_string(), json!(self.documents));
+            manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+            return Ok(Written { files: 1, bytes, manifest });
+        }
+        match self.sums {
+            Some(mut sums) => {
+                manifest.files = vec![sums.add(self.name, file)?];
+                sums.finish(&manifest.files, self.durable)?;
+            }
+            None => manifest.files = vec![file.row_called(self.name)],
+        }
+        files::write(&self.work.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
+        Ok(Written { files: 1, bytes, manifest })
+    }
+}

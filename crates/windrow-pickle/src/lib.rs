@@ -1,0 +1,27 @@
+//! Python pickles and files of `torch.save` as data: lists, dicts, numbers, text, times, numpy arrays and torch tensors, of
+//! protocols 0 to 5.
+//!
+//! A pickle is a program. The machine here runs the part of it that makes data, and knows a fixed table of names
+//! (`names.rs`) for what numpy and torch write; any other name is an error, and nothing is ever called. No kept crate does
+//! that: those that read pickles lose numpy's dtypes, and stop the process at values that nest deep or name themselves.
+
+pub mod archive;
+pub mod arena;
+pub mod array;
+mod calls;
+mod described;
+mod machine;
+mod names;
+mod tensor;
+mod time;
+pub mod torch;
+mod unit;
+pub mod value;
+
+pub use arena::{Arena, Budget, Node, TimeText};
+pub use array::{Array, Data};
+pub use described::{Tensor, Tree, described, described_tree, streamed, streamed_tree};
+pub use machine::Machine;
+pub use names::{Name, TimeName};
+pub use torch::{Saved, SavedTensor, TorchSave};
+pub use value::Value;

@@ -1,0 +1,48 @@
+//! Which of its two layouts a file of `torch.save` has.
+
+use super::TorchArchive;
+use windrow_core::format::foreign::TORCH_STREAM;
+use windrow_core::store::Object;
+use windrow_core::{Error, Result};
+
+const ARCHIVE_MAGIC: &[u8] = b"PK\x03\x04";
+
+/// A file of `torch.save` in one of its layouts.
+pub enum TorchSave<'a> {
+    /// A zip archive, since torch 1.6.
+    Archive(TorchArchive<'a>),
+    /// All bytes of the older stream of pickles.
+    Stream(&'a [u8]),
+}
+
+impl<'a> TorchSave<'a> {
+    /// Whether a file that begins so may be one.
+    pub fn begins(head: &[u8]) -> bool {
+        head.starts_with(ARCHIVE_MAGIC) || head.starts_with(TORCH_STREAM)
+    }
+
+    /// Opens a file, by how it begins. `scratch` is for the bytes of a stream.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is neither, or damaged; `Unsupported`, `Io`.
+    pub fn open(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<Self> {
+        let mut begin = Vec::new();
+        let head = object.read(0, object.size().min(TORCH_STREAM.len() as u64) as usize, &mut begin)?;
+        if head.starts_with(TORCH_STREAM) {
+            let too_large =
+                |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
+            let size = usize::try_from(object.size()).map_err(too_large)?;
+            return Ok(TorchSave::Stream(object.read(0, size, scratch)?));
+        }
+        if !head.starts_with(ARCHIVE_MAGIC) {
+            let found: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            return Err(Error::corrupt(format!(
+                "expected a file of torch.save, found {} bytes that begin {}",
+                object.size(),
+                if found.is_empty() { "with nothing".to_string() } else { found.join(" ") }
+            ))
+            .hint("the copy looks unfinished, or torch.save did not write it"));
+        }
+        Ok(TorchSave::Archive(TorchArchive::open(object)?))
+    }
+}

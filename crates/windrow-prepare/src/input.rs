@@ -1,0 +1,219 @@
+//! One input file, plain or compressed, read as a stream of bytes from any place.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use windrow_core::format::foreign;
+use windrow_core::manifest::FileRow;
+use windrow_core::store::{Compression, Io, Local, Object, Store, long_window, needs_window, plain_name};
+use windrow_core::{Error, Kind, Result};
+
+/// An input as it was found when the task began.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    /// Where it lies.
+    pub(super) file: PathBuf,
+    /// Its relative name, size and time.
+    pub(super) row: FileRow,
+    compression: Option<Compression>,
+}
+
+impl Input {
+    /// Looks at the file; compression is told by its first bytes.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unsupported` when it is no file, `Corrupt` when its name promises a compression that its bytes lack.
+    pub(super) fn of(file: &Path, name: &str) -> Result<Self> {
+        let object = open(file)?;
+        let compression = Compression::of(object.as_ref())?;
+        if compression.is_none() && plain_name(name) != name {
+            let mut scratch = Vec::new();
+            let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;
+            return Err(Error::corrupt(format!(
+                "the name promises a compressed file, the first bytes are {head:02x?}"
+            ))
+            .at(file)
+            .byte(0));
+        }
+        // What the stream holds is looked at line by line.
+        if compression.is_none() {
+            foreign::refuse_as_text(object.as_ref())?;
+        }
+        let row = FileRow {
+            name: name.to_string(),
+            size: object.size(),
+            modified_ns: object.modified_ns(),
+            xxh3: None,
+        };
+        Ok(Input { file: file.to_path_buf(), row, compression })
+    }
+
+    /// Has to be expanded before it can be read by position.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
+    /// Its bytes, expanded, from byte `from` on.
+    ///
+    /// # Errors
+    /// `Stale` when it is not the file it was; `Corrupt`, `Io`.
+    pub(super) fn stream(&self, from: u64) -> Result<Stream> {
+        let object = open(&self.file)?;
+        self.check(object.as_ref())?;
+        let stored = Arc::new(AtomicU64::new(0));
+        let reader = ObjectReader { object: object.clone(), at: 0, stored: stored.clone() };
+        let bytes = match self.compression {
+            None => Bytes::Plain(object),
+            Some(compression) => {
+                let stream = io::BufReader::with_capacity(PART, reader);
+                let name = self.file.display().to_string();
+                Bytes::Expanded(compression.decoder(stream, Some(&name)).map_err(|e| self.damaged(e, 0))?)
+            }
+        };
+        let mut stream = Stream { input: self.clone(), bytes, at: 0, stored, scratch: Vec::new() };
+        match stream.bytes {
+            Bytes::Plain(_) => stream.at = from,
+            Bytes::Expanded(_) => {
+                while stream.at < from {
+                    let most = usize::try_from(from - stream.at).unwrap_or(PART).min(PART);
+                    if stream.next(most)?.is_empty() {
+                        return Err(self.changed("it became shorter"));
+                    }
+                }
+            }
+        }
+        Ok(stream)
+    }
+
+    fn check(&self, now: &dyn Object) -> Result<()> {
+        if now.size() != self.row.size {
+            return Err(self.changed(&format!("{} bytes, found {}", self.row.size, now.size())));
+        }
+        match now.modified_ns() == self.row.modified_ns {
+            true => Ok(()),
+            false => Err(self.changed("its time of change is another one")),
+        }
+    }
+
+    fn changed(&self, how: &str) -> Error {
+        Error::new(Kind::Stale, format!("the input changed while it was read: {how}"))
+            .at(&self.file)
+            .hint("run it again when nothing writes to the input")
+    }
+
+    fn damaged(&self, cause: io::Error, at: u64) -> Error {
+        match cause.downcast::<Error>() {
+            Ok(error) => error,
+            Err(cause) if needs_window(&cause) => long_window(self.file.display()),
+            Err(cause) => Error::corrupt(format!(
+                "the compressed stream is damaged or cut short after {at} expanded bytes"
+            ))
+            .at(&self.file)
+            .caused_by(cause)
+            .hint("the copy may be unfinished: fetch the file again"),
+        }
+    }
+}
+
+/// Read at once: large enough that calls cost nothing, small enough to stay in the processor's cache.
+pub(super) const PART: usize = 256 << 10;
+
+/// An input's bytes in order.
+pub(super) struct Stream {
+    input: Input,
+    bytes: Bytes,
+    at: u64,
+    stored: Arc<AtomicU64>,
+    scratch: Vec<u8>,
+}
+
+enum Bytes {
+    Plain(Arc<dyn Object>),
+    Expanded(Box<dyn Read + Send>),
+}
+
+impl Stream {
+    /// The next bytes, at most `most`; none at the end.
+    ///
+    /// # Errors
+    /// As [`Stream::fill`].
+    pub(super) fn next(&mut self, most: usize) -> Result<&[u8]> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(scratch.len().max(most), 0);
+        let filled = self.fill(&mut scratch[..most]);
+        self.scratch = scratch;
+        Ok(&self.scratch[..filled?])
+    }
+
+    /// Puts the next bytes at the beginning of `out`; how many there were: fewer than it holds only at the end.
+    ///
+    /// # Errors
+    /// `Corrupt` when a compressed stream is damaged; `Stale` when the file changed; `Io`.
+    pub(super) fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
+        let filled = match &mut self.bytes {
+            Bytes::Plain(object) => {
+                let left = object.size().saturating_sub(self.at);
+                let size = usize::try_from(left).unwrap_or(out.len()).min(out.len());
+                object.read_into(self.at, &mut out[..size])?;
+                self.stored.store(self.at + size as u64, Ordering::Relaxed);
+                size
+            }
+            Bytes::Expanded(reader) => {
+                let mut filled = 0;
+                while filled < out.len() {
+                    match reader.read(&mut out[filled..]) {
+                        Ok(0) => break,
+                        Ok(n) => filled += n,
+                        Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                        Err(e) => return Err(self.input.damaged(e, self.at + filled as u64)),
+                    }
+                }
+                filled
+            }
+        };
+        self.at += filled as u64;
+        Ok(filled)
+    }
+
+    /// The file itself, where it is not compressed.
+    pub(super) fn plain(&self) -> Option<&dyn Object> {
+        match &self.bytes {
+            Bytes::Plain(object) => Some(object.as_ref()),
+            Bytes::Expanded(_) => None,
+        }
+    }
+
+    /// Bytes behind it, as they are stored.
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
+    /// At the end: the file is still the one it was at the beginning.
+    pub(super) fn finish(&self) -> Result<()> {
+        self.input.check(open(&self.input.file)?.as_ref())
+    }
+}
+
+// Read by position, never mapped: somebody may still write to an input.
+fn open(file: &Path) -> Result<Arc<dyn Object>> {
+    Local::new(file).io(Io::Pread).open("")
+}
+
+struct ObjectReader {
+    object: Arc<dyn Object>,
+    at: u64,
+    stored: Arc<AtomicU64>,
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = self.object.size().saturating_sub(self.at);
+        let size = usize::try_from(left).unwrap_or(out.len()).min(out.len());
+        self.object.read_into(self.at, &mut out[..size]).map_err(io::Error::other)?;
+        self.at += size as u64;
+        self.stored.store(self.at, Ordering::Relaxed);
+        Ok(size)
+    }
+}

@@ -1,0 +1,67 @@
+//! Turns inputs into a format, in tasks that can be killed and repeated.
+//!
+//! What a task writes becomes visible by renames at its very end, the manifest last: a reader sees a whole data set or
+//! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task goes on.
+
+mod chunks;
+mod dummy;
+mod encode;
+mod ids;
+mod index;
+mod input;
+mod lines;
+mod names;
+mod ordinary;
+mod pack;
+mod pipeline;
+mod text;
+mod tokenize;
+mod verify;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+pub use dummy::{dummy, dummy_blocks, dummy_tokens};
+pub use encode::{Encode, Encoded, LinePlace};
+pub use ids::Ids;
+pub use index::{IndexOptions, index};
+pub use text::text_of;
+pub use tokenize::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize};
+pub use verify::{VerifyOptions, verify};
+pub use write::{Writer, convert, manifest_of};
+
+pub use windrow_core::format::verify::{Findings, Problem};
+pub use windrow_core::{Progress, Watch};
+
+// A path that is no text is told as far as it is: serde refuses it.
+fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// What a task did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Report {
+    /// The output was there already, from the same inputs and options; nothing was written.
+    pub unchanged: bool,
+    /// What to open: the base folder, or the file.
+    #[serde(serialize_with = "shown")]
+    pub output: PathBuf,
+    /// Data files written or indexed.
+    pub files: u64,
+    /// Records.
+    pub records: u64,
+    /// Documents read, when tokenising.
+    pub documents: u64,
+    /// Tokens written.
+    pub tokens: u64,
+    /// Tokens at the very end that fill no sample and were left out.
+    pub dropped_tokens: u64,
+    /// Tokens added to fill the last sample.
+    pub padded_tokens: u64,
+    /// Size of the inputs as they are stored.
+    pub input_bytes: u64,
+    /// Size of the data files written.
+    pub output_bytes: u64,
+    /// Input bytes that an earlier, stopped run had done.
+    pub resumed_bytes: u64,
+}

@@ -1,0 +1,176 @@
+//! Several workers, one taker: chunks are read and encoded at once and taken in order, in bounded memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use super::chunks::{Chunk, Chunks, MOST_KEPT};
+use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
+use windrow_core::threads::refused;
+use windrow_core::{Error, Kind, Result};
+
+/// How often the watcher is asked while a chunk is being encoded.
+const ASK: Duration = Duration::from_millis(20);
+
+/// What becomes of every chunk.
+pub(super) struct Work<'a> {
+    pub(super) encode: &'a dyn Encode,
+    pub(super) rules: &'a Rules,
+    /// Of the inputs, for errors.
+    pub(super) names: &'a [String],
+}
+
+impl Work<'_> {
+    // `go_on` is asked before each line.
+    fn run(
+        &self,
+        chunk: &Chunk,
+        spare: EncodedChunk,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<EncodedChunk> {
+        encode_chunk(chunk, &self.names[chunk.input], self.encode, self.rules, spare, go_on)
+    }
+}
+
+/// Runs it all on the calling thread.
+pub(super) fn in_line(
+    mut chunks: Chunks<'_>,
+    work: &Work<'_>,
+    ask: &mut dyn FnMut() -> Result<()>,
+    take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
+) -> Result<()> {
+    let mut asked = Instant::now();
+    // Asking may cost more than a short line.
+    let mut go_on = || match asked.elapsed() < ASK {
+        true => Ok(()),
+        false => {
+            asked = Instant::now();
+            ask()
+        }
+    };
+    let (mut room, mut spare) = (Vec::new(), EncodedChunk::default());
+    while let Some(chunk) = chunks.read(room) {
+        let chunk = chunk?;
+        spare = work.run(&chunk, spare, &mut go_on)?;
+        take(&spare)?;
+        go_on()?;
+        room = chunk.into_room();
+    }
+    Ok(())
+}
+
+/// Runs `work` on `threads` threads, each of which reads what it encodes; `ask` and `take` run on the calling one.
+pub(super) fn in_parallel(
+    chunks: Chunks<'_>,
+    threads: usize,
+    work: &Work<'_>,
+    ask: &mut dyn FnMut() -> Result<()>,
+    take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
+) -> Result<()> {
+    // A chunk waits here from the moment it is read until it is taken: that bounds the memory. Enough of them that the
+    // workers go on while the taker waits for the disk.
+    let (to_ordered, ordered) = sync_channel(2 * threads + 12);
+    let shared = &Shared {
+        source: Mutex::new(Some(Source { chunks, to_ordered })),
+        spares: Mutex::default(),
+        stop: AtomicBool::new(false),
+    };
+    std::thread::scope(|scope| {
+        let started = (0..threads).try_for_each(|_| {
+            let serve = || shared.serve(work);
+            Builder::new().name("windrow-encode".to_string()).spawn_scoped(scope, serve).map(drop)
+        });
+        let done = started.map_err(refused).and_then(|()| shared.take_in_order(&ordered, ask, take));
+        // Whatever the others wait for ends now.
+        shared.stop.store(true, Ordering::Relaxed);
+        drop(ordered);
+        done
+    })
+}
+
+/// What the threads have in common.
+struct Shared<'a> {
+    // Gone at the end, and with it the sender that the taker waits for.
+    source: Mutex<Option<Source<'a>>>,
+    /// Chunks that were taken; their buffers are used again.
+    spares: Mutex<Vec<EncodedChunk>>,
+    stop: AtomicBool,
+}
+
+/// Where chunks come from, and where their results are to be found, in the order of the chunks.
+struct Source<'a> {
+    chunks: Chunks<'a>,
+    to_ordered: SyncSender<Receiver<Result<EncodedChunk>>>,
+}
+
+impl Shared<'_> {
+    /// The next chunk in order, and where its result goes.
+    fn next(&self, room: Vec<u8>) -> Option<(Chunk, SyncSender<Result<EncodedChunk>>)> {
+        let mut slot = lock(&self.source);
+        // Taken out: should reading panic, nobody goes on with what is left of it.
+        let mut source = slot.take()?;
+        let chunk = source.chunks.read(room)?;
+        let (to_result, result) = sync_channel(1);
+        source.to_ordered.send(result).ok()?;
+        match chunk {
+            Ok(chunk) => {
+                *slot = Some(source);
+                Some((chunk, to_result))
+            }
+            // In its order too: lines before it are encoded first, so the first error is always the same one.
+            Err(e) => {
+                let _ = to_result.send(Err(e));
+                None
+            }
+        }
+    }
+
+    fn serve(&self, work: &Work<'_>) {
+        let mut room = Vec::new();
+        while let Some((chunk, to_result)) = self.next(room) {
+            let spare = lock(&self.spares).pop().unwrap_or_default();
+            let mut go_on = || match self.stop.load(Ordering::Relaxed) {
+                true => Err(Error::new(Kind::Interrupted, "stopped")),
+                false => Ok(()),
+            };
+            // Nobody waits for it any more when the task has failed elsewhere.
+            let _ = to_result.send(work.run(&chunk, spare, &mut go_on));
+            room = chunk.into_room();
+        }
+    }
+
+    fn take_in_order(
+        &self,
+        ordered: &Receiver<Receiver<Result<EncodedChunk>>>,
+        ask: &mut dyn FnMut() -> Result<()>,
+        take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
+    ) -> Result<()> {
+        while let Some(next) = receive(ordered, ask)? {
+            let encoded = receive(&next, ask)?
+                .ok_or_else(|| Error::new(Kind::Interrupted, "the encoder's thread has ended"))??;
+            take(&encoded)?;
+            if encoded.tokens.len() <= MOST_KEPT {
+                lock(&self.spares).push(encoded);
+            }
+        }
+        Ok(())
+    }
+}
+
+// What is behind it is whole at any moment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn receive<T>(from: &Receiver<T>, ask: &mut dyn FnMut() -> Result<()>) -> Result<Option<T>> {
+    loop {
+        ask()?;
+        match from.recv_timeout(ASK) {
+            Ok(value) => return Ok(Some(value)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}

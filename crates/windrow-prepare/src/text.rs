@@ -1,0 +1,267 @@
+//! The text of one field of a JSON line, borrowed from the line where it holds no escapes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::encode::LinePlace;
+use super::ordinary::string_in;
+use windrow_core::format::foreign::encoding;
+use windrow_core::{Error, Kind, Result};
+
+/// The string that stands in `field` of a JSON object; of a field that stands there twice, the last one.
+///
+/// A byte-order mark is left out on the first line. Other fields are skipped, whatever they hold. Text with escapes is
+/// laid into `room`, whose memory serves line after line ([`crate::encode::Encoded::room`]); what it holds before does not matter.
+///
+/// # Errors
+/// `Corrupt` naming file, line and byte: a blank line, bytes that are no UTF-8, no JSON, no object, no such field, or a
+/// field that holds no string.
+pub fn text_of<'a>(
+    line: &'a [u8],
+    field: &str,
+    place: &LinePlace<'_>,
+    room: &'a mut Vec<u8>,
+) -> Result<Cow<'a, str>> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    let unmarked = if place.line == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
+    let skipped = (line.len() - unmarked.len()) as u64;
+    let corrupt = |column: usize, message: String| {
+        place.error(Kind::Corrupt, message).byte(place.byte + skipped + column as u64)
+    };
+    let text = simdutf8::compat::from_utf8(unmarked).map_err(|e| {
+        let at = e.valid_up_to();
+        let error = corrupt(at, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at]));
+        match encoding(unmarked) {
+            Some(found) => error.hint(format!("it looks like {found}: iconv -f {found} -t UTF-8 OLD > NEW")),
+            None => error
+                .hint("convert the input to UTF-8, from Latin-1 for one: iconv -f LATIN1 -t UTF-8 OLD > NEW"),
+        }
+    })?;
+    if text.trim_ascii().is_empty() {
+        return Err(corrupt(0, format!("a blank line; expected a JSON object with {field:?}"))
+            .hint("remove blank lines from the input"));
+    }
+    if let Some(found) = string_in(text, field, room) {
+        return Ok(Cow::Borrowed(found));
+    }
+    let not_json = |at: usize, e: serde_json::Error| {
+        corrupt(at.min(text.len()), "the line is not JSON".to_string())
+            .caused_by(e)
+            .hint("a record is one line of JSON, which holds one object")
+    };
+    match field_in(text, field) {
+        Ok(Some(found)) if found.get().starts_with('"') => {
+            let start = found.get().as_ptr() as usize - text.as_ptr() as usize;
+            serde_json::from_str(found.get()).map_err(|e| not_json(start + e.column().saturating_sub(1), e))
+        }
+        Ok(Some(found)) => {
+            let what = kind_of(found.get());
+            Err(corrupt(0, format!("field {field:?} holds {what}; expected a string")).field(field))
+        }
+        Ok(None) => Err(no_field(text, field, corrupt(0, format!("no field {field:?} in the line")))),
+        Err(e) if e.is_data() => {
+            Err(corrupt(0, format!("expected a JSON object with {field:?}, found {}", kind_of(text))))
+        }
+        Err(e) if e.is_syntax() => match without_number_words(text) {
+            Some(plain) => {
+                let place = LinePlace { byte: place.byte + skipped, ..*place };
+                text_of(plain.as_bytes(), field, &place, &mut Vec::new())
+                    .map(|found| Cow::Owned(found.into_owned()))
+            }
+            None => Err(not_json(e.column().saturating_sub(1), e)),
+        },
+        Err(e) => Err(not_json(e.column().saturating_sub(1), e)),
+    }
+}
+
+// What stands in the field.
+pub(super) fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Option<&'a RawValue>> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let found = Field(field).deserialize(&mut json)?;
+    json.end().map(|()| found)
+}
+
+// The line with numbers of the same length where Python writes NaN and Infinity, which no JSON has; `None` without any.
+fn without_number_words(text: &str) -> Option<String> {
+    const WORDS: [(&str, &str); 2] = [("NaN", "0.0"), ("Infinity", "0.000000")];
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', 'N', 'I']) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        let is_value = plain.trim_end_matches('-').trim_ascii_end().ends_with([':', ',', '[']);
+        let word = WORDS.iter().find(|(word, _)| {
+            let ends = |behind: &str| behind.trim_ascii_start().starts_with([',', ']', '}']);
+            is_value && from.strip_prefix(word).is_some_and(ends)
+        });
+        let size = match word {
+            Some((word, number)) => {
+                plain.push_str(number);
+                word.len()
+            }
+            None => {
+                let size = if from.starts_with('"') { quoted(from) } else { 1 };
+                plain.push_str(&from[..size]);
+                size
+            }
+        };
+        rest = &from[size..];
+    }
+    plain.push_str(rest);
+    (plain != text).then_some(plain)
+}
+
+// Bytes of the string that a text begins with; all of them where it has no end.
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |at| at + 2)
+}
+
+fn no_field(text: &str, field: &str, error: Error) -> Error {
+    let keys: Vec<String> = match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
+        Ok(map) => map.keys().take(10).cloned().collect(),
+        Err(_) => Vec::new(),
+    };
+    let error = error.field(field);
+    match keys.is_empty() {
+        true => error,
+        false => error.hint(format!("it has {}; choose one with the text field option", keys.join(", "))),
+    }
+}
+
+fn kind_of(text: &str) -> &'static str {
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b'{') => "an object",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+struct Field<'f>(&'f str);
+
+impl<'a> DeserializeSeed<'a> for Field<'_> {
+    type Value = Option<&'a RawValue>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Field<'_> {
+    type Value = Option<&'a RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_it) = map.next_key_seed(Key(self.0))? {
+            if is_it {
+                found = Some(map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a key is the one.
+struct Key<'f>(&'f str);
+
+impl<'a> DeserializeSeed<'a> for Key<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> std::result::Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> std::result::Result<bool, E> {
+        Ok(key == self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: LinePlace<'_> = LinePlace { file: "f.jsonl", line: 0, byte: 100 };
+
+    fn text(line: &[u8]) -> Result<String> {
+        text_of(line, "text", &PLACE, &mut Vec::new()).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn text_is_borrowed_where_it_can_be() {
+        let line = br#"{"a":[{"b":1}],"text":"x"}"#;
+        let mut room = Vec::new();
+        let found = text_of(line, "text", &PLACE, &mut room).unwrap();
+        assert!(matches!(found, Cow::Borrowed("x")) && line.as_ptr_range().contains(&found.as_ptr()));
+        assert_eq!(text(br#"{"text":"a\n\u00e9"}"#).unwrap(), "a\n\u{e9}");
+        assert_eq!(text("\u{feff}{\"text\":\"é\"} \r".as_bytes()).unwrap(), "é");
+        assert_eq!(text(br#"{"text":"a","text":"b"}"#).unwrap(), "b");
+    }
+
+    #[test]
+    fn numbers_that_only_python_writes_may_stand_in_other_fields() {
+        for line in [
+            r#"{"a": NaN, "text": "x"}"#,
+            r#"{"text": "x", "a": [-Infinity, Infinity, {"b": NaN}]}"#,
+            r#"{"a\"NaN": "q\\", "b":NaN,"text":"x"}"#,
+        ] {
+            assert_eq!(text(line.as_bytes()).unwrap(), "x", "{line}");
+        }
+        assert_eq!(text(br#"{"a": NaN, "text": ", NaN, "}"#).unwrap(), ", NaN, ");
+        assert_eq!(text("{\"é\": NaN, \"text\": \"É: NaN,\"}".as_bytes()).unwrap(), "É: NaN,");
+    }
+
+    #[test]
+    fn what_is_wrong_and_where() {
+        let deep = [b"{\"text\":".as_slice(), &b"[".repeat(100_000)].concat();
+        for (line, message, byte) in [
+            (b"  ".as_slice(), "a blank line", 100),
+            (b"{\"text\":\"\xff\"}", "invalid UTF-8: byte 0xff", 109),
+            (b"{\"text\":\"x\"", "not JSON", 110),
+            (b"{\"text\":\"x\"} 1", "not JSON", 113),
+            (b"{\"text\":NaN}", "holds a number", 100),
+            (b"{\"a\":NaN1,\"text\":\"x\"}", "not JSON", 105),
+            (b"{\"a\":1NaN,\"text\":\"x\"}", "not JSON", 106),
+            (b"{\"a\":NaN,\"text\":\"x\" 1}", "not JSON", 121),
+            (br#"{"a":1, "text": "x\ud800y"}"#, "not JSON", 100 + 24),
+            (b"[1]", "found a list", 100),
+            (b"3", "found a number", 100),
+            (b"{\"t\":1}", "no field \"text\"", 100),
+            (b"{\"text\":null}", "holds null", 100),
+            (b"{\"text\":[\"x\"]}", "holds a list", 100),
+            (b"{\"text\":{\"x\":1}}", "holds an object", 100),
+            (&deep, "not JSON", 100 + deep.len() as u64),
+        ] {
+            let error = text(line).unwrap_err();
+            assert!(error.message().contains(message), "{error}");
+            assert_eq!(error.kind(), Kind::Corrupt);
+            assert_eq!(error.place().file.as_deref(), Some("f.jsonl"));
+            assert_eq!(error.place().record, Some(0));
+            assert!(error.place().byte.is_some_and(|b| b.abs_diff(byte) <= 1), "{error}: {byte}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Outputs that are there already: the same, so that nothing has to be done, or others, which are not touched unasked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::options::TokenizeOptions;
+use super::place::Place;
+use crate::Report;
+use windrow_core::format::write::{CHUNK_BYTES, CHUNK_FILES, CorpusPlace};
+use windrow_core::format::{Probe, Table};
+use windrow_core::manifest::Manifest;
+use windrow_core::output;
+use windrow_core::output::files;
+use windrow_core::store::{Local, Store};
+use windrow_core::{Error, Kind, Result};
+
+/// What is there already, when it is what this task would write; `Exists` when it is something else.
+pub(super) fn existing(
+    table: Table,
+    place: &Place,
+    options: &TokenizeOptions,
+    wanted: &Manifest,
+) -> Result<Option<Report>> {
+    let found = match &place.inside {
+        CorpusPlace::Whole => existing_folder(table, &place.out, options, wanted)?,
+        CorpusPlace::Inside { names, manifest, others } => {
+            existing_inside(&place.out, options, wanted, names, manifest, others)?
+        }
+    };
+    Ok(found.map(|manifest| unchanged(&place.given, &manifest)))
+}
+
+fn existing_inside(
+    out: &Path,
+    options: &TokenizeOptions,
+    wanted: &Manifest,
+    names: &[String],
+    manifest: &str,
+    others: &str,
+) -> Result<Option<Manifest>> {
+    if files::exists(&out.join(others)) {
+        // Both in one folder would be read as one of them.
+        return Err(Error::new(Kind::Exists, "the folder holds another data set")
+            .at(out.join(others))
+            .hint("write into a folder of its own"));
+    }
+    let Some(found) = names.iter().rev().find(|name| files::exists(&out.join(name))) else { return Ok(None) };
+    if options.overwrite {
+        return options.to.may_replace(out).map(|()| None);
+    }
+    match Local::new(out).open(manifest).and_then(|object| Manifest::read(object.as_ref())) {
+        Ok(manifest)
+            if is_same(&manifest, wanted) && names.iter().all(|name| files::exists(&out.join(name))) =>
+        {
+            Ok(Some(manifest))
+        }
+        _ => Err(output::differs(&out.join(found))),
+    }
+}
+
+// The same for a folder that is there as a whole or not at all.
+fn existing_folder(
+    table: Table,
+    out: &Path,
+    options: &TokenizeOptions,
+    wanted: &Manifest,
+) -> Result<Option<Manifest>> {
+    if !files::exists(out) || files::names(out).is_ok_and(|names| names.is_empty()) {
+        return Ok(None);
+    }
+    if options.overwrite {
+        return match options.to.is_one(out) {
+            true => Ok(None),
+            false => Err(Error::new(
+                Kind::Exists,
+                format!("the output exists but is not {}; nothing was changed", options.to.name()),
+            )
+            .at(out)
+            .hint("--overwrite replaces a data set of the same format only")),
+        };
+    }
+    let found = Probe::at(table, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    match found.filter(|manifest| is_same(manifest, wanted)) {
+        Some(manifest) => Ok(Some(manifest)),
+        None => Err(output::differs(out)),
+    }
+}
+
+fn is_same(manifest: &Manifest, wanted: &Manifest) -> bool {
+    manifest.inputs == wanted.inputs
+        && manifest.options == wanted.options
+        && manifest.tokenizer == wanted.tokenizer
+}
+
+/// The report of a task that had nothing to do.
+pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
+    let count = |name: &str| manifest.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
+    // Chunks are counted, not listed.
+    let (files, output_bytes) = match manifest.files.is_empty() {
+        true => (count(CHUNK_FILES), count(CHUNK_BYTES)),
+        false => (manifest.files.len() as u64, manifest.files.iter().map(|f| f.size).sum()),
+    };
+    Report {
+        unchanged: true,
+        output: out.to_path_buf(),
+        files,
+        records: manifest.records.unwrap_or(0),
+        documents: count("documents"),
+        tokens: count("tokens"),
+        dropped_tokens: count("dropped_tokens"),
+        padded_tokens: count("padded_tokens"),
+        input_bytes: manifest.inputs.iter().map(|f| f.size).sum(),
+        output_bytes,
+        resumed_bytes: 0,
+    }
+}

@@ -1,0 +1,201 @@
+//! Text to token samples: options checked, place taken, inputs read, encoded, written, published.
+
+mod existing;
+mod inputs;
+mod options;
+mod place;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use existing::{existing, unchanged};
+use options::rules;
+pub use options::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track};
+use place::Place;
+
+use crate::chunks::Chunks;
+use crate::encode::{Encode, EncodedChunk, Rules};
+use crate::input::Input;
+use crate::names::output_names;
+use crate::pack::{Packer, Packing, State};
+use crate::pipeline::Work;
+use crate::{Report, pipeline};
+use windrow_core::format::Table;
+use windrow_core::format::write::RecordWriter;
+use windrow_core::manifest::Manifest;
+use windrow_core::output::{Site, files, hash_of};
+use windrow_core::threads::cores;
+use windrow_core::{Kind, Result};
+use windrow_core::{Progress, Watch, check};
+
+/// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
+const CHUNK: u64 = 1 << 20;
+
+/// Tokenises every line of the inputs and packs the token IDs into samples.
+///
+/// Inputs are files, or folders in which JSONL files are found as [`crate::index()`] finds them; `.gz` and `.zst` are
+/// expanded on the way. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
+/// cut every S tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
+///
+/// The result depends on inputs and options only, not on threads, restarts or time. A stopped run leaves a hidden work
+/// folder; the same call continues from its last checkpoint.
+///
+/// # Errors
+/// `NotFound`, `Config`, `Exists` before anything is read; `Corrupt` naming file, line and byte; `Config` naming a token ID
+/// that does not fit the dtype; `Stale` when an input changes meanwhile; `Interrupted`; `Io`. After an error nothing
+/// visible has changed.
+pub fn tokenize(
+    table: Table,
+    inputs: &[PathBuf],
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let rules = rules(encode, options)?;
+    let found = inputs::find(inputs, options)?;
+    let stems = output_names(&found)?;
+    let inputs: Vec<Input> =
+        found.iter().map(|named| Input::of(&named.file, &named.relative)).collect::<Result<_>>()?;
+    let wanted = wanted(&inputs, &rules, encode, options);
+    let place = Place::of(out, options.to.as_ref())?;
+    let hash = hash_of(&wanted.to_text());
+    // Complete already: nothing has to be writable. An error may be mended by finishing what a killed run began to show.
+    if let Ok(Some(report)) = existing(table, &place, options, &wanted) {
+        Site::tidy(&place.folder, &place.task, &hash);
+        return Ok(report);
+    }
+    let site = Site::enter(&place.folder, &place.task, options.durable)?;
+    if let Some(report) = existing(table, &place, options, &wanted)? {
+        return Ok(report);
+    }
+    let work = site.work(&hash)?;
+    let packing = packing(stems, &rules, options, &place);
+    let task = Task { inputs: &inputs, packing, rules, encode, options, watch };
+    let mut can_continue = false;
+    let done = task.run(&work, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
+        let manifest = writer.finish(described(wanted, &state, options))?.manifest;
+        let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
+        // An empty folder is as good as none.
+        let is_empty = files::names(&place.out).is_ok_and(|names| names.is_empty());
+        site.commit(&work, &targets, options.overwrite || is_empty)?;
+        Ok(Report { unchanged: false, resumed_bytes, ..unchanged(out, &manifest) })
+    });
+    if done.is_err() && !can_continue {
+        // The error that is being reported matters more than one of tidying up.
+        let _ = files::remove(&work);
+    }
+    done
+}
+
+fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: &Place) -> Packing {
+    let tracks = || rules.tracks.iter().map(|(i, _)| &options.tracks[*i]);
+    Packing {
+        to: options.to.clone(),
+        inputs: stems,
+        name: place.targets[0].clone(),
+        out: place.out.clone(),
+        sample_size: options.sample_size,
+        dtype: rules.dtype,
+        vocab_size: rules.vocab_size,
+        tracks: tracks().map(|track| track.name.clone()).collect(),
+        track_pads: tracks().map(|track| track.pad).collect(),
+        remainder: options.remainder,
+        durable: options.durable,
+        checkpoint_bytes: options.checkpoint_bytes.max(1),
+    }
+}
+
+// What decides the output: the manifest without its findings.
+fn wanted(inputs: &[Input], rules: &Rules, encode: &dyn Encode, options: &TokenizeOptions) -> Manifest {
+    let mut manifest = Manifest::new(options.to.name());
+    manifest.dtype = Some(rules.dtype);
+    manifest.vocab_size = rules.vocab_size;
+    manifest.eos = options.eos.or(encode.eos());
+    manifest.tokenizer = encode.lock();
+    manifest.inputs = inputs.iter().map(|i| i.row.clone()).collect();
+    manifest.options = options.describe();
+    manifest.options.insert("task".to_string(), json!("tokenize"));
+    manifest.options.insert("encode".to_string(), json!(encode.describe()));
+    manifest
+}
+
+// The same with what was found.
+fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -> Manifest {
+    manifest.records = Some(state.records);
+    manifest.record_length = options.sample_size;
+    for (name, n) in [
+        ("documents", state.documents),
+        ("tokens", state.tokens),
+        ("dropped_tokens", state.dropped_tokens),
+        ("padded_tokens", state.padded_tokens),
+    ] {
+        manifest.statistics.insert(name.to_string(), json!(n));
+    }
+    if let Some(id) = state.most_id {
+        manifest.statistics.insert("most_id".to_string(), json!(id));
+    }
+    manifest
+}
+
+struct Task<'a> {
+    inputs: &'a [Input],
+    packing: Packing,
+    rules: Rules,
+    encode: &'a dyn Encode,
+    options: &'a TokenizeOptions,
+    watch: &'a dyn Watch,
+}
+
+/// What was packed, the writer to be finished, and the bytes an earlier run had done.
+type Done = (State, Box<dyn RecordWriter>, u64);
+
+impl Task<'_> {
+    // `can_continue` becomes true when what is left after an error is worth keeping.
+    fn run(&self, work: &Path, can_continue: &mut bool) -> Result<Done> {
+        let mut packer = Packer::open(work, self.packing.clone())?;
+        let before: Vec<u64> = self
+            .inputs
+            .iter()
+            .scan(0, |sum, input| Some(std::mem::replace(sum, *sum + input.row.size)))
+            .collect();
+        let total_bytes = self.inputs.iter().map(|i| i.row.size).sum();
+        let done_bytes = |state: &State| before.get(state.input).map_or(total_bytes, |b| b + state.stored);
+        let from = packer.state().clone();
+        let resumed = done_bytes(&from);
+        let size = CHUNK.min(self.packing.checkpoint_bytes) as usize;
+        let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
+        let names: Vec<String> = self.inputs.iter().map(|i| i.file.display().to_string()).collect();
+        let encoding = Work { encode: self.encode, rules: &self.rules, names: &names };
+        let mut take = |chunk: &EncodedChunk| {
+            let is_end = chunk.is_last && chunk.input + 1 == self.inputs.len();
+            packer.take(chunk, is_end)?;
+            let state = packer.state();
+            self.watch.progress(Progress {
+                done_bytes: done_bytes(state),
+                total_bytes,
+                records: state.records,
+            });
+            Ok(())
+        };
+        let threads = self.options.threads.unwrap_or_else(cores);
+        let mut ask = || check(self.watch);
+        // One thread reads and encodes while this one writes beside it.
+        let done = match self.encode.parallel() {
+            true => pipeline::in_parallel(chunks, threads, &encoding, &mut ask, &mut take),
+            false => pipeline::in_line(chunks, &encoding, &mut ask, &mut take),
+        };
+        let done = done.and_then(|()| ask());
+        if let Err(e) = done {
+            // After a failed write the state in memory may be ahead of the files: only what was kept before counts.
+            let kept_now =
+                e.kind() == Kind::Interrupted && packer.state().documents > 0 && packer.checkpoint().is_ok();
+            *can_continue =
+                kept_now || (matches!(e.kind(), Kind::Interrupted | Kind::Io) && packer.has_checkpoint());
+            return Err(e);
+        }
+        let (state, writer) = packer.finish()?;
+        Ok((state, writer, resumed))
+    }
+}

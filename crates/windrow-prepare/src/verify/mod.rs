@@ -1,0 +1,231 @@
+//! Holds every claim of a manifest and of an index against the bytes.
+
+mod claims;
+mod folder;
+mod lines;
+mod opened;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use windrow_core::manifest::MANIFEST_FILE;
+
+use serde::{Deserialize, Serialize};
+
+use self::claims::SumsAt;
+use windrow_core::Watch;
+use windrow_core::format;
+use windrow_core::format::verify::{Content, Findings, Verifier};
+use windrow_core::format::{Format, Probe, Table};
+use windrow_core::manifest::CHECKSUMS_FILE;
+use windrow_core::manifest::Manifest;
+use windrow_core::output::Site;
+use windrow_core::output::files;
+use windrow_core::store::{Compression, Local, Store, expanded};
+use windrow_core::{Error, Kind, Result};
+
+/// How to verify.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VerifyOptions {
+    /// Name of the index folder.
+    pub index_folder: String,
+    /// Finishes or removes what stopped runs left behind, unless somebody is writing there.
+    pub gc: bool,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { index_folder: format::lines::INDEX_FOLDER.to_string(), gc: false }
+    }
+}
+
+/// Checks the file at `path`, or every data set in and below the folder, by the formats of `table`: sizes, hashes
+/// and counts against the manifest, every row of an index against the data files, every id against the vocabulary, every JSON record for being JSON.
+///
+/// What is wrong with the data stands in [`Findings::problems`]; what cannot be checked, such as values of raw tokens
+/// without a manifest, in [`Findings::notes`].
+///
+/// # Errors
+/// `NotFound` when nothing lies there; `Unrecognised` when what lies there is no data; `Interrupted`; `Io`. Bad data is
+/// no error.
+pub fn verify(table: Table, path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+    let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
+    let is_folder = Local::new(&path).entry("")?.is_folder;
+    let mut work = Work { table, told: BTreeSet::new(), out: Verifier::new(watch) };
+    if !is_folder {
+        // What is no regular file is no data, and nothing can be said of it.
+        Local::new(&path).open("")?;
+        work.file(&path, options)?;
+        return Ok(work.out.findings);
+    }
+    let is_index = folder::index_format(table, &path).is_some();
+    match (path.parent(), path.file_name().and_then(|n| n.to_str())) {
+        (Some(base), Some(name)) if is_index => {
+            let options = VerifyOptions { index_folder: name.to_string(), ..options.clone() };
+            work.index(base, &options)?;
+        }
+        _ => work.folder(&path, options)?,
+    }
+    Ok(work.out.findings)
+}
+
+struct Work<'a> {
+    table: Table,
+    /// Files that a manifest names.
+    told: BTreeSet<PathBuf>,
+    out: Verifier<'a>,
+}
+
+impl Work<'_> {
+    fn file(&mut self, path: &Path, options: &VerifyOptions) -> Result<()> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
+            return Err(Error::config("expected the path of a file").at(path));
+        };
+        self.leftovers(folder, Some(name), options.gc)?;
+        let before = self.out.findings.n_problems;
+        // What stands beside raw ids that were compressed since speaks of them as they were.
+        let before_name = self.table.iter().find_map(|format| format.verifier().name_before(name));
+        let told = before_name.filter(|plain| !files::exists(&folder.join(plain))).unwrap_or(name);
+        let own = folder.join(format!("{told}.{}", MANIFEST_FILE));
+        if files::exists(&own) {
+            let manifest = self.manifest(&own)?;
+            let sums = SumsAt { folder: "", file: &format!("{told}.{CHECKSUMS_FILE}"), all: true };
+            manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
+            // Checksums of its own say which part of it is another one.
+            if self.format_of(folder, name).is_some_and(|format| format.verifier().has_own_checksums()) {
+                self.by_format(folder, name)?;
+            }
+            return self.opens(folder, name, format::lines::INDEX_FOLDER, before);
+        }
+        let is_told = self.told_of(folder, told)?;
+        if self.by_format(folder, name)?.is_some() {
+            return Ok(());
+        }
+        if is_told {
+            self.opens(folder, name, format::lines::INDEX_FOLDER, before)?;
+        }
+        if format::lines::is_named(name) || self.is_lines(folder, name) {
+            self.out.expect(files::size(path).unwrap_or(0));
+            return self.json_lines(path);
+        }
+        if is_told {
+            return Ok(());
+        }
+        self.is_data(folder, name, options)?;
+        let mut size = files::size(path);
+        if before_name.is_some() {
+            let store: Arc<dyn Store> = Arc::new(Local::new(folder));
+            let whole = expanded(&store, name, None);
+            let whole = self.out.findings.take(name, "content", "to be a whole stream", whole)?;
+            size = whole.map(|object| object.size());
+        }
+        if size == Some(0) {
+            let (expected, found) = ("at least one value", "an empty file");
+            self.out.findings.problem(
+                &path.display().to_string(),
+                None,
+                "size",
+                expected.into(),
+                found.into(),
+            );
+            return Ok(());
+        }
+        self.out
+            .note(format!("{name} has no manifest: nothing says which size, values or hash it should have"));
+        Ok(())
+    }
+
+    // Whether a file of another name holds lines of JSON.
+    fn is_lines(&self, folder: &Path, name: &str) -> bool {
+        let format = self.format_of(folder, name);
+        format.is_some_and(|format| format.verifier().content() == Content::Lines)
+    }
+
+    // The format that reads a file.
+    fn format_of(&self, folder: &Path, name: &str) -> Option<&'static dyn Format> {
+        let probe = Probe::at(self.table, Arc::new(Local::new(folder)), name);
+        probe.and_then(|probe| format::choose(self.table, &probe, None)).ok()
+    }
+
+    // An error where nothing was found and no format takes it for data: "good" would be said of a mistyped path. What is
+    // to be tidied up need not be data.
+    fn is_data(&self, root: &Path, key: &str, options: &VerifyOptions) -> Result<()> {
+        let found = &self.out.findings;
+        if options.gc || found.n_problems > 0 || !found.notes.is_empty() {
+            return Ok(());
+        }
+        let probe = Probe::at(self.table, Arc::new(Local::new(root)), key)?;
+        let is_compressed = !probe.is_folder && Compression::of_head(&probe.head).is_some();
+        format::choose(self.table, &probe, None).map(drop).map_err(|e| match is_compressed {
+            true => e,
+            false => e.hint("nothing was checked: is the path right?"),
+        })
+    }
+
+    // What the manifest of the pair that the file is half of, or that of its folder, says of it and of its other half.
+    // Whether one does.
+    fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
+        let other = self.table.iter().find_map(|format| format.verifier().other_half(name));
+        let of_pair = other.as_ref().map(|other| format!("{other}.{}", MANIFEST_FILE));
+        for side_name in of_pair.iter().map(String::as_str).chain([MANIFEST_FILE]) {
+            let manifest = self.manifest(&folder.join(side_name))?;
+            if let Some(mut manifest) =
+                manifest.filter(|manifest| manifest.files.iter().any(|f| f.name == name))
+            {
+                manifest.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
+                let sums = side_name.replace(MANIFEST_FILE, CHECKSUMS_FILE);
+                self.claims(folder, &manifest, &SumsAt { folder: "", file: &sums, all: false })?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    // The manifest at this path, where there is one that can be understood.
+    fn manifest(&mut self, path: &Path) -> Result<Option<Manifest>> {
+        if !files::exists(path) {
+            return Ok(None);
+        }
+        let name = path.display().to_string();
+        let object = Local::new(path).open("");
+        let manifest = object.and_then(|object| Ok((Manifest::read(object.as_ref())?, object)));
+        let Some((manifest, object)) =
+            self.out.findings.take(&name, "manifest", "one that can be understood", manifest)?
+        else {
+            return Ok(None);
+        };
+        self.out.findings.take(&name, "xxh3", "that of its text", Manifest::check_hash(object.as_ref()))?;
+        Ok(Some(manifest))
+    }
+
+    // Work folders that stopped runs left in this folder; of one task, or of all.
+    fn leftovers(&mut self, folder: &Path, of: Option<&str>, gc: bool) -> Result<()> {
+        let mut tasks: Vec<String> = Site::left_in(folder)?.into_iter().map(|(task, _)| task).collect();
+        tasks.retain(|task| of.is_none_or(|of| of == task));
+        tasks.sort();
+        tasks.dedup();
+        for task in &tasks {
+            if !gc {
+                self.out.note(format!(
+                    "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or verify with --gc",
+                    folder.display()
+                ));
+                continue;
+            }
+            match Site::enter(folder, task, true) {
+                Ok(site) => {
+                    for left in site.leftovers()? {
+                        files::remove(&left)?;
+                    }
+                    self.out.note(format!("tidied up what a stopped run left: .{task}.tmp-*"));
+                }
+                Err(e) if e.kind() == Kind::Exists => {
+                    self.out.note(format!(".{task}.tmp-* is left alone: {}", e.message()));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Data sets as their formats see them: which format it is, and what that finds.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Work;
+use windrow_core::format::lines::INDEX_FOLDER;
+use windrow_core::format::verify::Content;
+use windrow_core::format::{Format, Options, Probe, choose, open};
+use windrow_core::store::{Local, Store};
+use windrow_core::{Kind, Result};
+
+impl Work<'_> {
+    /// Checks what lies at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
+    /// or one whose content is checked elsewhere.
+    pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static dyn Format>> {
+        let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Ok(None) };
+        let Ok(format) = choose(self.table, &probe, None) else { return Ok(None) };
+        let verifier = format.verifier();
+        if verifier.content() != Content::Records {
+            return Ok(None);
+        }
+        verifier.records(format, &probe, &mut self.out)?;
+        Ok(Some(format))
+    }
+
+    /// Parts of what lies at `key` below `root` that are data sets of their own, as the splits of a corpus.
+    pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
+        let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Vec::new() };
+        choose(self.table, &probe, None).map_or_else(|_| Vec::new(), |format| format.parts(&probe))
+    }
+
+    /// Opens what lies at `key` below `root`, where nothing is known to be wrong with it: what opening refuses is not good.
+    pub(super) fn opens(&mut self, root: &Path, key: &str, index_folder: &str, before: u64) -> Result<()> {
+        if self.out.findings.n_problems > before {
+            return Ok(());
+        }
+        let options = Options { index_folder: Some(index_folder.to_string()), ..Options::default() };
+        let options = if index_folder == INDEX_FOLDER { Options::default() } else { options };
+        let store = Arc::new(Local::new(root));
+        let opened =
+            Probe::at(self.table, store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
+        match opened {
+            Ok(_) => Ok(()),
+            // What nobody said is no damage, the dtype of samples for one; nor is what the system refuses.
+            Err(e) if matches!(e.kind(), Kind::Config | Kind::Unrecognised | Kind::Io | Kind::Memory) => {
+                Ok(())
+            }
+            Err(e) => self.out.found(e, &store.display(key), "content"),
+        }
+    }
+
+    /// The format of this name.
+    pub(super) fn format(&self, name: &str) -> Option<&'static dyn Format> {
+        self.table.iter().copied().find(|format| format.name() == name)
+    }
+}

@@ -1,0 +1,347 @@
+//! Stops, crashes and rivals: nothing half is ever visible, and a rerun gives what an unbroken run gives.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use windrow_core::format::{self, Options, Probe};
+use windrow_formats::FORMATS;
+use windrow_prepare::{
+    Encode, Encoded, IndexOptions, LinePlace, Progress, TokenizeOptions, Track, Watch, index, tokenize,
+};
+
+use crate::writing::{To, samples};
+use windrow_core::store::Local;
+use windrow_core::{DType, Kind, Result};
+
+use crate::encoders::{FailsAt, Ord, Parts};
+use crate::tree::{folder_of, tree};
+
+const LINES: u64 = 40;
+
+/// Two inputs, the second compressed, one empty between them.
+fn inputs() -> tempfile::TempDir {
+    let lines = |word: &str| -> Vec<u8> {
+        (0..LINES).flat_map(|i| format!("{{\"text\":\"{word} {i}\"}}\n").into_bytes()).collect()
+    };
+    let zstd = zstd::bulk::compress(&lines("second"), 3).unwrap();
+    folder_of(&[("a.jsonl", &lines("first")), ("b.jsonl", b""), ("c.jsonl.zst", &zstd)])
+}
+
+fn options(layout: To, sample_size: Option<u64>, threads: usize) -> TokenizeOptions {
+    TokenizeOptions {
+        to: layout.format(),
+        sample_size,
+        eos: Some(0),
+        dtype: Some(DType::U16),
+        durable: false,
+        threads: Some(threads),
+        checkpoint_bytes: 60,
+        ..samples()
+    }
+}
+
+type Tree = BTreeMap<String, Vec<u8>>;
+
+fn unbroken(input: &tempfile::TempDir, options: &TokenizeOptions) -> Tree {
+    let out = tempfile::tempdir().unwrap();
+    let whole = TokenizeOptions { checkpoint_bytes: 64 << 20, threads: Some(1), ..options.clone() };
+    tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &whole, &()).unwrap();
+    tree(out.path())
+}
+
+fn is_hidden(name: &str) -> bool {
+    name.starts_with(".tokenize.tmp-")
+}
+
+#[test]
+fn every_stop_and_rerun_gives_the_same_bytes() {
+    let input = inputs();
+    // Each line once, and some of them in every other way.
+    for (options, apart) in [
+        (options(To::Forager, Some(7), 1), 1),
+        (options(To::Forager, Some(7), 3), 9),
+        (options(To::Forager, None, 1), 9),
+        (options(To::Tokens, None, 2), 9),
+    ] {
+        let want = unbroken(&input, &options);
+        for (file, kind) in
+            [("a.jsonl", Kind::Interrupted), ("c.jsonl.zst", Kind::Interrupted), ("c.jsonl.zst", Kind::Io)]
+        {
+            for line in (0..LINES).step_by(apart) {
+                let out = tempfile::tempdir().unwrap();
+                let fails = FailsAt { file, line, kind };
+                let error =
+                    tokenize(FORMATS, &[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
+                assert_eq!((error.kind(), error.place().record), (kind, Some(line)));
+                assert!(tree(out.path()).keys().all(|name| is_hidden(name)));
+                let report =
+                    tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+                assert_eq!(tree(out.path()), want, "{options:?} {file} {line}");
+                assert_eq!(report.resumed_bytes > 0, line >= 3 || file != "a.jsonl", "{file} {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_stops_in_one_task_give_the_same_bytes() {
+    let input = inputs();
+    let options = options(To::Forager, Some(5), 2);
+    let out = tempfile::tempdir().unwrap();
+    for line in (0..LINES).step_by(3) {
+        let fails = FailsAt { file: "c.jsonl.zst", line, kind: Kind::Interrupted };
+        tokenize(FORMATS, &[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
+    }
+    tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+    assert_eq!(tree(out.path()), unbroken(&input, &options));
+}
+
+#[test]
+fn tracks_survive_a_stop() {
+    let line = |i: u64| {
+        format!(
+            "{{\"parts\":[{{\"type\":\"system\",\"text\":\"s{i}\"}},{{\"type\":\"x\",\"text\":\"yz\"}}]}}\n"
+        )
+    };
+    let text: String = (0..LINES).map(line).collect();
+    let input = folder_of(&[("a.jsonl", text.as_bytes())]);
+    let options = TokenizeOptions {
+        tracks: vec![Track { name: "loss_mask".to_string(), eos: 0, pad: 1 }],
+        ..options(To::Forager, Some(9), 1)
+    };
+    let parts = Parts { masked: vec!["system".to_string()] };
+    let whole = tempfile::tempdir().unwrap();
+    tokenize(FORMATS, &[input.path().into()], whole.path(), &parts, &options, &()).unwrap();
+    for after in 0..20 {
+        let out = tempfile::tempdir().unwrap();
+        let stops = StopsAfter::new(after);
+        if tokenize(FORMATS, &[input.path().into()], out.path(), &parts, &options, &stops).is_err() {
+            tokenize(FORMATS, &[input.path().into()], out.path(), &parts, &options, &()).unwrap();
+        }
+        assert_eq!(tree(out.path()), tree(whole.path()), "{after}");
+    }
+}
+
+/// Wants to stop after so many reports of progress.
+struct StopsAfter {
+    left: AtomicU64,
+}
+
+impl StopsAfter {
+    fn new(reports: u64) -> Self {
+        StopsAfter { left: AtomicU64::new(reports + 1) }
+    }
+}
+
+impl Watch for StopsAfter {
+    fn progress(&self, _: Progress) {
+        self.left.store(self.left.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.left.load(Ordering::Relaxed) <= 1
+    }
+}
+
+#[test]
+fn a_watcher_stops_a_slow_encoder_at_once() {
+    struct Slow;
+    impl Encode for Slow {
+        fn encode(&self, _: &[u8], _: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            out.ids.push(1);
+            Ok(())
+        }
+        fn describe(&self) -> String {
+            "slow".to_string()
+        }
+    }
+    struct Stop;
+    impl Watch for Stop {
+        fn progress(&self, _: Progress) {}
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+    let input = folder_of(&[("a.jsonl", &b"x\n".repeat(10_000))]);
+    for threads in [1, 4] {
+        let out = tempfile::tempdir().unwrap();
+        let options = TokenizeOptions { checkpoint_bytes: 1 << 20, ..options(To::Forager, Some(2), threads) };
+        let begin = std::time::Instant::now();
+        let error =
+            tokenize(FORMATS, &[input.path().into()], out.path(), &Slow, &options, &Stop).unwrap_err();
+        assert_eq!(error.kind(), Kind::Interrupted);
+        assert!(begin.elapsed().as_millis() < 1_000, "{:?}", begin.elapsed());
+    }
+    let error = index(FORMATS, input.path(), &IndexOptions::default(), &Stop).unwrap_err();
+    assert_eq!(error.kind(), Kind::Interrupted);
+    assert_eq!(tree(input.path()).len(), 1);
+}
+
+#[test]
+fn changed_inputs_start_over_and_leave_no_old_work() {
+    let input = inputs();
+    let out = tempfile::tempdir().unwrap();
+    let options = options(To::Forager, Some(7), 1);
+    let fails = FailsAt { file: "c.jsonl.zst", line: 20, kind: Kind::Interrupted };
+    tokenize(FORMATS, &[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
+    fs::write(input.path().join("a.jsonl"), b"{\"text\":\"other\"}\n").unwrap();
+    let report = tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+    assert_eq!(report.resumed_bytes, 0);
+    assert_eq!(tree(out.path()), unbroken(&input, &options));
+}
+
+#[test]
+fn damaged_restart_points_start_over() {
+    let input = inputs();
+    let options = options(To::Forager, Some(7), 1);
+    let want = unbroken(&input, &options);
+    for (part, bytes) in [
+        ("progress.json", b"{".as_slice()),
+        ("progress.json", b"{\"input\":9}"),
+        ("sample_locations.bin", b""),
+        ("c-tokenized-samples.bin", b""),
+        ("a-tokenized-samples.bin", b"x"),
+    ] {
+        let out = tempfile::tempdir().unwrap();
+        let fails = FailsAt { file: "c.jsonl.zst", line: 20, kind: Kind::Interrupted };
+        tokenize(FORMATS, &[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
+        let name = tree(out.path()).into_keys().find(|n| n.ends_with(part)).unwrap();
+        fs::write(out.path().join(name), bytes).unwrap();
+        tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+        assert_eq!(tree(out.path()), want, "{part}");
+    }
+}
+
+#[test]
+fn what_a_kill_between_the_renames_left_is_finished() {
+    let input = inputs();
+    let options = options(To::Forager, Some(7), 1);
+    let want = unbroken(&input, &options);
+    // As a killed run leaves it: k of the two folders are out, the marker says what is to come.
+    for moved in 0..=2 {
+        let out = tempfile::tempdir().unwrap();
+        tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+        let work = out.path().join(".tokenize.tmp-0123456789abcdef");
+        fs::create_dir(&work).unwrap();
+        let targets = ["tokenized-samples", "index"];
+        fs::write(
+            work.join("commit.json"),
+            serde_json::json!({"targets": targets, "overwrite": false}).to_string(),
+        )
+        .unwrap();
+        for target in &targets[moved..] {
+            fs::rename(out.path().join(target), work.join(target)).unwrap();
+        }
+        let report = tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+        assert!(report.unchanged, "{moved}");
+        let mut found = tree(out.path());
+        // A marker of which nothing is left to do is swept with the next task that writes.
+        found.retain(|name, _| !name.ends_with("commit.json"));
+        assert_eq!(found, want, "{moved}");
+    }
+}
+
+#[test]
+fn two_runs_at_once_end_in_one_output_and_one_error() {
+    struct Waits {
+        begun: Mutex<Sender<()>>,
+        go_on: Mutex<std::sync::mpsc::Receiver<()>>,
+    }
+    impl Encode for Waits {
+        fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
+            if place.line == 0 && place.file.ends_with("a.jsonl") {
+                self.begun.lock().unwrap().send(()).unwrap();
+                self.go_on.lock().unwrap().recv().unwrap();
+            }
+            Ord.encode(line, place, out)
+        }
+        fn describe(&self) -> String {
+            Ord.describe()
+        }
+        fn vocab_size(&self) -> Option<u64> {
+            Ord.vocab_size()
+        }
+    }
+    let input = inputs();
+    let out = tempfile::tempdir().unwrap();
+    let options = options(To::Forager, Some(7), 1);
+    let (begun, has_begun) = channel();
+    let (go, go_on) = channel();
+    let first = Waits { begun: Mutex::new(begun), go_on: Mutex::new(go_on) };
+    let paths: [PathBuf; 1] = [input.path().into()];
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| tokenize(FORMATS, &paths, out.path(), &first, &options, &()));
+        has_begun.recv().unwrap();
+        let error = tokenize(FORMATS, &paths, out.path(), &Ord, &options, &()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Exists);
+        assert!(error.message().contains("another windrow"), "{error}");
+        go.send(()).unwrap();
+        running.join().unwrap().unwrap();
+    });
+    assert_eq!(tree(out.path()), unbroken(&input, &options));
+}
+
+#[test]
+fn an_index_begun_by_a_killed_run_is_swept() {
+    let half = ".index.tmp-0123456789abcdef/index/sample_locations.bin";
+    let base = folder_of(&[("a.jsonl", b"1\n2\n"), (half, b"half"), (".index.tmp-backup/a", b"mine")]);
+    let whole = IndexOptions { durable: false, ..IndexOptions::default() };
+    assert_eq!(index(FORMATS, base.path(), &whole, &()).unwrap().records, 2);
+    let names: Vec<_> = tree(base.path()).into_keys().collect();
+    assert_eq!(
+        names,
+        [
+            ".index.tmp-backup/a",
+            "a.jsonl",
+            "index/file_location.txt",
+            "index/sample_locations.bin",
+            "index/windrow.json"
+        ]
+    );
+}
+
+#[test]
+fn a_reader_of_an_index_that_is_replaced_sees_the_old_or_the_new_one() {
+    let base = folder_of(&[("a.jsonl", b"1\n")]);
+    // Files of other lengths stand below other names, so that the data beside an index never changes under it.
+    let rewrite = |generation: usize| {
+        let name = format!("g{generation}");
+        fs::create_dir_all(base.path().join(&name)).unwrap();
+        fs::write(base.path().join(&name).join("b.jsonl"), "1\n".repeat(generation)).unwrap();
+        let options = IndexOptions { overwrite: true, durable: false, ..IndexOptions::default() };
+        index(FORMATS, base.path(), &options, &()).unwrap();
+    };
+    rewrite(1);
+    let counts: Vec<u64> = (1..40)
+        .scan(1u64, |sum, n| {
+            *sum += n;
+            Some(*sum)
+        })
+        .collect();
+    let done = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = 0u64;
+            while done.load(Ordering::Relaxed) == 0 {
+                let store = Arc::new(Local::new(base.path()));
+                let look = Probe::at(FORMATS, store, "").expect("an index is there at every moment");
+                let source = format::open(FORMATS, &look, &Options::default()).unwrap();
+                assert_eq!(source.format(), "forager");
+                assert!(counts.contains(&source.len()), "{} records", source.len());
+                for record in 0..source.len() {
+                    assert_eq!(source.length(record).unwrap(), 1);
+                }
+                seen += 1;
+            }
+            seen
+        });
+        (2..40).for_each(rewrite);
+        done.store(1, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+}
