@@ -23,3 +23,5 @@ mod imports;
 mod names;
 #[cfg(test)]
 mod real_series;
+#[cfg(test)]
+mod states;
