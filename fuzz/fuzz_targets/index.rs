@@ -65,7 +65,7 @@ fuzz_target!(|input: Input<'_>| {
         }
     };
     assert!(index(folder.path(), &options, &()).expect("a second run").unchanged);
-    let store = Local::new(folder.path()).io(if input.pread { Io::Pread } else { Io::Map });
+    let store = Local::new(folder.path()).io(if input.pread { Io::Pread } else { Io::Mmap });
     let look = Probe::at(FORMATS, Arc::new(store), "").expect("the folder");
     let source = open(FORMATS, &look, &Options::default()).expect("the index that was just written");
     assert_eq!((source.format(), source.len()), ("forager", report.records));

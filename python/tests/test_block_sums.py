@@ -47,7 +47,7 @@ def test_a_state_goes_on_with_and_without_it(tokens):
     assert np.array_equal(next(iter(other))["input_ids"], next(iter(loader))["input_ids"])
 
 
-@pytest.mark.parametrize("io", ["map", "pread"])
+@pytest.mark.parametrize("io", ["mmap", "pread"])
 def test_damage_is_an_error_where_it_is_read(tokens, io):
     view = wr.open(tokens, verify="always", io=io).pack(100)
     flip(tokens, 90_001)

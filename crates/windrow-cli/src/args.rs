@@ -123,8 +123,8 @@ pub(crate) struct Cutting {
     /// With --windows or --segments: what each whole record is scaled by [default: none]
     #[arg(long, ignore_case = true, value_parser = word::<ScalerName>(&["none", "max", "zero"]))]
     scaler: Option<ScalerName>,
-    /// With --windows or --segments: what NaN and infinity do [default: spread]
-    #[arg(long, ignore_case = true, value_parser = word::<Nan>(&["spread", "mask"]))]
+    /// With --windows or --segments: what NaN and infinity do [default: propagate]
+    #[arg(long, ignore_case = true, value_parser = word::<Nan>(&["propagate", "mask"]))]
     nan: Option<Nan>,
     /// With --scaler: the part of each record that statistics come from, as 0,0.7 (fractions) or 0..500 (values)
     #[arg(long, value_name = "PART", value_parser = fit)]
@@ -374,7 +374,7 @@ mod tests {
             serde_json::json!({ "segments": { "length": 8, "buckets": [2, 4], "scaler": "max" } })
         );
         let plain = view("--windows 8");
-        assert_eq!(view("--windows 8 --scaler none --nan spread --tail drop --loss-on all"), plain);
+        assert_eq!(view("--windows 8 --scaler none --nan propagate --tail drop --loss-on all"), plain);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use windrow::dev::source::Source;
 use windrow::preview::numbers;
-use windrow::{DataSet, Span};
+use windrow::{Dataset, Span};
 
 use crate::failure::Failure;
 
@@ -44,7 +44,7 @@ pub(crate) fn grid(codes: &[i64], channels: usize) -> Vec<String> {
 ///
 /// # Errors
 /// What reading says.
-pub(crate) fn used(data: &DataSet) -> Result<(Vec<u64>, u64), Failure> {
+pub(crate) fn used(data: &Dataset) -> Result<(Vec<u64>, u64), Failure> {
     let source = data.source().as_ref();
     let channels = source.schema().channels.unwrap_or(1).max(1);
     let mut seen = vec![Vec::<bool>::new(); channels];

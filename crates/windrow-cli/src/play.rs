@@ -6,7 +6,7 @@ use windrow::audio::Waveform;
 use windrow::dac::{Codec, Codes, Options};
 use windrow::dev::output::write_whole;
 use windrow::preview::numbers;
-use windrow::{DataSet, Error, Kind, Span};
+use windrow::{Dataset, Error, Kind, Span};
 
 use crate::codes;
 use crate::command::encode::weights;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// Decodes a record and writes it to `to`.
 pub(crate) fn play(
-    data: &DataSet,
+    data: &Dataset,
     record: u64,
     given: Option<&Path>,
     to: &Path,

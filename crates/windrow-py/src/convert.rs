@@ -6,12 +6,11 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use windrow::DataSet;
 use windrow::format::{WriteFormat, WriteOptions};
 use windrow::prepare;
 
 use crate::callback::Watcher;
-use crate::data_set::Dataset;
+use crate::dataset::Dataset;
 use crate::dtype::AnyDType;
 use crate::json;
 use crate::own_options;
@@ -80,7 +79,7 @@ pub(crate) fn convert<'py>(
 /// Writes what `data` opens; the report as a dict.
 pub(crate) fn all_records<'py>(
     py: Python<'py>,
-    data: impl FnOnce() -> windrow::Result<DataSet> + Send,
+    data: impl FnOnce() -> windrow::Result<windrow::Dataset> + Send,
     out: &Path,
     format: &dyn WriteFormat,
     options: WriteOptions,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyRange, PyString, PyTuple};
-use windrow::{Custom, DType, DataSet, Error, Fit, Samples, ScalerName, ViewRecipe, Whole};
+use windrow::{Custom, DType, Error, Fit, Samples, ScalerName, ViewRecipe, Whole};
 use windrow_core::{Decode, Element, Result, Values};
 
 use crate::array::value_array;
@@ -82,7 +82,7 @@ pub(crate) fn read_fit(given: &Bound<'_, PyAny>) -> PyResult<Fit> {
 /// The samples of a recipe; Ctrl-C ends the computing of statistics.
 pub(crate) fn cut(
     py: Python<'_>,
-    data: &DataSet,
+    data: &windrow::Dataset,
     recipe: ViewRecipe,
     dtype: Option<DType>,
     function: Option<&Py<PyAny>>,

@@ -12,7 +12,7 @@ use windrow_core::{Decode, Element, Values};
 
 use crate::callback::Watcher;
 use crate::convert::all_records;
-use crate::data_set::Dataset;
+use crate::dataset::Dataset;
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::json;

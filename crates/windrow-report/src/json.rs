@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{DataSet, Result};
+use windrow::{Dataset, Result};
 
 use crate::page::Page;
 use crate::sample::{MOST_VALUES, Sample};
@@ -15,7 +15,7 @@ const MOST_KEYS: usize = 1_000;
 const KEYS_LISTED: usize = 50;
 const RECORDS_SHOWN: usize = 3;
 
-pub(crate) fn keys(data: &DataSet, page: &mut Page, watch: &dyn Watch, sample: &Sample) -> Result<()> {
+pub(crate) fn keys(data: &Dataset, page: &mut Page, watch: &dyn Watch, sample: &Sample) -> Result<()> {
     let mut keys: BTreeMap<String, (u64, BTreeSet<&'static str>, String)> = BTreeMap::new();
     let (mut parsed, mut bytes, mut others) = (0u64, 0u64, 0u64);
     let mut shown = Vec::new();

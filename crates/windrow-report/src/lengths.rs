@@ -2,7 +2,7 @@
 
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{DataSet, Result};
+use windrow::{Dataset, Result};
 
 use crate::histogram::{Histogram, SHARES, shares};
 use crate::page::Page;
@@ -12,7 +12,7 @@ use crate::watch::check;
 /// Lengths are cheap: so many are looked at.
 pub(crate) const MOST_LENGTHS: u64 = 1_000_000;
 
-pub(crate) fn show(data: &DataSet, what: &str, unit: &str, page: &mut Page, watch: &dyn Watch) -> Result<()> {
+pub(crate) fn show(data: &Dataset, what: &str, unit: &str, page: &mut Page, watch: &dyn Watch) -> Result<()> {
     page.section(&format!("Lengths of {what}"));
     if let Some(length) = data.source().uniform() {
         page.text(&format!("Every one has {} {unit}.", text::count(length)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use windrow::prepare::Watch;
 use windrow::preview::{text, tokens::is_tokens, tokens::tokenizer};
-use windrow::{DataSet, Labels, Plan, Result, Samples, ScalerName, ViewRecipe};
+use windrow::{Dataset, Labels, Plan, Result, Samples, ScalerName, ViewRecipe};
 
 use crate::codes::Codes;
 use crate::page::Page;
@@ -29,7 +29,7 @@ pub struct Asked {
 
 impl Asked {
     /// Whether the page about `data` shows it as audio codes: only then does `codes` count.
-    pub fn is_about_codes(&self, data: &DataSet) -> bool {
+    pub fn is_about_codes(&self, data: &Dataset) -> bool {
         let is_of_series =
             matches!(self.view, Some(ViewRecipe::Windows { .. } | ViewRecipe::Segments { .. }));
         codes::are_codes(data.source().as_ref()) && !is_of_series && self.tokenizer.is_none()
@@ -41,7 +41,7 @@ impl Asked {
 ///
 /// # Errors
 /// Those of reading the records and of the view; `Interrupted` once `watch` wants to stop.
-pub fn of_records(data: &DataSet, path: &Path, asked: &Asked, watch: &dyn Watch) -> Result<Report> {
+pub fn of_records(data: &Dataset, path: &Path, asked: &Asked, watch: &dyn Watch) -> Result<Report> {
     let mut page = Page::new(&format!("windrow: {}", path.display()));
     let sample = Sample::of(data.len(), MOST_RECORDS);
     let mut object = json!({ "records": data.len(), "records_read": sample.records.len() });
@@ -65,7 +65,7 @@ pub fn of_records(data: &DataSet, path: &Path, asked: &Asked, watch: &dyn Watch)
     Ok(Report { html: page.finish(), from, json: object, unread: 0 })
 }
 
-fn numbers(asked: &Asked, data: &DataSet, sample: &Sample, page: &mut Page, watch: &dyn Watch) -> Result<()> {
+fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watch: &dyn Watch) -> Result<()> {
     let tokenizer = tokenizer(asked.tokenizer.as_deref(), data.manifest())?;
     let is_tokens = tokenizer.is_some() || is_tokens(data.source().as_ref());
     // Statistics for a scaler may take a while.
@@ -119,7 +119,7 @@ fn with_plan(samples: Samples) -> Result<(Samples, Option<Plan>)> {
     Ok((samples, plan))
 }
 
-fn facts(data: &DataSet, page: &mut Page) -> Result<()> {
+fn facts(data: &Dataset, page: &mut Page) -> Result<()> {
     let info = data.info()?;
     page.section("What it is");
     let mut rows = vec![("format", info.format.clone()), ("records", text::count(info.records))];

@@ -7,7 +7,7 @@ use windrow::preview::{
     series::{self, Facts},
     text,
 };
-use windrow::{DataSet, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe};
+use windrow::{Dataset, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe};
 
 use crate::page::Page;
 use crate::sample::{Sample, part};
@@ -84,7 +84,7 @@ fn room(source: &dyn Source, sample: &Sample) -> u64 {
 
 /// `scaled`: the samples of a view that scales them.
 pub(crate) fn values(
-    data: &DataSet,
+    data: &Dataset,
     scaled: Option<&Samples>,
     page: &mut Page,
     watch: &dyn Watch,
@@ -120,7 +120,7 @@ pub(crate) fn values(
             text::count(numbers.infinite),
             text::counted(numbers.lacking.len() as u64, "record")
         ));
-        let spreads = scaled.is_some_and(|samples| samples.recipe().view.nan() == Nan::Spread);
+        let spreads = scaled.is_some_and(|samples| samples.recipe().view.nan() == Nan::Propagate);
         if numbers.nan > 0 && spreads {
             page.text(
                 "The scaler makes every number of a record with NaN a NaN; with --nan mask it leaves the missing ones out.",
@@ -143,7 +143,7 @@ pub(crate) fn values(
 }
 
 pub(crate) fn gallery(
-    data: &DataSet,
+    data: &Dataset,
     view: Option<(&Samples, &Plan)>,
     page: &mut Page,
     watch: &dyn Watch,

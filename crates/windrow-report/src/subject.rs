@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use windrow::format::Options;
-use windrow::{DataSet, Error, Kind, Result, open_with};
+use windrow::{Dataset, Error, Kind, Result, open_with};
 
 use crate::sound::{Files, has_content, has_name};
 
 /// What a page is about.
 pub enum Subject {
     /// Records, which a format reads.
-    Records(Box<DataSet>),
+    Records(Box<Dataset>),
     /// Sound files.
     Sound(Files),
 }

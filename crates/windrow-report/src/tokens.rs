@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use windrow::prepare::Watch;
 use windrow::preview::{numbers, text, tokens};
 use windrow::text::Tokenizer;
-use windrow::{DataSet, Result};
+use windrow::{Dataset, Result};
 
 use crate::page::Page;
 use crate::sample::{Sample, part};
@@ -14,7 +14,7 @@ use crate::watch::check;
 const MOST_LISTED: usize = 30;
 
 pub(crate) fn frequent(
-    data: &DataSet,
+    data: &Dataset,
     tokenizer: Option<&Tokenizer>,
     page: &mut Page,
     watch: &dyn Watch,

@@ -54,7 +54,7 @@ pub(crate) fn packs(
         if let (Some(tokenizer), Some(first)) = (tokenizer, spans.first()) {
             let mut first = *first;
             first.len = first.len.min(PREVIEW_VALUES);
-            let ids = numbers::whole_numbers(samples.data_set().source().as_ref(), first)?;
+            let ids = numbers::whole_numbers(samples.dataset().source().as_ref(), first)?;
             if let Some(begins) = tokens::decoded(tokenizer, &ids) {
                 page.note(&format!("{}…", text::truncated(&begins, 300)));
             }

@@ -7,7 +7,7 @@ use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{LastBatch, Plan};
 use windrow_core::sampler::{Sampler, Sequential, Shard, Shuffle, Stop};
 
-use crate::data_set::Samples;
+use crate::dataset::Samples;
 use crate::mixture::Mixture;
 use crate::ranks;
 use crate::recipe::{Recipe, RecipePart};

@@ -19,11 +19,11 @@
 //! # }
 //! ```
 //!
-//! This crate is the facade: [`open`] finds the format among those of all crates, [`DataSet`] slices records into samples,
+//! This crate is the facade: [`open`] finds the format among those of all crates, [`Dataset`] slices records into samples,
 //! [`LoaderBuilder`] makes a loader. What they are made of stands in [`windrow_core`], re-exported here as [`dev`].
 
 mod builder;
-mod data_set;
+mod dataset;
 #[cfg(feature = "text")]
 mod encode;
 pub mod format;
@@ -47,7 +47,7 @@ mod windowing;
 mod write;
 
 pub use builder::LoaderBuilder;
-pub use data_set::{DataSet, Info, Samples};
+pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};

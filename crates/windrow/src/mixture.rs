@@ -6,7 +6,7 @@ use windrow_core::plan::Plan;
 use windrow_core::sampler::{Mix, Stop};
 use windrow_core::{Error, Kind, Result};
 
-use crate::data_set::Samples;
+use crate::dataset::Samples;
 
 /// A weighted mixture of views.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
             )));
         }
         if samples.is_empty() {
-            return Err(Error::config(format!("{name:?} has no samples")).at(samples.data_set().path()));
+            return Err(Error::config(format!("{name:?} has no samples")).at(samples.dataset().path()));
         }
         if let (Some(first), Some(its_name)) = (mixture.samples.first(), mixture.names.first()) {
             let names = [its_name, &name].map(|name| format!("{name:?}"));

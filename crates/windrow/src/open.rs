@@ -12,7 +12,7 @@ use windrow_core::store::{self, Local};
 use windrow_core::{Error, Result};
 use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 
-use crate::DataSet;
+use crate::Dataset;
 use crate::formats::formats;
 use crate::split::part_of;
 
@@ -26,7 +26,7 @@ use crate::split::part_of;
 /// println!("{} records", corpus.len());
 /// # Ok::<(), windrow::Error>(())
 /// ```
-pub fn open(path: impl AsRef<Path>) -> Result<DataSet> {
+pub fn open(path: impl AsRef<Path>) -> Result<Dataset> {
     open_with(path, &Options::default())
 }
 
@@ -34,7 +34,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<DataSet> {
 ///
 /// # Errors
 /// As [`open`]; `Config` for options that do not fit.
-pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
+pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
     let path = &*local(path.as_ref())?;
     if let Some(part) = &options.part {
         if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
@@ -72,7 +72,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<DataSet> {
         Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
         None => source,
     };
-    Ok(DataSet::new(asked, options.clone(), source, probe.manifest))
+    Ok(Dataset::new(asked, options.clone(), source, probe.manifest))
 }
 
 // The path that a file:// URL names; any other path as it is.

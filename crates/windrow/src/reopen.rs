@@ -3,7 +3,7 @@
 use windrow_core::{Error, Result};
 
 use crate::builder::LoaderBuilder;
-use crate::data_set::Samples;
+use crate::dataset::Samples;
 use crate::mixture::mix;
 use crate::open::open_with;
 use crate::recipe::{Recipe, RecipePart};
@@ -12,7 +12,7 @@ impl RecipePart {
     /// Opens the data, and the view of it.
     ///
     /// # Errors
-    /// As [`open_with`] and [`crate::DataSet::view`].
+    /// As [`open_with`] and [`crate::Dataset::view`].
     pub fn open(&self) -> Result<Samples> {
         open_with(&self.path, &self.options)?.view(self.view.clone(), self.dtype)
     }

@@ -7,12 +7,12 @@ use windrow_core::sampler::Permutation;
 use windrow_core::source::{SharedSource, Subset};
 use windrow_core::{Error, Result};
 
-use crate::data_set::DataSet;
+use crate::dataset::Dataset;
 
 /// Sets the split's key apart from the orders of the same seed.
 const SPLIT: u64 = 0x7370_6c69_745f_7631;
 
-impl DataSet {
+impl Dataset {
     /// Two data sets: the records to learn from, and `fraction` of all to validate with. Whole records go to one side or
     /// the other, chosen by `seed` alone; each part keeps their order.
     ///
@@ -27,7 +27,7 @@ impl DataSet {
     /// assert_eq!((train.len(), validation.len()), (3, 1));
     /// # Ok::<(), windrow::Error>(())
     /// ```
-    pub fn split(&self, fraction: f64, seed: u64) -> Result<(DataSet, DataSet)> {
+    pub fn split(&self, fraction: f64, seed: u64) -> Result<(Dataset, Dataset)> {
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Error::config(format!("a validation part of {fraction}; expected between 0 and 1")));
         }
@@ -45,7 +45,7 @@ impl DataSet {
             let split = Split { n_validation, seed, is_validation };
             let source = part_of(self.source().clone(), split)?;
             let options = Options { split: Some(split), ..self.options().clone() };
-            Ok(DataSet::new(self.path(), options, source, self.manifest().cloned()))
+            Ok(Dataset::new(self.path(), options, source, self.manifest().cloned()))
         };
         Ok((part(false)?, part(true)?))
     }

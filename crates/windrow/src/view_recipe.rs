@@ -190,7 +190,7 @@ impl ViewRecipe {
     pub fn nan(&self) -> Nan {
         match self {
             ViewRecipe::Windows { nan, .. } | ViewRecipe::Segments { nan, .. } => *nan,
-            _ => Nan::Spread,
+            _ => Nan::Propagate,
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn recipes_from_before_scalers_are_read_and_written_as_they_were() {
         let text = r#"{"windows":{"context_length":8,"prediction_length":0,"tail":"drop"}}"#;
         let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
-        assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::None, Nan::Spread));
+        assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::None, Nan::Propagate));
         assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
         let text = r#"{"segments":{"length":8,"buckets":[2,8],"scaler":"zero","nan":"mask"}}"#;
         let recipe: ViewRecipe = serde_json::from_str(text).unwrap();

@@ -38,7 +38,7 @@ pub(crate) struct Convert {
     overwrite: bool,
     /// Do not wait for the disk
     #[arg(long)]
-    no_durable: bool,
+    no_fsync: bool,
     #[command(flatten)]
     own: OwnOptions<false>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         dtype: args.as_dtype,
         of: data.manifest().cloned().map(Arc::new),
         overwrite: args.overwrite,
-        durable: !args.no_durable,
+        durable: !args.no_fsync,
         ..WriteOptions::default()
     };
     let report = prepare::convert(source, &args.output, format.as_ref(), &options, &progress)?;

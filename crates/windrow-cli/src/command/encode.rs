@@ -65,7 +65,7 @@ pub(crate) struct Encode {
     overwrite: bool,
     /// Do not wait for the disk
     #[arg(long)]
-    no_durable: bool,
+    no_fsync: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
         },
         threads: Some(threads),
         overwrite: args.overwrite,
-        durable: !args.no_durable,
+        durable: !args.no_fsync,
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();

@@ -34,7 +34,7 @@ pub(crate) struct Index {
     checksum: bool,
     /// Do not wait for the disk
     #[arg(long)]
-    no_durable: bool,
+    no_fsync: bool,
 }
 
 pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
         index_folder: args.index_folder.clone(),
         overwrite: args.overwrite,
         checksum: args.checksum,
-        durable: !args.no_durable,
+        durable: !args.no_fsync,
         ..IndexOptions::default()
     };
     let interrupt = Interrupt::listen();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::manifest::Manifest;
-use windrow::{DataSet, Info, open_with};
+use windrow::{Dataset, Info, open_with};
 
 use crate::args::{Opening, no_stdin};
 use crate::codes;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
 
 /// What `inspect` shows of an open data set, for people.
 pub(crate) fn show(
-    data: &DataSet,
+    data: &Dataset,
     info: &Info,
     side: Option<&Manifest>,
     out: &mut Out,
@@ -150,7 +150,7 @@ fn side_facts(side: &Manifest) -> Value {
 }
 
 // Doubling ranges: 0, 1, 2..3, 4..7, …; only those from the shortest to the longest record.
-fn histogram(data: &DataSet) -> Result<Vec<Bar>, Failure> {
+fn histogram(data: &Dataset) -> Result<Vec<Bar>, Failure> {
     let source = data.source();
     let mut counts = [0u64; MOST_BARS];
     let mut count = |length: u64, n: u64| counts[(u64::BITS - length.leading_zeros()) as usize] += n;

@@ -9,7 +9,7 @@ use windrow::dev::source::Extras;
 use windrow::preview::series::{self, Facts};
 use windrow::preview::{numbers, tokens};
 use windrow::text::Tokenizer;
-use windrow::{DataSet, Error, open_with};
+use windrow::{Dataset, Error, open_with};
 
 use crate::args::{Opening, no_stdin};
 use crate::failure::{DONE, Failure};
@@ -112,7 +112,7 @@ fn from_the_end(index: i64, len: u64) -> Option<u64> {
     record.filter(|r| *r < len)
 }
 
-fn show_json(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failure> {
+fn show_json(data: &Dataset, record: u64, out: &mut Out) -> Result<Value, Failure> {
     let value = data.json(record)?;
     if !out.is_json() {
         let mut lines = Vec::new();
@@ -122,7 +122,7 @@ fn show_json(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failur
     Ok(json!({ "record": record, "value": value }))
 }
 
-fn show_row(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failure> {
+fn show_row(data: &Dataset, record: u64, out: &mut Out) -> Result<Value, Failure> {
     let row = Value::Object(data.row(record)?.shown());
     if !out.is_json() {
         let mut lines = Vec::new();
@@ -133,7 +133,7 @@ fn show_row(data: &DataSet, record: u64, out: &mut Out) -> Result<Value, Failure
 }
 
 fn show_numbers(
-    data: &DataSet,
+    data: &Dataset,
     record: u64,
     tokenizer: Option<&Tokenizer>,
     out: &mut Out,
@@ -183,7 +183,7 @@ fn show_extras(extras: &Extras, out: &mut Out) -> Result<(), Failure> {
 }
 
 // A plot per channel, and what it spans.
-fn show_series(data: &DataSet, record: u64, out: &mut Out) -> Result<(), Failure> {
+fn show_series(data: &Dataset, record: u64, out: &mut Out) -> Result<(), Failure> {
     let source = data.source();
     let channels = source.schema().channels.unwrap_or(1).max(1);
     let length = data.length(record)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::output::write_whole;
-use windrow::{DataSet, Error, Kind};
+use windrow::{Dataset, Error, Kind};
 use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
 
 use crate::args::{Cutting, Opening, no_stdin, no_stdout};
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     }
 }
 
-fn records(args: &Report, data: &DataSet, out: &mut Out) -> Result<i32, Failure> {
+fn records(args: &Report, data: &Dataset, out: &mut Out) -> Result<i32, Failure> {
     let asked =
         Asked { view: args.cutting.view()?, tokenizer: args.tokenizer.clone(), codes: args.codes.codes() };
     match asked.is_about_codes(data) {

@@ -71,7 +71,7 @@ pub(crate) struct Tokenize {
     checkpoint_bytes: u64,
     /// Do not wait for the disk
     #[arg(long)]
-    no_durable: bool,
+    no_fsync: bool,
     #[command(flatten)]
     own: OwnOptions<true>,
 }
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         dtype: args.dtype,
         remainder: remainder(args, encoder.eos())?,
         overwrite: args.overwrite,
-        durable: !args.no_durable,
+        durable: !args.no_fsync,
         threads: args.threads,
         checkpoint_bytes: args.checkpoint_bytes,
         ..TokenizeOptions::new(to)

@@ -20,7 +20,7 @@ use windrow::format::{Options, Verify};
 use windrow::prepare::VerifyOptions;
 use windrow::{Result, Span};
 
-use self::written::{DataSet, everything};
+use self::written::{Dataset, everything};
 use crate::program::Desk;
 
 const QUICK: usize = 3_000;
@@ -81,7 +81,7 @@ struct Tally {
 }
 
 /// Flips a bit, keeps the file's time, and looks; the bit is put back.
-fn flip(set: &DataSet, whole: &[Content; 2], random: &mut fastrand::Rng, tallies: &mut [Tally; 2]) {
+fn flip(set: &Dataset, whole: &[Content; 2], random: &mut fastrand::Rng, tallies: &mut [Tally; 2]) {
     let path = random.choice(&set.files).unwrap();
     let file = fs::File::options().read(true).write(true).open(path).unwrap();
     let meta = file.metadata().unwrap();

@@ -20,9 +20,10 @@ pub enum Scale {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nan {
-    /// They spread: the statistics of a record with NaN are NaN, and so are its scaled values.
+    /// They propagate: the statistics of a record with NaN are NaN, and so are its scaled values.
     #[default]
-    Spread,
+    #[serde(alias = "spread")]
+    Propagate,
     /// They count as missing: left out of the statistics, 0 in the batch, and never learned.
     Mask,
 }
@@ -48,7 +49,7 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// By the whole record, in float64; NaN spreads.
+    /// By the whole record, in float64; NaN propagates.
     pub fn by(scale: Scale) -> Scaling {
         Scaling { scale, nan: Nan::default(), precision: Precision::default(), fit: None }
     }
@@ -70,7 +71,7 @@ impl std::fmt::Display for Scaling {
             Precision::Double => "/float64",
             Precision::Single => "",
         };
-        write!(f, "scaler={}{precision},nan={}", self.scale.name(), self.nan.name())?;
+        write!(f, "scaler={}{precision},nan={}", self.scale.name(), self.nan.identity())?;
         self.fit.map_or(Ok(()), |fit| write!(f, ",fit={fit}"))
     }
 }
@@ -98,10 +99,10 @@ impl Scale {
 }
 
 impl Nan {
-    /// `spread`, `mask`.
-    pub fn name(self) -> &'static str {
+    // The word in identities, which stays whatever users type.
+    fn identity(self) -> &'static str {
         match self {
-            Nan::Spread => "spread",
+            Nan::Propagate => "spread",
             Nan::Mask => "mask",
         }
     }

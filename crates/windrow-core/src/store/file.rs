@@ -25,7 +25,8 @@ pub enum Io {
     /// process (SIGBUS). Files of other machines are read by position, and so are those beyond the number of maps that a
     /// program may have.
     #[default]
-    Map,
+    #[serde(alias = "map")]
+    Mmap,
     /// Positional reads: for files that others may truncate.
     Pread,
 }
@@ -83,7 +84,7 @@ impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
         let (file, meta) = open_file(&path).map_err(|e| not_text(e, &path))?;
-        let may_map = self.io == Io::Map;
+        let may_map = self.io == Io::Mmap;
         let on = may_map.then(|| FileSystem::of(&file));
         let about = About::of(&meta, on);
         // An empty file cannot be mapped.
@@ -202,7 +203,7 @@ pub(super) fn open_kept(file: File, path: &Path, size: u64) -> Result<Arc<dyn Ob
 fn map(file: &File, size: u64) -> Option<(memmap2::Mmap, Taken)> {
     let taken = MAPS.take()?;
     // SAFETY: the file is opened read-only and the map is private to this process. What another process that truncates the
-    // file brings about is documented at `Io::Map`; it cannot make memory unsafe, because every access is bounds-checked
+    // file brings about is documented at `Io::Mmap`; it cannot make memory unsafe, because every access is bounds-checked
     // against the size at opening.
     let map = unsafe { memmap2::MmapOptions::new().len(usize::try_from(size).ok()?).map(file) };
     Some((map.ok()?, taken))

@@ -27,7 +27,7 @@ pub(crate) fn open(path: &Path) -> Result<SharedSource> {
 
 /// The options, once for each way to read a file.
 pub(crate) fn both_ways(options: &Options) -> [Options; 2] {
-    [Io::Map, Io::Pread].map(|io| Options { io, ..options.clone() })
+    [Io::Mmap, Io::Pread].map(|io| Options { io, ..options.clone() })
 }
 
 /// All of a record.

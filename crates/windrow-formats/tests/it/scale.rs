@@ -70,9 +70,9 @@ fn assert_same(found: &[f32], expected: &[f32], tolerance: f32) {
 #[test]
 fn values_are_those_of_the_definition() {
     alone("scale::values_are_those_of_the_definition", |_| {
-        let max = row(&[&[1.0, -4.0, 2.0], &[0.0, 0.0, 0.0], &[-0.5, 0.5, 0.25]], Scale::Max, Nan::Spread);
+        let max = row(&[&[1.0, -4.0, 2.0], &[0.0, 0.0, 0.0], &[-0.5, 0.5, 0.25]], Scale::Max, Nan::Propagate);
         assert_eq!(max, [[0.25, -1.0, 0.5], [0.0; 3], [-1.0, 1.0, 0.5]]);
-        let zero = row(&[&[1.0, 3.0, 1.0, 3.0], &[7.0; 4]], Scale::Zero, Nan::Spread);
+        let zero = row(&[&[1.0, 3.0, 1.0, 3.0], &[7.0; 4]], Scale::Zero, Nan::Propagate);
         assert_eq!(zero, [[-1.0, 1.0, -1.0, 1.0], [0.0; 4]]);
     });
 }
@@ -83,10 +83,10 @@ fn what_is_not_finite_spreads() {
         let with_nan: &[f32] = &[1.0, NAN, 3.0];
         let with_inf: &[f32] = &[1.0, INF, -3.0];
         for scale in [Scale::Max, Scale::Zero] {
-            assert_same(&row(&[with_nan], scale, Nan::Spread)[0], &[NAN; 3], 0.0);
+            assert_same(&row(&[with_nan], scale, Nan::Propagate)[0], &[NAN; 3], 0.0);
         }
-        assert_same(&row(&[with_inf], Scale::Max, Nan::Spread)[0], &[0.0, NAN, 0.0], 0.0);
-        assert_same(&row(&[with_inf], Scale::Zero, Nan::Spread)[0], &[-INF, NAN, -INF], 0.0);
+        assert_same(&row(&[with_inf], Scale::Max, Nan::Propagate)[0], &[0.0, NAN, 0.0], 0.0);
+        assert_same(&row(&[with_inf], Scale::Zero, Nan::Propagate)[0], &[-INF, NAN, -INF], 0.0);
     });
 }
 
@@ -143,7 +143,7 @@ fn digits_beyond_float32_are_not_lost_before_scaling() {
         let expected: Vec<f32> = (0..20).map(|i| ((f64::from(i) - 9.5) / 33.25f64.sqrt()) as f32).collect();
         let whole = |offset: f64| (0..20).map(|i| offset + f64::from(i)).collect::<Vec<f64>>();
         let zero = |toy: Toy| -> Vec<f32> {
-            let source: SharedSource = Arc::new(scaled(toy, Scale::Zero, Nan::Spread).unwrap());
+            let source: SharedSource = Arc::new(scaled(toy, Scale::Zero, Nan::Propagate).unwrap());
             all(&windows(source, 20, 20, |layout| layout)).get::<f32>("input_ids").unwrap().to_vec()
         };
         for offset in [1e9, -1e12, 1e15] {
@@ -168,7 +168,7 @@ fn digits_beyond_float32_are_not_lost_before_scaling() {
         assert_eq!(zero(doubles(&[&[0.1; 20]])), [0.0; 20]);
         // One beyond float32 is a number like others.
         let large: &[f64] = &[1.0, 2.0, 3.0, 1e39, 5.0, 6.0];
-        let max: SharedSource = Arc::new(scaled(doubles(&[large]), Scale::Max, Nan::Spread).unwrap());
+        let max: SharedSource = Arc::new(scaled(doubles(&[large]), Scale::Max, Nan::Propagate).unwrap());
         let batch = all(&windows(max, 6, 6, |layout| layout));
         let expected = large.iter().map(|x| (x / 1e39) as f32).collect::<Vec<_>>();
         assert_eq!(batch.get::<f32>("input_ids").unwrap(), expected);
@@ -446,7 +446,8 @@ impl Source for Many {
 fn statistics_of_many_records_are_mapped_not_held() {
     alone("scale::statistics_of_many_records_are_mapped_not_held", |_| {
         let toy = Toy::series(&[&[1.0, 2.0], &[-5.0], &[]], 1, &[Decode::Plain; 3]);
-        let (source, held) = most_memory(|| scaled(Many(toy, 1_000_000), Scale::Max, Nan::Spread).unwrap());
+        let (source, held) =
+            most_memory(|| scaled(Many(toy, 1_000_000), Scale::Max, Nan::Propagate).unwrap());
         assert!(held < 4 << 20, "{held} bytes held");
         let span = windrow_core::Span { record: 999_998, start: 0, len: 1 };
         let mut scratch = Vec::new();
@@ -464,7 +465,7 @@ fn statistics_of_many_records_are_mapped_not_held() {
 #[test]
 fn what_cannot_be_scaled_is_an_error() {
     alone("scale::what_cannot_be_scaled_is_an_error", |cache| {
-        let fails = |toy: Toy| scaled(toy, Scale::Zero, Nan::Spread).err().unwrap();
+        let fails = |toy: Toy| scaled(toy, Scale::Zero, Nan::Propagate).err().unwrap();
         assert_eq!(fails(Toy::json()).kind(), Kind::Config);
         let shift = Toy::stored(Element::little(DType::U32), vec![(vec![0; 8], Decode::Shift { bits: 1 })]);
         let e = fails(shift);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windrow::dev::collate::{CodesLayout, Masks};
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{DataSet, Mode, Result, Samples, ViewRecipe};
+use windrow::{Dataset, Mode, Result, Samples, ViewRecipe};
 
 use super::name;
 use crate::durations::said;
@@ -21,7 +21,7 @@ const TRACKS: u64 = 6;
 const MOST_PIECES: u64 = 1_000;
 
 /// The samples: of the view that was named, else random crops of codes.
-pub(crate) fn samples(data: &DataSet, view: Option<ViewRecipe>, length: Option<u64>) -> Result<Samples> {
+pub(crate) fn samples(data: &Dataset, view: Option<ViewRecipe>, length: Option<u64>) -> Result<Samples> {
     match view {
         Some(view) => data.view(view, None),
         None => {
@@ -39,7 +39,7 @@ pub(crate) fn show(
     page: &mut Page,
     watch: &dyn Watch,
 ) -> Result<Value> {
-    let data = samples.data_set();
+    let data = samples.dataset();
     let view = samples.feed().view();
     page.section("Crops over time");
     page.text(&format!("{}, seed {seed}.", view.describe()));

@@ -2,7 +2,7 @@
 
 use windrow::prepare::Watch;
 use windrow::preview::{numbers, text};
-use windrow::{DataSet, Result, Span};
+use windrow::{Dataset, Result, Span};
 
 use super::name;
 use crate::page::{Page, Pixels};
@@ -17,7 +17,7 @@ const CHANNELS: usize = 64;
 /// Pixels of the page for a channel.
 const ROW: usize = 9;
 
-pub(crate) fn show(data: &DataSet, size: usize, page: &mut Page, watch: &dyn Watch) -> Result<()> {
+pub(crate) fn show(data: &Dataset, size: usize, page: &mut Page, watch: &dyn Watch) -> Result<()> {
     page.section("Some tracks");
     page.note(&format!(
         "The codes of the first frames: time from left to right, channel 0 at the top, code 0 dark and code {} bright; red \

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windrow::dev::source::Source;
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{DType, DataSet, Error, Result, ViewRecipe};
+use windrow::{DType, Dataset, Error, Result, ViewRecipe};
 
 use crate::durations::{Durations, said};
 use crate::lengths::MOST_LENGTHS;
@@ -72,7 +72,7 @@ pub(crate) fn are_codes(source: &dyn Source) -> bool {
 
 /// All of the page that is about codes, and its numbers.
 pub(crate) fn show(
-    data: &DataSet,
+    data: &Dataset,
     args: &Codes,
     view: Option<ViewRecipe>,
     page: &mut Page,
@@ -91,7 +91,7 @@ pub(crate) fn show(
     Ok(json!({ "durations": durations, "prompts": prompts, "codebooks": usage, "crops": crops }))
 }
 
-fn durations(data: &DataSet, args: &Codes, page: &mut Page, watch: &dyn Watch) -> Result<Value> {
+fn durations(data: &Dataset, args: &Codes, page: &mut Page, watch: &dyn Watch) -> Result<Value> {
     page.section("Durations of tracks");
     let sample = Sample::of(data.len(), MOST_LENGTHS);
     let mut seconds = Vec::with_capacity(sample.records.len());
@@ -125,7 +125,7 @@ fn durations(data: &DataSet, args: &Codes, page: &mut Page, watch: &dyn Watch) -
 }
 
 /// What a track is called: its name in the metadata, else its number.
-fn name(data: &DataSet, record: u64) -> String {
+fn name(data: &Dataset, record: u64) -> String {
     let extras = data.extras(record).unwrap_or_default();
     match extras.get("name") {
         Some(windrow::Value::Text(name)) => {

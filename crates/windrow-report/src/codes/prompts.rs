@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windrow::dev::collate::CodesLayout;
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{DataSet, Result};
+use windrow::{Dataset, Result};
 
 use super::name;
 use crate::histogram::{Histogram, SHARES, shares};
@@ -57,7 +57,7 @@ impl Prompts {
     }
 }
 
-pub(crate) fn show(data: &DataSet, page: &mut Page, watch: &dyn Watch) -> Result<Value> {
+pub(crate) fn show(data: &Dataset, page: &mut Page, watch: &dyn Watch) -> Result<Value> {
     let text_length = CodesLayout::default().text_length;
     let sample = Sample::of(data.len(), MOST_PROMPTS);
     let mut prompts = Prompts::default();

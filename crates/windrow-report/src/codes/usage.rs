@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windrow::prepare::Watch;
 use windrow::preview::{numbers, text};
-use windrow::{DataSet, Result, Span};
+use windrow::{Dataset, Result, Span};
 
 use super::name;
 use crate::page::Page;
@@ -67,7 +67,7 @@ struct Usage {
 }
 
 impl Usage {
-    fn read(data: &DataSet, size: usize, most: u64, watch: &dyn Watch) -> Result<Usage> {
+    fn read(data: &Dataset, size: usize, most: u64, watch: &dyn Watch) -> Result<Usage> {
         let source = data.source().as_ref();
         let channels = source.schema().channels.unwrap_or(1).max(1);
         let (sample, room) = evenly(data, (most / channels as u64).max(1))?;
@@ -115,7 +115,7 @@ impl Usage {
 }
 
 // All tracks where they hold few frames, else so many that about `most` are read; and how many frames of one at most.
-fn evenly(data: &DataSet, most: u64) -> Result<(Sample, u64)> {
+fn evenly(data: &Dataset, most: u64) -> Result<(Sample, u64)> {
     let few = Sample::of(data.len(), 10_000);
     let mut frames = 0u64;
     for record in &few.records {
@@ -128,7 +128,7 @@ fn evenly(data: &DataSet, most: u64) -> Result<(Sample, u64)> {
     Ok((sample, room))
 }
 
-pub(crate) fn show(data: &DataSet, size: usize, page: &mut Page, watch: &dyn Watch) -> Result<Value> {
+pub(crate) fn show(data: &Dataset, size: usize, page: &mut Page, watch: &dyn Watch) -> Result<Value> {
     let usage = Usage::read(data, size, MOST_CODES, watch)?;
     page.section("Use of the codebooks");
     page.text(&format!(
@@ -180,7 +180,7 @@ fn row(channel: usize, book: &Codebook) -> Vec<String> {
     vec![channel.to_string(), text::count(n), text::count(book.used()), text::count(dead), perplexity, most]
 }
 
-fn outside(data: &DataSet, usage: &Usage, size: usize, page: &mut Page) {
+fn outside(data: &Dataset, usage: &Usage, size: usize, page: &mut Page) {
     let last = text::count((size as u64).saturating_sub(1));
     if usage.tracks_outside == 0 {
         page.text(&format!("No code read is outside of 0 to {last}."));

@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use windrow::format::Options;
 use windrow::format::WriteOptions;
 use windrow::prepare::{VerifyOptions, convert};
-use windrow::{DType, DataSet, open_with};
+use windrow::{DType, Dataset, open_with};
 
 use crate::ids::records;
 
@@ -23,13 +23,13 @@ fn documents(most: i64) -> Vec<Vec<i64>> {
     documents.into_iter().map(|ids: Vec<i64>| [ids, vec![EOS]].concat()).collect()
 }
 
-fn open(path: &Path, layout: &str) -> DataSet {
+fn open(path: &Path, layout: &str) -> Dataset {
     // Only a stream does not say where documents end.
     let eos = (layout == "tokens").then_some(EOS);
     open_with(path, &Options { eos, format: Some(layout.to_string()), ..Options::default() }).unwrap()
 }
 
-fn write(from: &DataSet, to: &str, path: &Path, dtype: Option<DType>) {
+fn write(from: &Dataset, to: &str, path: &Path, dtype: Option<DType>) {
     let mut own = Map::new();
     if to == FLAT_TOKENS {
         own.insert("tokens_chunk_size".to_string(), json!(1 << 16));

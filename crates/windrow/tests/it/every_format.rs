@@ -14,7 +14,7 @@ use windrow::format::Options;
 use windrow::format::{Takes, Target, WriteFormat, WriteOptions};
 use windrow::formats;
 use windrow::prepare::{VerifyOptions, Writer};
-use windrow::{Buffer, DType, DataSet, Decode, Element, Row, Value, Values};
+use windrow::{Buffer, DType, Dataset, Decode, Element, Row, Value, Values};
 
 const DTYPES: [DType; 13] = [
     DType::Bool,
@@ -148,12 +148,12 @@ fn write(format: &dyn WriteFormat, dtype: DType, channels: Option<usize>) -> Opt
     Some(Set { folder, path })
 }
 
-fn open(format: &dyn WriteFormat, path: &Path) -> windrow::Result<DataSet> {
+fn open(format: &dyn WriteFormat, path: &Path) -> windrow::Result<Dataset> {
     windrow::open_with(path, &Options { format: Some(format.name().to_string()), ..Options::default() })
 }
 
 // All numbers of all records, one after the other: a format of one stream keeps no borders.
-fn numbers(data: &DataSet) -> windrow::Result<Vec<f64>> {
+fn numbers(data: &Dataset) -> windrow::Result<Vec<f64>> {
     let source = data.source();
     let (mut all, mut scratch) = (Vec::new(), Vec::new());
     for record in 0..source.len() {

@@ -1,10 +1,10 @@
 //! The ids of a data set, whatever its layout and dtype.
 
 use windrow::dev::values::copy_values;
-use windrow::{Buffer, DType, DataSet, Span};
+use windrow::{Buffer, DType, Dataset, Span};
 
 /// All of a record.
-pub(crate) fn record(data: &DataSet, record: u64) -> Vec<i64> {
+pub(crate) fn record(data: &Dataset, record: u64) -> Vec<i64> {
     let span = Span { record, start: 0, len: data.length(record).unwrap() };
     let mut scratch = Vec::new();
     let values = data.source().read(span, &mut scratch).unwrap();
@@ -14,6 +14,6 @@ pub(crate) fn record(data: &DataSet, record: u64) -> Vec<i64> {
 }
 
 /// All records.
-pub(crate) fn records(data: &DataSet) -> Vec<Vec<i64>> {
+pub(crate) fn records(data: &Dataset) -> Vec<Vec<i64>> {
     (0..data.len()).map(|i| record(data, i)).collect()
 }

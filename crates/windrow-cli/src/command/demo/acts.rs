@@ -9,7 +9,7 @@ use windrow::dev::collate::Batch;
 use windrow::prepare::{self, IndexOptions, TokenizeOptions};
 use windrow::preview::tokens;
 use windrow::text::Tokenizer;
-use windrow::{DataSet, Error, Loader, Result, Samples, State, TextEncoder, open};
+use windrow::{Dataset, Error, Loader, Result, Samples, State, TextEncoder, open};
 
 use super::{Place, keep};
 use crate::command::inspect::show;
@@ -78,14 +78,14 @@ fn again(unchanged: bool) -> &'static str {
 }
 
 /// Opens the tokens and shows what they are.
-pub(super) fn inspect(place: &Place, out: &mut Out) -> Result<DataSet, Failure> {
+pub(super) fn inspect(place: &Place, out: &mut Out) -> Result<Dataset, Failure> {
     let data = open(&place.tokens)?;
     show(&data, &data.info()?, data.manifest(), out)?;
     Ok(data)
 }
 
 /// Shows the first sample as text.
-pub(super) fn sample(data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
+pub(super) fn sample(data: &Dataset, out: &mut Out) -> Result<Value, Failure> {
     let view = data.pack(LENGTH)?;
     let batch = view.batch(&[0], SEED)?;
     let decoded = match tokens::tokenizer(None, data.manifest())? {
@@ -105,7 +105,7 @@ pub(super) fn sample(data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
 /// Feeds until the middle of the run, and keeps its state.
 pub(super) fn feed(
     place: &Place,
-    data: &DataSet,
+    data: &Dataset,
     out: &mut Out,
     interrupt: &Interrupt,
 ) -> Result<Run, Failure> {
@@ -145,7 +145,7 @@ pub(super) fn feed(
 /// Resumes on two ranks and compares every remaining batch with those of a run that was never stopped.
 pub(super) fn resume(
     run: &Run,
-    data: &DataSet,
+    data: &Dataset,
     out: &mut Out,
     interrupt: &Interrupt,
 ) -> Result<Compared, Failure> {
@@ -206,7 +206,7 @@ fn equal(expected: &Batch, parts: &[Batch], step: u64) -> Result<u64> {
 }
 
 /// Traces the last row before the stop to its bytes, reads them, and compares.
-pub(super) fn trace(run: &Run, data: &DataSet, out: &mut Out) -> Result<Value, Failure> {
+pub(super) fn trace(run: &Run, data: &Dataset, out: &mut Out) -> Result<Value, Failure> {
     let plan = data.pack(LENGTH)?.loader().seed(SEED).rank(0, 1).plan()?;
     let (first, epoch) = run.last_at;
     let row = BATCH - 1;
@@ -247,7 +247,7 @@ fn bytes_at(file: &str, start: u64, size: u64) -> Result<Vec<u8>> {
 }
 
 /// Feeds for half a second.
-pub(super) fn speed(data: &DataSet, out: &mut Out, interrupt: &Interrupt) -> Result<Value, Failure> {
+pub(super) fn speed(data: &Dataset, out: &mut Out, interrupt: &Interrupt) -> Result<Value, Failure> {
     let mut loader = data.pack(LENGTH)?.loader().batch_size(BATCH).seed(SEED).rank(0, 1).build()?;
     let fed = speed::feed(&mut loader, 0.5, interrupt)?;
     loader.stop();

@@ -16,7 +16,7 @@ use windrow::{Decode, Element, Values};
 use crate::program::Desk;
 
 /// A data set that windrow wrote.
-pub(super) struct DataSet {
+pub(super) struct Dataset {
     pub(super) name: String,
     /// What is opened.
     pub(super) path: PathBuf,
@@ -28,12 +28,12 @@ pub(super) struct DataSet {
     pub(super) has_sums: bool,
 }
 
-impl DataSet {
-    fn at(name: &str, path: PathBuf, folder: PathBuf) -> DataSet {
+impl Dataset {
+    fn at(name: &str, path: PathBuf, folder: PathBuf) -> Dataset {
         let files = files_below(&folder);
         let has_sums = files.iter().any(|file| file.ends_with_name("windrow.sums"));
         assert!(!files.is_empty(), "{name}");
-        DataSet { name: name.to_string(), path, folder, files, has_sums }
+        Dataset { name: name.to_string(), path, folder, files, has_sums }
     }
 }
 
@@ -58,7 +58,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Everything.
-pub(super) fn everything(desk: &Desk) -> Vec<DataSet> {
+pub(super) fn everything(desk: &Desk) -> Vec<Dataset> {
     inputs(desk);
     let chunks = [
         "--tokens-chunk-size 60 --seq-starts-chunk-size 8",
@@ -83,15 +83,15 @@ pub(super) fn everything(desk: &Desk) -> Vec<DataSet> {
             let folder = format!("out/{}", sets.len());
             fs::create_dir_all(desk.path(&folder)).unwrap();
             let out = format!("{folder}/data.{layout}");
-            let line = format!("{command} {} --no-durable --to {layout}", line.replace("OUT", &out));
+            let line = format!("{command} {} --no-fsync --to {layout}", line.replace("OUT", &out));
             let known = written.entry(format!("{command} --to {layout}")).or_default();
             // Not every layout holds everything, nor knows every option.
             if desk.windrow(&line).code == Some(0) {
                 *known += 1;
                 let (path, folder) = (desk.path(&out), desk.path(&folder));
                 let folder = if path.is_dir() { path.clone() } else { folder };
-                let name = line.replace(&format!("{out} "), "").replace("--no-durable ", "");
-                sets.push(DataSet::at(&name, path, folder));
+                let name = line.replace(&format!("{out} "), "").replace("--no-fsync ", "");
+                sets.push(Dataset::at(&name, path, folder));
             } else {
                 fs::remove_dir_all(desk.path(&folder)).unwrap();
             }
@@ -163,7 +163,7 @@ fn wav(samples: u32) -> Vec<u8> {
 }
 
 /// An index of lines, and random ids.
-fn indices(desk: &Desk) -> Vec<DataSet> {
+fn indices(desk: &Desk) -> Vec<Dataset> {
     let mut sets = Vec::new();
     for options in ["", "--checksum"] {
         let folder = format!("out/lines{options}");
@@ -171,7 +171,7 @@ fn indices(desk: &Desk) -> Vec<DataSet> {
             desk.write(&format!("{folder}/{file}"), "{\"a\": 1}\n22\n[3, \"three\"]\n444444\n5\n".repeat(3));
         }
         desk.windrow(&format!("index {folder} {options}")).done();
-        let mut set = DataSet::at(&format!("index {options}"), desk.path(&folder), desk.path(&folder));
+        let mut set = Dataset::at(&format!("index {options}"), desk.path(&folder), desk.path(&folder));
         if options.is_empty() {
             // Of lines that others wrote nothing is known without --checksum.
             set.files.retain(|file| file.parent().unwrap().ends_with("index"));
@@ -182,12 +182,12 @@ fn indices(desk: &Desk) -> Vec<DataSet> {
     desk.write("out/dummy/none", "");
     fs::remove_file(desk.path("out/dummy/none")).unwrap();
     desk.windrow("dummy --vocab-size 300 --tokens 500 --out out/dummy/d.bin").done();
-    sets.push(DataSet::at("dummy", desk.path("out/dummy/d.bin"), desk.path("out/dummy")));
+    sets.push(Dataset::at("dummy", desk.path("out/dummy/d.bin"), desk.path("out/dummy")));
     sets
 }
 
 /// Flat-tokens, written sequence by sequence and behind what was there.
-fn appended(desk: &Desk) -> Vec<DataSet> {
+fn appended(desk: &Desk) -> Vec<Dataset> {
     let mut sets = Vec::new();
     for (zarr_format, chunks_per_shard) in [(2, None), (3, None), (3, Some(3u64))] {
         let name = format!("flat-tokens v{zarr_format} {chunks_per_shard:?} appended");
@@ -212,13 +212,13 @@ fn appended(desk: &Desk) -> Vec<DataSet> {
             }
             writer.finish().unwrap();
         }
-        sets.push(DataSet::at(&name, out, folder));
+        sets.push(Dataset::at(&name, out, folder));
     }
     sets
 }
 
 /// Samples of tokens with a loss mask beside them.
-fn with_track(desk: &Desk) -> DataSet {
+fn with_track(desk: &Desk) -> Dataset {
     struct Masked;
     impl Encode for Masked {
         fn encode(&self, line: &[u8], _: &LinePlace<'_>, out: &mut Encoded) -> windrow::Result<()> {
@@ -240,5 +240,5 @@ fn with_track(desk: &Desk) -> DataSet {
     };
     let out = desk.path("out/masked");
     tokenize(&[desk.path("text")], &out, &Masked, &options, &()).unwrap();
-    DataSet::at("tokenize with a loss mask", out.clone(), out)
+    Dataset::at("tokenize with a loss mask", out.clone(), out)
 }

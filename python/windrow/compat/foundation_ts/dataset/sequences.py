@@ -147,7 +147,7 @@ class BinarySequenceDataset(StoredDataset):
     ) -> None:
         self.data_path = os.fspath(data_path)
         self.use_mmap, self.mmap_cache_size = use_mmap, mmap_cache_size
-        super().__init__(windrow.open(self.data_path, format="shards", io="map" if use_mmap else "pread"), transform)
+        super().__init__(windrow.open(self.data_path, format="shards", io="mmap" if use_mmap else "pread"), transform)
 
     def get_num_tokens(self) -> int:
         """Values in all shards, as `meta.json` counts them."""

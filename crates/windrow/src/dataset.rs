@@ -23,7 +23,7 @@ use crate::windowing::{Scaler, Windowing, check_fit, scaling_of};
 
 /// Records on disk, by number.
 #[derive(Clone)]
-pub struct DataSet {
+pub struct Dataset {
     path: PathBuf,
     options: Options,
     source: SharedSource,
@@ -70,14 +70,14 @@ pub struct Info {
 
 const MOST_COUNTED: u64 = 10_000_000;
 
-impl DataSet {
+impl Dataset {
     pub(crate) fn new(
         path: &Path,
         options: Options,
         source: SharedSource,
         manifest: Option<Manifest>,
-    ) -> DataSet {
-        DataSet { path: path.to_path_buf(), options, source, manifest }
+    ) -> Dataset {
+        Dataset { path: path.to_path_buf(), options, source, manifest }
     }
 
     /// Number of records.
@@ -115,7 +115,7 @@ impl DataSet {
         self.source.schema().kind == Kind::Json
     }
 
-    /// Whether a record is a row of named columns, which [`DataSet::row`] gives.
+    /// Whether a record is a row of named columns, which [`Dataset::row`] gives.
     pub fn is_rows(&self) -> bool {
         self.source.schema().kind == Kind::Rows
     }
@@ -130,7 +130,7 @@ impl DataSet {
     }
 
     /// The bytes of a record as they lie on disk, in their dtype and byte order (little-endian but for big-endian
-    /// files): what [`DataSet::json`] parses, or the numbers.
+    /// files): what [`Dataset::json`] parses, or the numbers.
     ///
     /// # Errors
     /// `OutOfRange`, `Corrupt`.
@@ -267,7 +267,7 @@ impl DataSet {
     /// value before, or 0 where the row or a record begins. See [`Shifted`] for the tensors.
     ///
     /// # Errors
-    /// As [`DataSet::pack`]; `Config` for records that are no ids.
+    /// As [`Dataset::pack`]; `Config` for records that are no ids.
     pub fn pack_shifted(&self, length: u64) -> Result<Samples> {
         self.view(pack(length, true), None)
     }
@@ -275,7 +275,7 @@ impl DataSet {
     /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
     ///
     /// # Errors
-    /// As [`DataSet::pack`].
+    /// As [`Dataset::pack`].
     pub fn records(&self, length: u64) -> Result<Samples> {
         self.view(ViewRecipe::Records { length, pad_value: 0, labels: Labels::default() }, None)
     }
@@ -284,7 +284,7 @@ impl DataSet {
     /// asked for; its statistics are computed here, once, and kept in the cache folder.
     ///
     /// # Errors
-    /// As [`DataSet::pack`]; `Config` for a stride of 0, or learning of a prediction where there is none.
+    /// As [`Dataset::pack`]; `Config` for a stride of 0, or learning of a prediction where there is none.
     pub fn windows(&self, windowing: &Windowing) -> Result<Samples> {
         self.cut(windowing.recipe(), windowing.asked_dtype(), windowing.custom(), &|| false)
     }
@@ -293,7 +293,7 @@ impl DataSet {
     /// lengths. See [`Pairs`] for the tensors.
     ///
     /// # Errors
-    /// As [`DataSet::pack`]; `Config` for a bucket of 0 or above `length`.
+    /// As [`Dataset::pack`]; `Config` for a bucket of 0 or above `length`.
     pub fn segments(&self, length: u64, buckets: &[u64], scaler: &Scaler, nan: Nan) -> Result<Samples> {
         let recipe = ViewRecipe::Segments {
             length,
@@ -309,7 +309,7 @@ impl DataSet {
     /// Up to `length` values of each record, from a random place or from its start. `values`, `lengths`.
     ///
     /// # Errors
-    /// As [`DataSet::pack`].
+    /// As [`Dataset::pack`].
     pub fn crop(&self, length: u64, mode: Mode) -> Result<Samples> {
         self.view(ViewRecipe::Crop { length, mode }, None)
     }
@@ -340,7 +340,7 @@ impl DataSet {
     /// Whole records side by side in rows of `length`. See [`Segments`] for the tensors.
     ///
     /// # Errors
-    /// As [`DataSet::pack`].
+    /// As [`Dataset::pack`].
     pub fn bins(&self, length: u64, strategy: Strategy) -> Result<Samples> {
         self.view(ViewRecipe::Bins { length, strategy, pad_value: 0, labels: Labels::default() }, None)
     }
@@ -349,7 +349,7 @@ impl DataSet {
     /// `input_ids`, `labels`: `[length]`.
     ///
     /// # Errors
-    /// As [`DataSet::pack`]; `Config` for a batch size of 0; `Corrupt` when there are too few values for one batch.
+    /// As [`Dataset::pack`]; `Config` for a batch size of 0; `Corrupt` when there are too few values for one batch.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -369,7 +369,7 @@ impl DataSet {
     /// The view that a recipe describes, its numbers as `dtype`.
     ///
     /// # Errors
-    /// As [`DataSet::pack`]; `Config` for a recipe that names a function of the caller's.
+    /// As [`Dataset::pack`]; `Config` for a recipe that names a function of the caller's.
     pub fn view(&self, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
         self.cut(recipe, dtype, None, &|| false)
     }
@@ -377,7 +377,7 @@ impl DataSet {
     /// The same, with the function that the recipe names. `stop` is asked while statistics are computed, and ends that.
     ///
     /// # Errors
-    /// As [`DataSet::view`]; `Interrupted` when asked to stop.
+    /// As [`Dataset::view`]; `Interrupted` when asked to stop.
     pub fn cut(
         &self,
         recipe: ViewRecipe,
@@ -549,7 +549,7 @@ fn pack(length: u64, shifted: bool) -> ViewRecipe {
 #[derive(Clone)]
 pub struct Samples {
     feed: Feed,
-    data: DataSet,
+    data: Dataset,
     recipe: RecipePart,
 }
 
@@ -565,7 +565,7 @@ impl Samples {
     }
 
     /// The data set it cuts.
-    pub fn data_set(&self) -> &DataSet {
+    pub fn dataset(&self) -> &Dataset {
         &self.data
     }
 

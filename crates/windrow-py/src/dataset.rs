@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use windrow::format::{Options, Verify};
-use windrow::{DataSet, Error, Labels, ViewRecipe};
+use windrow::{Error, Labels, ViewRecipe};
 use windrow_core::store::whole;
 use windrow_core::{Decode, Span, Values};
 
@@ -58,7 +58,7 @@ use crate::waiting::wait_for;
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
 ///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
-///     io: ``"map"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
+///     io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
 ///     verify: ``"always"`` holds each block of 4 KiB against its block checksum, whenever it is read; data without them is
 ///         refused. ``None``: sizes, headers and indices are checked when it is opened.
 ///
@@ -80,7 +80,7 @@ use crate::waiting::wait_for;
 /// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="map", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='map', verify=None)")]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='mmap', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -119,7 +119,7 @@ pub(crate) fn open(
         trust,
         cache_limit: cache_limit.map(|limit| limit.0),
         memory_limit: memory_limit.map(|limit| limit.0),
-        io: choice(py, "io", io, &["map", "pread"])?,
+        io: choice(py, "io", io, &["mmap", "pread"])?,
         verify: verify.map_or(Ok(Verify::AtOpening), |when| choice(py, "verify", when, &["always"]))?,
         part: split,
         fill_missing,
@@ -151,19 +151,19 @@ fn absolute(path: &Path) -> PathBuf {
 /// (2, {'text': 'two'})
 #[pyclass(frozen, module = "windrow", name = "Dataset")]
 pub(crate) struct Dataset {
-    data: DataSet,
+    data: windrow::Dataset,
     // Taken for the length of a parse; a second taker starts with an empty one.
     workspace: Mutex<json::Workspace>,
 }
 
 impl Dataset {
     /// Around an opened one.
-    pub(crate) fn new(data: DataSet) -> Dataset {
+    pub(crate) fn new(data: windrow::Dataset) -> Dataset {
         Dataset { data, workspace: Mutex::default() }
     }
 
     /// The opened one.
-    pub(crate) fn data(&self) -> &DataSet {
+    pub(crate) fn data(&self) -> &windrow::Dataset {
         &self.data
     }
 
@@ -475,7 +475,7 @@ impl Dataset {
     ///         series of float64 and of whole numbers of 32 or 64 bits, else float32) and gives an array of that shape,
     ///         always the same one.
     ///     tail: ``"drop"``, or ``"pad"`` for a padded window more where values would be left over.
-    ///     nan: ``"spread"`` as arithmetic has it; ``"mask"`` leaves NaN and infinity out of the statistics, puts 0 where a
+    ///     nan: ``"propagate"`` as in arithmetic; ``"mask"`` leaves NaN and infinity out of the statistics, puts 0 where a
     ///         scaled value is not finite, and takes its label out of ``loss_masks``.
     ///     fit: the part of each record that the statistics of ``"max"`` and ``"zero"`` come from: two fractions
     ///         ``(0.0, 0.7)``, or a ``range`` of values. None takes the whole record, so windows are scaled by what comes
@@ -501,8 +501,8 @@ impl Dataset {
     /// [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
     /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
     /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="spread", fit=None, loss_on="all", labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='spread', fit=None, loss_on='all', labels='next', dtype=None)")]
+    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="propagate", fit=None, loss_on="all", labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='propagate', fit=None, loss_on='all', labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
         &self,
@@ -527,7 +527,7 @@ impl Dataset {
             stride: stride.map(|s| s.0),
             tail: choice(py, "tail", &tail.to_lowercase(), &["drop", "pad"])?,
             scaler: scaler.name,
-            nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
+            nan: choice(py, "nan", &nan.to_lowercase(), &["propagate", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
             loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
             labels: labels_of(py, labels)?,
@@ -561,8 +561,8 @@ impl Dataset {
     /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
-    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="spread", fit=None, labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, buckets=None, *, scaler=None, nan='spread', fit=None, labels='next', dtype=None)")]
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="propagate", fit=None, labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, buckets=None, *, scaler=None, nan='propagate', fit=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
         &self,
@@ -582,7 +582,7 @@ impl Dataset {
             length: length.0,
             buckets: buckets.unwrap_or_default().into_iter().map(|b| b.0).collect(),
             scaler: scaler.name,
-            nan: choice(py, "nan", &nan.to_lowercase(), &["spread", "mask"])?,
+            nan: choice(py, "nan", &nan.to_lowercase(), &["propagate", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
             labels: labels_of(py, labels)?,
         };
