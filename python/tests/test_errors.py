@@ -197,7 +197,7 @@ def test_a_bool_is_no_id(dataset: wr.Dataset, tmp_path: Path, value: Any) -> Non
         lambda: wr.tokenize(path, out, tokenizer="bytes", eos=value),
         lambda: wr.delay([[1]], [0], bos=value),
     ):
-        with pytest.raises(TypeError, match="expected an id, a whole number, found the bool"):
+        with pytest.raises(TypeError, match="expected a token ID, a whole number, found the bool"):
             act()
     assert dataset.pack(4, eos=np.int64(3))
 
@@ -229,7 +229,7 @@ def test_a_path_that_is_no_plan_is_windrows_error(tmp_path: Path) -> None:
     with pytest.raises(wr.IoError, match=r"loader\.recipe\(\)"):
         wr.find(tmp_path, 0)
     (tmp_path / "plan.json").write_text('{"version": 1, "plan": "", "seed": 0, "epoch": 0, "samples": 0}')
-    with pytest.raises(wr.CorruptError, match="this is no plan") as caught:
+    with pytest.raises(wr.CorruptError, match="this is not a plan") as caught:
         wr.trace(tmp_path / "plan.json", 0)
     assert caught.value.path == str(tmp_path / "plan.json")
 
@@ -285,7 +285,7 @@ def test_a_batch_makes_no_finite_number_infinite(tmp_path: Path) -> None:
 
 def test_a_negative_end_is_no_id(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
-    with pytest.raises(wr.ConfigError, match="eos -1 is no id"):
+    with pytest.raises(wr.ConfigError, match="eos -1 is not a token ID"):
         wr.tokenize(tmp_path / "a.jsonl", tmp_path / "tok", tokenizer="bytes", eos=-1)
 
 

@@ -62,7 +62,7 @@ def test_an_end_id_is_refused_where_it_can_be_none(tmp_path: Path) -> None:
     np.arange(8, dtype=np.uint16).tofile(tmp_path / "a.bin")
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
     for path, options, says in [
-        ("a.bin", {"dtype": "uint16", "eos": 70_000}, "no uint16"),
+        ("a.bin", {"dtype": "uint16", "eos": 70_000}, "does not fit uint16"),
         ("a.bin", {"dtype": "uint16", "eos": 9, "vocab_size": 8}, "outside the vocabulary"),
         ("a.jsonl", {"eos": 1}, "jsonl has records of its own"),
     ]:
@@ -99,7 +99,7 @@ def test_rows_of_an_array_are_documents(tmp_path: Path) -> None:
     [
         ([[1], [2, 70_000]], {"dtype": "uint16"}, 1, "number at value 1 does not fit uint16"),
         ([[1], [3, -1]], {}, 1, "number at value 1 does not fit uint32"),
-        ([[1], [2, 3, 100]], {"vocab_size": 100}, 1, "id 100 at value 2 is outside the vocabulary of 100 ids"),
+        ([[1], [2, 3, 100]], {"vocab_size": 100}, 1, "id 100 at value 2 is outside the vocabulary of 100 IDs"),
         ([[1], [0.5]], {}, 1, "a record of float64 values"),
         ([[[1]]], {}, 0, r"a record of shape \(1, 1\)"),
         ([5], {}, 0, "a record of shape"),

@@ -172,7 +172,7 @@ def test_a_later_record_that_does_not_fit_is_named(tmp_path: Path, to: str, reco
         ([True], {}, "a record of bool values; .* holds token IDs"),
         ([[1]], {}, "among records"),
         ([-(2**40)], {}, "does not fit"),
-        ([100], {"vocab_size": 100}, "id 100 at value 0 is outside the vocabulary of 100 ids"),
+        ([100], {"vocab_size": 100}, "id 100 at value 0 is outside the vocabulary of 100 IDs"),
     ],
 )
 def test_what_is_no_token_id_is_named(tmp_path: Path, to: str, wrong: Any, options: Any, says: str) -> None:

@@ -57,7 +57,7 @@ impl Decoder {
     /// The same for an object of any store.
     ///
     /// # Errors
-    /// `Unrecognised` when it is no sound file; `Unsupported` for other codecs, more than two channels, strange rates;
+    /// `Unrecognised` when it is not a sound file; `Unsupported` for other codecs, more than two channels, strange rates;
     /// `Corrupt` for what contradicts itself, and for a file without samples; `Config` for a rate that cannot be made.
     pub fn new(object: Arc<dyn Object>, options: &Options) -> Result<Self> {
         if let Some(rate) = options.sample_rate_hz.filter(|rate| !RATES_HZ.contains(rate)) {

@@ -19,7 +19,7 @@ use crate::window::Window;
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     pub(crate) header: Header,
-    /// The samples of it that are no padding.
+    /// The samples of it that are not padding.
     pub(crate) sound: Range<u64>,
     /// The first one behind an encoder's tag: what was decoded before has nothing to do with it.
     pub(crate) is_first: bool,
@@ -101,7 +101,7 @@ impl Frames {
     ///
     /// # Errors
     /// `Corrupt` where frames are missing, the last one is cut, or bytes between frames are none; `Unsupported` where the
-    /// sound changes its rate or channels. What `skip_corrupt` allows is no error. What reading says.
+    /// sound changes its rate or channels. What `skip_corrupt` allows is not an error. As reading.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>> {
         while self.at < self.file.end() {
             match self.found(self.at)? {

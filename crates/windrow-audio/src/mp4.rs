@@ -1,6 +1,6 @@
 //! The edit list of an MP4 track: which of the decoded samples are the sound, and which the encoder put around it.
 //!
-//! An AAC encoder starts with a block or two of its own making. Where the sound begins stands in the track's edit list
+//! An AAC encoder starts with a block or two of its own making. Where the sound begins is in the track's edit list
 //! (`edts/elst`) and, in Apple's files, also in a text of the metadata (`iTunSMPB`), which knows the end to the sample.
 
 use std::ops::Range;
@@ -86,7 +86,7 @@ fn warn_of_more(object: &dyn Object, edit: Edit, in_media: u64, who: &str) {
     }
 }
 
-/// That the file has its index: it stands at the end of most, so a file that was cut short has none.
+/// That the file has its index: it is at the end of most, so a file that was cut short has none.
 ///
 /// # Errors
 /// `Corrupt` without one, and where a box reaches beyond its end unless that `may_be_cut`.
@@ -135,7 +135,7 @@ impl Boxes<'_> {
                 let name = String::from_utf8_lossy(&head[4..8]);
                 let left = within.end - at;
                 return Err(self
-                    .wrong(at, format!("the box {name:?} claims {size} bytes, {left} are left"))
+                    .wrong(at, format!("the box {name:?} declares {size} bytes, {left} are left"))
                     .hint("copy the file again, or allow what is there with skip_corrupt"));
             }
             found.push(([head[4], head[5], head[6], head[7]], at + head_size..at + size));

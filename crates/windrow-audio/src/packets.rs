@@ -19,7 +19,7 @@ use crate::{adts, flac, mp4, ogg, tags};
 /// Rates that are believed: a filter between any two of them fits into some megabytes.
 pub(crate) const RATES_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 
-/// Samples beyond this are no sound, and sums of them in the resampler would be infinite.
+/// Samples beyond this are not sound, and sums of them in the resampler would be infinite.
 const LOUDEST: f32 = 1e20;
 
 /// Packets that an encoder of ogg may put behind the end of the sound.
@@ -264,7 +264,7 @@ impl Packets {
                 return Err(self
                     .corrupt(format!("sample {sample} of channel {number} is {:?}", channel[at]))
                     .hint(
-                        "mend the file, or leave it out: one such number spreads over all that is made of it",
+                        "fix the file, or leave it out: one such number spoils all that is computed from it",
                     ));
             }
         }
@@ -306,7 +306,7 @@ impl Packets {
         if self.container == Container::Ogg && self.n_behind > MOST_BEHIND {
             return Err(self
                 .corrupt(format!(
-                    "{} packets lie behind the position that their page of ogg declares",
+                    "{} packets are past the position that their ogg page declares",
                     self.n_behind
                 ))
                 .hint("the position was never brought up to date: ffmpeg -i IN OUT.ogg, or leave them out with skip_corrupt"));

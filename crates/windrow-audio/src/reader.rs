@@ -1,4 +1,4 @@
-//! A sound file's packets, as they lie in it.
+//! A sound file's packets, as they are in it.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub(crate) struct Taken {
     pub(crate) packet: Packet,
     /// What was decoded before it has nothing to do with it.
     pub(crate) is_first: bool,
-    /// The samples of it that are no padding, where the decoder does not take these out.
+    /// The samples of it that are not padding, where the decoder does not take these out.
     pub(crate) sound: Option<Range<u64>>,
 }
 

@@ -1,6 +1,6 @@
 //! Where the samples of a wav file lie: what its chunks say of it, compared with the bytes.
 //!
-//! Writers that stream never learn the sizes that they promised at the beginning: what stands there is a declared value, and
+//! Writers that stream never learn the sizes that they promised at the beginning: what is there is a declared value, and
 //! the file's end is the end of its samples. The codec reads a header made here, and the samples behind it.
 
 use std::cell::Cell;
@@ -30,7 +30,7 @@ pub(crate) struct Wav {
 /// # Errors
 /// `Unsupported` for samples of a kind that is not read, and where a second file follows; `Corrupt` without a chunk of
 /// samples, where the file was cut short, and where bytes follow the samples that are in no chunk. What `skip_corrupt`
-/// allows is no error. What reading says.
+/// allows is not an error. As reading.
 pub(crate) fn open(object: &dyn Object, sound: &Range<u64>, skip_corrupt: bool) -> Result<Wav> {
     let file = File { object, end: sound.end, skip_corrupt, is_damaged: Cell::new(false) };
     let found = file.chunks(sound.start)?;
@@ -81,7 +81,7 @@ fn header(format: &SampleFormat, size: u64) -> Vec<u8> {
     out
 }
 
-/// What stands before the samples.
+/// What comes before the samples.
 struct Found {
     /// The size of the whole that is declared.
     riff: u32,
@@ -95,7 +95,7 @@ struct Found {
 
 /// What follows the samples.
 enum Rest {
-    /// Nothing, chunks that are no sound, or zeros.
+    /// Nothing, chunks that are not sound, or zeros.
     Chunks,
     /// One more file, or one more chunk of samples.
     Second(u64),

@@ -52,7 +52,7 @@ impl SampleFormat {
         let rate_hz = u32::from_le_bytes([chunk[4], chunk[5], chunk[6], chunk[7]]);
         let mut found = SampleFormat { kind, n_channels, rate_hz, bits, extension: Vec::new() };
         match kind {
-            // 12 bits lie in the upper ones of 16, 20 in those of 24.
+            // 12 bits are in the upper ones of 16, 20 in those of 24.
             PCM if (1..=32).contains(&bits)
                 && (bits.is_multiple_of(8) || frame == n_channels.saturating_mul(bits.div_ceil(8))) =>
             {

@@ -10,7 +10,7 @@ use crate::window::Window;
 /// The bytes of `object` without ID3v2 tags at its beginning, and ID3v1 and APE tags at its end.
 ///
 /// # Errors
-/// What reading says.
+/// As reading.
 pub(crate) fn without_tags(object: &dyn Object) -> Result<Range<u64>> {
     let mut sound = 0..object.size();
     // Some writers put a second tag behind the first; nobody puts a third.
@@ -57,7 +57,7 @@ fn is_ape_start(object: &dyn Object, at: u64, has_header: bool) -> Result<bool> 
 /// Bytes of the tag that begins at a place, as joined files have them between their sounds.
 ///
 /// # Errors
-/// What reading says.
+/// As reading.
 pub(crate) fn size_at(file: &mut Window, at: u64) -> Result<Option<u64>> {
     const LONGEST_LYRICS: usize = 1 << 14;
     let left = file.end().saturating_sub(at);

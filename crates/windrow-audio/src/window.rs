@@ -33,7 +33,7 @@ impl Window {
     /// `size` bytes from `at`; fewer where the end comes before.
     ///
     /// # Errors
-    /// What reading says.
+    /// As reading.
     pub(crate) fn get(&mut self, at: u64, size: usize) -> Result<&[u8]> {
         let size = (size as u64).min(self.end.saturating_sub(at));
         let held = self.start..self.start + self.bytes.len() as u64;
@@ -47,7 +47,7 @@ impl Window {
     /// What there is from `at`, at most a block; nothing at the end.
     ///
     /// # Errors
-    /// What reading says.
+    /// As reading.
     pub(crate) fn block(&mut self, at: u64) -> Result<&[u8]> {
         let held = self.start..self.start + self.bytes.len() as u64;
         if !held.contains(&at) {
@@ -60,7 +60,7 @@ impl Window {
     /// Where the first byte is, at or behind a place, that is not zero; the end where there is none.
     ///
     /// # Errors
-    /// What reading says.
+    /// As reading.
     pub(crate) fn behind_zeros(&mut self, from: u64) -> Result<u64> {
         let mut at = from;
         loop {

@@ -23,7 +23,7 @@
 //!
 //! # Copies
 //!
-//! A batch lies in 64-byte aligned memory that goes back to its loader when the batch is dropped. A candle tensor on the
+//! A batch is in 64-byte aligned memory that goes back to its loader when the batch is dropped. A candle tensor on the
 //! CPU owns a `Vec` of its numbers and frees it with their own alignment, so memory of another owner or another alignment
 //! cannot become one. Each tensor therefore takes one allocation of its own size and one copy into it, and the batch's
 //! memory is used again for a later batch. On another device the batch's memory is what is sent: nothing is copied on
@@ -89,7 +89,7 @@ fn to_tensor(batch: &Batch, number: usize, device: &Device) -> Result<Tensor> {
         DType::I8 | DType::U16 | DType::U64 => return Err(no_such_dtype(field)),
     };
     lay(batch.bytes(number), &shape(field, batch.rows()), device).map_err(|e| {
-        Error::new(Kind::Io, format!("field {:?} could not become a tensor", field.name)).caused_by(e)
+        Error::new(Kind::Io, format!("field {:?} could not be made a tensor", field.name)).caused_by(e)
     })
 }
 
@@ -114,5 +114,5 @@ fn no_such_dtype(field: &Field) -> Error {
     };
     Error::unsupported(format!("field {name:?} holds {dtype}, which candle does not have; it has {SHARED}"))
         .field(name)
-        .hint(format!("have the batch laid in another dtype: samples.with_dtype(DType::{wider})"))
+        .hint(format!("ask for the batch in another dtype: samples.with_dtype(DType::{wider})"))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Opening {
     /// dtype of a stored number, where the files do not say
     #[arg(long, value_parser = dtype)]
     dtype: Option<DType>,
-    /// Check that every id is below this
+    /// Check that every ID is below this
     #[arg(long, value_name = "N")]
     vocab_size: Option<u64>,
     /// Of raw token files: this id ends each document, and documents are records
@@ -286,7 +286,7 @@ pub(crate) fn loader(recipe: &Recipe, threads: Option<usize>) -> windrow::Result
 fn windows(text: &str) -> Result<Width, String> {
     let numbers: Vec<u64> = text
         .split(',')
-        .map(|n| n.trim().parse().map_err(|_| format!("{n:?} is no whole number")))
+        .map(|n| n.trim().parse().map_err(|_| format!("{n:?} is not a whole number")))
         .collect::<Result<_, _>>()?;
     match numbers[..] {
         [c] => Ok(Width { context_length: c, prediction_length: 0, stride: None }),

@@ -43,7 +43,7 @@ pub(crate) fn grid(codes: &[i64], channels: usize) -> Vec<String> {
 /// How many different codes each channel has in the first tracks, and how many tracks these are.
 ///
 /// # Errors
-/// What reading says.
+/// As reading.
 pub(crate) fn used(data: &Dataset) -> Result<(Vec<u64>, u64), Failure> {
     let source = data.source().as_ref();
     let channels = source.schema().channels.unwrap_or(1).max(1);

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks to stop where the work can go on later, the second ends at once.
+//! Ctrl-C: the first asks to stop where the work can continue later, the second ends at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -22,7 +22,7 @@ pub(crate) fn play(
 ) -> Result<(), Failure> {
     let source = data.source().as_ref();
     if !codes::are_codes(source) {
-        return Err(Failure::usage("--play: the records are no audio codes"));
+        return Err(Failure::usage("--play: the records are not audio codes"));
     }
     if to.exists() && !overwrite {
         return Err(Error::new(Kind::Exists, "the output exists already")

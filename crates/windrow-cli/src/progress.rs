@@ -28,7 +28,7 @@ enum Shown {
 }
 
 impl<'a> Progress<'a> {
-    /// `doing` stands before the bar.
+    /// `doing` comes before the bar.
     pub(crate) fn new(doing: &'static str, quiet: bool, interrupt: &'a Interrupt) -> Progress<'a> {
         let shown = match (quiet, io::stderr().is_terminal()) {
             (true, _) => Shown::Nothing,

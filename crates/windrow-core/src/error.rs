@@ -1,4 +1,4 @@
-//! Errors that say what, where and how to mend it: kind + place (file · record · byte) + cause + hint.
+//! Errors that say what, where and how to fix it: kind + place (file · record · byte) + cause + hint.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Kind {
     /// A path, record name or tokenizer that is not there.
     NotFound,
-    /// No format recognises what lies at the path.
+    /// No format recognises what is at the path.
     Unrecognised,
     /// The bytes contradict the format, the manifest or each other.
     Corrupt,
@@ -171,7 +171,7 @@ impl Error {
         self
     }
 
-    /// Says how to mend it.
+    /// Says how to fix it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
@@ -206,7 +206,7 @@ impl Error {
         &self.0.place
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

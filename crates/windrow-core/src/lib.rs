@@ -7,7 +7,7 @@
 //!
 //! * `store`: bytes by name and range;
 //! * `manifest`: what is known of the data, in a file beside it, and its block checksums;
-//! * `output`: what writers stand on: whole files or none, locks, checkpoints;
+//! * `output`: what writers rest on: whole files or none, locks, checkpoints;
 //! * `values`: the one copy of numbers;
 //! * `format`: what an on-disk layout is: it opens as a source, may write, may verify;
 //! * `source`: records by number;

@@ -58,7 +58,7 @@ pub struct Span {
 pub enum Piece {
     /// Values of a record.
     Read(Span),
-    /// One value that stands in no record: an end-of-sequence id that the view puts between records.
+    /// One value that is in no record: an end-of-sequence ID that the view puts between records.
     Value(i64),
 }
 

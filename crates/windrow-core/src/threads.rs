@@ -43,7 +43,7 @@ pub fn refused(error: io::Error) -> Error {
 /// one's own first.
 ///
 /// They share out a piece of work between them: where a thread is refused, those that are there do it all. A panic in one
-/// of them goes on here.
+/// of them continues here.
 pub fn beside<T: Send>(threads: usize, own: impl FnOnce() -> T, other: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let start = |_| Builder::new().name("windrow-beside".to_string()).spawn_scoped(scope, &other).ok();
@@ -76,14 +76,14 @@ pub fn in_parts<K: Default, T: Send>(count: usize, part: impl Fn(usize, &mut K) 
 /// parts. Few wait for it at a time, which bounds the memory. As in [`in_parts`], each thread keeps something.
 ///
 /// # Errors
-/// The first of `take`, which ends the work. A panic in a part goes on here.
+/// The first of `take`, which ends the work. A panic in a part continues here.
 pub fn in_order<K: Default, T: Send>(
     count: usize,
     part: impl Fn(usize, &mut K) -> T + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let threads = cores().min(count);
-    // Enough that the others go on while `take` waits for the disk.
+    // Enough that the others continue while `take` waits for the disk.
     let ahead = 4 * threads;
     let (to_do, numbers) = sync_channel::<(usize, SyncSender<T>)>(ahead);
     let numbers = Mutex::new(numbers);
@@ -114,7 +114,7 @@ pub fn in_order<K: Default, T: Send>(
             }
             match waiting.pop_front().and_then(|result| result.recv().ok()) {
                 Some(gave) => take(gave),
-                // The panic goes on below.
+                // The panic continues below.
                 None => Err(Error::new(Kind::Interrupted, "a thread has ended early")),
             }
         });

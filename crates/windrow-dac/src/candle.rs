@@ -1,4 +1,4 @@
-//! The same network on candle, for devices that are no CPU.
+//! The same network on candle, for devices that are not CPU.
 
 use candle_core::{Device as Candle, Tensor};
 use windrow_core::{Error, Kind, Result};

@@ -131,7 +131,7 @@ impl Codec {
     /// there and zeros. No samples give no frames.
     ///
     /// # Errors
-    /// `Corrupt` naming the first sample that is no finite number; what a device says.
+    /// `Corrupt` naming the first sample that is not a finite number; what a device says.
     pub fn encode(&self, samples: &[f32]) -> Result<Codes> {
         let mut encoder = self.encoder();
         let mut codes = Codes::new(Vec::new(), self.codebooks())?;

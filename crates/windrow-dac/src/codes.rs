@@ -13,7 +13,7 @@ impl Codes {
     /// Codes in rows of one per codebook.
     ///
     /// # Errors
-    /// `Config` when the values are no whole number of rows.
+    /// `Config` when the values are not whole number of rows.
     pub fn new(values: Vec<u16>, codebooks: usize) -> Result<Self> {
         if codebooks == 0 || !values.len().is_multiple_of(codebooks) {
             return Err(Error::config(format!("{} codes in rows of {codebooks}", values.len()))

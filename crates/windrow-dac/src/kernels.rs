@@ -1,7 +1,7 @@
 //! The two loops that all time is spent in, for the instruction set that this processor has: a sum over taps of products
 //! of matrices, and the snake `x + sin²(αx) / α`.
 //!
-//! Every number is made by the same operations in the same order, wherever it stands in a row and however the row is cut:
+//! Every number is made by the same operations in the same order, wherever it is in a row and however the row is cut:
 //! that is why chunks have no seams.
 
 use crate::lanes::{Four, Lanes};

@@ -17,7 +17,7 @@ pub(crate) trait Lanes: Copy {
     unsafe fn mul(self, other: Self) -> Self;
     /// `self * by + to`, rounded once where the instruction set does that.
     unsafe fn mul_add(self, by: Self, to: Self) -> Self;
-    /// Whether all lie within `-limit..=limit`: false where one is no number.
+    /// Whether all lie within `-limit..=limit`: false where one is not a number.
     unsafe fn all_within(self, limit: f32) -> bool;
 }
 

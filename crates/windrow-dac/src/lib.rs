@@ -27,7 +27,7 @@
 //! `.pth` as the Python package saves it (`model.save(path, package=False)`) and as it is published, a `state_dict` alone, and
 //! `.safetensors`; weight normalisation as `weight_g` and `weight_v`, as torch's newer parametrizations, or already folded.
 //! Nothing in a file is run, and no claim in it is believed before it was compared with the file's size. Where no
-//! description stands beside the tensors, it follows from their names and shapes; the sample rate does not, and is taken
+//! description is beside the tensors, it follows from their names and shapes; the sample rate does not, and is taken
 //! to be 44,100 Hz.
 
 #[cfg(feature = "candle")]

@@ -8,7 +8,7 @@ use crate::layer::{Along, Convolution, Layer, Shape};
 use crate::quantizer::Codebook;
 use crate::weights::Weights;
 
-/// A convolution as it stands in the file.
+/// A convolution as it is in the file.
 pub(crate) struct Part {
     pub(crate) shape: Shape,
     /// The snake before it: a number for each input.

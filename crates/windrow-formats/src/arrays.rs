@@ -14,7 +14,7 @@ use windrow_core::store::Object;
 use windrow_core::{Decode, Lengths, Span, Values};
 use windrow_core::{Error, Result};
 
-/// Where the bytes of an array's object lie in the file that people see.
+/// Where the bytes of an array's object are in the file that people see.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lies {
     /// As they are, from this byte.
@@ -94,13 +94,13 @@ impl Array {
         self.header.element.size() as u64 * self.channels.unwrap_or(1) as u64
     }
 
-    // Where a span lies in the object, when its values follow each other.
+    // Where a span is in the object, when its values follow each other.
     fn range(&self, row: u64, span: Span) -> (u64, u64) {
         let first = row * self.length + span.start;
         (self.header.data_start + first * self.width(), span.len * self.width())
     }
 
-    // Where each number of a span lies in the object, when the first index runs fastest.
+    // Where each number of a span is in the object, when the first index runs fastest.
     fn places(&self, row: u64, span: Span) -> impl Iterator<Item = u64> + '_ {
         let size = self.header.element.size() as u64;
         let channels = self.channels.unwrap_or(1) as u64;
@@ -164,7 +164,7 @@ pub(super) struct Arrays {
 }
 
 impl Arrays {
-    /// Joins the arrays of one file; there is at least one. `vocab_size` is what their ids are said to be below.
+    /// Joins the arrays of one file; there is at least one. `vocab_size` is what their IDs are said to be below.
     ///
     /// # Errors
     /// `Mismatch` naming two arrays that differ in dtype, byte order or channels; `Corrupt` when there is none.

@@ -11,7 +11,7 @@ use windrow_core::{Error, Kind as ErrorKind, Place, Result};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Options that speak of token ids cannot be kept where records are JSON; they are refused rather than forgotten.
+/// Options that speak of token IDs cannot be kept where records are JSON; they are refused rather than forgotten.
 pub(super) fn refuse_number_options(options: &Options) -> Result<()> {
     options.refuse_those_of_ids(
         "JSON records hold no tokens",

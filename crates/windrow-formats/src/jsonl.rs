@@ -97,7 +97,7 @@ impl Format for Jsonl {
     }
 }
 
-// Whether a folder holds a `.json` file of lines that are no series. Data is large, descriptions of it are small: so few
+// Whether a folder holds a `.json` file of lines that are not series. Data is large, descriptions of it are small: so few
 // of the largest are enough to tell.
 fn has_lines(probe: &Probe) -> bool {
     const LOOKED_AT: usize = 16;

@@ -6,11 +6,11 @@ use windrow_core::manifest::Manifest;
 use windrow_core::source::Source;
 use windrow_core::{Error, Result};
 
-/// The dtype that was asked for must be the stored one; ids must be below the vocabulary that was given; a tokenizer is
+/// The dtype that was asked for must be the stored one; IDs must be below the vocabulary that was given; a tokenizer is
 /// known where a manifest says it. `at` is what a person calls the data.
 ///
 /// # Errors
-/// `Mismatch`; `Corrupt` for an id outside the vocabulary; `Config` where values are no ids.
+/// `Mismatch`; `Corrupt` for an ID outside the vocabulary; `Config` where values are not IDs.
 pub(super) fn check_number_options(
     source: &dyn Source,
     manifest: Option<&Manifest>,

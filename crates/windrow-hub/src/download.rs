@@ -21,7 +21,7 @@ use crate::repo::RepoName;
 use crate::retry::{self, Trouble};
 use crate::select::Selection;
 
-/// How often the watcher is told, and asked.
+/// How often the watcher is called.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// How often the record is written while files come in.
 const BETWEEN_RECORDS: Duration = Duration::from_secs(5);

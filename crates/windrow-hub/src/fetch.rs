@@ -86,7 +86,7 @@ impl Fetcher<'_> {
         }
     }
 
-    // Whether the very file stands there already.
+    // Whether the very file is there already.
     fn is_there(&self, file: &RemoteFile) -> Result<bool> {
         let target = self.folder.target(file);
         let Ok(meta) = fs::symlink_metadata(&target) else { return Ok(false) };

@@ -52,7 +52,7 @@ impl Record {
         Record { version: VERSION, repo, revision, commit, files: files.unwrap_or_default() }
     }
 
-    /// The record that lies in `folder`; none where it cannot be read, because then it can be made anew.
+    /// The record that is in `folder`; none where it cannot be read, because then it can be made anew.
     pub(crate) fn read(folder: &Path) -> Option<Record> {
         let bytes = fs::read(folder.join(HIDDEN).join("record.json")).ok()?;
         let record: Record = serde_json::from_slice(&bytes).ok()?;
@@ -151,14 +151,14 @@ impl Folder {
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
         let (path, beside) = (self.hidden.join("record.json"), self.hidden.join("record.tmp"));
         let text = serde_json::to_vec_pretty(record)
-            .map_err(|e| Error::corrupt("a record that is no JSON").caused_by(e))?;
+            .map_err(|e| Error::corrupt("a record that is not JSON").caused_by(e))?;
         let mut file = File::create(&beside).map_err(|e| Error::io("create the file", &beside, e))?;
         let written = file.write_all(&text).and_then(|()| file.sync_all());
         written.map_err(|e| Error::io("write the file", &beside, e))?;
         fs::rename(&beside, &path).map_err(|e| Error::io("rename the record to it", &path, e))
     }
 
-    /// Removes parts that no download of what was asked for goes on from.
+    /// Removes parts that no download of what was asked for continues from.
     pub(crate) fn tidy(&self, record: &Record) -> Result<()> {
         let listing =
             fs::read_dir(&self.hidden).map_err(|e| Error::io("list the folder", &self.hidden, e))?;

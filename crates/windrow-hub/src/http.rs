@@ -56,7 +56,7 @@ impl Http {
         let uri: Option<Uri> = endpoint.parse().ok();
         let Some(origin) = uri.as_ref().and_then(Origin::of) else {
             return Err(Error::config(format!(
-                "the hub's endpoint {endpoint:?} is no http or https address"
+                "the hub's endpoint {endpoint:?} is not an http or https address"
             ))
             .hint("HF_ENDPOINT is like https://huggingface.co"));
         };
@@ -234,7 +234,7 @@ fn shown(url: &str) -> &str {
 }
 
 fn no_address(url: &str) -> Trouble {
-    Error::new(Kind::Io, format!("{:?} is no address to download from", shown(url))).into()
+    Error::new(Kind::Io, format!("{:?} is not an address to download from", shown(url))).into()
 }
 
 fn joined(origin: &Origin, path: &str, to: &str) -> String {

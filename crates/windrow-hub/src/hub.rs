@@ -26,7 +26,7 @@ impl Hub {
     /// another place of the cache, `HF_TOKEN`, `HF_HUB_OFFLINE`.
     ///
     /// # Errors
-    /// `Config` when the endpoint is no address, or no home folder is known.
+    /// `Config` when the endpoint is not an address, or no home folder is known.
     pub fn from_env() -> Result<Hub> {
         Hub::from_vars(|name| std::env::var(name).ok())
     }
@@ -53,10 +53,10 @@ impl Hub {
         Ok(hub)
     }
 
-    /// The hub at this address, with the cache and the token that lie in `home`.
+    /// The hub at this address, with the cache and the token that are in `home`.
     ///
     /// # Errors
-    /// `Config` when the endpoint is no address.
+    /// `Config` when the endpoint is not an address.
     pub fn new(endpoint: &str, home: impl Into<PathBuf>) -> Result<Hub> {
         let cache = Cache::new(home.into().join("hub"));
         let hub = Hub {

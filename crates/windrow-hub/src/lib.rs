@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Names, the cache's layout and the place of the token are those of the `hf-hub` crate. The bytes are asked for here, with
-//! the client that crate brings: a body that was cut goes on where it ended, and nothing is shown before its hash is right.
+//! the client that crate brings: a body that was cut continues where it ended, and nothing is shown before its hash is right.
 
 mod digest;
 mod download;

@@ -69,7 +69,7 @@ pub(crate) fn list(
 ) -> Result<Listing> {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
     if revision.is_empty() || revision.contains("..") || !revision.bytes().all(is_plain) {
-        return Err(Error::config(format!("{revision:?} is no revision"))
+        return Err(Error::config(format!("{revision:?} is not a revision"))
             .hint("it is the name of a branch or a tag, or a commit"));
     }
     let url = http.url(&format!("api/{}", repo.at(revision).api_url()));
@@ -85,11 +85,11 @@ pub(crate) fn list(
         let (entries, following): (Vec<Entry>, _) = json(http, &url, stopped)?;
         files.extend(entries.into_iter().filter(|e| e.kind == "file").map(file).collect::<Result<Vec<_>>>()?);
         next = following;
-        // The token goes where the listing goes on, so that must be the hub.
+        // The token goes where the listing continues, so that must be the hub.
         let leaves = next.as_ref().is_some_and(|next| !http.is_own(next));
         if !pages.insert(url) || leaves {
             return Err(Error::corrupt(format!(
-                "the hub's listing of {} goes on elsewhere or in a circle",
+                "the hub's listing of {} continues elsewhere or in a circle",
                 repo.as_str()
             )));
         }

@@ -1,4 +1,4 @@
-//! Trying again: what may mend itself, how often, and after what wait.
+//! Trying again: what may fix itself, how often, and after what wait.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ pub(crate) fn trying<T>(
 
 pub(crate) fn interrupted() -> Trouble {
     let error = Error::new(Kind::Interrupted, "stopped before the end; what came so far is kept");
-    Trouble::Lasting(error.hint("run the same command again to go on"))
+    Trouble::Lasting(error.hint("run the same command again to continue"))
 }
 
 /// Sleeps, unless it is to stop; whether it slept to the end.

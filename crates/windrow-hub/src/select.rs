@@ -56,7 +56,7 @@ fn globs(patterns: &[String]) -> Result<Vec<GlobMatcher>> {
     let glob = |pattern: &String| {
         let whole = if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.clone() };
         let glob = Glob::new(&whole)
-            .map_err(|e| Error::config(format!("{pattern:?} is no pattern")).caused_by(e))?;
+            .map_err(|e| Error::config(format!("{pattern:?} is not a pattern")).caused_by(e))?;
         Ok(glob.compile_matcher())
     };
     patterns.iter().map(glob).collect()
@@ -111,7 +111,7 @@ mod tests {
             e.contains("\"othre/**\" chooses none") && e.contains("energy/x, energy_2/y, other/m4"),
             "{e}"
         );
-        assert!(chosen(&["a[b"], &[]).unwrap_err().to_string().contains("no pattern"));
+        assert!(chosen(&["a[b"], &[]).unwrap_err().to_string().contains("is not a pattern"));
         assert!(chosen(&[], &["*"]).is_err());
     }
 }

@@ -43,7 +43,7 @@ fn check_count(object: &dyn Object) -> Result<()> {
         }
         let byte = number(&tail, at + 8);
         let lies = || {
-            Error::corrupt("the archive's end names a place that is none")
+            Error::corrupt("the ZIP end record points outside the file")
                 .at(object.name())
                 .byte(start + at as u64)
                 .hint("the copy looks unfinished")

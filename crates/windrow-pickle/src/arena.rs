@@ -9,7 +9,7 @@ use windrow_core::number::Number;
 use windrow_core::{DType, Element};
 use windrow_core::{Error, Result};
 
-/// What stands in the arena.
+/// What is in the arena.
 pub enum Node<'a> {
     /// A text.
     Text(Cow<'a, str>),
@@ -81,7 +81,7 @@ impl Budget {
                 "the pickle makes more than {} bytes of values, 32 times its own size",
                 self.all
             ))
-            .hint("a small file that makes so much is no data set; write the arrays with np.save")),
+            .hint("a small file that makes so much is not a data set; write the arrays with np.save")),
         }
     }
 }
@@ -98,7 +98,7 @@ pub struct Arena<'a, 'b> {
     pub budget: &'b mut Budget,
     /// The byte of the opcode that is carried out.
     pub place: u64,
-    /// Storages may be named by persistent ids: only within torch's own bytes.
+    /// Storages may be named by persistent IDs: only within torch's own bytes.
     pub in_torch: bool,
 }
 

@@ -18,7 +18,7 @@ use windrow_core::{Error, Result};
 /// `Corrupt` when that is not what numpy or torch write; `Unsupported` for what is not a name.
 pub(super) fn reduce(arena: &mut Arena<'_, '_>, callee: Value, given: Value) -> Result<Value> {
     let Some(&Node::Name(name)) = arena.node(callee) else {
-        return Err(arena.refused("a call of something that is no known name"));
+        return Err(arena.refused("a call of something that is not a known name"));
     };
     let Some(given) = arena.parts(given) else {
         return Err(arena.wrong("expected what a name is given"));
@@ -65,7 +65,7 @@ pub(super) fn reduce(arena: &mut Arena<'_, '_>, callee: Value, given: Value) -> 
             let (Some(Node::DType(DTypeNode::Plain(element))), Some(Node::Bytes(bytes))) =
                 (arena.node(*dtype), arena.node(*data))
             else {
-                return Err(arena.refused("a numpy scalar that is no number"));
+                return Err(arena.refused("a numpy scalar that is not a number"));
             };
             let Some(number) = number(bytes, *element) else {
                 return Err(arena.wrong(format!("a {} of {} bytes", element.dtype, bytes.len())));
@@ -96,7 +96,7 @@ pub(super) fn reduce(arena: &mut Arena<'_, '_>, callee: Value, given: Value) -> 
             reduce(arena, *make, *of)
         }
         (Name::TorchParameter | Name::TorchFromType, _) => {
-            Err(arena.refused("a parameter or a class of torch's over something that is no tensor"))
+            Err(arena.refused("a parameter or a class of torch's over something that is not a tensor"))
         }
         _ => Err(arena.wrong(format!("{name:?} is given {} values that it does not take", given.len()))),
     }

@@ -1,4 +1,4 @@
-//! Tensors as torch writes them: a pickle that names storages, whose numbers lie in the same bytes or beside it.
+//! Tensors as torch writes them: a pickle that names storages, whose numbers are in the same bytes or beside it.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub struct Tensor {
 /// storage's size as the pickle says it, which is to be compared with the archive.
 ///
 /// # Errors
-/// `Corrupt` naming the byte; `Unsupported` for what is more than data, and for what is no single tensor.
+/// `Corrupt` naming the byte; `Unsupported` for what is more than data, and for what is not a single tensor.
 pub fn described(bytes: &[u8]) -> Result<Tensor> {
     let mut budget = Budget::of(bytes.len() as u64);
     let mut machine = Machine::new(bytes, 0, &mut budget);
@@ -164,7 +164,7 @@ fn element_sizes(tree: &Tree, sizes: &mut HashMap<String, u64>) {
 fn tree(arena: &mut Arena<'_, '_>, value: Value, depth: usize) -> Result<Tree> {
     const DEEPEST: usize = 32;
     if depth > DEEPEST {
-        return Err(arena.refused(&format!("values that lie more than {DEEPEST} deep in each other")));
+        return Err(arena.refused(&format!("values nested more than {DEEPEST} deep")));
     }
     arena.budget.take(128)?;
     let found = match (value, arena.node(value)) {
@@ -196,7 +196,7 @@ fn tree(arena: &mut Arena<'_, '_>, value: Value, depth: usize) -> Result<Tree> {
             }
             Tree::Dict(all)
         }
-        _ => return Err(arena.refused("a value that is no number, text, list, dict or tensor")),
+        _ => return Err(arena.refused("a value that is not a number, text, list, dict or tensor")),
     };
     if let Tree::Text(text) = &found {
         arena.budget.take(text.len() as u64)?;

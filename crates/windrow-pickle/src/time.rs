@@ -1,4 +1,4 @@
-//! Times as Python and numpy pickle them, as text: they stand beside a series, and nothing is reckoned with them.
+//! Times as Python and numpy pickle them, as text: they are beside a series, and nothing is reckoned with them.
 
 use super::arena::{Arena, Node, TimeText};
 use super::names::{Name, TimeName};
@@ -53,7 +53,7 @@ fn text(text: String) -> TimeText {
     TimeText { text, seconds: None }
 }
 
-// What stands behind a time: its offset, or its zone in brackets.
+// What comes after a time: its offset, or its zone in brackets.
 fn in_zone(arena: &Arena<'_, '_>, zone: &[Value]) -> Option<String> {
     match zone {
         [] | [Value::None] => Some(String::new()),

@@ -20,10 +20,10 @@ use windrow_core::record::keyed_hash;
 use windrow_core::store::{Local, Store};
 use windrow_core::{Error, Result};
 
-/// `n` random ids below `vocab_size`: the same ones for the same seed, and the first ones of any longer row.
+/// `n` random IDs below `vocab_size`: the same ones for the same seed, and the first ones of any longer row.
 ///
 /// # Errors
-/// `Config` when there is no id to choose from, or more than uint32 holds.
+/// `Config` when there is no ID to choose from, or more than uint32 holds.
 pub fn dummy_tokens(vocab_size: u64, n: usize, seed: u64) -> Result<Vec<u32>> {
     check_vocab(vocab_size)?;
     let mut tokens = Vec::new();
@@ -40,7 +40,7 @@ pub fn dummy_blocks(vocab_size: u64, tokens: u64, seed: u64) -> Result<impl Iter
     const AT_ONCE: u64 = 1 << 16;
     check_vocab(vocab_size)?;
     if tokens == 0 {
-        return Err(Error::config("0 tokens; expected at least 1: an empty file is no data"));
+        return Err(Error::config("0 tokens; expected at least 1: an empty file is not data"));
     }
     let block = move |start: u64| {
         let ids = start..tokens.min(start.saturating_add(AT_ONCE));
@@ -49,7 +49,7 @@ pub fn dummy_blocks(vocab_size: u64, tokens: u64, seed: u64) -> Result<impl Iter
     Ok((0..tokens).step_by(AT_ONCE as usize).map(block))
 }
 
-/// Writes `tokens` random ids as a headerless uint32 file, which `format` reads, and its manifest `<out>.windrow.json`.
+/// Writes `tokens` random IDs as a headerless uint32 file, which `format` reads, and its manifest `<out>.windrow.json`.
 ///
 /// # Errors
 /// `Config` as [`dummy_tokens`], or when `tokens` is 0; `Exists` when the file is there, of other numbers, and
@@ -108,9 +108,9 @@ pub fn dummy(
 
 fn check_vocab(vocab_size: u64) -> Result<()> {
     match vocab_size {
-        0 => Err(Error::config("a vocabulary of 0 ids; expected at least 1").field("vocab_size")),
+        0 => Err(Error::config("a vocabulary of 0 token IDs; expected at least 1").field("vocab_size")),
         1..=0x1_0000_0000 => Ok(()),
-        _ => Err(Error::config(format!("a vocabulary of {vocab_size} ids; uint32 holds 4294967296"))
+        _ => Err(Error::config(format!("a vocabulary of {vocab_size} IDs; uint32 holds 4294967296"))
             .field("vocab_size")),
     }
 }

@@ -1,4 +1,4 @@
-//! Lines into ids: the trait that an encoder implements, and the checks on what it gives.
+//! Lines into IDs: the trait that an encoder implements, and the checks on what it gives.
 
 use super::chunks::Chunk;
 use super::ids::{Ids, Kept};
@@ -6,9 +6,9 @@ use windrow_core::DType;
 use windrow_core::manifest::TokenizerLock;
 use windrow_core::{Error, Kind, Result};
 
-/// Turns one line into token ids.
+/// Turns one line into token IDs.
 pub trait Encode: Sync {
-    /// Appends the ids of one line to `out.ids`, and to each of `out.tracks` as many bytes.
+    /// Appends the IDs of one line to `out.ids`, and to each of `out.tracks` as many bytes.
     ///
     /// `line` lacks its line break (`\n` or `\r\n`). No end-of-sequence id is added: the task does that.
     ///
@@ -26,15 +26,15 @@ pub trait Encode: Sync {
         None
     }
 
-    /// What decides the ids, in one line: a rerun with another description is another task.
+    /// What decides the IDs, in one line: a rerun with another description is another task.
     fn describe(&self) -> String;
 
-    /// All ids are below this.
+    /// All IDs are below this.
     fn vocab_size(&self) -> Option<u64> {
         None
     }
 
-    /// The id that ends a document; kept in the manifest when [`crate::tokenize::TokenizeOptions::eos`] names none.
+    /// The ID that ends a document; kept in the manifest when [`crate::tokenize::TokenizeOptions::eos`] names none.
     fn eos(&self) -> Option<i64> {
         None
     }
@@ -43,11 +43,11 @@ pub trait Encode: Sync {
 /// What a line became.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
-    /// Token ids.
+    /// Token IDs.
     pub ids: Ids,
     /// One byte per id for each track, in the order of [`crate::tokenize::TokenizeOptions::tracks`].
     pub tracks: Vec<Vec<u8>>,
-    /// Memory that stays from line to line, for the text on its way to ids ([`crate::text::text_of`]).
+    /// Memory that stays from line to line, for the text on its way to IDs ([`crate::text::text_of`]).
     pub room: Vec<u8>,
 }
 
@@ -77,7 +77,7 @@ impl LinePlace<'_> {
     }
 }
 
-/// What holds for every id.
+/// What holds for every ID.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) dtype: DType,
@@ -123,7 +123,7 @@ pub(super) fn encode_chunk(
     spare.ends.clear();
     spare.tracks.resize_with(rules.tracks.len(), Vec::new);
     spare.tracks.iter_mut().for_each(Vec::clear);
-    // About as many bytes as the text; a chunk without room grows.
+    // About the same number of bytes as the text; a chunk without room grows.
     spare.tokens.reserve(bytes.len() + bytes.len() / 4);
     let mut out = EncodedChunk {
         input: chunk.input,
@@ -165,7 +165,7 @@ impl Rules {
         {
             let found: Vec<_> = document.tracks.iter().map(Vec::len).collect();
             return Err(Error::config(format!(
-                "the encoder gave {} ids and tracks of {found:?} values; expected {} tracks of as many",
+                "the encoder gave {} IDs and tracks of {found:?} values; expected {} tracks of the same number",
                 document.ids.len(),
                 self.tracks.len()
             )));
@@ -194,7 +194,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether an id may be stored.
+    /// Whether an ID may be stored.
     ///
     /// # Errors
     /// `Config` when the dtype cannot hold it, `Corrupt` when it is outside the vocabulary.
@@ -208,20 +208,20 @@ impl Rules {
         }
         if let Some(largest) = self.largest_id.filter(|largest| *largest < id) {
             return Err(Error::config(format!(
-                "id {id}, expected at most {largest}: the layout stores no larger"
+                "id {id}, expected at most {largest}: the format stores no larger"
             )));
         }
         match (self.vocab_size, u64::try_from(id)) {
             (Some(vocab), Ok(id)) if id < vocab => Ok(()),
             (Some(vocab), _) => Err(Error::corrupt(format!(
-                "the encoder gave id {id}; its vocabulary has the ids 0..{vocab}"
+                "the encoder gave id {id}; its vocabulary has the IDs 0..{vocab}"
             ))),
             (None, _) => Ok(()),
         }
     }
 }
 
-/// The usual dtype that holds an id.
+/// The usual dtype that holds an ID.
 pub(super) fn fitting(id: i64) -> Option<DType> {
     [DType::U16, DType::U32, DType::I32, DType::I64].into_iter().find(|d| d.holds(id))
 }

@@ -1,6 +1,6 @@
-//! The ids that an encoder gives.
+//! The IDs that an encoder gives.
 
-/// Token ids: 32 bits each as long as all of them fit, and 64 from the first one on that does not.
+/// Token IDs: 32 bits each as long as all of them fit, and 64 from the first one on that does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
     // One of the two is empty.
@@ -92,7 +92,7 @@ fn lay<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> i64 {
     lay_here::<N>(ids, out).into()
 }
 
-// One look at each id, and no byte is written twice. Compiled twice: for any processor, and for those with wider
+// One look at each ID, and no byte is written twice. Compiled twice: for any processor, and for those with wider
 // registers, where it takes half as long.
 #[inline(always)]
 fn lay_here<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> u32 {

@@ -106,7 +106,7 @@ pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")
             .at(base)
-            .hint("name the folder it lies in"));
+            .hint("name the folder that it is in"));
     }
     lines::line_files(&store, "")?.iter().map(|e| Input::of(&base.join(&e.key), &e.key)).collect()
 }

@@ -21,10 +21,10 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Looks at the file; compression is told by its first bytes.
+    /// Looks at the file; compression is recognised by its first bytes.
     ///
     /// # Errors
-    /// `NotFound`, `Unsupported` when it is no file, `Corrupt` when its name promises a compression that its bytes lack.
+    /// `NotFound`, `Unsupported` when it is not a file, `Corrupt` when its name promises a compression that its bytes lack.
     pub(super) fn of(file: &Path, name: &str) -> Result<Self> {
         let object = open(file)?;
         let compression = Compression::of(object.as_ref())?;

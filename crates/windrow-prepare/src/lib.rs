@@ -1,7 +1,7 @@
 //! Turns inputs into a format, in tasks that can be killed and repeated.
 //!
 //! What a task writes becomes visible by renames at its very end, the manifest last: a reader sees a whole data set or
-//! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task goes on.
+//! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task continues.
 
 mod chunks;
 mod dummy;
@@ -33,7 +33,7 @@ pub use write::{Writer, convert, manifest_of};
 pub use windrow_core::format::verify::{Findings, Problem};
 pub use windrow_core::{Progress, Watch};
 
-// A path that is no text is told as far as it is: serde refuses it.
+// A path that is not text is shown as far as it is: serde refuses it.
 fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

@@ -28,7 +28,7 @@ impl Given {
     /// # Errors
     /// `Config` where an input before has it already: a folder and one in it, a link, another spelling.
     pub(super) fn add(&mut self, input: usize, file: &Path) -> Result<()> {
-        // What cannot be found is told by whoever opens it.
+        // What cannot be found is reported by whoever opens it.
         let Some(place) = files::real_path(file) else { return Ok(()) };
         let (before, other) = self.files.entry(place).or_insert_with(|| (input, file.to_path_buf()));
         if *before == input {

@@ -20,7 +20,7 @@ pub(super) fn string_in<'a>(line: &'a str, field: &str, room: &'a mut Vec<u8>) -
         let value = unpadded(after(behind, b':')?);
         rest = match key == field {
             true => {
-                // There is room for one: of a field that stands there twice, the parser takes the last.
+                // There is room for one: of a field that is there twice, the parser takes the last.
                 let (text, behind) = string(value, room.take()?)?;
                 found = Some(text);
                 behind

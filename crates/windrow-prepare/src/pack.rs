@@ -44,7 +44,7 @@ pub(super) struct Packing {
 /// Everything that decides how the rest is written; a checkpoint is this on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// Input, byte and line to go on from.
+    /// Input, byte and line to continue from.
     pub(super) input: usize,
     pub(super) byte: u64,
     pub(super) line: u64,

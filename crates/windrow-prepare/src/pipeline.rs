@@ -70,7 +70,7 @@ pub(super) fn in_parallel(
     take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
 ) -> Result<()> {
     // A chunk waits here from the moment it is read until it is taken: that bounds the memory. Enough of them that the
-    // workers go on while the taker waits for the disk.
+    // workers continue while the taker waits for the disk.
     let (to_ordered, ordered) = sync_channel(2 * threads + 12);
     let shared = &Shared {
         source: Mutex::new(Some(Source { chunks, to_ordered })),
@@ -109,7 +109,7 @@ impl Shared<'_> {
     /// The next chunk in order, and where its result goes.
     fn next(&self, room: Vec<u8>) -> Option<(Chunk, SyncSender<Result<EncodedChunk>>)> {
         let mut slot = lock(&self.source);
-        // Taken out: should reading panic, nobody goes on with what is left of it.
+        // Taken out: should reading panic, nobody continues with what is left of it.
         let mut source = slot.take()?;
         let chunk = source.chunks.read(room)?;
         let (to_result, result) = sync_channel(1);

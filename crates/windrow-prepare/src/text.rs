@@ -11,13 +11,13 @@ use super::ordinary::string_in;
 use windrow_core::format::foreign::encoding;
 use windrow_core::{Error, Kind, Result};
 
-/// The string that stands in `field` of a JSON object; of a field that stands there twice, the last one.
+/// The string that is in `field` of a JSON object; of a field that is there twice, the last one.
 ///
 /// A byte-order mark is left out on the first line. Other fields are skipped, whatever they hold. Text with escapes is
 /// laid into `room`, whose memory serves line after line ([`crate::encode::Encoded::room`]); what it holds before does not matter.
 ///
 /// # Errors
-/// `Corrupt` naming file, line and byte: a blank line, bytes that are no UTF-8, no JSON, no object, no such field, or a
+/// `Corrupt` naming file, line and byte: a blank line, bytes that are not UTF-8, no JSON, no object, no such field, or a
 /// field that holds no string.
 pub fn text_of<'a>(
     line: &'a [u8],
@@ -77,7 +77,7 @@ pub fn text_of<'a>(
     }
 }
 
-// What stands in the field.
+// What is in the field.
 pub(super) fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Option<&'a RawValue>> {
     let mut json = serde_json::Deserializer::from_str(text);
     let found = Field(field).deserialize(&mut json)?;

@@ -27,7 +27,7 @@ pub(crate) struct Memory {
 
 struct Start(*mut c_void);
 
-// SAFETY: the pointers lead into the batch beside them, which may move between threads; what lies there is read and
+// SAFETY: the pointers lead into the batch beside them, which may move between threads; what is there is read and
 // written by numpy alone, under its own rules.
 unsafe impl Send for Start {}
 // SAFETY: as above; this type gives out no reference to what it points at.
@@ -131,7 +131,7 @@ pub(crate) fn value_array<'py>(
         dims.push(values.channels as npy_intp);
     }
     let descr = descr(py, dtype)?;
-    // SAFETY: numpy takes the reference to the dtype and allocates as many numbers as the dims say.
+    // SAFETY: numpy takes the reference to the dtype and allocates the same number of numbers as the dims say.
     let (array, start) = unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,

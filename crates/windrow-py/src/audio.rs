@@ -24,7 +24,7 @@ use crate::waiting::wait_for;
 ///     path: the file.
 ///     sample_rate: samples per second of the result; None keeps the file's own.
 ///     quality: of the filter where the rate changes: ``"high"`` or ``"fast"``.
-///     skip_corrupt: go on where part of the file cannot be read: a packet that cannot be decoded becomes silence of its
+///     skip_corrupt: continue where part of the file cannot be read: a packet that cannot be decoded becomes silence of its
 ///         length, a file that is cut short ends there. Without it each of these is an error.
 ///
 /// Returns:

@@ -12,17 +12,17 @@ use windrow::{Error, Kind, Result, TextEncoder};
 use crate::error::OrRaise;
 use crate::function::described;
 
-/// Where ids come from.
+/// Where IDs come from.
 pub(crate) enum Ids {
     /// A tokenizer of windrow's.
     Tokenizer(TextEncoder),
-    /// A Python function from text to ids.
+    /// A Python function from text to IDs.
     Function(Py<PyAny>),
 }
 
-/// A line's text and its ids, either of them from Python; then all lines come in order, one after the other.
+/// A line's text and its IDs, either of them from Python; then all lines come in order, one after the other.
 pub(crate) struct LineEncoder {
-    /// Where ids come from.
+    /// Where IDs come from.
     pub(crate) ids: Ids,
     /// Key of the text in a JSON line.
     pub(crate) field: String,
@@ -30,7 +30,7 @@ pub(crate) struct LineEncoder {
     pub(crate) text: Option<Py<PyAny>>,
     /// Ids are below this, where the caller says so.
     pub(crate) vocab_size: Option<u64>,
-    /// The id that ends a document.
+    /// The ID that ends a document.
     pub(crate) eos: Option<i64>,
 }
 

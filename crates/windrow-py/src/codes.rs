@@ -1,4 +1,4 @@
-//! Views over audio codes, delays and their inverse, and batches of codes that lie in Python's memory.
+//! Views over audio codes, delays and their inverse, and batches of codes that are in Python's memory.
 
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ fn config_text(config: &Bound<'_, PyAny>) -> PyResult<String> {
     text.extract()
 }
 
-/// Codes ``[T, C]``, delayed: channel ``c`` begins ``delay_pattern[c]`` frames later, and ``bos`` stands there before.
+/// Codes ``[T, C]``, delayed: channel ``c`` begins ``delay_pattern[c]`` frames later, and ``bos`` is there before.
 ///
 /// The last codes of a delayed channel are lost, unless ``eos`` is given: then there are as many frames more as the longest
 /// delay has, with ``eos`` where a channel is over.
@@ -255,7 +255,7 @@ pub(crate) fn _lay_codes<'py>(
     random: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let layout: CodesLayout = serde_json::from_str(layout)
-        .map_err(|e| raise(py, &Error::config("this is no layout of codes").caused_by(e)))?;
+        .map_err(|e| raise(py, &Error::config("this is not a layout of codes").caused_by(e)))?;
     let mut given = Vec::with_capacity(items.len());
     for (number, (text, codes, key)) in items.into_iter().enumerate() {
         let (shape, codes) = grid(&codes)?;

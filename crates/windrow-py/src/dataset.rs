@@ -35,8 +35,8 @@ use crate::waiting::wait_for;
 ///     path: a file or folder, or its ``file://`` URL.
 ///     format: the name of a format, to force it; see ``windrow.formats()``.
 ///     dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
-///     vocab_size: ids must be below this; checked once over all of them, unless the manifest knows it.
-///     eos: of raw token files, the id that ends each document: documents are records then, each with its end id as the
+///     vocab_size: IDs must be below this; checked once over all of them, unless the manifest knows it.
+///     eos: of raw token files, the ID that ends each document: documents are records then, each with its EOS token as the
 ///         last value. Ends are looked for once and kept in the cache.
 ///     split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
 ///         ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
@@ -51,7 +51,7 @@ use crate::waiting::wait_for;
 ///     tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
 ///         a ``MismatchError``.
 ///     allow_outside: accept files that an index names outside its base folder.
-///     trust: accept data whose size or time differs from what the manifest says, and read as ids what looks like the
+///     trust: accept data whose size or time differs from what the manifest says, and read as IDs what looks like the
 ///         file of another program.
 ///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles) once may take in the
 ///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB.
@@ -59,7 +59,7 @@ use crate::waiting::wait_for;
 ///         if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
-///     verify: ``"always"`` holds each block of 4 KiB against its block checksum, whenever it is read; data without them is
+///     verify: ``"always"`` compares each block of 4 KiB with its block checksum, whenever it is read; data without them is
 ///         refused. ``None``: sizes, headers and indices are checked when it is opened.
 ///
 /// Raises:
@@ -226,7 +226,7 @@ impl Dataset {
             Stop::Text(at, what) => {
                 let mut error = Error::corrupt(format!("not JSON: {what}"))
                     .record(record)
-                    .hint("every line must hold one JSON value; NaN and Infinity are none");
+                    .hint("every line must hold one JSON value; NaN and Infinity are not JSON");
                 let span = Span { record, start: 0, len: values.bytes.len() as u64 };
                 if let Some(place) = source.locate(span).ok().and_then(|places| places.into_iter().next()) {
                     error = error.at(place.file).byte(place.start + at as u64);
@@ -346,7 +346,7 @@ impl Dataset {
         Ok((reopen, (self.data.path().into(), options, data)))
     }
 
-    /// Two data sets: ``(train, validation)``, by whole records, so that no value stands on both sides.
+    /// Two data sets: ``(train, validation)``, by whole records, so that no value is on both sides.
     ///
     /// Which records validate depends on ``seed`` and their number alone; each part keeps the order.
     ///
@@ -388,7 +388,7 @@ impl Dataset {
         self.data.source().format()
     }
 
-    /// What stands beside the numbers of record ``i``: prompt, other JSON keys; ``{}`` when nothing does.
+    /// What is beside the numbers of record ``i``: prompt, other JSON keys; ``{}`` when nothing does.
     ///
     /// Raises:
     ///     OutOfRangeError, CorruptError
@@ -427,7 +427,7 @@ impl Dataset {
     }
 
     /// A dict: format, records, values, dtype, channels, length_min, length_mean, length_max, bytes, files, extras (keys that
-    /// stand beside the numbers), tracks (arrays beside the tokens), vocab_size, eos, tokenizer. What is not known is None.
+    /// are beside the numbers), tracks (arrays beside the tokens), vocab_size, eos, tokenizer. What is not known is None.
     ///
     /// Raises:
     ///     CorruptError: an index is wrong.
@@ -592,7 +592,7 @@ impl Dataset {
     /// Blocks of ``length`` inputs over the joined records, each from ``length + 1`` values, the next one ``length`` later.
     ///
     /// A sample is ``{"input_ids", "labels"}``, each ``[length]``: every value but the first is a label exactly once, up to
-    /// the dropped tail (in ``coverage()``). ``eos`` is an id to put after every record. Tokens with a ``loss_mask`` beside them
+    /// the dropped tail (in ``coverage()``). ``eos`` is an ID to put after every record. Tokens with a ``loss_mask`` beside them
     /// give ``loss_masks`` too: 0 where the label is excluded.
     ///
     /// ``labels="same"`` gives the input itself as label, -100 where its own mask excludes it: for models that shift labels
@@ -602,7 +602,7 @@ impl Dataset {
     /// With ``shifted`` a block is made of ``length`` values and shares none: every value is a target. A sample is
     /// ``{"targets", "inputs", "is_seq_start", "segment_ids", "position_ids"}``, each ``[length]``. ``inputs`` hold the value
     /// before, or 0 in the first column and where a record starts (bool ``is_seq_start``); ``segment_ids`` count the records
-    /// that have started in the row, so 0 is what goes on from the row before; ``position_ids`` count from the start of each.
+    /// that have started in the row, so 0 is what continues from the row before; ``position_ids`` count from the start of each.
     /// ``fields`` names those of them that are wanted: the others cost no time.
     ///
     /// Raises:
@@ -785,8 +785,8 @@ impl Dataset {
     ///     seed: keys what is drawn for ``view[i]``; a loader draws by its own seed, anew each epoch.
     ///
     /// Raises:
-    ///     ConfigError: records that are no codes, other channels or delays than they have, no length.
-    ///     CorruptError: when a batch is laid: a code outside the codebook, a prompt that is no text.
+    ///     ConfigError: records that are not codes, other channels or delays than they have, no length.
+    ///     CorruptError: when a batch is laid: a code outside the codebook, a prompt that is not text.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tracks.jsonl"
@@ -843,7 +843,7 @@ impl Dataset {
 #[pyfunction]
 pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str, data: u64) -> PyResult<Dataset> {
     let options: Options = serde_json::from_str(options)
-        .map_err(|e| raise(py, &Error::corrupt("this is no pickled data set").caused_by(e)))?;
+        .map_err(|e| raise(py, &Error::corrupt("this is not a pickled data set").caused_by(e)))?;
     let opened = {
         let path = path.clone();
         wait_for(py, move || windrow::open_with(&path, &options))?

@@ -1,4 +1,4 @@
-//! The one place where windrow's errors become Python's: the classes stand in `windrow.errors`.
+//! The one place where windrow's errors become Python's: the classes are in `windrow.errors`.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;

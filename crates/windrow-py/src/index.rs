@@ -1,4 +1,4 @@
-//! What stands between square brackets: numbers from either end, numpy integers, slices, lists and arrays of numbers.
+//! What is between square brackets: numbers from either end, numpy integers, slices, lists and arrays of numbers.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ impl Index {
     /// Reads a key; `what` is what is numbered, for the error.
     ///
     /// # Errors
-    /// `OutOfRangeError`; `TypeError` for anything that is no number, slice, or list or 1-D array of whole numbers.
+    /// `OutOfRangeError`; `TypeError` for anything that is not a number, slice, or list or 1-D array of whole numbers.
     pub(crate) fn read(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<Index> {
         if key.is_instance_of::<PyInt>() {
             return Ok(Index::One(one(key, what, len)?));
@@ -64,7 +64,7 @@ pub(crate) fn many(keys: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<Ve
         .map(|key| {
             let key = key?;
             match key.is_instance_of::<PyBool>() {
-                true => Err(PyTypeError::new_err("a mask is no index; use np.flatnonzero(mask)")),
+                true => Err(PyTypeError::new_err("a mask is not an index; use np.flatnonzero(mask)")),
                 false => one(&key, what, len),
             }
         })

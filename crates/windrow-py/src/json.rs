@@ -108,7 +108,7 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
             b't' => self.word(b"true", PyBool::new(self.py, true).to_owned().into_any()),
             b'f' => self.word(b"false", PyBool::new(self.py, false).to_owned().into_any()),
             b'n' => self.word(b"null", PyNone::get(self.py).to_owned().into_any()),
-            b'N' | b'I' => self.stop("NaN and Infinity are no JSON; expected a number or null"),
+            b'N' | b'I' => self.stop("NaN and Infinity are not JSON; expected a number or null"),
             0 if self.at >= self.text.len() => self.stop("the text ends before the value"),
             _ => self.stop("expected a value"),
         }
@@ -200,7 +200,7 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         }
     }
 
-    // The string that starts here: its span without quotes; with escapes its bytes stand in the buffer instead.
+    // The string that starts here: its span without quotes; with escapes its bytes are in the buffer instead.
     fn string_span(&mut self) -> Option<(usize, usize, bool)> {
         let start = self.at + 1;
         let mut from = start;
@@ -305,7 +305,7 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         let leading_zero = self.peek() == b'0';
         match self.digits() {
             0 if self.peek() == b'I' => {
-                return self.stop("NaN and Infinity are no JSON; expected a number or null");
+                return self.stop("NaN and Infinity are not JSON; expected a number or null");
             }
             0 => return self.stop("expected digits"),
             2.. if leading_zero => return self.stop("a number with a leading zero"),

@@ -26,7 +26,7 @@ use crate::{near, shown};
 /// laid into.
 ///
 /// ``for batch in loader`` gives what is left of the current epoch, and the next ``for`` the next epoch; where nothing is
-/// left, it begins the next one. ``next(loader)`` and ``loader.stream()`` go on over epochs.
+/// left, it begins the next one. ``next(loader)`` and ``loader.stream()`` continue over epochs.
 ///
 /// The batch at step k depends on data, view, seed and batch size alone: not on threads, prefetch, or the number of ranks.
 ///
@@ -42,7 +42,7 @@ use crate::{near, shown};
 ///     epochs: the run ends after so many; None has no bound.
 ///     group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
 ///         processes of one rank in it read the same.
-///     whole: every ``for`` begins its epoch at the first batch, as validation wants; else it goes on where the last one stopped.
+///     whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
 ///     last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples, whatever ``drop_last`` says.
 ///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
 ///     prefetch: batches kept ready.
@@ -289,7 +289,7 @@ impl Loader {
     ///
     /// Raises:
     ///     MismatchError: the state is of another plan or seed; the loader stays where it was.
-    ///     CorruptError, UnsupportedError: it is no state, or of another version.
+    ///     CorruptError, UnsupportedError: it is not a state, or of another version.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"

@@ -26,7 +26,7 @@ fn renamed(target: &str) -> String {
     }
 }
 
-// Ctrl-C is raised where signals are looked for; anything else is told as an exception that nobody can catch.
+// Ctrl-C is raised where signals are looked for; anything else becomes an exception that nobody can catch.
 fn put_off(py: Python<'_>, raised: PyErr) {
     let again = || py.import("_thread")?.call_method0("interrupt_main").map(drop);
     let told = match raised.is_instance_of::<PyKeyboardInterrupt>(py) {

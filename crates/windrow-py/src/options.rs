@@ -23,17 +23,17 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     }
 }
 
-/// An id, or another value to put between stored ones. Read before its argument's name is known, refused with it.
+/// An ID, or another value to put between stored ones. Read before its argument's name is known, refused with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Id(Result<i64, String>);
 
 impl Id {
-    /// An id that fits, for defaults.
+    /// An ID that fits, for defaults.
     pub(crate) const fn of(id: i64) -> Id {
         Id(Ok(id))
     }
 
-    /// The id that the argument `name` gives.
+    /// The ID that the argument `name` gives.
     ///
     /// # Errors
     /// `ConfigError` for a number beyond 64 bits.
@@ -44,7 +44,7 @@ impl Id {
         })
     }
 
-    /// The id of a token, that stands at `place` of a list.
+    /// The ID of a token, that is at `place` of a list.
     ///
     /// # Errors
     /// `ConfigError` for a number that no token can have.
@@ -70,7 +70,7 @@ impl<'py> FromPyObject<'_, 'py> for Id {
         // numpy's is named `bool` or `bool_`, by its version.
         if given.get_type().name()?.to_string_lossy().starts_with("bool") {
             return Err(PyTypeError::new_err(format!(
-                "expected an id, a whole number, found the bool {}",
+                "expected a token ID, a whole number, found the bool {}",
                 &*given
             )));
         }

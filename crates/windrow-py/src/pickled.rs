@@ -1,4 +1,4 @@
-//! Pickles hold where data lies, not the data: what lies there when one is read again must be the same.
+//! Pickles hold where data lies, not the data: what is there when one is read again must be the same.
 
 use std::path::Path;
 

@@ -68,28 +68,28 @@ pub(crate) fn index<'py>(
     json::plain(py, &watcher.finish(py, report)?)
 }
 
-/// Turns the text of JSONL files into token ids on disk.
+/// Turns the text of JSONL files into token IDs on disk.
 ///
-/// The output appears complete or not at all; a run that was stopped goes on where it was when it is called again.
+/// The output appears complete or not at all; a run that was stopped continues where it was when it is called again.
 ///
 /// Args:
 ///     inputs: a path or several: JSONL files, or folders that hold some; ``.gz`` and ``.zst`` too.
 ///     out: the folder to write.
-///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of ids.
+///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs.
 ///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
 ///         document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr, ``out`` a split
 ///         (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"`` (``meta.json``).
 ///     sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
-///     eos: the id that ends a document: ``"auto"`` the tokenizer's own, an id, a token's name, None or ``"none"``.
+///     eos: the ID that ends a document: ``"auto"`` the tokenizer's own, an ID, a token's name, None or ``"none"``.
 ///         ``"append"`` is ``"auto"`` with ``append_eos``.
 ///     text_field: key of the text in a line.
 ///     text_function: a function from a line's bytes to its text, instead.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
-///         Megatron; flat-tokens are uint32, ids up to 2**31 - 1).
-///     vocab_size: ids of a function are below this.
+///         Megatron; flat-tokens are uint32, IDs up to 2**31 - 1).
+///     vocab_size: IDs of a function are below this.
 ///     append_eos: end documents with ``eos`` where each is a record, too.
 ///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
-///     special_tokens: special tokens that stand in the text become their ids.
+///     special_tokens: special tokens that are in the text become their IDs.
 ///     samples_folder, postfix, index_folder: names of folders and files with ``to="forager"``: ``tokenized-samples`` twice,
 ///         and ``index``.
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write``.
@@ -107,7 +107,7 @@ pub(crate) fn index<'py>(
 ///
 /// Raises:
 ///     CorruptError: a line without that text; names file, record and byte.
-///     ConfigError: an id that does not fit the dtype.
+///     ConfigError: an ID that does not fit the dtype.
 ///     ExistsError: another output is there, and no ``overwrite``.
 ///
 /// >>> import windrow as wr, tempfile, pathlib
@@ -228,7 +228,7 @@ fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bo
     if !tokenizer.is_callable() {
         let class = tokenizer.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "tokenizer is a Tokenizer, a name, a path, or a function from text to ids, not {class}"
+            "tokenizer is a Tokenizer, a name, a path, or a function from text to token IDs, not {class}"
         )));
     }
     Ok(Ids::Function(tokenizer.clone().unbind()))
@@ -301,7 +301,7 @@ impl Eos {
                 Err(_) => Err(raise(
                     py,
                     &Error::config(format!("eos={spec:?} with a Python function as tokenizer"))
-                        .hint("pass the id, or None; append_eos=True ends each record with it"),
+                        .hint("pass the token ID, or None; append_eos=True ends each record with it"),
                 )),
             },
         }
@@ -332,7 +332,7 @@ pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
     json::plain(py, &watcher.finish(py, findings)?)
 }
 
-/// Random token ids ``[num_tokens]``, uint32, below ``vocab_size``: the same for the same seed.
+/// Random token IDs ``[num_tokens]``, uint32, below ``vocab_size``: the same for the same seed.
 ///
 /// Raises:
 ///     ConfigError: a vocabulary of 0.

@@ -120,7 +120,7 @@ fn call(py: Python<'_>, name: &str, function: &Py<PyAny>, whole: Whole<'_>) -> R
             "the scaler {name:?} gave an array of shape {found} for one of shape {expected}"
         ))
         .record(whole.record)
-        .hint("a scaler gives as many values as it gets: windows are cut afterwards"));
+        .hint("a scaler gives as many values as it gets: windows are made afterwards"));
     }
     Ok(bytes)
 }

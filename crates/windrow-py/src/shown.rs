@@ -1,4 +1,4 @@
-//! How handles show themselves: what stands in their `repr`, and a small table in notebooks.
+//! How handles show themselves: what is in their `repr`, and a small table in notebooks.
 
 use std::fmt::Write as _;
 use std::iter;

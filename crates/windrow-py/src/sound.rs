@@ -20,7 +20,7 @@ use crate::waiting::wait_for;
 
 /// Encodes a folder of sound files into a data set of codes ``[T, 2 * codebooks]`` with their prompts.
 ///
-/// Files are encoded side by side, and the codes of each are kept in the cache, so that a run that was stopped goes on with
+/// Files are encoded side by side, and the codes of each are kept in the cache, so that a run that was stopped continues with
 /// the next file. The output appears at the end, whole. A file that cannot be encoded, sound of a kind that is not read, and
 /// sound in folders below is left out and told of in ``failed``.
 ///
@@ -36,7 +36,7 @@ use crate::waiting::wait_for;
 ///     skip_vocals: so are those with the word "vocals".
 ///     prompt_from_name: the prompt of a file without one is its name.
 ///     quality: of the filter where the rate of a file is not the codec's: ``"high"`` or ``"fast"``.
-///     skip_corrupt: go on where part of a file cannot be read, as ``read_audio`` does.
+///     skip_corrupt: continue where part of a file cannot be read, as ``read_audio`` does.
 ///     threads: files that are encoded at a time; None: one for each core.
 ///     overwrite: replace an existing output.
 ///     durable: bring everything to the disk before it becomes visible.

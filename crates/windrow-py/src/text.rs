@@ -1,4 +1,4 @@
-//! `windrow.Tokenizer`: text to ids and back.
+//! `windrow.Tokenizer`: text to IDs and back.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -8,7 +8,7 @@ use crate::error::OrRaise;
 use crate::near::none_left;
 use crate::options::Id;
 
-/// Text to ids and back: a built-in tokenizer by name, or a ``tokenizer.json``.
+/// Text to IDs and back: a built-in tokenizer by name, or a ``tokenizer.json``.
 ///
 /// Names: ``bytes``, ``cl100k_base``, ``o200k_base``, ``gpt2``, ``deepseek_v3``, and ``llama3`` where the build has its
 /// vocabulary. Nothing is downloaded.
@@ -44,7 +44,7 @@ impl Tokenizer {
         Ok(Tokenizer { inner, given })
     }
 
-    /// The ids of a text. Special tokens that stand in it are text, unless ``special_tokens``.
+    /// The IDs of a text. Special tokens that are in it are text, unless ``special_tokens``.
     ///
     /// >>> import windrow as wr
     /// >>> wr.Tokenizer("gpt2").encode("Hello world")
@@ -67,10 +67,10 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The text of ids; a character whose ids were cut apart becomes U+FFFD.
+    /// The text of IDs; a character whose IDs were cut apart becomes U+FFFD.
     ///
     /// Raises:
-    ///     OutOfRangeError: an id that no token has.
+    ///     OutOfRangeError: an ID that no token has.
     ///     ConfigError: a negative number, or one beyond 32 bits; says its place.
     ///
     /// >>> import windrow as wr
@@ -90,7 +90,7 @@ impl Tokenizer {
         self.inner.vocab_size()
     }
 
-    /// The id that ends a document, or None where no token has one of the well-known names.
+    /// The ID that ends a document, or None where no token has one of the well-known names.
     #[getter]
     fn eos(&self) -> Option<u32> {
         self.inner.eos()

@@ -14,7 +14,7 @@ use crate::error::OrRaise;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// What the work gives. After Ctrl-C nobody waits for its end any more: it goes on unseen, and what it gives is dropped.
+/// What the work gives. After Ctrl-C nobody waits for its end any more: it continues unseen, and what it gives is dropped.
 pub(crate) fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,

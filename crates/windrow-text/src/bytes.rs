@@ -1,4 +1,4 @@
-//! The tokenizer `bytes`: an id is a byte's value, 256 ends a document.
+//! The tokenizer `bytes`: an ID is a byte's value, 256 ends a document.
 
 use windrow_core::Result;
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use windrow_core::{Error, Result};
 
-// A toy file may number its few tokens as it likes; above this, an id must be justified by the size of the file.
+// A toy file may number its few tokens as it likes; above this, an ID must be justified by the size of the file.
 const SMALL_ID: u64 = 1 << 16;
 
 /// The claims that decide whether the file is loaded at all.
@@ -29,7 +29,7 @@ impl Definition {
     /// Reads and checks the claims.
     ///
     /// # Errors
-    /// `Corrupt` when it is no tokenizer.json or numbers more tokens than it can hold; `Unsupported` when the model
+    /// `Corrupt` when it is not a tokenizer.json or numbers more tokens than it can hold; `Unsupported` when the model
     /// draws its merges at random.
     pub(crate) fn read(content: &[u8]) -> Result<Definition> {
         let file: File = serde_json::from_slice(content).map_err(|e| {
@@ -39,7 +39,7 @@ impl Definition {
         })?;
         if let Some(dropout) = file.model.dropout.filter(|&p| p != 0.0) {
             return Err(Error::unsupported(format!(
-                "the tokenizer drops merges at random (dropout {dropout}): every run would give other ids"
+                "the tokenizer drops merges at random (dropout {dropout}): every run would give other IDs"
             ))
             .field("model.dropout")
             .hint("set it to null"));
@@ -49,7 +49,7 @@ impl Definition {
             .iter()
             .map(|a| u64::from(a.id) + 1)
             .fold(file.model.vocab.size, |most, size| most.max(size));
-        // Engines lay out tables by id. A token takes more than one byte of the file, so ids stay below its size.
+        // Engines arrange tables by id. A token takes more than one byte of the file, so IDs stay below its size.
         if vocab_size > SMALL_ID.max(content.len() as u64) {
             return Err(Error::corrupt(format!(
                 "it numbers a token {}, but a file of {} bytes cannot hold so many",
@@ -100,7 +100,7 @@ impl<'de> Visitor<'de> for Count {
         let mut size = 0;
         while let Some((_, id)) = map.next_entry::<IgnoredAny, u64>()? {
             if id > u64::from(u32::MAX) {
-                return Err(A::Error::custom(format!("token id {id} does not fit 32 bits")));
+                return Err(A::Error::custom(format!("token ID {id} does not fit 32 bits")));
             }
             size = size.max(id + 1);
         }

@@ -2,7 +2,7 @@
 
 use windrow_core::{Error, Result};
 
-/// What turns text into ids. An engine applies no template, never truncates and never pads.
+/// What turns text into IDs. An engine applies no template, never truncates and never pads.
 pub(crate) trait Engine: Send + Sync {
     fn backend(&self) -> &'static str;
 
@@ -12,10 +12,10 @@ pub(crate) trait Engine: Send + Sync {
     /// Special tokens, by id.
     fn special(&self) -> Vec<(String, u32)>;
 
-    /// Adds the ids of `text`, special tokens in it being text.
+    /// Adds the IDs of `text`, special tokens in it being text.
     fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<()>;
 
-    /// Adds the ids of `text`, special tokens in it being special.
+    /// Adds the IDs of `text`, special tokens in it being special.
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()>;
 
     fn decode(&self, ids: &[u32]) -> Result<String>;
@@ -23,7 +23,7 @@ pub(crate) trait Engine: Send + Sync {
     fn id_of(&self, token: &str) -> Option<u32>;
 }
 
-/// Adds ids to those that are there; where there are none, they become them and nothing is copied.
+/// Adds IDs to those that are there; where there are none, they take their place and nothing is copied.
 pub(crate) fn add(ids: Vec<u32>, out: &mut Vec<u32>) {
     match out.is_empty() {
         true => *out = ids,
@@ -31,7 +31,7 @@ pub(crate) fn add(ids: Vec<u32>, out: &mut Vec<u32>) {
     }
 }
 
-/// The error for an id that no token has.
+/// The error for an ID that no token has.
 pub(crate) fn no_such_id(id: u32, vocab_size: u64) -> Error {
     Error::out_of_range("token id", id, vocab_size)
         .hint("other data, or another tokenizer than the one that made it?")

@@ -19,7 +19,7 @@ const WELL_KNOWN: &[&str] = &[
 const MOST_LISTED: usize = 40;
 
 impl Tokenizer {
-    /// The id that ends a document, where the tokenizer has a token with one of the well-known names.
+    /// The ID that ends a document, where the tokenizer has a token with one of the well-known names.
     pub fn eos(&self) -> Option<u32> {
         // Among the special tokens first, else in the vocabulary.
         let special = |name: &&str| self.special().iter().find(|(token, _)| token == *name).map(|s| s.1);
@@ -27,10 +27,10 @@ impl Tokenizer {
         found.or_else(|| WELL_KNOWN.iter().find_map(|name| self.id_of(name)))
     }
 
-    /// The id that ends a document: `auto` takes the well-known one, `none` none; else an id or the name of a token.
+    /// The ID that ends a document: `auto` takes the well-known one, `none` none; else an ID or the name of a token.
     ///
     /// # Errors
-    /// `Config` when there is no such token, the id is not in the vocabulary, or `auto` finds none; the hint lists
+    /// `Config` when there is no such token, the ID is not in the vocabulary, or `auto` finds none; the hint lists
     /// the special tokens.
     pub fn resolve_eos(&self, spec: &str) -> Result<Option<u32>> {
         let wrong = |what: String| Error::config(what).field("eos").hint(list(self));
@@ -47,7 +47,7 @@ impl Tokenizer {
         if !spec.is_empty() && spec.bytes().all(|b| b.is_ascii_digit()) {
             let id = spec.parse::<u32>().ok().filter(|&id| u64::from(id) < self.vocab_size());
             return id.map(Some).ok_or_else(|| {
-                wrong(format!("eos {spec} is not in the vocabulary: ids are below {}", self.vocab_size()))
+                wrong(format!("eos {spec} is not in the vocabulary: IDs are below {}", self.vocab_size()))
             });
         }
         let id = self.id_of(spec);
@@ -61,7 +61,7 @@ fn list(tokenizer: &Tokenizer) -> String {
         special.iter().take(MOST_LISTED).map(|(token, id)| format!("{token} = {id}")).collect();
     let more = if special.len() > MOST_LISTED { ", …" } else { "" };
     match named.is_empty() {
-        true => "it has no special tokens: say `none`, or the id that ends a document".to_string(),
-        false => format!("`none`, an id, or a token; special ones: {}{more}", named.join(", ")),
+        true => "it has no special tokens: say `none`, or the token ID that ends a document".to_string(),
+        false => format!("`none`, an ID, or a token; special ones: {}{more}", named.join(", ")),
     }
 }

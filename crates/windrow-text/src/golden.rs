@@ -24,7 +24,7 @@ pub(crate) fn hash_of(content: &[u8]) -> String {
     format!("{:016x}", xxh3_64(content))
 }
 
-/// The same for a built-in one, which has no file: over its name, its size and the ids of the golden strings.
+/// The same for a built-in one, which has no file: over its name, its size and the IDs of the golden strings.
 pub(crate) fn hash_of_builtin(name: &str, vocab_size: u64, golden: &[Golden]) -> String {
     let mut content = format!("{name}\n{vocab_size}\n").into_bytes();
     for one in golden {
@@ -34,7 +34,7 @@ pub(crate) fn hash_of_builtin(name: &str, vocab_size: u64, golden: &[Golden]) ->
     hash_of(&content)
 }
 
-/// The strings and their ids. One that cannot be encoded, in a vocabulary without a token for it, is left out.
+/// The strings and their IDs. One that cannot be encoded, in a vocabulary without a token for it, is left out.
 pub(crate) fn golden(engine: &dyn Engine) -> Vec<Golden> {
     let ids = |text: &str| {
         let mut ids = Vec::new();

@@ -20,7 +20,7 @@ const MOST_ADDED: usize = 2_000;
 pub(crate) fn strings(added: &[Added]) -> Result<Vec<String>> {
     let mut strings: Vec<String> = serde_json::from_str(STRINGS)
         .map_err(|e| Error::corrupt("the built-in hard strings cannot be read").caused_by(e))?;
-    // Together too: what stands at the start or the end of a text is treated apart by some tokenizers.
+    // Together too: what is at the start or the end of a text is treated apart by some tokenizers.
     strings.push(strings.join("\n"));
     strings.push(strings.concat());
     for Added { content, .. } in added.iter().take(MOST_ADDED) {

@@ -64,7 +64,7 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
     }
     if about.len() > MOST_BYTES {
         return Err(Error::corrupt(format!(
-            "{} bytes are no tokenizer.json: at most {MOST_BYTES} are read",
+            "{} bytes are not a tokenizer.json: at most {MOST_BYTES} are read",
             about.len()
         ))
         .at(&path));
@@ -123,7 +123,7 @@ impl Json {
         Ok(match other.map(str::to_string).or_else(further) {
             Some(text) => {
                 let start: String = text.chars().take(60).collect();
-                Err(format!("the fast way gives other ids for {start:?}"))
+                Err(format!("the fast way gives other IDs for {start:?}"))
             }
             None => Ok(fast),
         })
@@ -172,7 +172,7 @@ impl Engine for Json {
             return Err(no_such_id(id, self.vocab_size));
         }
         let text = guarded(|| self.reference.decode(ids, false))?;
-        text.map_err(|e| Error::corrupt("the ids cannot be decoded").caused_by(e))
+        text.map_err(|e| Error::corrupt("the IDs cannot be decoded").caused_by(e))
     }
 
     fn id_of(&self, token: &str) -> Option<u32> {

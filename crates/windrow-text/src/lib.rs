@@ -2,13 +2,13 @@
 //!
 //! A [`Tokenizer`] is loaded from a built-in name or from a Hugging Face `tokenizer.json`; nothing is ever downloaded.
 //!
-//! * Text is text. A document that contains `<|endoftext|>` gets the ids of those characters; only
+//! * Text is text. A document that contains `<|endoftext|>` gets the IDs of those characters; only
 //!   [`Tokenizer::encode_special`] sees a special token in it. No template is applied, nothing is truncated or padded.
-//! * A `tokenizer.json` gives the ids of the tokenizers library as its Python package has them. Most have a fast way,
+//! * A `tokenizer.json` gives the IDs of the tokenizers library as its Python package has them. Most have a fast way,
 //!   made of parts that are the library's own or were shown to be equal; at every load it is compared with the library for
 //!   a tenth of a second, on hard strings and on strings made of the definition. Others are encoded by the library, with a
 //!   warning.
-//! * [`Tokenizer::lock`] says which tokenizer made the ids, [`Tokenizer::check_lock`] refuses another one.
+//! * [`Tokenizer::lock`] says which tokenizer made the IDs, [`Tokenizer::check_lock`] refuses another one.
 //!
 //! ```
 //! use windrow_text::Tokenizer;

@@ -1,4 +1,4 @@
-//! Which tokenizer made the ids: enough to recognise it, and to refuse another one.
+//! Which tokenizer made the IDs: enough to recognise it, and to refuse another one.
 
 use serde_json::{Map, Value};
 use windrow_core::manifest::TokenizerLock;
@@ -7,7 +7,7 @@ use windrow_core::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
 impl Tokenizer {
-    /// What a manifest keeps of this tokenizer: ten strings with their ids, fewer where it cannot encode them all.
+    /// What a manifest keeps of this tokenizer: ten strings with their IDs, fewer where it cannot encode them all.
     pub fn lock(&self) -> TokenizerLock {
         let mut special = Map::new();
         for (token, id) in self.special() {
@@ -26,7 +26,7 @@ impl Tokenizer {
     /// Whether the data was made by this tokenizer; its name does not count, a file may be renamed.
     ///
     /// # Errors
-    /// `Mismatch` naming what differs: the first golden string with other ids, the vocabulary's size, the special
+    /// `Mismatch` naming what differs: the first golden string with other IDs, the vocabulary's size, the special
     /// tokens, or the definition's hash.
     pub fn check_lock(&self, lock: &TokenizerLock) -> Result<()> {
         for golden in &lock.golden {
@@ -37,7 +37,7 @@ impl Tokenizer {
             }
         }
         if lock.vocab_size != self.vocab_size() {
-            let what = format!("it has {} ids, there were {}", self.vocab_size(), lock.vocab_size);
+            let what = format!("it has {} IDs, there were {}", self.vocab_size(), lock.vocab_size);
             return Err(self.other_than(lock, what));
         }
         for (token, id) in self.special() {

@@ -17,7 +17,7 @@ pub(crate) struct Named {
     special: Vec<(String, u32)>,
 }
 
-/// What its library makes of a text: the words, and the ids of each.
+/// What its library makes of a text: the words, and the IDs of each.
 struct NamedWords {
     bpe: Arc<Bpe>,
     cutter: Cutter,
@@ -53,7 +53,7 @@ impl Words for Bpe {
     }
 
     fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool {
-        // Cut into nothing but itself when it stands alone, it has the ids there that it has in a text.
+        // Cut into nothing but itself when it stands alone, it has the IDs there that it has in a text.
         let mut is_one = false;
         self.for_each_pre_token(word, |found| is_one = std::ptr::eq(found, word));
         if is_one {
@@ -150,7 +150,7 @@ impl Engine for Named {
             }
             bytes.extend(self.words.bpe.decode_bytes(&rest[..run]).map_err(|e| match e {
                 splintr::TokenizerError::InvalidTokenId(id) => no_such_id(id, self.vocab_size()),
-                other => Error::corrupt("the ids cannot be decoded").caused_by(other),
+                other => Error::corrupt("the IDs cannot be decoded").caused_by(other),
             })?);
             rest = &rest[run..];
         }

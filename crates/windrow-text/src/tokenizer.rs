@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::names::NAMES;
 use crate::{bytes, golden, json, named};
 
-/// Text → ids and back. Shared between threads as it is; encoding takes `&self`, and a clone is the same tokenizer.
+/// Text → IDs and back. Shared between threads as it is; encoding takes `&self`, and a clone is the same tokenizer.
 #[derive(Clone)]
 pub struct Tokenizer {
     name: String,
@@ -29,7 +29,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// `NotFound` when it is neither a name nor a path; `Corrupt` when the file cannot be understood; `Unsupported`
-    /// when it would give other ids from run to run, or when this build was made without the vocabulary.
+    /// when it would give other IDs from run to run, or when this build was made without the vocabulary.
     pub fn load(name_or_path: &str) -> Result<Tokenizer> {
         if NAMES.contains(&name_or_path) {
             let engine: Arc<dyn Engine> = match name_or_path {
@@ -48,7 +48,7 @@ impl Tokenizer {
         Ok(Self::new(&name, Arc::new(engine), golden, golden::hash_of(&content)))
     }
 
-    /// Adds the ids of `text` to `out`. Special tokens that stand in the text are text.
+    /// Adds the IDs of `text` to `out`. Special tokens that are in the text are text.
     ///
     /// # Errors
     /// `Corrupt` when the tokenizer.json has no token for a character and no token for unknown ones.
@@ -56,7 +56,7 @@ impl Tokenizer {
         self.engine.encode(text, out)
     }
 
-    /// Adds the ids of `text` to `out`. A special token that stands in the text becomes its own id.
+    /// Adds the IDs of `text` to `out`. A special token that is in the text becomes its own id.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
@@ -64,10 +64,10 @@ impl Tokenizer {
         self.engine.encode_special(text, out)
     }
 
-    /// The text of `ids`, special tokens written out. A character whose ids were cut apart becomes U+FFFD.
+    /// The text of `ids`, special tokens written out. A character whose IDs were cut apart becomes U+FFFD.
     ///
     /// # Errors
-    /// `OutOfRange` for an id that no token has.
+    /// `OutOfRange` for an ID that no token has.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         self.engine.decode(ids)
     }
@@ -82,12 +82,12 @@ impl Tokenizer {
         &self.name
     }
 
-    /// The special tokens and their ids, by id.
+    /// The special tokens and their IDs, by id.
     pub fn special(&self) -> &[(String, u32)] {
         &self.special
     }
 
-    /// The id of a token by its name, special ones first.
+    /// The ID of a token by its name, special ones first.
     pub fn id_of(&self, token: &str) -> Option<u32> {
         let special = self.special.iter().find(|(name, _)| name == token);
         special.map(|&(_, id)| id).or_else(|| self.engine.id_of(token))
@@ -104,7 +104,7 @@ impl Tokenizer {
         &self.hash
     }
 
-    /// Strings and the ids they give.
+    /// Strings and the IDs they give.
     pub(crate) fn golden(&self) -> &[Golden] {
         &self.golden
     }

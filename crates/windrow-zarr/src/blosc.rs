@@ -1,7 +1,7 @@
 //! Blosc streams (version 1): whole, by blocks, and of bit-shuffled ones only the values that are asked for.
 //!
 //! The layout is that of c-blosc's README_CHUNK_FORMAT. Its library decodes; it has no call that stops before values are
-//! put together again, and for a row of a thousand ids in a block of a hundred thousand that is most of the work. So the
+//! put together again, and for a row of a thousand IDs in a block of a hundred thousand that is most of the work. So the
 //! blocks of lz4 streams that were bit-shuffled, which is how flat-tokens are written, are kept as planes of bits.
 
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ thread_local! {
     static PLANES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A stream whose header was held against what it must give.
+/// A stream whose header was compared with what it must give.
 pub(crate) struct Blosc<'a> {
     stored: &'a [u8],
     size: usize,
@@ -108,7 +108,7 @@ impl<'a> Blosc<'a> {
         let is_block = self.block_size != 0
             && start.is_multiple_of(self.block_size)
             && (size == self.block_size || (size < self.block_size && start + size == self.size));
-        // What is no multiple of eight values was left as it is.
+        // What is not a multiple of eight values was left as it is.
         let is_usual = VALUE_SIZES.contains(&self.value_size) && size.is_multiple_of(8 * self.value_size);
         !copied && bits && lz4 && is_block && is_usual
     }
@@ -124,7 +124,7 @@ impl<'a> Blosc<'a> {
         let cut = || Error::corrupt("the blosc stream ends within a block");
         let mut at = number(self.stored, HEADER + start / block_size * 4).ok_or_else(cut)?;
         PLANES.with_borrow_mut(|planes| {
-            // No larger than the stream's size, which was held against what the chunk may be.
+            // No larger than the stream's size, which was compared with what the chunk may be.
             if planes.len() < size {
                 planes.resize(size, 0);
             }

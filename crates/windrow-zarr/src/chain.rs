@@ -45,7 +45,7 @@ enum Kind {
     Gzip,
     Zlib,
     Zstd,
-    /// Gives about as many bytes as it takes: checksums, shuffles.
+    /// Gives about the same number of bytes as it takes: checksums, shuffles.
     Same,
 }
 
@@ -88,7 +88,7 @@ impl Chain {
         Ok(Chain { steps, size, big_endian: is_big_endian(codecs)? })
     }
 
-    /// The numbers lie in the store as they are.
+    /// The numbers are in the store as they are.
     pub(crate) fn is_plain(&self) -> bool {
         self.steps.is_empty()
     }
@@ -219,7 +219,8 @@ fn is_big_endian(codecs: &CodecChain) -> Result<bool> {
     match configuration.as_ref().and_then(|c| c.get("endian")).and_then(|endian| endian.as_str()) {
         Some("big") => Ok(true),
         Some("little") => Ok(false),
-        _ => Err(Error::corrupt("the codec of numbers does not say in which order their bytes lie")
-            .field("codecs")),
+        _ => {
+            Err(Error::corrupt("the codec of numbers does not say the order of their bytes").field("codecs"))
+        }
     }
 }

@@ -21,7 +21,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "Flat tokens",
     layout: "a zarr group (v2 or v3) of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; \
              a data set holds one in `train` and one in `validation`",
-    records: "one sequence of token ids",
+    records: "one sequence of token IDs",
     written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write`, seqax",
     holds: &[Holds::Tokens],
     open_options: &["fill_missing", "memory_limit"],

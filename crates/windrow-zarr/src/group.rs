@@ -51,7 +51,7 @@ impl Group {
         }
         let (attributes, max_id) = max_token_id(store.as_ref(), &probe.key)?;
         if let Some(vocab_size) = options.vocab_size.filter(|size| *size <= max_id) {
-            return Err(Error::corrupt(format!("ids go up to {max_id}, the vocabulary has {vocab_size}"))
+            return Err(Error::corrupt(format!("IDs go up to {max_id}, the vocabulary has {vocab_size}"))
                 .at(attributes.name())
                 .field(MAX_ID));
         }
@@ -174,7 +174,7 @@ impl Group {
         Ok((pair[0], self.length_of(pair, record)?))
     }
 
-    /// Tokens as they are stored, every id within the largest one.
+    /// Tokens as they are stored, every ID within the largest one.
     pub(crate) fn read<'a>(&'a self, start: u64, count: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let element = self.tokens.element();
         let bytes = self.tokens.read(start, count, scratch)?;
@@ -185,7 +185,7 @@ impl Group {
                 (0u64..).zip(numbers(bytes, element)).find(|(_, number)| *number > most).unwrap_or((0, most));
             return Err(self.at_token(
                 Error::corrupt(format!(
-                    "token {} is the id {}, {MAX_ID} is {}",
+                    "token {} is the ID {}, {MAX_ID} is {}",
                     start + at,
                     number >> 1,
                     self.max_id
@@ -313,7 +313,7 @@ pub(crate) fn numbers(bytes: &[u8], element: Element) -> impl Iterator<Item = u3
 fn any_above(bytes: &[u8], element: Element, most: u32) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        /// The same code with wider registers: rows that lie in memory as they are wait for nothing else.
+        /// The same code with wider registers: rows that are in memory as they are wait for nothing else.
         #[target_feature(enable = "avx2")]
         fn wide(bytes: &[u8], element: Element, most: u32) -> bool {
             any_above_here(bytes, element, most)

@@ -25,7 +25,7 @@ pub(crate) struct Chunking {
     pub(crate) chunks_per_shard: Option<u64>,
 }
 
-/// The group's files, but for the folder they lie in.
+/// The group's files, but for the folder they are in.
 pub(crate) struct GroupWriter {
     is_v3: bool,
     /// The group's own metadata.
@@ -80,7 +80,7 @@ impl GroupWriter {
         Ok(Self::behind(is_v3, attributes, tokens, starts, 0))
     }
 
-    /// One that goes on behind what its arrays hold.
+    /// One that continues behind what its arrays hold.
     pub(crate) fn behind(
         is_v3: bool,
         attributes: Value,
@@ -104,7 +104,7 @@ impl GroupWriter {
     /// Writes the next sequence, or a part of it; it may be empty.
     ///
     /// # Errors
-    /// `Config` for an id above 2^31 - 1; `Io`.
+    /// `Config` for an ID above 2^31 - 1; `Io`.
     pub(crate) fn add(
         &mut self,
         folder: &mut WorkFolder,
@@ -115,7 +115,7 @@ impl GroupWriter {
         self.encoded.clear();
         for (place, id) in ids.iter().enumerate() {
             if u64::from(*id) > LARGEST_ID {
-                return Err(Error::config(format!("the id {id}, expected at most {LARGEST_ID}")));
+                return Err(Error::config(format!("the token ID {id}, expected at most {LARGEST_ID}")));
             }
             self.max_id = self.max_id.max(u64::from(*id));
             let number = id << 1 | u32::from(is_first && place == 0);

@@ -7,7 +7,7 @@ pub(crate) struct Piece {
 }
 
 /// Of what planes are. A group of values has the same line of each of them, side by side: a row of values that is asked
-/// for lies in one place.
+/// for is in one place.
 #[derive(Clone, Copy)]
 struct Planes {
     value_size: usize,

@@ -1,4 +1,4 @@
-//! The sequences of a group, and all of them as one stream: ids in the upper 31 bits, bit 0 marks a sequence's first.
+//! The sequences of a group, and all of them as one stream: IDs in the upper 31 bits, bit 0 marks a sequence's first.
 
 use std::sync::Arc;
 

@@ -142,7 +142,7 @@ impl WriteFormat for WriteFlatTokens {
     }
 }
 
-/// How much was written at a checkpoint; what fills no chunk lies beside it.
+/// How much was written at a checkpoint; what fills no chunk is beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     tokens: u64,
@@ -209,7 +209,7 @@ impl RecordWriter for Writer {
 
     fn finish(mut self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
         let (files, bytes) = self.group.finish(&mut self.folder)?;
-        // Files of a run that was stopped before this one went on are among them.
+        // Files of a run that was stopped before this one continued are among them.
         let (files, bytes) = (files + self.earlier.0, bytes + self.earlier.1);
         if self.counts_chunks {
             manifest.statistics.insert(CHUNK_FILES.to_string(), json!(files));

@@ -53,7 +53,7 @@ pub struct Info {
     pub bytes: u64,
     /// The files.
     pub files: Vec<FileInfo>,
-    /// Names of what stands beside the values of record 0.
+    /// Names of what is beside the values of record 0.
     pub extras: Vec<String>,
     /// The columns of records that are rows, and what each holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,9 +62,9 @@ pub struct Info {
     pub tracks: Vec<String>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
-    /// The id that ends a document: what it was opened with, else what the manifest says.
+    /// The ID that ends a document: what it was opened with, else what the manifest says.
     pub eos: Option<i64>,
-    /// Name of the tokenizer that made the ids, where the manifest says it.
+    /// Name of the tokenizer that made the IDs, where the manifest says it.
     pub tokenizer: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Dataset {
     /// The columns of a record that is a row.
     ///
     /// # Errors
-    /// `OutOfRange`, `Corrupt`; `Config` where records are no rows.
+    /// `OutOfRange`, `Corrupt`; `Config` where records are not rows.
     pub fn row(&self, record: u64) -> Result<Row> {
         self.check(record)?;
         store::whole(|| self.source.row(record))
@@ -198,7 +198,7 @@ impl Dataset {
         parse_json(values.bytes, &place)
     }
 
-    /// What stands beside the numbers of a record; empty when nothing does.
+    /// What is beside the numbers of a record; empty when nothing does.
     ///
     /// # Errors
     /// `OutOfRange`, `Corrupt`.
@@ -267,7 +267,7 @@ impl Dataset {
     /// value before, or 0 where the row or a record begins. See [`Shifted`] for the tensors.
     ///
     /// # Errors
-    /// As [`Dataset::pack`]; `Config` for records that are no ids.
+    /// As [`Dataset::pack`]; `Config` for records that are not IDs.
     pub fn pack_shifted(&self, length: u64) -> Result<Samples> {
         self.view(pack(length, true), None)
     }
@@ -318,7 +318,7 @@ impl Dataset {
     /// [`Codes`] for the tensors.
     ///
     /// # Errors
-    /// `Config` for records that are no codes, or a layout that does not fit them; see [`Codes::new`].
+    /// `Config` for records that are not codes, or a layout that does not fit them; see [`Codes::new`].
     ///
     /// ```
     /// use windrow::{Mode, dev::collate::{CodesLayout, Masks}};
@@ -459,7 +459,7 @@ impl Dataset {
         let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
             ViewRecipe::Pack { length, eos, shifted, fields, labels } => {
                 if *shifted && *labels != Labels::Next {
-                    return Err(Error::config("rows with shifted inputs have targets, which are no labels")
+                    return Err(Error::config("rows with shifted inputs have targets, which are not labels")
                         .hint("leave shifted out, or labels"));
                 }
                 let collate: Arc<dyn Collate> = match (shifted, &fields[..]) {
@@ -472,7 +472,7 @@ impl Dataset {
                     }
                 };
                 if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
-                    return Err(Error::config(format!("eos {eos} is no {} id", schema.element.dtype)));
+                    return Err(Error::config(format!("eos {eos} does not fit {}", schema.element.dtype)));
                 }
                 let cut = if is_next { Pack::new } else { Pack::apart };
                 (Arc::new(cut(lengths, *length, *eos)?), collate)

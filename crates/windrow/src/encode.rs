@@ -14,16 +14,16 @@ pub struct TextEncoder {
 }
 
 impl TextEncoder {
-    /// Encodes the field `field` of each line. `eos`: `auto`, `none`, an id or a token's name.
+    /// Encodes the field `field` of each line. `eos`: `auto`, `none`, an ID or a token's name.
     ///
     /// # Errors
-    /// `Config` when the tokenizer has no such end id.
+    /// `Config` when the tokenizer has no such EOS token.
     pub fn new(tokenizer: Tokenizer, field: &str, eos: &str) -> Result<TextEncoder> {
         let eos = tokenizer.resolve_eos(eos)?;
         Ok(TextEncoder { tokenizer, field: field.to_string(), eos, special: false })
     }
 
-    /// Turns special tokens' text in documents into their ids; by default text is text.
+    /// Turns special tokens' text in documents into their IDs; by default text is text.
     #[must_use]
     pub fn special_tokens(mut self, special: bool) -> Self {
         self.special = special;
@@ -35,7 +35,7 @@ impl TextEncoder {
         &self.tokenizer
     }
 
-    /// Adds the ids of a text.
+    /// Adds the IDs of a text.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].

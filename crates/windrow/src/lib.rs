@@ -20,7 +20,7 @@
 //! ```
 //!
 //! This crate is the facade: [`open`] finds the format among those of all crates, [`Dataset`] slices records into samples,
-//! [`LoaderBuilder`] makes a loader. What they are made of stands in [`windrow_core`], re-exported here as [`dev`].
+//! [`LoaderBuilder`] makes a loader. What they are made of is in [`windrow_core`], re-exported here as [`dev`].
 
 mod builder;
 mod dataset;

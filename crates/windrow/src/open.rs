@@ -1,4 +1,4 @@
-//! One way in: a path, and the format that recognises what lies there.
+//! One way in: a path, and the format that recognises what is there.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -48,7 +48,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
     }
     let asked = path;
     let path = &file_of_pair(path);
-    // The store's root is the folder above a file, so that what lies beside the file can be found.
+    // The store's root is the folder above a file, so that what is beside the file can be found.
     // So it is above an index folder, whose file names start there.
     let index = options.index_folder.as_deref().unwrap_or(INDEX_FOLDER);
     let is_index = |name: &OsStr| name == index && path.join("file_location.txt").is_file();
@@ -83,14 +83,14 @@ fn local(path: &Path) -> Result<Cow<'_, Path>> {
     match scheme {
         "file" if place_here.starts_with('/') => {
             let bytes = unescaped(place_here.as_bytes())
-                .ok_or_else(|| Error::config("a % in a URL stands before two hexadecimal digits").at(path))?;
+                .ok_or_else(|| Error::config("a % in a URL comes before two hexadecimal digits").at(path))?;
             Ok(Cow::Owned(PathBuf::from(OsString::from_vec(bytes))))
         }
         _ => Err(no_url(scheme, place).at(path)),
     }
 }
 
-// %20 is a space, and so on; None where no byte is told.
+// %20 is a space, and so on; None where they are not a byte.
 fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.iter();
@@ -124,7 +124,7 @@ fn no_url(scheme: &str, place: &str) -> Error {
 /// Checks the data set or file at `path` by the formats of all crates; see [`windrow_prepare::verify()`].
 ///
 /// # Errors
-/// `NotFound` when nothing lies there; `Interrupted`; `Io`. Bad data is no error.
+/// `NotFound` when nothing is there; `Interrupted`; `Io`. Bad data is not an error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
     store::whole(|| windrow_prepare::verify(formats(), &file_of_pair(path), options, watch))
 }

@@ -34,7 +34,7 @@ pub fn tokenize(
     windrow_prepare::tokenize(formats(), inputs, out, encode, options, watch)
 }
 
-/// Writes `tokens` random ids below `vocab_size` as a headerless uint32 file, and its manifest; see
+/// Writes `tokens` random IDs below `vocab_size` as a headerless uint32 file, and its manifest; see
 /// [`windrow_prepare::dummy()`].
 ///
 /// # Errors

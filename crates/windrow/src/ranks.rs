@@ -17,7 +17,7 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<(u64, u64
     for (rank_name, world_name) in [("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")] {
         let number = |name: &str, text: String| {
             text.trim().parse::<u64>().map_err(|_| {
-                Error::config(format!("the environment says {name}={text:?}, which is no number"))
+                Error::config(format!("the environment says {name}={text:?}, which is not a number"))
                     .hint("pass rank= and world_size=")
             })
         };

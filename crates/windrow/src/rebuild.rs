@@ -11,7 +11,7 @@ use windrow_formats::{Codes, FORMATS};
 
 const METADATA: &str = "metadata.json";
 const FOLDER: &str = "encoded_audio";
-/// A longer description is no description.
+/// A longer description is not a description.
 const MOST_TOLD: u64 = 1 << 30;
 
 /// What was found in a pre-encoded folder, and written down.

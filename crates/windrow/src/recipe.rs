@@ -16,7 +16,7 @@ use crate::view_recipe::{ViewRecipe, is_default};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecipePart {
-    /// Where the data lies: a text, or where that is no UTF-8 a list of its bytes.
+    /// Where the data lies: a text, or where that is not UTF-8 a list of its bytes.
     #[serde(with = "any_path")]
     pub path: PathBuf,
     /// How it is opened.
@@ -112,7 +112,7 @@ impl Recipe {
     /// `Corrupt` when it is none, `Unsupported` when it is of another version.
     pub fn from_json(text: &str) -> Result<Recipe> {
         let recipe: Recipe =
-            serde_json::from_str(text).map_err(|e| Error::corrupt("this is no plan").caused_by(e))?;
+            serde_json::from_str(text).map_err(|e| Error::corrupt("this is not a plan").caused_by(e))?;
         match recipe.version {
             1 => Ok(recipe),
             other => {

@@ -1,4 +1,4 @@
-//! A validation split by whole records: no value of a record stands on both sides.
+//! A validation split by whole records: no value of a record is on both sides.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ pub enum ViewRecipe {
     Pack {
         /// Inputs per sample.
         length: u64,
-        /// An id put after every record.
+        /// An ID put after every record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         eos: Option<i64>,
         /// Every value a target in one row, inputs one value earlier.

@@ -314,7 +314,7 @@ def _sound_files(folder: str) -> list[str]:
     # A link that leads nowhere stays: reading it says so.
     found = [path for path in paths if not os.path.isdir(path)]
     if not found:
-        message = "no sound file lies in the folder" if os.path.isdir(folder) else "there is no such folder"
+        message = "there is no sound file in the folder" if os.path.isdir(folder) else "there is no such folder"
         raise failure(NoSoundError, message, path=folder, hint=f"looked for {', '.join(SOUND_ENDINGS)} directly in it")
     return found
 

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         ("samples", text::rate(fed.samples, "samples")),
         (unit, text::rate(fed.positions, unit)),
         ("bytes", text::rate(fed.bytes, "B")),
-        ("memcpy", format!("{}, as many bytes on as many threads", text::rate(copied, "B"))),
+        ("memcpy", format!("{}, the same bytes on the same threads", text::rate(copied, "B"))),
     ])?;
     out.object(json!({
         "view": feed.view().describe(),

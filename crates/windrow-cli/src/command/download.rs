@@ -12,7 +12,7 @@ pub(crate) use hub::run;
 
 /// Download a data set from the Hugging Face Hub
 ///
-/// Files appear one by one, each after its size and hash were found right; a run that was stopped goes on where it ended.
+/// Files appear one by one, each after its size and hash were found right; a run that was stopped continues where it ended.
 /// HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, HF_TOKEN and HF_HUB_OFFLINE are honoured.
 #[derive(Args, Debug)]
 pub(crate) struct Download {

@@ -18,7 +18,7 @@ pub(crate) struct Dummy {
     /// How many
     #[arg(long, value_name = "N")]
     tokens: u64,
-    /// Where to; `-` is stdout, which gets the ids alone
+    /// Where to; `-` is stdout, which gets the IDs alone
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     /// Keys the tokens
@@ -50,7 +50,7 @@ fn to_stdout(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
         return Err(Failure::usage("--json and --out - would both write to stdout"));
     }
     if args.overwrite {
-        return Err(Failure::usage("--overwrite replaces a file, and --out - is none"));
+        return Err(Failure::usage("--overwrite replaces a file, and --out - is not a file"));
     }
     for block in prepare::dummy_blocks(args.vocab_size, args.tokens, args.seed)? {
         out.raw(&block)?;

@@ -21,7 +21,7 @@ use crate::{text, to};
 /// Encode sound files into the codes of the Descript Audio Codec, with their prompts
 ///
 /// Takes .wav, .flac, .mp3, .m4a, .mp4, .aac, .ogg and .oga directly in the folder. The output appears complete or not at all; a
-/// run that was stopped goes on with the files that are left. Files that cannot be encoded (also sound of other kinds, and in
+/// run that was stopped continues with the files that are left. Files that cannot be encoded (also sound of other kinds, and in
 /// folders below) are listed at the end, and the rest is written.
 #[derive(Args, Debug)]
 pub(crate) struct Encode {

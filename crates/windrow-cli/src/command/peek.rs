@@ -17,7 +17,7 @@ use crate::out::Out;
 use crate::plot::braille;
 use crate::{codes, play, text};
 
-/// Show records in readable form: text decoded, JSON laid out, series drawn
+/// Show records in readable form: text decoded, JSON arranged, series drawn
 #[derive(Args, Debug)]
 pub(crate) struct Peek {
     /// A file or folder

@@ -31,7 +31,7 @@ pub(crate) struct Report {
     /// Replace an existing page
     #[arg(long)]
     overwrite: bool,
-    /// Look at the sound files in the folder, whatever else lies there
+    /// Look at the sound files in the folder, whatever else is there
     #[arg(long)]
     sound: bool,
     /// Decode with this tokenizer; by default the built-in one that the manifest names

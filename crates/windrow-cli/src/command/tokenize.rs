@@ -1,4 +1,4 @@
-//! `windrow tokenize`: text to token ids on disk.
+//! `windrow tokenize`: text to token IDs on disk.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,9 +17,9 @@ use crate::own_options::OwnOptions;
 use crate::progress::Progress;
 use crate::{text, to};
 
-/// Turn the text of JSONL files into token ids
+/// Turn the text of JSONL files into token IDs
 ///
-/// The output appears complete or not at all. A run that was stopped goes on where it was when the same command is run
+/// The output appears complete or not at all. A run that was stopped continues where it was when the same command is run
 /// again, and ends in the same files.
 #[derive(Args, Debug)]
 pub(crate) struct Tokenize {
@@ -38,7 +38,7 @@ pub(crate) struct Tokenize {
     /// Pack documents into samples of N tokens; without it, each document is a record
     #[arg(long, value_name = "N")]
     sample_size: Option<u64>,
-    /// What ends a document: the tokenizer's own token, an id, a token's name, or none; append is auto with --append-eos
+    /// What ends a document: the tokenizer's own token, an ID, a token's name, or none; append is auto with --append-eos
     #[arg(long, value_name = "auto|append|ID|none", default_value = "auto")]
     eos: String,
     /// End documents with it where each is a record, too
@@ -47,7 +47,7 @@ pub(crate) struct Tokenize {
     /// Key of the text
     #[arg(long, value_name = "KEY", default_value = "text")]
     text_field: String,
-    /// Special tokens that stand in the text become their ids; by default text is text
+    /// Special tokens that are in the text become their IDs; by default text is text
     #[arg(long)]
     special_tokens: bool,
     /// dtype of a stored id; by default the smaller of uint16 and uint32 that holds the vocabulary (int32 for Megatron;
@@ -57,7 +57,7 @@ pub(crate) struct Tokenize {
     /// With --sample-size: what becomes of the tokens at the end that fill no sample
     #[arg(long, value_enum, default_value_t = Rest::Drop)]
     remainder: Rest,
-    /// With --remainder pad: the id to fill with, by default the one that ends a document
+    /// With --remainder pad: the ID to fill with, by default the one that ends a document
     #[arg(long, value_name = "ID")]
     pad_value: Option<i64>,
     /// Replace an existing output
@@ -66,7 +66,7 @@ pub(crate) struct Tokenize {
     /// Encoding threads; by default as many as there are cores
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Input bytes after which a run that is stopped can go on
+    /// Input bytes after which a run that is stopped can continue
     #[arg(long, value_name = "BYTES", default_value_t = CHECKPOINT_BYTES)]
     checkpoint_bytes: u64,
     /// Do not wait for the disk
@@ -146,7 +146,7 @@ fn remainder(args: &Tokenize, eos: Option<i64>) -> Result<Remainder, Failure> {
         (Rest::Drop, _) => Ok(Remainder::Drop),
         (Rest::Pad, Some(id)) => Ok(Remainder::Pad(id)),
         (Rest::Pad, None) => {
-            Err(Failure::usage("--remainder pad needs --pad-value, as no id ends a document"))
+            Err(Failure::usage("--remainder pad needs --pad-value, as no token ends a document"))
         }
     }
 }

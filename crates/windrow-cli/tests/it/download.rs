@@ -70,8 +70,8 @@ fn partitions_are_those_of_time_300b_alone() {
     assert!(usage("some/data --partitions a").contains("--include"));
     assert!(usage("time-300b --partitions a --partition-set debug").contains("cannot be used with"));
     assert!(usage("time300b").contains("owner/name"));
-    assert!(usage("some/data --include a[").contains("no pattern"));
-    assert!(usage("some/data --revision ../x").contains("no revision"));
+    assert!(usage("some/data --include a[").contains("is not a pattern"));
+    assert!(usage("some/data --revision ../x").contains("is not a revision"));
 }
 
 #[test]

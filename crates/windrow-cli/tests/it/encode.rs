@@ -130,7 +130,7 @@ fn every_sound_file_is_encoded_or_named() {
     // A second run tells of them again.
     assert_eq!(desk.windrow(ENCODE).code, Some(5));
 
-    // Two that can be read, and would become one track.
+    // Two that can be read, and would be one track.
     desk.write("sound/adts.opus", testdata("audio/cards_005.ogg"));
     let error = desk.windrow(ENCODE).failed(2);
     assert!(error.contains("adts.aac") && error.contains("adts.opus"), "{error}");
@@ -159,7 +159,7 @@ fn weights_and_folders_that_do_not_fit_are_refused() {
     desk.texts("a.jsonl", &["text"]);
     desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok").done();
     let error = desk.windrow("peek tok --play b.wav --weights weights.pth").failed(2);
-    assert!(error.contains("no audio codes"), "{error}");
+    assert!(error.contains("not audio codes"), "{error}");
 }
 
 #[test]

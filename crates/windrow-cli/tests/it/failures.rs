@@ -193,7 +193,7 @@ fn a_plan_that_is_none_names_itself() {
     let desk = Desk::new();
     desk.write("plan.json", "{\"version\": 1}");
     let err = desk.windrow("trace plan.json --step 0").failed(3);
-    assert!(err.contains("this is no plan") && err.contains("plan.json"), "{err}");
+    assert!(err.contains("this is not a plan") && err.contains("plan.json"), "{err}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::values::fill_value;
 
-/// What stands in `labels`.
+/// What is in `labels`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Labels {
@@ -54,7 +54,7 @@ impl Labels {
         }
     }
 
-    /// Lays labels that are the inputs of the row, once inputs and masks stand there: of whole numbers
+    /// Lays labels that are the inputs of the row, once inputs and masks are there: of whole numbers
     /// [`Labels::IGNORED`] where the mask is 0.
     pub(super) fn copy_inputs(row: &mut Row<'_>, [inputs, labels]: [usize; 2], masks: Option<usize>) {
         let dtype = row.dtype(labels);

@@ -83,7 +83,7 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
             Err(Error::config(format!("{stored} values do not fit bool")))
         }
         Some(dtype) if dtype.is_integer() && !stored.is_integer() => {
-            Err(Error::config(format!("{stored} values cannot be laid into {dtype}"))
+            Err(Error::config(format!("{stored} values cannot be stored as {dtype}"))
                 .hint("choose dtype=\"float32\""))
         }
         Some(DType::Bool) => Ok(DType::U8),

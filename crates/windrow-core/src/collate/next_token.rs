@@ -148,7 +148,7 @@ impl Collate for NextToken {
             }
             let inputs = at.min(self.length)..(at + piece.len() as usize).min(self.length);
             let learned = at.saturating_sub(ahead)..(at + piece.len() as usize - ahead).min(self.length);
-            // The first value of the sample is no label of another one.
+            // The first value of the sample is not a label of another one.
             let skip = if at == 0 { ahead } else { 0 };
             let is_labels = self.labels == Labels::Next && !learned.is_empty();
             match piece {

@@ -51,7 +51,7 @@ impl Segments {
         let dtype = super::numbers_dtype(schema, dtype)?;
         let length = super::row_length(length, schema, dtype)?;
         if schema.channels.is_some() {
-            return Err(Error::config("records of shape [T, C] cannot be laid side by side in bins"));
+            return Err(Error::config("records of shape [T, C] cannot be put side by side in bins"));
         }
         if i32::try_from(length).is_err() {
             return Err(Error::config(format!("a length of {length} does not fit the int32 of cu_seqlens")));

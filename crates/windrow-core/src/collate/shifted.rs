@@ -17,7 +17,7 @@ use crate::values::{copy_span, lay_value};
 /// * `targets` `[length]`: the values, int64 unless another dtype is asked for;
 /// * `inputs` `[length]`: the value before each, 0 in the first column and where a sequence starts;
 /// * `is_seq_start` `[length]` bool: where a sequence starts;
-/// * `segment_ids` `[length]` int32: how many sequences have started in this row, 0 for what goes on from the row before;
+/// * `segment_ids` `[length]` int32: how many sequences have started in this row, 0 for what continues from the row before;
 /// * `position_ids` `[length]` int32: 0, 1, … from the start of the row and of each sequence.
 ///
 /// A sequence starts where the stored numbers say so by their bit 0 (flat-tokens), else with a record.
@@ -56,12 +56,12 @@ impl Shifted {
     /// For rows of `length` positions.
     ///
     /// # Errors
-    /// `Config` for `[T, C]` records, fractions, a length of 0 or more than 2^31, or a dtype that cannot hold ids.
+    /// `Config` for `[T, C]` records, fractions, a length of 0 or more than 2^31, or a dtype that cannot hold IDs.
     pub fn new(schema: &Schema, length: u64, dtype: Option<DType>) -> Result<Self> {
         let dtype = super::numbers_dtype(schema, dtype)?;
         let length = super::row_length(length, schema, dtype)?;
         if schema.channels.is_some() || !schema.element.dtype.is_integer() || !dtype.is_integer() {
-            return Err(Error::config("rows with shifted inputs are made of token ids [T]"));
+            return Err(Error::config("rows with shifted inputs are made of token IDs [T]"));
         }
         if i32::try_from(length).is_err() {
             return Err(Error::config(format!(
@@ -74,7 +74,7 @@ impl Shifted {
     /// Lays only these fields, in the order given.
     ///
     /// # Errors
-    /// `Config` for a name that is none of its fields or stands there twice.
+    /// `Config` for a name that is none of its fields or is there twice.
     pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
         let mut parts = Vec::new();
         for name in names {

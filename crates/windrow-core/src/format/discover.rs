@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::error::{Error, Result};
 use crate::store::{Entry, plain_name};
 
-/// That no file stands there twice, compressed and expanded or compressed in two ways, as `gzip -k` leaves it: each of its
+/// That no file is there twice, compressed and expanded or compressed in two ways, as `gzip -k` leaves it: each of its
 /// records would come twice, or half of them more often where it was interrupted.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ pub fn refuse_copies<'a>(
     for key in keys {
         if let Some(other) = seen.insert(plain_name(key), key) {
             return Err(Error::config(format!(
-                "{} stands beside it: the same records would come twice",
+                "{} is beside it: the same records would come twice",
                 display(other)
             ))
             .at(display(key))
@@ -49,7 +49,7 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
 }
 
 /// Text, then the digits after it without leading zeros. Texts compare as wholes, not character by character, so that
-/// `a1` stands before `a/1`.
+/// `a1` comes before `a/1`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     text: String,

@@ -1,13 +1,13 @@
 //! What other programs write and this build does not read, by its first bytes or by its name: so that errors can say what
-//! was found, and so that nothing of it is taken for ids or for text.
+//! was found, and so that nothing of it is taken for IDs or for text.
 //!
-//! Raw ids may begin with any bytes. So a magic number of a few bytes is never enough: what follows it, or stands at the
+//! Raw IDs may begin with any bytes. So a magic number of a few bytes is never enough: what follows it, or is at the
 //! end, has to agree.
 
 use crate::error::{Error, Result};
 use crate::store::Object;
 
-/// How a file of torch.save begins that is no archive: a pickle of a long number.
+/// How a file of torch.save begins that is not an archive: a pickle of a long number.
 pub const TORCH_STREAM: &[u8] =
     &[0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
 
@@ -153,18 +153,18 @@ impl Seen<'_> {
 
 const EXPAND_TAR: &str = "expand it first: tar -xf OLD";
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
-const IDS_AFTER_HEADER: &str = "take the header off: tail -c +1025 OLD > NEW, whose ids are uint16 (magic 20240520) or uint32 (20240801)";
+const IDS_AFTER_HEADER: &str = "take the header off: tail -c +1025 OLD > NEW, whose token IDs are uint16 (magic 20240520) or uint32 (20240801)";
 const TO_LINES: &str =
     "write it as JSON Lines, with pandas: read_parquet(OLD).to_json(NEW, orient=\"records\", lines=True)";
 const FROM_DATASETS: &str =
     "write it as JSON Lines, with datasets: load_from_disk(FOLDER).to_json(\"NEW.jsonl\")";
 const WITH_ITS_LIBRARY: &str =
-    "read it with the library that wrote it, and write JSON Lines or ids (wr.write)";
+    "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
 
 static FOREIGN: &[Foreign] = &[
     Foreign {
-        name: "a token file of llm.c, with a header before the ids",
+        name: "a token file of llm.c, with a header before the token IDs",
         hint: IDS_AFTER_HEADER,
         suffixes: &[],
         fits: |seen| {
@@ -179,12 +179,12 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "an evaluation file of llm.c, with a header",
-        hint: "its questions are not one stream of ids: leave it out of the folder",
+        hint: "its questions are not one stream of token IDs: leave it out of the folder",
         suffixes: &[],
         fits: |seen| seen.versioned(20_240_522, 16),
     },
     Foreign {
-        name: "a file of llm.c that holds no ids (a model, its state, or a tokenizer)",
+        name: "a file of llm.c that holds no token IDs (a model, its state, or a tokenizer)",
         hint: WEIGHTS,
         suffixes: &[],
         fits: |seen| {

@@ -1,7 +1,7 @@
 //! What an on-disk layout is to the engine: it recognises itself, checks every claim before it believes it, opens as a
 //! source, may write, and may verify.
 //!
-//! Contracts only, and what all formats stand on; no format is named here.
+//! Contracts only, and what all formats rest on; no format is named here.
 
 mod checksum_rules;
 pub mod discover;
@@ -44,7 +44,7 @@ pub trait Format: Send + Sync {
     /// Whether this is it. Looks at names and the first bytes only.
     fn recognise(&self, probe: &Probe) -> Confidence;
 
-    /// Whether a file that this format would read describes other data instead, where it lies in a folder of series.
+    /// Whether a file that this format would read describes other data instead, where it is in a folder of series.
     fn is_description(&self, probe: &Probe) -> bool {
         let _ = probe;
         false
@@ -63,7 +63,7 @@ pub trait Format: Send + Sync {
         Vec::new()
     }
 
-    /// Whether [`Format::open`] itself holds the files against their manifest: more closely than by size and number of
+    /// Whether [`Format::open`] itself compares the files with their manifest: more closely than by size and number of
     /// records, or only the part of them that is opened.
     fn checks_manifest(&self) -> bool {
         false
@@ -213,7 +213,7 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
             best = Some((certainty, format));
         }
     }
-    // A name alone tells less than the manifest: half of a pair is no stream of ids.
+    // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
     let told = || {
         probe

@@ -18,7 +18,7 @@ pub struct Options {
     /// Ids must be below this; checked once over all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vocab_size: Option<u64>,
-    /// The id that ends each document of raw token files: documents are records then. Found once, kept in the cache.
+    /// The ID that ends each document of raw token files: documents are records then. Found once, kept in the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eos: Option<i64>,
     /// Name of the index folder of the byte-offset format, `index` if not given.
@@ -62,7 +62,7 @@ pub struct Options {
     pub axis: Option<Axis>,
     /// How local files are read.
     pub io: crate::store::Io,
-    /// When what was written is held against the block checksums that were kept of it.
+    /// When what was written is compared with the block checksums that were kept of it.
     #[serde(skip_serializing_if = "is_at_opening")]
     pub verify: Verify,
 }

@@ -82,7 +82,7 @@ impl Probe {
         Ok(())
     }
 
-    /// The same, in a store that holds every block it reads against its sum, where one was kept.
+    /// The same, in a store that compares every block it reads with its sum, where one was kept.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -90,7 +90,7 @@ impl Probe {
         self.within(Arc::new(Checked::new(self.store.clone(), FormatRules::where_kept(self.table))))
     }
 
-    /// The error that another folder lies there by now: whoever writes a data set anew puts a new folder in its place, and
+    /// The error that another folder is there by now: whoever writes a data set anew puts a new folder in its place, and
     /// files of both would be no data set.
     pub fn replaced(&self) -> Option<Error> {
         let then = self.folder_id?;

@@ -15,7 +15,7 @@ const SPLITS: &[&[&str]] = &[
     &["test", "testing", "eval", "evaluation"],
 ];
 
-/// The split that a name says, by a word between characters that are no letters; `None` for no such word, or for words of
+/// The split that a name says, by a word between characters that are not letters; `None` for no such word, or for words of
 /// several splits.
 pub fn of_name(name: &str) -> Option<&'static str> {
     let words: Vec<String> = name.split(|c: char| !c.is_alphabetic()).map(str::to_ascii_lowercase).collect();

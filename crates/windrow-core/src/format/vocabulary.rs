@@ -1,4 +1,4 @@
-//! Ids against a vocabulary: every id of a source below its size, made by the tokenizer that is meant.
+//! IDs against a vocabulary: every ID of a source below its size, made by the tokenizer that is meant.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,19 +16,21 @@ const MOST_RECORDS: u64 = 4096;
 /// With fewer records than this, the values of each are shared out instead of the records.
 const FEW_RECORDS: u64 = 64;
 
-/// Checks that every id of a source is in `0..vocab_size`, on as many threads as there are cores.
+/// Checks that every ID of a source is in `0..vocab_size`, on the same number of threads as there are cores.
 ///
 /// # Errors
 /// `Corrupt` naming file, record, byte and id of the first one outside; what reading says; `Config` for a vocabulary
-/// of 0 ids, or for values that are no ids.
+/// of 0 IDs, or for values that are not IDs.
 pub fn check_ids(source: &dyn Source, vocab_size: u64) -> Result<()> {
     let dtype = source.schema().element.dtype;
     if vocab_size == 0 {
-        return Err(Error::config("a vocabulary of 0 ids; expected at least 1").field("vocab_size"));
+        return Err(Error::config("a vocabulary of 0 token IDs; expected at least 1").field("vocab_size"));
     }
     if !dtype.is_integer() {
-        return Err(Error::config(format!("{dtype} values are no ids: there is no vocabulary to check"))
-            .field("vocab_size"));
+        return Err(Error::config(format!(
+            "{dtype} values are not token IDs: there is no vocabulary to check"
+        ))
+        .field("vocab_size"));
     }
     let records = source.len();
     if records < FEW_RECORDS {
@@ -88,7 +90,7 @@ fn check_span(source: &dyn Source, span: Span, vocab_size: u64, scratch: &mut Ve
     // A value may have several numbers.
     let one = Span { start: span.start + (at / values.channels.max(1)) as u64, len: 1, ..span };
     let mut error = Error::corrupt(format!(
-        "id {id} at value {} is outside the vocabulary of {vocab_size} ids",
+        "id {id} at value {} is outside the vocabulary of {vocab_size} IDs",
         one.start
     ))
     .record(span.record)
@@ -110,7 +112,7 @@ pub fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usize, i12
                 let n = <$unsigned>::from_le_bytes(bytes);
                 if values.element.big_endian { n.swap_bytes() } else { n }
             };
-            // A vocabulary beyond the dtype's range leaves only negative ids to find.
+            // A vocabulary beyond the dtype's range leaves only negative IDs to find.
             let last = <$signed>::try_from(vocab_size - 1).unwrap_or(<$signed>::MAX) as $unsigned;
             let numbers = || values.bytes.chunks_exact(size_of::<$unsigned>()).map(number);
             // Without an early exit the loop runs over vectors; the exact place is looked up only when it is needed.
@@ -226,7 +228,7 @@ mod tests {
     fn refuses(source: &Ids, vocab_size: u64, id: i64, record: u64, value: u64) {
         let error = check_ids(source, vocab_size).unwrap_err();
         assert_eq!(error.kind(), Kind::Corrupt);
-        let says = format!("id {id} at value {value} is outside the vocabulary of {vocab_size} ids");
+        let says = format!("id {id} at value {value} is outside the vocabulary of {vocab_size} IDs");
         assert_eq!(error.message(), says);
         let place = error.place();
         let byte = source.place(Span { record, start: value, len: 1 }).start;
@@ -309,7 +311,8 @@ mod tests {
 
     #[test]
     fn no_vocabulary_and_no_ids_are_refused() {
-        for (dtype, vocab_size, says) in [(DType::U8, 0, "a vocabulary of 0 ids"), (DType::F32, 5, "float32")]
+        for (dtype, vocab_size, says) in
+            [(DType::U8, 0, "a vocabulary of 0 token IDs"), (DType::F32, 5, "float32")]
         {
             let error = check_ids(&source(dtype, false, &[]), vocab_size).unwrap_err();
             assert_eq!(error.kind(), Kind::Config);

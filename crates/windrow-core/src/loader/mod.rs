@@ -118,7 +118,7 @@ impl Loader {
         threads::check(options.threads, 0)?;
         if options.prefetch == 0 || options.prefetch > MOST_AHEAD {
             return Err(Error::config(format!("a prefetch of {} batches", options.prefetch))
-                .hint("prefetch is 1 to 65,536; threads = 0 lays each batch when it is asked for"));
+                .hint("prefetch is 1 to 65,536; threads = 0 assembles each batch when it is asked for"));
         }
         let threads = options.threads.unwrap_or_else(|| cores().min(8));
         Ok(Loader {
@@ -193,7 +193,7 @@ impl Loader {
             && cursor.samples > len
         {
             return Err(Error::mismatch(format!(
-                "the state stands at sample {} of an epoch of {len} samples",
+                "the state is at sample {} of an epoch of {len} samples",
                 cursor.samples
             )));
         }

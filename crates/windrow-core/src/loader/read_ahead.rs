@@ -5,7 +5,7 @@ use crate::plan::{Cursor, Step, Steps};
 use crate::sampler::Sampler;
 use crate::store::memory_for_pages;
 
-/// Steps that are asked for before they are assembled: at 32 samples a step, as many reads as a disk has in its queue.
+/// Steps that are asked for before they are assembled: at 32 samples a step, the same number of reads as a disk has in its queue.
 const AHEAD: u64 = 8;
 /// Batches in a row that wait for nothing, after which nothing is asked for any more. When the data is not in memory the
 /// next batch waits again, one in so many.

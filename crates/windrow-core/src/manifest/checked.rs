@@ -1,4 +1,4 @@
-//! A store that holds every block it reads against the sum that was kept when the block was written.
+//! A store that compares every block it reads with the sum that was kept when the block was written.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ pub trait ChecksumRules: Send + Sync {
     /// Files beside one of this name that may keep its checksums too.
     fn beside(&self, name: &str) -> Vec<String>;
 
-    /// Folders that may keep those of what lies beside them, and below that.
+    /// Folders that may keep those of what is beside them, and below that.
     fn folders(&self) -> &[String];
 
     /// Whether an object that no checksums are kept of may be read without. An error where it says itself that it is damaged.
@@ -155,7 +155,7 @@ impl Object for CheckedObject {
         if size == 0 {
             return self.inner.read(start, size, scratch);
         }
-        // Whole blocks, from the one that `start` lies in; what lies outside of the file is the inner one's to refuse.
+        // Whole blocks, from the one that `start` is in; what lies outside of the file is the inner one's to refuse.
         let end = start.saturating_add(size as u64);
         if end > self.size() {
             return self.inner.read(start, size, scratch);

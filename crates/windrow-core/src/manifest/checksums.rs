@@ -140,7 +140,7 @@ impl Checksums {
         };
         let mut scratch = Vec::new();
         let Some(end_at) = object.size().checked_sub(END) else {
-            return Err(corrupt(format!("{} bytes are no block checksums", object.size())));
+            return Err(corrupt(format!("{} bytes are not block checksums", object.size())));
         };
         let end = object.read(end_at, END as usize, &mut scratch)?;
         let (length, known_by) = end.split_at(8);

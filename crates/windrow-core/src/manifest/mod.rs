@@ -23,7 +23,7 @@ pub const MANIFEST_FILE: &str = "windrow.json";
 /// A longer one is not read.
 pub const MOST_BYTES: u64 = 256 << 20;
 
-/// What stands in a manifest.
+/// What is in a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this layout: 1.
@@ -44,10 +44,10 @@ pub struct Manifest {
     /// Ids are below this: checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocab_size: Option<u64>,
-    /// The id that ends a document.
+    /// The ID that ends a document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eos: Option<i64>,
-    /// The tokenizer that made the ids.
+    /// The tokenizer that made the IDs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<TokenizerLock>,
     /// The data files, as the manifest's folder names them.
@@ -76,7 +76,7 @@ struct Written {
 }
 
 impl Manifest {
-    /// Takes over what another one says of its ids, where this one says nothing: their tokenizer, vocabulary and end.
+    /// Takes over what another one says of its IDs, where this one says nothing: their tokenizer, vocabulary and end.
     pub fn take_ids_of(&mut self, other: &Manifest) {
         self.tokenizer = self.tokenizer.take().or_else(|| other.tokenizer.clone());
         self.vocab_size = self.vocab_size.or(other.vocab_size);
@@ -101,7 +101,7 @@ impl Manifest {
         Self::parse(&read_small(object, MOST_BYTES)?, object.name())
     }
 
-    /// Reads one from its text, which stands in the file called `name`.
+    /// Reads one from its text, which is in the file called `name`.
     ///
     /// # Errors
     /// As [`Manifest::read`].
@@ -124,7 +124,7 @@ impl Manifest {
         }
     }
 
-    /// There are as many records as it says.
+    /// There are the same number of records as it says.
     ///
     /// # Errors
     /// `Corrupt`.

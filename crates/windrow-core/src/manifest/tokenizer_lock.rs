@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Which tokenizer made the ids; enough to refuse another one.
+/// Which tokenizer made the IDs; enough to refuse another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenizerLock {
     /// A built-in name, or the file name of a tokenizer.json.
@@ -12,19 +12,19 @@ pub struct TokenizerLock {
     pub hash: String,
     /// Ids are below this.
     pub vocab_size: u64,
-    /// Special tokens and their ids.
+    /// Special tokens and their IDs.
     pub special: Map<String, Value>,
-    /// Strings and their ids.
+    /// Strings and their IDs.
     pub golden: Vec<Golden>,
     /// Version of the windrow that locked it.
     pub windrow: String,
 }
 
-/// A string and the ids it must give.
+/// A string and the IDs it must give.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
     /// The text.
     pub text: String,
-    /// Its ids.
+    /// Its IDs.
     pub ids: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! Restart points, brought to the disk while the task goes on: a slow disk holds nobody up.
+//! Restart points, brought to the disk while the task continues: a slow disk holds nobody up.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 
 const NAME: &str = "progress.json";
 
-/// The restart point of a work folder. One is on its way to the disk at a time; until it is there, the one before it
+/// The checkpoint of a work folder. One is on its way to the disk at a time; until it is there, the one before it
 /// counts.
 pub struct Checkpoints {
     path: PathBuf,
@@ -31,12 +31,12 @@ impl Checkpoints {
         Checkpoints { path: work.join(NAME), durable, going: None }
     }
 
-    /// The restart point that counts, where there is one.
+    /// The checkpoint that counts, where there is one.
     pub fn read(work: &Path) -> Option<Vec<u8>> {
         files::read(&work.join(NAME))
     }
 
-    /// Whether a run could go on from one.
+    /// Whether a run could continue from one.
     pub fn is_there(&self) -> bool {
         files::exists(&self.path)
     }
@@ -71,7 +71,7 @@ impl Checkpoints {
     /// `Io`. The one before it counts then.
     pub fn wait(&mut self) -> Result<()> {
         let Some(going) = self.going.take() else { return Ok(()) };
-        let ended = || Error::new(Kind::Io, "the thread that writes restart points has ended");
+        let ended = || Error::new(Kind::Io, "the thread that writes checkpoints has ended");
         going.join().unwrap_or_else(|_| Err(ended()))
     }
 }

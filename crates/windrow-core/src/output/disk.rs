@@ -87,7 +87,7 @@ fn serve(waiting: &Mutex<Option<Receiver<Unsynced>>>) -> Result<()> {
         let taken = lock().as_ref().map(Receiver::recv);
         let Some(Ok(file)) = taken else { return Ok(()) };
         if let Err(e) = file.sync() {
-            // What waits behind it is not brought: nobody may go on.
+            // What waits behind it is not brought: nobody may continue.
             *lock() = None;
             return Err(e);
         }

@@ -18,7 +18,7 @@ use crate::manifest::{BlockChecksums, FileRow};
 const BUFFER: usize = 1 << 20;
 /// From here on a copy costs more than a write of its own.
 const LARGE: usize = 1 << 16;
-/// Bytes that the system is told at once to bring to the disk.
+/// Bytes that the system is asked at once to write to the disk.
 const AHEAD: u64 = 8 << 20;
 
 /// A file that is complete.
@@ -42,7 +42,7 @@ pub struct Growing {
     file: File,
     buffer: Vec<u8>,
     size: u64,
-    /// Bytes that the system was told to bring to the disk, or has brought there.
+    /// Bytes that the system was asked to write to the disk, or has written.
     begun: u64,
     hash: Box<Xxh3>,
     sums: BlockChecksums,

@@ -1,4 +1,4 @@
-//! What every writer stands on: files that become visible as a whole, on the disk before they do, from checkpoints that a
+//! What every writer rests on: files that become visible as a whole, on the disk before they do, from checkpoints that a
 //! killed task continues from, with checksums of every block.
 
 mod checkpoints;

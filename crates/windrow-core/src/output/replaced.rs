@@ -21,7 +21,7 @@ pub fn folder(path: &Path, is_own: impl Fn(&str) -> bool) -> Result<()> {
     }
 }
 
-/// That what is at `path` is no folder.
+/// That what is at `path` is not a folder.
 ///
 /// # Errors
 /// `Exists`.

@@ -122,7 +122,7 @@ impl Site {
         Ok(found)
     }
 
-    /// Makes `targets` of a work folder visible, the last one last. A crash in between is mended by the next run.
+    /// Makes `targets` of a work folder visible, the last one last. A crash in between is fixed by the next run.
     ///
     /// # Errors
     /// `Exists` when one is there and `overwrite` is not set; `Io`.

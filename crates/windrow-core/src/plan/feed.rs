@@ -53,7 +53,7 @@ impl Feed {
         self.collate.as_ref()
     }
 
-    /// Whether rows of the other can stand in a batch with rows of this one, which are called by these names where they
+    /// Whether rows of the other can be in a batch with rows of this one, which are called by these names where they
     /// cannot.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ impl Steps {
         }
         let ranks = self.shard.world_size();
         if self.global_batch_size < ranks {
-            // A mean over no rows is no number, and one rank's spreads to all.
+            // A mean over no rows is not a number, and one rank's spreads to all.
             return Err(Error::config(format!(
                 "a batch of {} rows over {ranks} ranks: some of them would never get one",
                 self.global_batch_size

@@ -6,7 +6,7 @@ use crate::record::{Draw, Piece, Span};
 use crate::sampler::Turn;
 use crate::source::{Location, whole};
 
-/// What stood at one position of an epoch.
+/// What was at one position of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// Number of the view in a mixture, 0 else.

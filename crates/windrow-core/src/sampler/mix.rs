@@ -95,13 +95,13 @@ impl Mix {
         Ok(mix)
     }
 
-    /// Whose turn it is at a position, where each part goes on in every epoch where it ended in the one before: passes count
+    /// Whose turn it is at a position, where each part continues in every epoch where it ended in the one before: passes count
     /// through all epochs. A mixture that never stops has one epoch only, whatever number it is given.
     ///
     /// ```
     /// use windrow_core::sampler::{Mix, Stop};
     ///
-    /// // The second part ends the epoch after 50 samples of the first, which goes on with the next 50.
+    /// // The second part ends the epoch after 50 samples of the first, which continues with the next 50.
     /// let mix = Mix::new(&[(100, 0.5), (50, 0.5)], false, 0, Stop::First)?;
     /// let of_the_first = |epoch| (0..100).map(|p| mix.onward(epoch, p).sample).filter(|n| *n < 100).max();
     /// assert_eq!((of_the_first(0), of_the_first(1)), (Some(49), Some(99)));

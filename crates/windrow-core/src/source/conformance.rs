@@ -11,7 +11,7 @@ const MOST_RECORDS: u64 = 300;
 const MOST_VALUES: u64 = 1 << 16;
 
 /// Puts a source through every promise of [`Source`] and [`Lengths`](crate::Lengths): lengths and reads agree, spans are parts of the
-/// whole, what is outside is refused, places lie in the files, a used scratch and a second thread change nothing.
+/// whole, what is outside is refused, places are in the files, a used scratch and a second thread change nothing.
 ///
 /// A record may be unreadable; then its error must be `Corrupt`, name the file and the record, and be the same every time.
 ///
@@ -256,7 +256,7 @@ fn check_spans_outside(source: &dyn Source, record: u64, length: u64) -> Result<
     let mut outside = vec![(0, length.saturating_add(1)), (length, 1), (u64::MAX, 1), (1, u64::MAX)];
     outside.extend([(length.saturating_add(1), 0), (u64::MAX, u64::MAX)]);
     if source.schema().kind == Kind::Json && length > 0 {
-        // Half a JSON value is no value.
+        // Half a JSON value is not a value.
         outside.extend([(0, 0), (0, length - 1), (length, 0)]);
     }
     for (start, len) in outside {
@@ -278,7 +278,7 @@ fn check_places(source: &dyn Source, span: Span) -> Result<()> {
     if span.len > 0 && places.is_empty() {
         let mut scratch = Vec::new();
         let is_made_up = source.read(span, &mut scratch)?.bytes.iter().all(|byte| *byte == 0);
-        keeps(is_made_up, "values lie somewhere, or are zeros in place of what is missing", span.record)?;
+        keeps(is_made_up, "values are in a file, or are zeros in place of what is missing", span.record)?;
     }
     let files = source.files();
     for place in places {

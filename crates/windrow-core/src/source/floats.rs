@@ -26,13 +26,13 @@ impl Precision {
     }
 }
 
-/// Refuses numbers that carry flags in their low bits (they are ids, and their mean says nothing), and scaled ones.
+/// Refuses numbers that carry flags in their low bits (they are IDs, and their mean says nothing), and scaled ones.
 ///
 /// # Errors
 /// `Unsupported` naming the record.
 pub(super) fn check(values: &Values<'_>, record: u64) -> Result<()> {
     match values.decode {
-        Decode::Shift { .. } => Err(Error::unsupported("ids with flag bits cannot be scaled")
+        Decode::Shift { .. } => Err(Error::unsupported("token IDs with flag bits cannot be scaled")
             .record(record)
             .hint("scalers are for series: leave scaler out")),
         Decode::Scaled { .. } => Err(Error::unsupported("the records are scaled already").record(record)),

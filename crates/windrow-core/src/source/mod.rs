@@ -62,7 +62,7 @@ pub struct Schema {
     pub tracks: Vec<Track>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
-    /// The columns of a row, in order; empty where records are no rows.
+    /// The columns of a row, in order; empty where records are not rows.
     pub columns: Vec<Column>,
 }
 
@@ -173,13 +173,13 @@ pub trait Source: Lengths {
     /// The columns of a record that is a row, in the order of [`Schema::columns`].
     ///
     /// # Errors
-    /// As [`Source::read`]; `Config` where records are no rows.
+    /// As [`Source::read`]; `Config` where records are not rows.
     fn row(&self, record: u64) -> Result<Row> {
         let _ = record;
         Err(Error::config("the records are not rows of columns").hint("columns= chooses some"))
     }
 
-    /// What stands beside the values of a record; empty when nothing does.
+    /// What is beside the values of a record; empty when nothing does.
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -209,7 +209,7 @@ pub trait Source: Lengths {
         let _ = spans;
     }
 
-    /// Asks the processor to fetch a span that is read next, where its bytes lie in memory; changes nothing else.
+    /// Asks the processor to fetch a span that is read next, where its bytes are in memory; changes nothing else.
     fn touch(&self, span: Span) {
         let _ = span;
     }

@@ -38,7 +38,7 @@ impl Scaled {
     /// and ends the work.
     ///
     /// # Errors
-    /// `Config` for JSON records, or a record of which `fit` holds no value; `Unsupported` for ids with flag bits or
+    /// `Config` for JSON records, or a record of which `fit` holds no value; `Unsupported` for IDs with flag bits or
     /// records that are scaled already; what reading the records says; `Interrupted` when asked to stop.
     pub fn new(inner: SharedSource, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
         if inner.schema().kind == Kind::Json {

@@ -67,7 +67,7 @@ impl std::fmt::Debug for Custom {
     }
 }
 
-/// Records as a function gives them: as many values as were stored, float32, or float64 where the stored numbers have more
+/// Records as a function gives them: the same number of values as were stored, float32, or float64 where the stored numbers have more
 /// digits than a float32 holds.
 ///
 /// The function is called once per record and its result kept, as long as the results together stay below a bound; then
@@ -142,7 +142,7 @@ impl Transformed {
                 values.len()
             ))
             .record(record)
-            .hint("a scaler gives as many values as it gets: windows are cut afterwards"));
+            .hint("a scaler gives as many values as it gets: windows are made afterwards"));
         }
         Ok(match dtype {
             DType::F64 => made.iter().flat_map(|x| x.to_le_bytes()).collect(),
@@ -231,7 +231,7 @@ impl Source for Transformed {
         check_span(span, self.inner.length(span.record)?)?;
         let whole = self.record(span.record)?;
         let size = self.schema.element.size() * self.schema.channels.unwrap_or(1);
-        // Within the record, which lies in memory.
+        // Within the record, which is in memory.
         let start = span.start as usize * size;
         scratch.clear();
         scratch.extend_from_slice(&whole[start..start + span.len as usize * size]);

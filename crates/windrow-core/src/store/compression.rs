@@ -1,4 +1,4 @@
-//! What compressed streams are: known by their first bytes, read part by part, and what stands behind their end.
+//! What compressed streams are: known by their first bytes, read part by part, and what comes after their end.
 
 use std::io::{self, BufRead, Read};
 
@@ -37,7 +37,7 @@ impl Compression {
         }
     }
 
-    /// What a compressed stream expands to: all members or frames of it. Bytes behind the last one that are no part of it
+    /// What a compressed stream expands to: all members or frames of it. Bytes behind the last one that are not part of it
     /// are left out; with `name`, of the file, a warning says so.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl<R: BufRead> Read for Parts<R> {
     }
 }
 
-// Whether another part follows; the stream is left at its first byte. What is no part is left out where it cannot be one
+// Whether another part follows; the stream is left at its first byte. What is not part is left out where it cannot be one
 // that was damaged: nothing of the content is lost then.
 fn is_more(
     stream: &mut Peeked<impl BufRead>,
@@ -153,7 +153,7 @@ fn is_more(
     }
     if let Some(name) = name {
         log::warn!(
-            "{name}: {trailing} trailing bytes behind the end of the .{} stream are no part of it, and are left out",
+            "{name}: {trailing} trailing bytes behind the end of the .{} stream are not part of it and are left out",
             compression.suffix()
         );
     }
@@ -210,7 +210,7 @@ impl<R: BufRead> Peeked<R> {
             if found.is_empty() {
                 return Ok((count, has_magic));
             }
-            // It may lie across two buffers.
+            // It may be across two buffers.
             window.extend_from_slice(found);
             has_magic |= memchr::memmem::find(&window, magic).is_some();
             window.drain(..window.len().saturating_sub(magic.len() - 1));

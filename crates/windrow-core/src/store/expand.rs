@@ -194,7 +194,7 @@ pub fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn Read + 
 pub fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     if let Ok(stream) = expanded_stream(object)? {
-        // What comes before the damage stays in `head`; the damage is told by who reads all of it.
+        // What comes before the damage stays in `head`; the damage is reported by whoever reads all of it.
         let _ = stream.take(most as u64).read_to_end(&mut head);
     }
     Ok(head)

@@ -347,7 +347,7 @@ pub fn fetch(bytes: &[u8]) {
     // fetches by itself once it reads on.
     const MOST: usize = 12;
     for line in bytes.chunks(64).take(MOST) {
-        // SAFETY: the address lies in the slice, and a prefetch reads nothing a program could see.
+        // SAFETY: the address is in the slice, and a prefetch reads nothing a program could see.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
 }

@@ -11,7 +11,7 @@ pub fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") }
 }
 
-/// Whether it lies in the folder, at any depth.
+/// Whether it is in the folder, at any depth.
 ///
 /// ```
 /// # use windrow_core::store::key;
@@ -22,7 +22,7 @@ pub fn is_below(folder: &str, key: &str) -> bool {
     folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The key of the folder it lies in; `""` for what lies in the root.
+/// The key of the folder it is in; `""` for what is in the root.
 pub fn folder_of(key: &str) -> &str {
     key.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -70,14 +70,14 @@ pub trait Store: Send + Sync {
     /// What a person calls the key: a path, a URL.
     fn display(&self, key: &str) -> String;
 
-    /// Which folder lies at `key`, where the store can tell it from another one that took its place.
+    /// Which folder is at `key`, where the store can tell it from another one that took its place.
     fn folder_id(&self, key: &str) -> Option<FolderId> {
         let _ = key;
         None
     }
 }
 
-/// One folder of a store: what lies below it may change, another folder of its name is another one.
+/// One folder of a store: what is below it may change, another folder of its name is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FolderId {
     device: u64,
@@ -137,17 +137,17 @@ pub trait Object: Send + Sync {
         Ok(())
     }
 
-    /// All of it, where it lies in memory anyway.
+    /// All of it, where it is in memory anyway.
     fn mapped(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Whether it lies in memory, and so may stay open among thousands of others.
+    /// Whether it is in memory, and so may stay open among thousands of others.
     fn is_mapped(&self) -> bool {
         self.mapped().is_some()
     }
 
-    /// Asks the processor to fetch bytes that are read next, where they lie in memory anyway.
+    /// Asks the processor to fetch bytes that are read next, where they are in memory anyway.
     fn touch(&self, start: u64, size: u64) {
         let _ = (start, size);
     }
@@ -158,7 +158,7 @@ pub trait Object: Send + Sync {
     }
 }
 
-/// The object at `key`, opened; `None` when nothing, or a folder, is there. What stands in the way of knowing is an error.
+/// The object at `key`, opened; `None` when nothing, or a folder, is there. What is in the way of knowing is an error.
 ///
 /// # Errors
 /// What [`Store::entry`] and [`Store::open`] say, but for `NotFound`.
@@ -169,7 +169,7 @@ pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Obje
     }
 }
 
-/// What lies at `key`; `None` when nothing does. What stands in the way of knowing is an error.
+/// What is at `key`; `None` when nothing does. What is in the way of knowing is an error.
 ///
 /// # Errors
 /// What [`Store::entry`] says, but for `NotFound`.

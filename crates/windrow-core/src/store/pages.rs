@@ -22,7 +22,7 @@ fn available(text: &str) -> Option<u64> {
 }
 
 // Where the limits of the control groups of /proc/self/cgroup stand: of version 2 `0::/path`, of version 1
-// `4:memory:/path`. In a container the path may be that of the host, and the limit lies at the root.
+// `4:memory:/path`. In a container the path may be that of the host, and the limit is at the root.
 fn limit_files(groups: &str) -> Vec<String> {
     let mut files = Vec::new();
     for line in groups.lines() {

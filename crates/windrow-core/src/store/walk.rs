@@ -22,7 +22,7 @@ pub(super) fn walk(folder: PathBuf, prefix: &str) -> Result<Vec<Entry>> {
         while let Some(folder) = walk.folders.pop() {
             walk.list(&folder)?;
         }
-        // What lies there as a folder comes before any link to it; links come in the order of their names.
+        // What is there as a folder comes before any link to it; links come in the order of their names.
         walk.links.sort_by(|a, b| b.key.cmp(&a.key));
         match walk.links.pop() {
             Some(link) => walk.add(link),

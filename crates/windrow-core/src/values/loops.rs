@@ -66,7 +66,7 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
                 let s = s.shift(bits);
                 (s.cast(), !S::MAY_NOT_FIT || s.fits())
             };
-            // Two loops: one over a pointer to a function is no vector loop.
+            // Two loops: one over a pointer to a function is not a vector loop.
             match big_endian {
                 false => each(from.bytes, out, S::little, convert),
                 true => each(from.bytes, out, S::big, convert),

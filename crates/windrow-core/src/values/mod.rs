@@ -15,7 +15,7 @@ use crate::record::{Span, Values};
 /// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
 ///
 /// Whole numbers go to whole numbers or floats, floats to floats. A whole number that the target cannot hold exactly is an
-/// error, never another number: 257 is no bfloat16. Fractions are rounded, and one that would become infinite is an error.
+/// error, never another number: 257 is not bfloat16. Fractions are rounded, and one that would become infinite is an error.
 ///
 /// # Errors
 /// `Config` for a float that would become a whole number; `Corrupt` for a number that does not fit.
@@ -51,17 +51,17 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
         ))
         .hint("choose a wider dtype=")),
         Laid::Inexact { stored, laid } => Err(Error::corrupt(format!(
-            "the number {stored} does not fit {dtype}, the dtype of the batch: it would become {laid}"
+            "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
         ))
         .hint("leave dtype= out for int64, or choose one with more digits")),
         Laid::Fraction => {
-            Err(Error::config(format!("{} values cannot be laid into {dtype}", values.element.dtype))
+            Err(Error::config(format!("{} values cannot be stored as {dtype}", values.element.dtype))
                 .hint("choose dtype=\"float32\""))
         }
     }
 }
 
-/// The same of the values that stand in `span`, whose record an error names.
+/// The same of the values that are in `span`, whose record an error names.
 ///
 /// # Errors
 /// As [`copy_values`].
@@ -78,7 +78,7 @@ pub fn fill_value(out: &mut [u8], dtype: DType, value: i64) {
             out.chunks_exact_mut(N).for_each(|place| place.copy_from_slice(&number));
         }
     }
-    // Padding and end ids are checked against the dtype where they are chosen; `as` only narrows what fits.
+    // Padding and EOS token are checked against the dtype where they are chosen; `as` only narrows what fits.
     match dtype {
         DType::Bool => each(out, [u8::from(value != 0)]),
         DType::U8 => each(out, (value as u8).to_ne_bytes()),
@@ -96,14 +96,14 @@ pub fn fill_value(out: &mut [u8], dtype: DType, value: i64) {
     }
 }
 
-/// The same of a value that stands in no record: an end id.
+/// The same of a value that is in no record: an EOS token.
 ///
 /// # Errors
 /// `Config` when `dtype` does not hold it exactly.
 pub fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
     if !holds(dtype, value) {
         return Err(Error::config(format!(
-            "the id {value} between records does not fit {dtype}, the dtype of the batch"
+            "the token ID {value} between records does not fit {dtype}, the dtype of the batch"
         ))
         .hint("choose a wider dtype="));
     }
@@ -215,7 +215,7 @@ mod tests {
                     let odd = (1u64 << digits) + 1;
                     let even = bytes(&[0, odd - 2, odd - 1, 1 << (bits - 1)]);
                     let kept = lay(&even, element, Decode::Plain, dtype);
-                    // 2^16 and more are no float16.
+                    // 2^16 and more are not float16.
                     assert_eq!(kept.is_ok(), dtype != DType::F16 || bits <= 16, "{stored} to {dtype}");
                     for (numbers, decode) in
                         [([0, odd, 3], Decode::Plain), ([0, 2 * odd, 6], Decode::Shift { bits: 1 })]

@@ -39,7 +39,7 @@ impl Cursor {
     /// the last part takes what is left over. Costs as [`Pack::new`](super::Pack::new) does.
     ///
     /// # Errors
-    /// `Config` when `rows` or `length` is 0 or too large, or `rank` is no part; `Corrupt` naming how many values there
+    /// `Config` when `rows` or `length` is 0 or too large, or `rank` is not a part; `Corrupt` naming how many values there
     /// are and how many are needed, when a part is too short for a batch; what the lengths say.
     pub fn new(
         lengths: Arc<dyn Lengths>,

@@ -199,7 +199,7 @@ pub(super) mod tests {
     use crate::record::{Draw, Piece};
     use crate::view::View;
 
-    /// Samples as text: `0[2..5]` is record 0, values 2 to 4; `=7` is a value that stands in no record.
+    /// Samples as text: `0[2..5]` is record 0, values 2 to 4; `=7` is a value that is in no record.
     pub(crate) fn show(view: &dyn View) -> String {
         let samples = (0..view.len()).map(|i| {
             let mut pieces = Vec::new();

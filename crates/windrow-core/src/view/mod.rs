@@ -68,13 +68,13 @@ pub trait View: Send + Sync {
 /// What one epoch of a view sees of its source, in values. `used + unseen` is all values there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Coverage {
-    /// Values that stand in at least one sample.
+    /// Values that are in at least one sample.
     pub used: u64,
     /// Values read again by a later sample (overlapping windows, the one value that neighbouring packs share).
     pub repeated: u64,
     /// Positions filled with padding.
     pub padded: u64,
-    /// Values that stand in no sample.
+    /// Values that are in no sample.
     pub unseen: u64,
     /// Records none of whose values is used.
     pub skipped_records: u64,

@@ -11,7 +11,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// All records end to end, cut into blocks of `length` positions.
 ///
 /// Block i reads the stream's values `i·length ..= i·length + length`: one value is shared with the next block, as the
-/// last label here and the first input there. [`Pack::apart`] leaves that one out: each value stands in one block. A rest
+/// last label here and the first input there. [`Pack::apart`] leaves that one out: each value is in one block. A rest
 /// that fills no block is left out and counted in the coverage. With `eos`, that value stands after every record, also
 /// after an empty one.
 ///

@@ -11,7 +11,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 /// The pairs (value, next value) of all records, in record order, cut into rows; no pair crosses two records.
 ///
 /// A record of L values has L - 1 pairs. Row by row, pairs are taken until the row is full; a record that does not fit
-/// goes on in the next row. A piece of n pairs reads n + 1 values: the last of them is only a label. A row has `length`
+/// continues in the next row. A piece of n pairs reads n + 1 values: the last of them is only a label. A row has `length`
 /// positions or, with buckets, as many as the smallest bucket that takes the pairs left in the record it starts in; the
 /// largest one where none does. Only the last row can be short. [`Segments::apart`] cuts values instead: each takes a position,
 /// and none is read for a label only.

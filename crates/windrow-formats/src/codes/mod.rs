@@ -120,7 +120,7 @@ fn tracks(probe: &Probe, options: &Options) -> Result<Tracks> {
         true => build(probe, &probe.key, list(probe)?, &probe.entries, options),
         false => {
             let folder = key::folder_of(&probe.key);
-            // A prompt may lie beside it; its folder is nothing else of the data set.
+            // A prompt may be beside it; its folder is nothing else of the data set.
             let prompt = probe.key.strip_suffix(SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
             let beside = probe.store.entry(&prompt).ok().filter(|e| !e.is_folder);
             let beside: Vec<Entry> = beside.into_iter().collect();

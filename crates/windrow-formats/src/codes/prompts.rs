@@ -1,4 +1,4 @@
-//! What stands beside pre-encoded tracks: prompts in their order of precedence, and the fields of `metadata.json`.
+//! What is beside pre-encoded tracks: prompts in their order of precedence, and the fields of `metadata.json`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use windrow_core::{Error, Result};
 
 /// What describes the tracks of a folder.
 pub(crate) const METADATA: &str = "metadata.json";
-/// A prompt of more bytes is no prompt.
+/// A prompt of more bytes is not a prompt.
 const MOST_PROMPT: u64 = 1 << 20;
 /// What the tensor itself says, and what windrow adds.
 const OWN: [&str; 5] = ["text", "name", "length", "channels", "mono"];
@@ -44,7 +44,7 @@ pub(super) struct Prompts {
 
 impl Prompts {
     /// The prompts of tracks: `folder` is where `metadata.json` and `prompts/` are, `tracks` the key and stem of each file,
-    /// `found` all that lies below the folder.
+    /// `found` all that is below the folder.
     ///
     /// # Errors
     /// `Corrupt` naming file and field when `metadata.json` is not what it must be.
@@ -129,7 +129,7 @@ impl Prompts {
         }
     }
 
-    /// All that stands beside a track: `text`, `name` and the fields of `metadata.json`.
+    /// All that is beside a track: `text`, `name` and the fields of `metadata.json`.
     ///
     /// # Errors
     /// As [`Prompts::text`].
@@ -179,7 +179,7 @@ fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, u64)> {
 /// The text of a prompt's file, without the white space around it.
 ///
 /// # Errors
-/// `Corrupt` naming the file when it is no text, or larger than any prompt; `Io`.
+/// `Corrupt` naming the file when it is not text, or larger than any prompt; `Io`.
 pub fn read_prompt(object: &dyn Object) -> Result<String> {
     let bytes = read_small(object, MOST_PROMPT)?;
     match String::from_utf8(bytes) {

@@ -14,7 +14,7 @@ const MOST_PICKLE: u64 = 1 << 20;
 /// What to do about codes `[C, T]`.
 pub(super) const TRANSPOSE: &str = "codecs give [codebooks, frames]: transpose them before they are saved, torch.save(codes.T.contiguous(), path)";
 
-/// Codes `[T, C]` as they lie in a file.
+/// Codes `[T, C]` as they are in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     /// Type of a stored code; whole or not.

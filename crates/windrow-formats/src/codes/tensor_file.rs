@@ -93,7 +93,7 @@ fn whole(out: &mut Vec<u8>, number: u64) {
             out.push(b'J');
             out.extend_from_slice(&number.to_le_bytes());
         }
-        // Nine bytes, so that the highest bit is no sign.
+        // Nine bytes, so that the highest bit is not a sign.
         Err(_) => {
             out.extend_from_slice(&[0x8a, 9]);
             out.extend_from_slice(&number.to_le_bytes());

@@ -93,7 +93,7 @@ impl Writer {
         let Some((at, code)) = first_outside(&values, codebook) else { return Ok(()) };
         let (frame, channel) = (at / channels, at % channels);
         Err(Error::config(format!(
-            "{code} at frame {frame}, channel {channel} is no code: expected 0 to {}",
+            "{code} at frame {frame}, channel {channel} is not a code: expected 0 to {}",
             codebook - 1
         ))
         .record(record.number)

@@ -51,7 +51,7 @@ impl Format for Collection {
             .map(|name| opener(probe, name, &Options::default()))
         {
             Some(Ok(Some(_))) => Confidence::Yes,
-            // A folder with files of text or ids is read as those: their formats are asked before this one.
+            // A folder with files of text or IDs is read as those: their formats are asked before this one.
             _ if units.iter().any(|name| !lines::is_named(name) && may_be_series(probe, name)) => {
                 Confidence::Maybe
             }
@@ -128,7 +128,7 @@ fn may_be_series(probe: &Probe, name: &str) -> bool {
     }
 }
 
-// Series files and shard folders, in natural order of their names; what lies in a shard folder is part of it.
+// Series files and shard folders, in natural order of their names; what is in a shard folder is part of it.
 fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     let folder = |name: &str| key::folder_of(name).to_string();
     let described: BTreeSet<String> =

@@ -69,6 +69,6 @@ pub(crate) trait Sink {
     /// The next one, and the byte at which it stands, where that is known; of an end, its last byte.
     ///
     /// # Errors
-    /// `Corrupt` when it must not stand there.
+    /// `Corrupt` when it must not be there.
     fn event(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()>;
 }

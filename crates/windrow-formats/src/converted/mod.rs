@@ -272,7 +272,7 @@ impl Converted {
             .hint("delete it: it is made anew")
     }
 
-    /// Where the bytes of a span lie in the converted file, and what they are.
+    /// Where the bytes of a span are in the converted file, and what they are.
     fn place(&self, span: Span) -> Result<(u64, u64, Row)> {
         let row = self.row(span.record)?;
         check_span(span, self.values(&row))?;

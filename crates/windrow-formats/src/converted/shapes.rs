@@ -19,7 +19,7 @@ use windrow_core::{Error, Result};
 /// What GluonTS calls the time of a series' first value.
 const START: &str = "start";
 
-/// Bytes of JSON text that may stand beside one record.
+/// Bytes of JSON text that may be beside one record.
 const MOST_EXTRAS: usize = 16 << 20;
 
 const RECORD: &str = "a record is a list of numbers, a list of lists of numbers, or an object with `sequence` or the key that column= names";
@@ -130,7 +130,7 @@ impl<'d> Shapes<'d> {
         self.at = At::Records;
     }
 
-    /// The key that holds the series, where none was named and the first record has no `sequence`: what was told so far is to
+    /// The key that holds the series, where none was named and the first record has no `sequence`: what came so far is to
     /// be told again.
     pub(super) fn only_key(&self) -> Option<String> {
         self.keys.only()
@@ -197,16 +197,16 @@ impl<'d> Shapes<'d> {
         self.error(format!("expected {wanted}, found {found}"), byte).hint(hint)
     }
 
-    // What stands at the top of a file has other names in other notations.
+    // What is at the top of a file has other names in other notations.
     fn hint_for_one(&self) -> &'static str {
         let plain = plain_name(self.file());
         if plain.ends_with(".json") {
             "one object alone is no list of records: put it into a list, or write one object a line into a .jsonl; \
              format=\"jsonl\" reads each line as a JSON record"
         } else if plain.ends_with(".pkl") || plain.ends_with(".pickle") || plain.ends_with(".npy") {
-            "one dict alone is no list of records: pickle a list of its series, list(d.values())"
+            "one dict alone is not a list of records: pickle a list of its series, list(d.values())"
         } else {
-            "one mapping alone is no list of records: put it into a list"
+            "one mapping alone is not a list of records: put it into a list"
         }
     }
 
@@ -284,7 +284,7 @@ impl<'d> Shapes<'d> {
     }
 
     fn too_much(&self, byte: Option<u64>) -> Error {
-        self.error("what stands beside the values of a record is too much", byte)
+        self.error("the metadata of a record is too large", byte)
             .hint(format!("at most {MOST_EXTRAS} bytes as JSON, nested at most {MOST_DEPTH} deep"))
     }
 
@@ -336,7 +336,7 @@ impl<'d> Shapes<'d> {
                 if !number.is_finite() =>
             {
                 if !self.warned {
-                    log::warn!("{}: {number} beside the values of a record becomes null", self.writer.file);
+                    log::warn!("{}: {number} in the metadata of a record is read as null", self.writer.file);
                     self.warned = true;
                 }
                 self.extras.push_str("null,");
@@ -474,7 +474,7 @@ impl Sink for Shapes<'_> {
                 Ok(())
             }
             (At::Dict, Event::Key(key)) if key == self.keys.column() && self.found_sequence => {
-                Err(self.error(format!("`{key}` stands twice in one record"), byte))
+                Err(self.error(format!("`{key}` is twice in one record"), byte))
             }
             (At::Dict, Event::Key(key)) if key == self.keys.column() => {
                 self.found_sequence = true;
@@ -528,7 +528,7 @@ fn hint_for_number(event: &Event<'_>) -> &'static str {
         {
             MISSING
         }
-        Event::Text(_) => "numbers stand without quotes",
+        Event::Text(_) => "write numbers without quotes",
         Event::List | Event::ListEnd => "a record is [T] or [T, C]: no deeper, and the same throughout",
         _ => RECORD,
     }

@@ -127,7 +127,7 @@ impl<'d> Writer<'d> {
         self.append_part()
     }
 
-    /// Ends a record: what stands beside it, its number of values, its place in the file.
+    /// Ends a record: what is beside it, its number of values, its place in the file.
     pub(super) fn end_record(&mut self, extras: &str, length: u64, place: Range<u64>) -> Result<()> {
         self.append_part()?;
         self.extras.append(extras.as_bytes())?;

@@ -35,7 +35,7 @@ use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Element};
 use windrow_core::{Error, Kind, Result};
 
-/// The array of a layout that holds the ids.
+/// The array of a layout that holds the IDs.
 const TOKENS: &str = "tokens";
 
 const MOST_LIST_BYTES: u64 = 1 << 30;
@@ -268,7 +268,7 @@ impl Forager {
             (None, None) => {
                 return Err(Error::config("the index does not say which dtype its samples have")
                     .at(probe.display())
-                    .hint("say it with dtype=; data-forager writes uint16 unless told otherwise"));
+                    .hint("say it with dtype=; data-forager writes uint16 by default"));
             }
         };
         let mut schema = Schema::numbers(Element::little(dtype));
@@ -293,7 +293,7 @@ impl Forager {
 }
 
 impl Layout {
-    /// The array of ids.
+    /// The array of IDs.
     fn tokens(&self) -> Result<&LayoutArray> {
         self.arrays.iter().find(|a| a.name == TOKENS).ok_or_else(|| {
             Error::corrupt(format!("expected an array {TOKENS:?} among {} arrays", self.arrays.len()))

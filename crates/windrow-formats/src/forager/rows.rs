@@ -28,7 +28,7 @@ pub(super) enum Order {
     FollowsToTheEnd,
 }
 
-/// A row as it stands in the index.
+/// A row as it is in the index.
 #[derive(Clone, Copy)]
 struct Stored {
     file: u64,

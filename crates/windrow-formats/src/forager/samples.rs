@@ -47,7 +47,7 @@ impl TokenSamples {
         })
     }
 
-    /// Records laid out as a schema says: every claim in it is checked here.
+    /// Records arranged as a schema says: every claim in it is checked here.
     pub(super) fn laid_out(
         rows: LocationRows,
         files: DataFiles,

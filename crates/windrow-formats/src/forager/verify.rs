@@ -33,7 +33,7 @@ impl Verify for Forager {
     }
 }
 
-/// What the rows are held against.
+/// What the rows are compared with.
 struct Index {
     locations_name: String,
     store: Arc<dyn Store>,
@@ -42,7 +42,7 @@ struct Index {
     opened: Vec<(usize, Arc<dyn Object>)>,
     /// Bytes of every record, where all are equal.
     record_size: Option<u64>,
-    /// Tokens: their dtype, the bytes of a record that are ids, and the vocabulary.
+    /// Tokens: their dtype, the bytes of a record that are IDs, and the vocabulary.
     tokens: Option<(DType, Option<u64>, Option<u64>)>,
 }
 

@@ -20,7 +20,7 @@ use windrow_core::output::{ChecksumsWriter, Disk, Finished, Growing, files, repl
 use windrow_core::store::key;
 use windrow_core::{Error, Result};
 
-/// All samples of an output that is no corpus.
+/// All samples of an output that is not a corpus.
 const SAMPLES: &str = "samples.bin";
 /// What the folder of samples is called, and what follows the input's name in theirs.
 const TOKENIZED: &str = "tokenized-samples";

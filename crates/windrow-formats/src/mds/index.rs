@@ -37,7 +37,7 @@ pub(super) struct Column {
 /// A shard as the index describes it.
 pub(super) struct Shard {
     pub(super) samples: u64,
-    /// The file as samples lie in it.
+    /// The file as samples are in it.
     pub(super) raw: Part,
     /// The compressed file, and how it is compressed.
     pub(super) zip: Option<(Part, String)>,
@@ -149,7 +149,7 @@ impl ShardText {
         let n = self.column_names.len();
         if n == 0 || self.column_encodings.len() != n || self.column_sizes.len() != n {
             return Err(Error::corrupt(format!(
-                "{n} column names, {} encodings and {} sizes: expected as many of each, and one at least",
+                "{n} column names, {} encodings and {} sizes: expected the same number of each, at least one",
                 self.column_encodings.len(),
                 self.column_sizes.len()
             ))

@@ -27,7 +27,7 @@ impl Samples {
         Samples { shards, columns: index.columns, hash: index.hash }
     }
 
-    /// The shard of a sample, and where the value of each column lies in its file.
+    /// The shard of a sample, and where the value of each column is in its file.
     fn places(&self, sample: u64) -> Result<(usize, Vec<Range<u64>>)> {
         let (shard, local) = self.shards.find(sample)?;
         let at = |e: Error| e.record(sample);

@@ -1,4 +1,4 @@
-//! The files of shards: found, expanded where they are compressed, and where each sample lies in them.
+//! The files of shards: found, expanded where they are compressed, and where each sample is in them.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ impl Shards {
         };
         let (mut keys, mut is_zip, mut firsts) = (Vec::new(), Vec::new(), vec![0u64]);
         for (number, shard) in shards.iter().enumerate() {
-            // What was expanded before lies beside it.
+            // What was expanded before is beside it.
             let (part, zipped, found) = match (size(&shard.raw), &shard.zip) {
                 (Some(found), _) => (&shard.raw, false, found),
                 (None, Some((zip, _))) if size(zip).is_some() => (zip, true, size(zip).unwrap_or(0)),
@@ -62,7 +62,7 @@ impl Shards {
                     ))
                     .at(probe.store.display(&key))
                     .field("compression")
-                    .hint("expand them first: the expanded files lie beside the compressed ones"));
+                    .hint("expand them first: the expanded files are beside the compressed ones"));
                 }
             }
             let last = firsts[firsts.len() - 1];
@@ -133,7 +133,7 @@ impl Shards {
         })
     }
 
-    /// Where a sample lies in the file of its shard.
+    /// Where a sample is in the file of its shard.
     ///
     /// # Errors
     /// `Corrupt` for offsets that go back or leave the file.

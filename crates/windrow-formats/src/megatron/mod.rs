@@ -1,4 +1,4 @@
-//! Megatron's indexed data sets: `<prefix>.bin` holds numbers, `<prefix>.idx` says where each sequence lies in it.
+//! Megatron's indexed data sets: `<prefix>.bin` holds numbers, `<prefix>.idx` says where each sequence is in it.
 
 mod index;
 mod verify;
@@ -51,7 +51,7 @@ impl Format for Megatron {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        // A pair by name is one, whatever it begins with: its numbers without their index would be one stream of ids.
+        // A pair by name is one, whatever it begins with: its numbers without their index would be one stream of IDs.
         let is_one = |prefix: &String| {
             let there = |suffix| probe.store.entry(&format!("{prefix}{suffix}")).is_ok_and(|e| !e.is_folder);
             there(INDEX) && (there(DATA) || begins_as_index(probe, prefix))
@@ -74,7 +74,7 @@ impl Format for Megatron {
         Ok(Some(Box::new(WriteMegatron)))
     }
 
-    // Both files of a pair stand in the checksums of its index.
+    // Both files of a pair are in the checksums of its index.
     fn checksums_beside(&self, name: &str) -> Option<String> {
         Some(format!("{}.idx.{CHECKSUMS_FILE}", name.strip_suffix(".bin")?))
     }

@@ -161,7 +161,7 @@ impl Writer {
     }
 }
 
-/// How much was written at a restart point.
+/// How much was written at a checkpoint.
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     sequences: u64,

@@ -40,7 +40,7 @@ impl Header {
     ///
     /// # Errors
     /// `Corrupt` naming the byte where the header is none, or when header and size contradict each other;
-    /// `Unsupported` for numbers that are no series: objects, structures, complex numbers, text, times.
+    /// `Unsupported` for numbers that are not series: objects, structures, complex numbers, text, times.
     pub(crate) fn of_prefix(prefix: &[u8], size: u64, name: &str) -> Result<Header> {
         parse(prefix, size).map_err(|e| e.or_at(name))
     }
@@ -285,7 +285,7 @@ impl Literal<'_> {
 /// The number that numpy's type string names: `<f4`, `|u1`, `>i8`; a byte order that is not said is the little one.
 ///
 /// # Errors
-/// `Unsupported` when it is no bool, integer or float of 1 to 8 bytes.
+/// `Unsupported` when it is not a bool, integer or float of 1 to 8 bytes.
 pub(crate) fn element(descr: &str) -> Result<Element> {
     let (order, name) = match descr.chars().next() {
         Some(order @ ('<' | '>' | '|' | '=')) => (order, &descr[1..]),

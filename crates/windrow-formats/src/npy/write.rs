@@ -89,7 +89,7 @@ impl RecordWriter for Writer {
     }
 }
 
-/// What stands before the numbers: magic, version, length, and a Python literal, filled up to [`HEADER`] bytes.
+/// What comes before the numbers: magic, version, length, and a Python literal, filled up to [`HEADER`] bytes.
 pub(crate) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
     // Python writes a tuple of one with a comma.
     let shape: String = shape.map(|n| format!("{n}, ")).collect();
@@ -122,7 +122,7 @@ pub(crate) fn descr(dtype: DType) -> Result<&'static str> {
         DType::F32 => "<f4",
         DType::F64 => "<f8",
         DType::Bf16 => {
-            return Err(Error::config("bfloat16 is none of numpy's dtypes").hint("choose dtype float32"));
+            return Err(Error::config("NumPy has no bfloat16 dtype").hint("choose dtype float32"));
         }
     })
 }

@@ -1,4 +1,4 @@
-//! A file whose first failure is the last: an archive's writer goes on with it when it is dropped.
+//! A file whose first failure is the last: an archive's writer continues with it when it is dropped.
 
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 
@@ -16,7 +16,7 @@ impl<W: Write + Seek> Latched<W> {
         Latched { inner, has_failed: false, end: 0 }
     }
 
-    /// That nothing failed, whoever was told of it.
+    /// That nothing failed, whoever was told.
     ///
     /// # Errors
     /// `Other` when something did.
@@ -54,7 +54,7 @@ impl<W: Write + Seek> Write for Latched<W> {
 impl<W: Write + Seek> Seek for Latched<W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         if self.has_failed {
-            // Nobody is told of a place before what was written.
+            // Nobody is given a place before what was written.
             return Ok(self.end);
         }
         let done = self.inner.seek(to);

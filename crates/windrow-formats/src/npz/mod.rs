@@ -55,7 +55,7 @@ impl Format for Npz {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        // Other formats are zip archives, too; this one is told by its name.
+        // Other formats are zip archives, too; this one is recognised by its name.
         match !probe.is_folder && SUFFIXES.iter().any(|suffix| probe.file_name().ends_with(suffix)) {
             true if probe.head.starts_with(b"PK\x03\x04") => Confidence::Yes,
             true => Confidence::Maybe,
@@ -132,7 +132,7 @@ impl Npz {
 pub(crate) struct Damaged {
     /// The archive's name and its own.
     pub(crate) name: String,
-    /// Where its bytes lie in the archive.
+    /// Where its bytes are in the archive.
     pub(crate) bytes: Range<u64>,
     /// The sum that it should have, where that is known.
     pub(crate) crc32: Option<u32>,
@@ -146,7 +146,7 @@ struct Member {
     index: usize,
     /// The archive's name and its own.
     name: String,
-    /// Where its bytes lie in the archive.
+    /// Where its bytes are in the archive.
     bytes: Range<u64>,
     /// What it expands to; `None` when it is stored.
     expands_to: Option<u64>,
@@ -187,7 +187,7 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
             CompressionMethod::Stored if packed == size => None,
             CompressionMethod::Stored => {
                 return Err(
-                    Error::corrupt(format!("a stored array of {size} bytes lies in {packed} bytes")).at(name)
+                    Error::corrupt(format!("a stored array of {size} bytes is in {packed} bytes")).at(name)
                 );
             }
             CompressionMethod::Deflated => Some(size),

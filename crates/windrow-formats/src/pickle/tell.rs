@@ -1,5 +1,5 @@
 //! Tells the values of a pickle one by one. Values may be shared or hold themselves: how deep is bounded here, how much by
-//! what is told to.
+//! what it is told to.
 
 use crate::converted::{Event, MOST_DEPTH, Shapes, Sink};
 use windrow_core::number::{Number, number};
@@ -11,7 +11,7 @@ use windrow_pickle::value::Value;
 /// Tells a value, with all it holds.
 ///
 /// # Errors
-/// What the shapes say; `Corrupt` for values that nest too deep; `Unsupported` for those that are no data of a series.
+/// What the shapes say; `Corrupt` for values that nest too deep; `Unsupported` for those that are not data of a series.
 pub(super) fn value(arena: &Arena<'_, '_>, value: Value, shapes: &mut Shapes<'_>) -> Result<()> {
     Teller { arena, shapes }.value(value, 0)
 }
@@ -81,7 +81,7 @@ impl Teller<'_, '_, '_, '_> {
     fn no_data(&self, found: &str) -> Error {
         self.shapes
             .error(format!("expected numbers, lists, dicts or text, found {found}"), None)
-            .hint("keep what is no data of the series out of the file")
+            .hint("keep what is not series data out of the file")
     }
 
     /// The part of an array that begins at `start`, from dimension `dim` on.

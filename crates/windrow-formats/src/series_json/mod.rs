@@ -131,10 +131,10 @@ fn document_begins_with_a_series(head: &[u8]) -> bool {
     }
 }
 
-/// Records with one of these are texts, whatever numbers stand beside them.
+/// Records with one of these are texts, whatever numbers are beside them.
 const TEXTS: [&str; 8] =
     ["text", "content", "messages", "conversations", "prompt", "completion", "instruction", "response"];
-/// A longer text is no name or time of a series.
+/// A longer text is not a name or time of a series.
 const LONG: usize = 200;
 
 /// Whether the first value is a list of numbers or of lists of numbers, or an object with such a `sequence`, or one whose
@@ -179,7 +179,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// Whether the only list of numbers of an object is a series: that of GluonTS, or one of fractions. Whole numbers are ids.
+    /// Whether the only list of numbers of an object is a series: that of GluonTS, or one of fractions. Whole numbers are IDs.
     fn has_series(mut self) -> bool {
         self.end_of_key();
         !self.is_decided && self.lists_of_numbers == 1 && self.named

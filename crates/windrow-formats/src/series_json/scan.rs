@@ -60,7 +60,7 @@ impl<'a> Scan<'a> {
                     sink.event(event, start)?;
                 }
             }
-            // A value has ended: so may what it stands in.
+            // A value has ended: so may what it is in.
             loop {
                 self.space();
                 let Some(&is_dict) = open.last() else { return Ok(()) };

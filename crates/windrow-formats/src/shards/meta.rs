@@ -183,7 +183,7 @@ impl Told {
         match self.lengths.iter().position(|length| !length.is_multiple_of(channels)) {
             None => Ok(()),
             Some(i) => Err(Error::corrupt(format!(
-                "{} numbers are no whole frames of {channels} channels",
+                "{} numbers are not whole frames of {channels} channels",
                 self.lengths[i]
             ))
             .record(i as u64)
@@ -261,7 +261,7 @@ fn in_order(files: Vec<(String, u64)>) -> Result<Vec<(String, u64)>> {
     Ok(numbered.into_iter().map(|(_, name, count)| (name, count)).collect())
 }
 
-/// The number in `<prefix>-<i>-of-<n>.bin`; `None` for any other name, and for one that is no plain file name.
+/// The number in `<prefix>-<i>-of-<n>.bin`; `None` for any other name, and for one that is not a plain file name.
 pub(super) fn shard_number(name: &str) -> Option<u64> {
     if name.contains(['/', '\\', '\0']) || name.starts_with('.') {
         return None;
@@ -439,7 +439,7 @@ impl<'de> Visitor<'de> for ScalesSeed<'_> {
                             .field(format!("scales[{index}]"))
                             .caused_by(cause),
                     );
-                    return Err(de::Error::custom("a scale that is none"));
+                    return Err(de::Error::custom("a scale that is not a number"));
                 }
             }
         }

@@ -28,7 +28,7 @@ use windrow_core::{Error, Kind, Result};
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";
-/// What stands before the manifest's text, where `prepare` writes one at the end of the description.
+/// What comes before the manifest's text, where `prepare` writes one at the end of the description.
 const TOLD: &str = "\n\"windrow\": ";
 /// A manifest at the end of a description takes less.
 const MOST_TOLD: u64 = 8 << 20;
@@ -83,13 +83,13 @@ impl Format for Shards {
         Ok(Some(Box::new(WriteShards::of(options)?)))
     }
 
-    // It stands in the description of the shards, where `prepare` wrote one there: a file beside them would be taken for data by
+    // It is in the description of the shards, where `prepare` wrote one there: a file beside them would be taken for data by
     // other readers.
     fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
         if !probe.is_folder {
             return Ok(None);
         }
-        // A description that cannot be opened is told of by whoever needs it.
+        // A description that cannot be opened is reported by whoever needs it.
         let Ok(object) = probe.store.open(&probe.below(META)) else { return Ok(None) };
         let size = object.size().min(MOST_TOLD);
         let mut scratch = Vec::new();
@@ -188,7 +188,7 @@ struct Sequences {
     schema: Schema,
 }
 
-/// A part of a span that lies in one shard.
+/// A part of a span that is in one shard.
 struct Piece {
     file: usize,
     /// First byte in the shard.

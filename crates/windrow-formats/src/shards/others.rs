@@ -12,7 +12,7 @@ use windrow_core::source::Extras;
 use windrow_core::store::Object;
 use windrow_core::{Error, Result};
 
-/// What else stands beside the numbers of a sequence.
+/// What else is beside the numbers of a sequence.
 ///
 /// # Errors
 /// `Corrupt` when the text is not what it was; `OutOfRange`.
@@ -31,10 +31,10 @@ pub(super) fn others(description: &dyn Object, table: &Table, record: u64) -> Re
     Ok(extras)
 }
 
-/// The text beside the numbers of a sequence; the rest of what stands there is skipped.
+/// The text beside the numbers of a sequence; the rest of what is there is skipped.
 ///
 /// # Errors
-/// As [`others`]; `Corrupt` when it is no text.
+/// As [`others`]; `Corrupt` when it is not text.
 pub(super) fn text<'a>(
     description: &dyn Object,
     table: &Table,

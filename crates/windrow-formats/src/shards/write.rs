@@ -275,7 +275,7 @@ impl Writer {
         Ok(files)
     }
 
-    // Writes the end of the description, with what is told of where it comes from: in it and not in a file of its own,
+    // Writes the end of the description, with what says where it comes from: in it and not in a file of its own,
     // because other readers take every `.json` there for data.
     fn complete(mut self, files: &[(u64, FileRow)], manifest: Manifest) -> Result<Manifest> {
         let manifest = Manifest { files: files.iter().map(|(_, row)| row.clone()).collect(), ..manifest };

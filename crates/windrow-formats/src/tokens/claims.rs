@@ -11,9 +11,9 @@ use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::store::{key, open_if_there, plain_name};
 use windrow_core::{Error, Kind, Result};
 
-/// What is known of the files of one data set without a look at their ids.
+/// What is known of the files of one data set without a look at their IDs.
 pub(super) struct Claims {
-    /// dtype of an id.
+    /// dtype of an ID.
     pub(super) dtype: Option<DType>,
     /// Ids of all files are below this.
     pub(super) vocab_size: Option<u64>,
@@ -76,7 +76,7 @@ impl Claims {
         match (self.dtype, manifest.dtype) {
             (Some(others), Some(this)) if others != this => {
                 return Err(Error::mismatch(format!(
-                    "the ids are {this}, those of the files before are {others}"
+                    "the token IDs are {this}, those of the files before are {others}"
                 ))
                 .at(probe.store.display(&side_key))
                 .hint("open the files one by one"));
@@ -93,7 +93,7 @@ impl Claims {
         self.is_whole
     }
 
-    /// Whether a manifest says that this file holds ids.
+    /// Whether a manifest says that this file holds IDs.
     pub(super) fn speaks_of(&self, key: &str) -> bool {
         let name = plain_name(key::name_of(key));
         self.rows.iter().any(|row| row.name == name)

@@ -1,4 +1,4 @@
-//! The streams of token files cut at an end id: a document is a record, its end id the last of its values.
+//! The streams of token files cut at an EOS token: a document is a record, its EOS token the last of its values.
 
 use std::ops::Range;
 
@@ -22,13 +22,15 @@ impl Documents {
     /// Cuts streams where `eos` stands.
     ///
     /// # Errors
-    /// `Config` when `eos` is no id of theirs; what reading says.
+    /// `Config` when `eos` is not an ID of theirs; what reading says.
     pub(super) fn new(streams: Streams, eos: i64) -> Result<Documents> {
         if let Some(size) = streams.schema.vocab_size
             && u64::try_from(eos).is_ok_and(|eos| eos >= size)
         {
-            return Err(Error::config(format!("the end id {eos} is outside the vocabulary of {size} ids"))
-                .field("eos"));
+            return Err(Error::config(format!(
+                "the EOS token {eos} is outside the vocabulary of {size} IDs"
+            ))
+            .field("eos"));
         }
         let dtype = streams.schema.element.dtype;
         let mut ends = Vec::with_capacity(streams.files.count());
@@ -39,7 +41,7 @@ impl Documents {
             ends.push(found);
         }
         if firsts[ends.len()] == ends.len() as u64 {
-            log::warn!("{}: the end id {eos} ends no document but the last", streams.files.name(0));
+            log::warn!("{}: the EOS token {eos} ends no document but the last", streams.files.name(0));
         }
         let uniform =
             ends.first().and_then(|e| e.uniform).filter(|u| ends.iter().all(|e| e.uniform == Some(*u)));

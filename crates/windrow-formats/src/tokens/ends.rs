@@ -1,8 +1,8 @@
 //! Where the documents of a file end: found once, kept in the cache, read where they lie.
 //!
-//! The table: 6 bytes per document, the number of ids up to its end; then 32 bytes that say what it is. All numbers are
+//! The table: 6 bytes per document, the number of IDs up to its end; then 32 bytes that say what it is. All numbers are
 //! little-endian. It is only ever read by the version that wrote it; a copy that was damaged is an error, never a wrong
-//! place. It lies in the cache and not beside the data, because data is often read-only and shared, and because
+//! place. It is in the cache and not beside the data, because data is often read-only and shared, and because
 //! the same data may be cut at another id.
 
 use std::io::Write;
@@ -17,7 +17,7 @@ use windrow_core::{Error, Kind, Result};
 const VERSION: &str = "documents 1";
 const MAGIC: [u8; 8] = *b"wr docs1";
 const FOOTER: usize = 32;
-/// Bytes of a document's end: enough for 281 million million ids.
+/// Bytes of a document's end: enough for 281 million million IDs.
 const WIDTH: usize = 6;
 /// Files up to this size are looked through each time.
 const SHORT: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Of a file of whole ids, each document ending with `eos`: looked for now, or taken from the cache.
+    /// Of a file of whole IDs, each document ending with `eos`: looked for now, or taken from the cache.
     ///
     /// # Errors
     /// `Config` when `eos` does not fit the dtype; what reading says.
@@ -157,7 +157,7 @@ fn damaged(object: &dyn Object) -> Error {
     Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made anew")
 }
 
-/// Lays down where the documents of `object` end. An id after the last end is one more document.
+/// Lays down where the documents of `object` end. An ID after the last end is one more document.
 fn write(object: &dyn Object, id: Id, ids: u64, out: &mut dyn Write) -> Result<()> {
     let (mut documents, mut last, mut uniform) = (0u64, 0u64, None);
     let mut bytes = Vec::new();
@@ -165,7 +165,7 @@ fn write(object: &dyn Object, id: Id, ids: u64, out: &mut dyn Write) -> Result<(
         bytes.clear();
         for end in ends {
             let length = end - last;
-            // 0 says that lengths differ: no document is empty, its end id is part of it.
+            // 0 says that lengths differ: no document is empty, its EOS token is part of it.
             uniform = Some(if uniform.is_none_or(|all| all == length) { length } else { 0 });
             bytes.extend_from_slice(&end.to_le_bytes()[..WIDTH]);
             (documents, last) = (documents + 1, end);

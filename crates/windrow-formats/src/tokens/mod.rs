@@ -1,4 +1,4 @@
-//! Headerless token files: ids one after the other, little-endian, one stream per file.
+//! Headerless token files: IDs one after the other, little-endian, one stream per file.
 
 mod claims;
 mod documents;
@@ -38,7 +38,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "tokens",
     title: "Raw tokens",
     layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
-    records: "one stream of ids per file; one document with `eos=`",
+    records: "one stream of token IDs per file; one document with `eos=`",
     written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
@@ -101,7 +101,7 @@ impl Format for Tokens {
                 "{CHECKSUMS_FILE} is there without what describes the files: no {MANIFEST_FILE}, no meta.json"
             ))
             .at(probe.display())
-            .hint("bring it back, or write the data again; a file named alone is read as bare ids"));
+            .hint("bring it back, or write the data again; a file named alone is read as bare token IDs"));
         }
         keys.sort_by(|a, b| natural_order(a, b));
         refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
@@ -138,19 +138,19 @@ impl Format for Tokens {
     }
 }
 
-// Whether a file holds raw ids by its name.
+// Whether a file holds raw IDs by its name.
 fn is_bin(name: &str) -> bool {
     plain_name(name).ends_with(".bin")
 }
 
-// Whether a compressed file is one of Megatron's, whose index stands beside it: which ids it holds, that says.
+// Whether a compressed file is one of Megatron's, whose index is beside it: which IDs it holds, that says.
 fn is_half(probe: &Probe) -> bool {
     let plain = plain_name(&probe.key);
     let index = plain.strip_suffix(".bin").filter(|_| plain != probe.key).map(|stem| format!("{stem}.idx"));
     index.is_some_and(|index| probe.store.entry(&index).is_ok_and(|entry| !entry.is_folder))
 }
 
-// The file with the ids: by its name the one that it was compressed to, expanded, or the file itself.
+// The file with the IDs: by its name the one that it was compressed to, expanded, or the file itself.
 fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
     match plain_name(key) == key {
         true => probe.store.open(key),
@@ -158,18 +158,20 @@ fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
     }
 }
 
-// Ids may begin with any bytes; a header and what belongs to it are no ids.
+// IDs may begin with any bytes; a header and what belongs to it are not IDs.
 fn refuse_others(object: &dyn Object) -> Result<()> {
-    const ALL_THE_SAME: &str = "trust=True reads all of it as ids";
+    const ALL_THE_SAME: &str = "trust=True reads all of it as token IDs";
     if let Some(kind) = foreign::of(object)? {
         return Err(kind.instead_of("raw ids", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
     }
     match Compression::of(object)? {
         Some(compression) if begins_to_expand(object)? => {
             let suffix = compression.suffix();
-            Err(Error::unsupported(format!("expected raw ids, found a .{suffix} stream"))
+            Err(Error::unsupported(format!("expected raw token IDs, found a .{suffix} stream"))
                 .at(object.name())
-                .hint(format!("named .bin.{suffix}, it is expanded and its ids are read; {ALL_THE_SAME}")))
+                .hint(format!(
+                    "named .bin.{suffix}, it is expanded and its token IDs are read; {ALL_THE_SAME}"
+                )))
         }
         _ => Ok(()),
     }
@@ -214,11 +216,11 @@ fn length(files: &DataFiles, file: usize, dtype: DType) -> Result<u64> {
     match size % width {
         0 => Ok(size / width),
         over => Err(Error::corrupt(format!(
-            "the file has {size} bytes: {over} more than whole {dtype} ids of {width} bytes"
+            "the file has {size} bytes: {over} more than whole {dtype} IDs of {width} bytes"
         ))
         .at(files.name(file))
         .byte(size - over)
-        .hint("the copy looks unfinished, or the ids are of another dtype=")),
+        .hint("the copy looks unfinished, or the token IDs are of another dtype=")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where one id stands in a file of ids: looked for on all cores, told in order.
+//! Where one id is in a file of IDs: looked for on all cores, told in order.
 
 use std::ops::{BitOr, Not};
 use std::sync::mpsc::sync_channel;
@@ -12,7 +12,7 @@ use windrow_core::{Error, Kind, Result};
 /// Ids that a thread looks at before it hands on what it found. Where all of them are the one that is looked for, that
 /// is 2 MiB of places.
 const PART: u64 = 512 << 10;
-/// Parts that wait for each thread until they are told: few, as they are told faster than they are found.
+/// Parts that wait for each thread until they are passed on: few, as that is faster than finding them.
 const WAITING: usize = 2;
 
 /// One id as it is stored.
@@ -30,13 +30,13 @@ impl Id {
     pub(super) fn new(dtype: DType, id: i64) -> Result<Id> {
         match dtype.holds(id) {
             true => Ok(Id { dtype, bits: id as u64 }),
-            false => Err(Error::config(format!("the end id {id} is no {dtype}"))
+            false => Err(Error::config(format!("the EOS token {id} does not fit {dtype}"))
                 .field("eos")
-                .hint("is dtype= the one that the ids were written in?")),
+                .hint("is dtype= the one that the token IDs were written in?")),
         }
     }
 
-    /// Appends the places of the id among little-endian ids, counted in ids.
+    /// Appends the places of the ID among little-endian IDs, counted in IDs.
     fn find(self, bytes: &[u8], found: &mut Vec<u32>) {
         match self.dtype {
             DType::U8 => found.extend(memchr::memchr_iter(self.bits as u8, bytes).map(|at| at as u32)),
@@ -57,13 +57,13 @@ fn find<const WIDTH: usize, T: Copy + PartialEq + Default + BitOr<Output = T> + 
     found: &mut Vec<u32>,
 ) {
     let none = T::default();
-    // All bits or none, in the width of an id: what a comparison of vectors gives.
+    // All bits or none, in the width of an ID: what a comparison of vectors gives.
     let among = |ids: &[[u8; WIDTH]]| {
         let any = |any, stored: &[u8; WIDTH]| any | if read(*stored) == id { !none } else { none };
         ids.iter().fold(none, any) != none
     };
     let (blocks, rest) = bytes.as_chunks::<WIDTH>().0.as_chunks::<BLOCK>();
-    // A part holds fewer ids than 32 bits count.
+    // A part holds fewer IDs than 32 bits count.
     let mut tell = |ids: &[[u8; WIDTH]], first: usize| {
         let places = ids.iter().enumerate().filter(|(_, stored)| read(**stored) == id);
         found.extend(places.map(|(at, _)| (first + at) as u32));
@@ -79,7 +79,7 @@ fn find<const WIDTH: usize, T: Copy + PartialEq + Default + BitOr<Output = T> + 
     tell(rest, blocks.len() * BLOCK);
 }
 
-/// Tells `each` the places of an id in a file of whole ids, in order: a base and what to add to it for each place.
+/// Tells `each` the places of an ID in a file of whole IDs, in order: a base and what to add to it for each place.
 ///
 /// # Errors
 /// What `each` says; `Io`; `Stale` when the file shrinks while it is read.
@@ -152,7 +152,7 @@ mod tests {
     fn every_place_is_found_wherever_it_stands() {
         for dtype in [DType::U8, DType::U16, DType::U32, DType::I32, DType::I64] {
             for n in [0, 1, 15, 16, 63, 64, 65, 1000] {
-                // Ids whose single bytes are those of the end id, too.
+                // Ids whose single bytes are those of the EOS token, too.
                 let mut ids: Vec<i64> = (0..n).map(|i| [1, 0, 100][i % 3]).collect();
                 for at in 0..n {
                     let before = std::mem::replace(&mut ids[at], 7);

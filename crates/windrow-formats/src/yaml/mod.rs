@@ -47,7 +47,7 @@ impl Format for Yaml {
         }
     }
 
-    /// A small mapping: settings, as they lie beside data.
+    /// A small mapping: settings, as they are beside data.
     fn is_description(&self, probe: &Probe) -> bool {
         probe.is_small() && begins_with_a_mapping(&probe.head)
     }
@@ -103,7 +103,7 @@ fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
     let byte = cause.location().and_then(|location| location.span().byte_offset());
     let Teller { shapes, failed, .. } = teller.into_inner();
     Err(match failed {
-        // What was told was YAML, but no series.
+        // What came was YAML, but no series.
         Some(error) => match (error.place().byte, byte) {
             (None, Some(byte)) => error.byte(byte),
             _ => error,
@@ -133,7 +133,7 @@ impl Teller<'_, '_> {
     }
 }
 
-/// A value that is told as it is read.
+/// A value that is passed on as it is read.
 struct Told<'t, 's, 'd>(&'t RefCell<Teller<'s, 'd>>);
 
 impl Told<'_, '_, '_> {

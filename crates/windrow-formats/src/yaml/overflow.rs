@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Options, Spanned};
 
 /// Of every infinity in the order of the text whether it is written in digits. A second look at the text, and only where it
-/// holds such a number; empty for a text that is no YAML.
+/// holds such a number; empty for a text that is not a YAML.
 pub(super) fn overflows(text: &str, options: Options) -> VecDeque<bool> {
     if !may_overflow(text) {
         return VecDeque::new();

@@ -158,10 +158,10 @@ fn an_end_id_that_cannot_be_one_is_refused() {
             &Wanted { kind: Some(Kind::Config), file: path, says: &[says], ..Wanted::default() },
         );
     };
-    refused("a.bin", cut_at(70_000, DType::U16), "the end id 70000 is no uint16");
-    refused("a.bin", cut_at(-1, DType::U32), "the end id -1 is no uint32");
+    refused("a.bin", cut_at(70_000, DType::U16), "the EOS token 70000 does not fit uint16");
+    refused("a.bin", cut_at(-1, DType::U32), "the EOS token -1 does not fit uint32");
     let small = Options { vocab_size: Some(50), ..cut_at(50, DType::U16) };
-    refused("a.bin", small, "the end id 50 is outside the vocabulary of 50 ids");
+    refused("a.bin", small, "the EOS token 50 is outside the vocabulary of 50 IDs");
     refused(
         "a.jsonl",
         Options { eos: Some(1), ..Options::default() },

@@ -23,7 +23,7 @@ pub struct Machine<'a, 'b> {
 }
 
 impl<'a, 'b> Machine<'a, 'b> {
-    /// A machine that stands before byte `at`.
+    /// A machine that comes before byte `at`.
     pub fn new(input: &'a [u8], at: usize, budget: &'b mut Budget) -> Self {
         Machine {
             input,
@@ -35,7 +35,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
-    /// The byte it stands before.
+    /// The byte it comes before.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -119,7 +119,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     pub(crate) fn pop(&mut self) -> Result<Value> {
-        // What stands below a mark belongs to whoever set it.
+        // What is below a mark belongs to whoever set it.
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.len() > floor {
             true => self.stack.pop().ok_or_else(|| self.arena.wrong("expected a value, found none")),
@@ -432,7 +432,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             b'o' | 0x81 | 0x92 => Err(self.arena.refused("an instance of a class")),
             0x82..=0x84 => Err(self.arena.refused("a name of the extension registry")),
             0x8f..=0x91 => Err(self.arena.refused("a set, which has no order")),
-            0x97 | 0x98 => Err(self.arena.refused("a buffer that lies outside of it")),
+            0x97 | 0x98 => Err(self.arena.refused("a buffer outside of it")),
             other => Err(self.arena.wrong(format!("expected an opcode, found byte 0x{other:02x}"))),
         }
     }

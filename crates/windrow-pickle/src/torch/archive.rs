@@ -64,7 +64,7 @@ impl<'a> TorchArchive<'a> {
         Ok(pickle)
     }
 
-    /// The byte of the file at which the storage of a tensor begins; all that the tensor says of it lies in the file.
+    /// The byte of the file at which the storage of a tensor begins; all that the tensor says of it is in the file.
     ///
     /// # Errors
     /// `Corrupt`, `Unsupported`.

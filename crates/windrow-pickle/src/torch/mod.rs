@@ -57,7 +57,7 @@ impl Saved {
         read(object).map_err(|e| e.or_at(object.name()))
     }
 
-    /// The value of a dict's key; `None` when there is none, or this is no dict.
+    /// The value of a dict's key; `None` when there is none, or this is not a dict.
     pub fn get(&self, key: &str) -> Option<&Saved> {
         match self {
             // The last one counts, as in Python.

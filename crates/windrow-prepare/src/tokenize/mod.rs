@@ -61,7 +61,7 @@ pub fn tokenize(
     let wanted = wanted(&inputs, &rules, encode, options);
     let place = Place::of(out, options.to.as_ref())?;
     let hash = hash_of(&wanted.to_text());
-    // Complete already: nothing has to be writable. An error may be mended by finishing what a killed run began to show.
+    // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
     if let Ok(Some(report)) = existing(table, &place, options, &wanted) {
         Site::tidy(&place.folder, &place.task, &hash);
         return Ok(report);

@@ -1,4 +1,4 @@
-//! How to tokenise, and what follows from it for every id.
+//! How to tokenise, and what follows from it for every ID.
 
 use std::sync::Arc;
 
@@ -133,11 +133,11 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     }
     let appends = options.sample_size.is_some() || to.is_stream() || options.append_eos;
     if options.append_eos && options.eos.is_none() {
-        return Err(Error::config("append_eos is set, but no end-of-sequence id is given"));
+        return Err(Error::config("append_eos is set, but no EOS token is given"));
     }
     // It is written into the manifest, appended or not.
     if let Some(id) = options.eos.filter(|id| *id < 0) {
-        return Err(Error::config(format!("eos {id} is no id")).field("eos"));
+        return Err(Error::config(format!("eos {id} is not a token ID")).field("eos"));
     }
     let pad = match options.remainder {
         Remainder::Pad(id) => Some(id),
@@ -154,7 +154,7 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
             .iter()
             .copied()
             .find(|d| i64::try_from(vocab.saturating_sub(1)).is_ok_and(|id| d.holds(id)))
-            .ok_or_else(|| Error::config(format!("no dtype for a vocabulary of {vocab} ids")))?,
+            .ok_or_else(|| Error::config(format!("no dtype for a vocabulary of {vocab} IDs")))?,
         (None, None) => {
             return Err(Error::config("the encoder does not say its vocabulary, so no dtype can be chosen")
                 .field("dtype")
@@ -163,12 +163,12 @@ pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     };
     if !dtypes.contains(&dtype) {
         let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
-        return Err(Error::config(format!("{} stores no {dtype} ids", to.name()))
+        return Err(Error::config(format!("{} stores no {dtype} token IDs", to.name()))
             .field("dtype")
             .hint(format!("it stores {}", names.join(", "))));
     }
     if !dtype.is_integer() || dtype == DType::Bool {
-        return Err(Error::config(format!("token ids cannot be stored as {dtype}")).hint("uint16 or uint32"));
+        return Err(Error::config(format!("token IDs cannot be stored as {dtype}")).hint("uint16 or uint32"));
     }
     let mut tracks: Vec<_> = options.tracks.iter().enumerate().collect();
     tracks.sort_by(|a, b| a.1.name.cmp(&b.1.name));

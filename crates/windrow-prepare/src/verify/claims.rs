@@ -1,4 +1,4 @@
-//! Sizes, hashes and ids against what the manifest says of them.
+//! Sizes, hashes and IDs against what the manifest says of them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) struct SumsAt<'a> {
 }
 
 impl Work<'_> {
-    /// Every file that the manifest names, and those whose block checksums stand in `sums`.
+    /// Every file that the manifest names, and those whose block checksums are in `sums`.
     pub(super) fn claims(&mut self, base: &Path, manifest: &Manifest, sums: &SumsAt<'_>) -> Result<()> {
         let store: Arc<dyn Store> = Arc::new(Local::new(base).io(Io::Pread));
         let sums_name = key::below(sums.folder, sums.file);

@@ -45,7 +45,7 @@ impl Work<'_> {
             is_described |= found != Found::Nothing;
             let sums = base.join(folder).join(CHECKSUMS_FILE);
             if found == Found::Nothing && self.out.findings.n_problems == before && files::exists(&sums) {
-                // Only windrow writes them, and never alone. What is damaged was told.
+                // Only windrow writes them, and never alone. What is damaged was reported.
                 is_described = true;
                 let expected = format!("{} or meta.json beside it", MANIFEST_FILE);
                 self.out.findings.problem(
@@ -112,8 +112,8 @@ impl Work<'_> {
         self.data_set(base, "", &[], options).map(drop)
     }
 
-    // What lies at `key` below `base`, if it is a data set. The folder that was asked for is whatever a format takes it
-    // for; one below it only what says so itself, as a folder of settings in YAML is no data.
+    // What is at `key` below `base`, if it is a data set. The folder that was asked for is whatever a format takes it
+    // for; one below it only what says so itself, as a folder of settings in YAML is not data.
     fn data_set(
         &mut self,
         base: &Path,
@@ -145,7 +145,7 @@ impl Work<'_> {
             true => self.manifest(&own)?,
             false => self.told_inside(&folder)?,
         };
-        // An index and another data set may lie in one folder: each has a manifest.
+        // An index and another data set may be in one folder: each has a manifest.
         let of_index = self.manifest(&of_index)?;
         let in_index = key::below(&options.index_folder, CHECKSUMS_FILE);
         let both = [(&own, CHECKSUMS_FILE), (&of_index, in_index.as_str())];
@@ -242,7 +242,7 @@ impl Work<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// Something that speaks of files, beside which others may lie.
+    /// Something that speaks of files, beside which others may be.
     Described,
     /// A data set to which everything below it belongs.
     Whole,

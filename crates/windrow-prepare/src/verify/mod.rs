@@ -41,20 +41,20 @@ impl Default for VerifyOptions {
 }
 
 /// Checks the file at `path`, or every data set in and below the folder, by the formats of `table`: sizes, hashes
-/// and counts against the manifest, every row of an index against the data files, every id against the vocabulary, every JSON record for being JSON.
+/// and counts against the manifest, every row of an index against the data files, every ID against the vocabulary, every JSON record for being JSON.
 ///
-/// What is wrong with the data stands in [`Findings::problems`]; what cannot be checked, such as values of raw tokens
+/// What is wrong with the data is in [`Findings::problems`]; what cannot be checked, such as values of raw tokens
 /// without a manifest, in [`Findings::notes`].
 ///
 /// # Errors
-/// `NotFound` when nothing lies there; `Unrecognised` when what lies there is no data; `Interrupted`; `Io`. Bad data is
+/// `NotFound` when nothing is there; `Unrecognised` when what is there is no data; `Interrupted`; `Io`. Bad data is
 /// no error.
 pub fn verify(table: Table, path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
     let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
     let is_folder = Local::new(&path).entry("")?.is_folder;
     let mut work = Work { table, told: BTreeSet::new(), out: Verifier::new(watch) };
     if !is_folder {
-        // What is no regular file is no data, and nothing can be said of it.
+        // What is not a regular file is no data, and nothing can be said of it.
         Local::new(&path).open("")?;
         work.file(&path, options)?;
         return Ok(work.out.findings);
@@ -84,7 +84,7 @@ impl Work<'_> {
         };
         self.leftovers(folder, Some(name), options.gc)?;
         let before = self.out.findings.n_problems;
-        // What stands beside raw ids that were compressed since speaks of them as they were.
+        // What is beside raw IDs that were compressed since speaks of them as they were.
         let before_name = self.table.iter().find_map(|format| format.verifier().name_before(name));
         let told = before_name.filter(|plain| !files::exists(&folder.join(plain))).unwrap_or(name);
         let own = folder.join(format!("{told}.{}", MANIFEST_FILE));

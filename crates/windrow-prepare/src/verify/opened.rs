@@ -11,7 +11,7 @@ use windrow_core::store::{Local, Store};
 use windrow_core::{Kind, Result};
 
 impl Work<'_> {
-    /// Checks what lies at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
+    /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
     /// or one whose content is checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static dyn Format>> {
         let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Ok(None) };
@@ -24,13 +24,13 @@ impl Work<'_> {
         Ok(Some(format))
     }
 
-    /// Parts of what lies at `key` below `root` that are data sets of their own, as the splits of a corpus.
+    /// Parts of what is at `key` below `root` that are data sets of their own, as the splits of a corpus.
     pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
         let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Vec::new() };
         choose(self.table, &probe, None).map_or_else(|_| Vec::new(), |format| format.parts(&probe))
     }
 
-    /// Opens what lies at `key` below `root`, where nothing is known to be wrong with it: what opening refuses is not good.
+    /// Opens what is at `key` below `root`, where nothing is known to be wrong with it: what opening refuses is not good.
     pub(super) fn opens(&mut self, root: &Path, key: &str, index_folder: &str, before: u64) -> Result<()> {
         if self.out.findings.n_problems > before {
             return Ok(());
@@ -42,7 +42,7 @@ impl Work<'_> {
             Probe::at(self.table, store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
         match opened {
             Ok(_) => Ok(()),
-            // What nobody said is no damage, the dtype of samples for one; nor is what the system refuses.
+            // What nobody said is not damage, the dtype of samples for one; nor is what the system refuses.
             Err(e) if matches!(e.kind(), Kind::Config | Kind::Unrecognised | Kind::Io | Kind::Memory) => {
                 Ok(())
             }

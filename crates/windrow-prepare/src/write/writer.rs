@@ -120,7 +120,7 @@ impl Writer {
     ) -> Result<Writer> {
         if schema.kind == Kind::Json {
             return Err(Error::config("the records are JSON texts, not numbers")
-                .hint("`windrow tokenize` makes token ids of them"));
+                .hint("`windrow tokenize` makes token IDs of them"));
         }
         let are_rows = schema.kind == Kind::Rows;
         if are_rows && !format.holds_rows() {
@@ -209,7 +209,7 @@ impl Writer {
     /// Writes the next record. What its numbers are scaled by is applied.
     ///
     /// # Errors
-    /// `Config` naming record and value when a number does not fit the dtype or an id the vocabulary, or when the format
+    /// `Config` naming record and value when a number does not fit the dtype or an ID the vocabulary, or when the format
     /// cannot hold the record; `Io`. After an error only dropping is left.
     pub fn add(&mut self, values: &Values<'_>, extras: &Extras) -> Result<()> {
         if values.channels != self.channels.unwrap_or(1) {
@@ -289,7 +289,7 @@ impl Writer {
             if let Some((at, id)) = first_outside(&numbers, size) {
                 let at = start + (at / values.channels.max(1)) as u64;
                 return Err(Error::config(format!(
-                    "id {id} at value {at} is outside the vocabulary of {size} ids"
+                    "id {id} at value {at} is outside the vocabulary of {size} IDs"
                 ))
                 .record(self.records));
             }
@@ -381,19 +381,19 @@ fn check_append(format: &dyn WriteFormat, options: &WriteOptions) -> Result<()> 
     }
 }
 
-// End ids and vocabularies are those of whole numbers.
+// EOS tokens and vocabularies are those of whole numbers.
 fn check_ids(dtype: DType, options: &WriteOptions) -> Result<()> {
     if (options.eos.is_some() || options.vocab_size.is_some()) && !dtype.is_integer() {
         return Err(Error::config(format!(
-            "{dtype} values are no ids: they have no end id and no vocabulary"
+            "{dtype} values are not token IDs: they have no EOS token and no vocabulary"
         )));
     }
     if options.vocab_size == Some(0) {
-        return Err(Error::config("a vocabulary of 0 ids; expected at least 1").field("vocab_size"));
+        return Err(Error::config("a vocabulary of 0 token IDs; expected at least 1").field("vocab_size"));
     }
     match options.eos {
         Some(eos) if !dtype.holds(eos) => {
-            Err(Error::config(format!("the end id {eos} is no {dtype}")).field("eos"))
+            Err(Error::config(format!("the EOS token {eos} does not fit {dtype}")).field("eos"))
         }
         _ => Ok(()),
     }
@@ -442,7 +442,7 @@ fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite
         None => Ok(()),
         Some(name) => {
             Err(output::exists(&path.join(name))
-                .hint("it is none of this format's files: --overwrite leaves it"))
+                .hint("it does not belong to this format: --overwrite leaves it"))
         }
     }
 }

@@ -307,7 +307,7 @@ fn a_layout_that_cannot_be_opened_without_ids_is_refused() {
         let options = TokenizeOptions { to: layout.format(), sample_size: None, ..packed(2) };
         let error = tokenize(FORMATS, &[input.path().into()], &out.path().join("out"), &Ord, &options, &())
             .unwrap_err();
-        assert!(error.message().contains("no id to write"), "{error}");
+        assert!(error.message().contains("no token ID to write"), "{error}");
         assert_eq!(tree(out.path()).len(), 0);
     }
 }

@@ -192,10 +192,10 @@ impl Mix {
         Err(near::no_attribute(this.as_any(), name))
     }
 
-    /// Says which epoch ``mix[i]`` is of: each part goes on where it ended in the epoch before, and what is random is drawn
+    /// Says which epoch ``mix[i]`` is of: each part continues where it ended in the epoch before, and what is random is drawn
     /// anew. Worker processes follow. Until it is called, ``mix[i]`` is of epoch 0.
     ///
-    /// With ``stop="never"`` there is one endless epoch, whose numbers go on; the number given keys what is random alone.
+    /// With ``stop="never"`` there is one endless epoch, whose numbers continue; the number given keys what is random alone.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"

@@ -157,7 +157,7 @@ type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>);
 ///         ``"never"``.
 ///
 /// Raises:
-///     ConfigError: no part, an empty view, a mix inside the mix, a weight that is no number above 0.
+///     ConfigError: no part, an empty view, a mix inside the mix, a weight that is not a number above 0.
 ///     MismatchError: the views give different tensors, as pack and bins do: the message names them.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -191,7 +191,7 @@ pub(crate) fn mix(
     Mix::new(py, py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers, None)
 }
 
-// Why this is no part of a mixture, and what would be.
+// Why this is not part of a mixture, and what would be.
 fn no_part(name: &str, given: &Bound<'_, PyAny>) -> PyErr {
     let pair = given.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
     let view = pair.as_ref().map_or(given, |(view, _)| view);
@@ -202,7 +202,7 @@ fn no_part(name: &str, given: &Bound<'_, PyAny>) -> PyErr {
     }
     let found = match view.get_type().name() {
         Ok(class) if pair.is_ok() && !view.is_instance_of::<View>() => format!("a {class} where a view is"),
-        Ok(_) if pair.is_ok() => "a weight that is no number".to_string(),
+        Ok(_) if pair.is_ok() => "a weight that is not a number".to_string(),
         Ok(class) => format!("a {class}"),
         Err(error) => return error,
     };
@@ -269,5 +269,5 @@ fn reopen(py: Python<'_>, pickled: &Pickled, function: Option<&Py<PyAny>>) -> Py
 
 fn unpickled<T: serde::de::DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {
     serde_json::from_str(text)
-        .map_err(|e| raise(py, &windrow::Error::corrupt("this is no pickled view").caused_by(e)))
+        .map_err(|e| raise(py, &windrow::Error::corrupt("this is not a pickled view").caused_by(e)))
 }

@@ -10,7 +10,7 @@ use super::normal::Normal;
 pub(super) struct Added {
     pub(super) before: Matcher,
     pub(super) after: Matcher,
-    // Some look at what is beside them, or take spaces along, or what is between is told by its place; of all tokens, and
+    // Some look at what is beside them, or take spaces along, or what is between is found by its place; of all tokens, and
     // of those that are not special.
     by_place: [bool; 2],
 }
@@ -18,7 +18,7 @@ pub(super) struct Added {
 /// Those that are matched before or after normalizing.
 pub(super) struct Matcher {
     automaton: Option<AhoCorasick>,
-    // Of each pattern: the id, and whether it is special.
+    // Of each pattern: the ID, and whether it is special.
     tokens: Vec<(u32, bool)>,
     any_in_text: bool,
 }
@@ -30,7 +30,7 @@ pub(super) enum Part<'t> {
 }
 
 impl Added {
-    /// The tokens that the library loaded. `first_only`: what is first in a text has other ids than what is not.
+    /// The tokens that the library loaded. `first_only`: what is first in a text has other IDs than what is not.
     pub(super) fn of(loaded: &Tokenizer, normal: &Normal, first_only: bool) -> Result<Added, String> {
         let (mut before, mut after, mut by_place) = (Vec::new(), Vec::new(), [first_only; 2]);
         for (id, token) in loaded.get_added_tokens_decoder() {

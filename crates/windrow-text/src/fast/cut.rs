@@ -253,7 +253,7 @@ mod tests {
         (Cutter::of(Some(&all)).unwrap(), all)
     }
 
-    // Of the one vocabulary whose expression is no other's.
+    // Of the one vocabulary whose expression is not an other's.
     fn cl100k() -> (Cutter, PreTokenizerWrapper) {
         let Backend::Bpe(bpe) = splintr::from_pretrained("cl100k_base").unwrap().into_backend() else {
             panic!()

@@ -57,7 +57,7 @@ impl Merges {
         let mut ids: Vec<u32> = vocab.values().copied().collect();
         ids.sort_unstable();
         if ids.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err("two of its tokens have the same id".to_string());
+            return Err("two of its tokens have the same ID".to_string());
         }
         let start =
             if of_bytes { Start::of_bytes(model, &vocab)? } else { Start::of_characters(model, &vocab)? };
@@ -80,7 +80,7 @@ impl Merges {
         Ok(Merges { start, rules: table, whole })
     }
 
-    /// Whether what stands before a mark, or several, is never merged with them by the rules, so that both are words.
+    /// Whether what comes before a mark, or several, is never merged with them by the rules, so that both are words.
     pub(super) fn none_crosses(&self, mark: char, rules: &[(String, String)]) -> bool {
         let crosses = |(left, right): &(String, String)| right.starts_with(mark) && !left.ends_with(mark);
         // Where unknown characters are left out, the marks on both sides of one become neighbours.
@@ -92,7 +92,7 @@ impl Merges {
         is_known && self.whole.is_none() && !rules.iter().any(crosses)
     }
 
-    /// Adds the ids of a word.
+    /// Adds the IDs of a word.
     pub(super) fn encode(&self, word: &str, out: &mut Vec<u32>) {
         if let Some(&id) = self.whole.as_ref().and_then(|whole| whole.get(word.as_bytes())) {
             out.push(id);
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_a_pair_of_tokens_and_not_what_they_give_together() {
-        // `abc` is made of `ab` and `c`; `bc` comes first, and `a` + `bc` is no rule.
+        // `abc` is made of `ab` and `c`; `bc` comes first, and `a` + `bc` is not a rule.
         let rules = [("b", "a"), ("a", "b"), ("ab", "a")].map(|(a, b)| (a.to_string(), b.to_string()));
         let vocab = letters().into_iter().map(String::from).chain(["ba", "ab", "aba"].map(str::to_string));
         let vocab: Vocab = vocab.zip(0..).collect();

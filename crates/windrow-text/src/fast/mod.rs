@@ -3,7 +3,7 @@
 //! Added tokens ([`added`]) and normalizers ([`normal`]) are applied as the library does it. What is between is cut into
 //! words: of bytes, by the definition's own expressions or by a scanner that was shown to cut the same ([`cut`]); of
 //! characters, at marks for spaces ([`spaces`]) or as BERT cuts them ([`bert`]). Each word is merged by the definition's rules
-//! in the library's order ([`merges`]), or given to the library's own model; most words were seen before, and their ids are
+//! in the library's order ([`merges`]), or given to the library's own model; most words were seen before, and their IDs are
 //! remembered. A definition of another kind has no fast way.
 
 mod added;
@@ -76,7 +76,7 @@ impl Fast {
         Ok(Fast { added, normal, model, words: PreTokens::default() })
     }
 
-    /// Adds the ids of a text; false, and what was added is of no use, where the reference itself has to encode it. `with`
+    /// Adds the IDs of a text; false, and what was added is of no use, where the reference itself has to encode it. `with`
     /// is the reference, in which special tokens are special, or are not.
     pub(crate) fn encode(&self, with: &Tokenizer, text: &str, out: &mut Vec<u32>) -> bool {
         let as_text = with.get_encode_special_tokens();

@@ -64,7 +64,7 @@ impl Step {
             Step::Bert(bert) => return Some(by_bert(bert, text)),
             Step::Other(normalizer) => {
                 let mut text = NormalizedString::from(text);
-                // Where it fails, the library goes on with what there is.
+                // Where it fails, the library continues with what there is.
                 let _ = normalizer.normalize(&mut text);
                 return Some(text.get().to_string());
             }
@@ -113,7 +113,7 @@ fn flatten(normalizer: &NormalizerWrapper, steps: &mut Vec<Step>) {
         NormalizerWrapper::BertNormalizer(bert) => Step::Bert(*bert),
         NormalizerWrapper::Prepend(prepend) => Step::Prepend(prepend.prepend.clone()),
         NormalizerWrapper::Replace(replace) => {
-            // What it looks for is told by nothing but its definition.
+            // What it looks for shows in nothing but its definition.
             let definition = serde_json::to_value(replace).unwrap_or_default();
             match definition["pattern"]["String"].as_str() {
                 Some(from) if !from.is_empty() => Step::Replace(from.to_string(), replace.content.clone()),

@@ -6,7 +6,7 @@ pub(super) enum Unlike {
     Nowhere,
     /// At `ſ` after an apostrophe, which is an `s` to an expression in which case does not count; scanners look for ASCII.
     LongS,
-    /// In words with characters of the kana blocks that are no letters, such as `・`: a later expression cuts them off again.
+    /// In words with characters of the kana blocks that are not letters, such as `・`: a later expression cuts them off again.
     KanaMarks,
 }
 

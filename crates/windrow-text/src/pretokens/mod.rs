@@ -1,4 +1,4 @@
-//! The ids of pre-tokens, remembered: of the words that a text is cut into, most were seen before.
+//! The IDs of pre-tokens, remembered: of the words that a text is cut into, most were seen before.
 //!
 //! A tokenizer asks the tables of its vocabulary about one word after the other, and most of its time is the memory's. Here
 //! a thread asks tables of its own, about many words at once, and the tokenizer only about those that are not in them. Ids
@@ -12,12 +12,12 @@ use std::thread::ThreadId;
 
 use table::{Ids, Key, Table, hash, key, lengthened, short_key};
 
-/// A tokenizer that gives the same ids for a text as for its words one after the other.
+/// A tokenizer that gives the same IDs for a text as for its words one after the other.
 pub(crate) trait Words {
     /// Hands over the words of a text in order, as parts of it.
     fn cut(&self, text: &str, word: impl FnMut(&str));
 
-    /// Adds the ids of a word, the same wherever it stands; false where it cannot answer for them.
+    /// Adds the IDs of a word, the same wherever it stands; false where it cannot answer for them.
     fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool;
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct PreTokens {
 }
 
 impl PreTokens {
-    /// Adds the ids of `text`; false, and nothing added, where it is not made of words that the tokenizer answers for.
+    /// Adds the IDs of `text`; false, and nothing added, where it is not made of words that the tokenizer answers for.
     pub(crate) fn encode(&self, tokenizer: &impl Words, text: &str, out: &mut Vec<u32>) -> bool {
         let thread = std::thread::current().id();
         let mut memory = self.of(thread);
@@ -59,10 +59,10 @@ impl PreTokens {
 const BATCH: usize = 64;
 /// Words that are cut before they are looked up.
 const CUT: usize = 16 * BATCH;
-/// Bytes and ids of what most words fit in: half a line of the processor's cache.
+/// Bytes and IDs of what most words fit in: half a line of the processor's cache.
 const SHORT: (usize, usize) = (15, SHORT_IDS);
 const SHORT_IDS: usize = 3;
-/// Longer words are not remembered, nor those of more ids.
+/// Longer words are not remembered, nor those of more IDs.
 const LONG: (usize, usize) = (31, LONG_IDS);
 const LONG_IDS: usize = 7;
 
@@ -104,7 +104,7 @@ struct Word {
     key: Key<2>,
     /// Among the short ones, and where it is none of them, among the long ones.
     hash: u64,
-    /// Without an id where it is not among the short ones.
+    /// Without an ID where it is not among the short ones.
     found: Ids<{ SHORT.1 }>,
 }
 
@@ -120,7 +120,7 @@ impl Memory {
             fits &= word.as_ptr().addr() == base + at;
             at += word.len();
             ends[n] = at;
-            // An empty one has no ids.
+            // An empty one has no IDs.
             n += usize::from(!word.is_empty());
             if n == CUT {
                 fits = fits
@@ -134,7 +134,7 @@ impl Memory {
 }
 
 impl Known {
-    // Adds the ids of the words from `start` on. The memory is asked for the next ones before these are needed.
+    // Adds the IDs of the words from `start` on. The memory is asked for the next ones before these are needed.
     fn look_up(
         &mut self,
         tokenizer: &impl Words,
@@ -223,7 +223,7 @@ impl Known {
         true
     }
 
-    // A long word, one of many ids, or a new one.
+    // A long word, one of many IDs, or a new one.
     fn further(&mut self, tokenizer: &impl Words, text: &str, word: &Word, out: &mut Vec<u32>) -> bool {
         let short = (word.len <= SHORT.0).then_some(word.key);
         let long = (word.len <= LONG.0).then(|| key(text.as_bytes()));

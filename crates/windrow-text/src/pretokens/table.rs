@@ -1,9 +1,9 @@
-//! A table of words and their ids, in which the processor finds one with one look at its memory.
+//! A table of words and their IDs, in which the processor finds one with one look at its memory.
 
 /// A word, zeros behind it, and its length in the last byte.
 pub(super) type Key<const WORDS: usize> = [u64; WORDS];
 
-/// Words and their ids. It forgets: each word has two places, the first for the one that came last.
+/// Words and their IDs. It forgets: each word has two places, the first for the one that came last.
 pub(super) struct Table<const KEY: usize, const IDS: usize> {
     sets: Vec<Set<KEY, IDS>>,
     pub(super) filled: usize,
@@ -168,7 +168,7 @@ pub(super) fn hash<const WORDS: usize>(key: &Key<WORDS>) -> u64 {
     })
 }
 
-// Asks for the line of memory that something lies in, and does not wait for it.
+// Asks for the line of memory that something is in, and does not wait for it.
 #[inline(always)]
 fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -209,7 +209,7 @@ mod tests {
         });
         let known = known.count();
         assert!(known > n as usize / 4 && known < n as usize / 3 + 1, "{known} of {n}");
-        // Zeros behind a word are no part of it.
+        // Zeros behind a word are not part of it.
         let mut table = Table::default();
         table.put(key(b"a"), &[1]);
         assert_eq!(

@@ -98,7 +98,7 @@ fn a_refused_lock_names_what_differs() {
         assert!(e.contains(says), "{e}");
     };
     check(&|lock| lock.golden[3].ids[0] += 1, "I'm sure");
-    check(&|lock| lock.vocab_size += 1, "it has 4096 ids, there were 4097");
+    check(&|lock| lock.vocab_size += 1, "it has 4096 IDs, there were 4097");
     check(&|lock| lock.special.clear(), "<|endoftext|> is 0, it was not special");
     check(&|lock| drop(lock.special.insert("<x>".into(), 5.into())), "1 special tokens, there were 2");
     check(&|lock| lock.hash = "0".repeat(16), "it was 0000000000000000");

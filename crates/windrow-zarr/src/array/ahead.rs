@@ -14,7 +14,7 @@ const LEAST_OF_A_THREAD: u64 = 1 << 20;
 const MOST_THREADS: u64 = 4;
 
 impl Array {
-    /// Decodes the pieces that these numbers (start and count) lie in and that are not there yet, on several threads where
+    /// Decodes the pieces that these numbers (start and count) are in and that are not there yet, on several threads where
     /// it is worth them. Of a chunk that nobody has read from yet the first row finds out how it is cut.
     pub(crate) fn decode_ahead(&self, spans: impl Iterator<Item = (u64, u64)>) {
         let (keys, bytes) = self.missing_pieces(spans);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use windrow_core::store::{Entry, Object, Store, key};
 use windrow_core::{Error, Kind, Result};
 
-/// Chunks that lie in memory and stay open; systems allow some ten thousand maps.
+/// Chunks that are in memory and stay open; systems allow some ten thousand maps.
 const MOST_OPEN: u64 = 16_384;
 /// Where chunks may be missing, no array has more of them: whoever walks over it would never end.
 const MOST: u64 = 1 << 24;
@@ -150,7 +150,7 @@ impl Chunk {
         }
     }
 
-    // The file that lies there, if it is the one that was found when the array was opened: a store that is written anew has
+    // The file that is there, if it is the one that was found when the array was opened: a store that is written anew has
     // chunks of the same names.
     fn found(&self, store: &dyn Store) -> Result<Arc<dyn Object>> {
         let changed = || {

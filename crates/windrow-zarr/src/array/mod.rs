@@ -307,13 +307,13 @@ impl Array {
         }
     }
 
-    // The numbers lie in the chunks as they are.
+    // The numbers are in the chunks as they are.
     fn is_plain(&self) -> bool {
         matches!(&self.layout, Layout::Whole(chain) if chain.is_plain()) && !self.has_delta
     }
 
-    // Lays what stands in a chunk from byte `from` on, as much as one piece has of it and `most` bytes at most, at a place
-    // of `out`; how many bytes that is. What stood in `out` is laid over, and it grows only by what is there.
+    // Lays what is in a chunk from byte `from` on, as much as one piece has of it and `most` bytes at most, at a place
+    // of `out`; how many bytes that is. What was in `out` is laid over, and it grows only by what is there.
     fn lay(&self, chunk: u64, from: u64, most: u64, place: usize, out: &mut Vec<u8>) -> Result<u64> {
         let Some(object) = self.object(chunk)? else {
             out.truncate(place);
@@ -392,7 +392,7 @@ impl Array {
         shards.inner.piece(stored, 0, shards.inner_size).map_err(|e| e.byte(start))
     }
 
-    // Where an inner chunk lies in its shard; `None` where it is empty.
+    // Where an inner chunk is in its shard; `None` where it is empty.
     fn inner_place(
         &self,
         shards: &Shards,

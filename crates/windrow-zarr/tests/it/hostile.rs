@@ -311,7 +311,7 @@ fn what_the_metadata_says_is_checked() {
         Kind::Unsupported,
         "no group of zarr",
     );
-    expect(v3, "encoded_tokens/zarr.json", "\"little\"", "null", Kind::Corrupt, "in which order");
+    expect(v3, "encoded_tokens/zarr.json", "\"little\"", "null", Kind::Corrupt, "the order of their bytes");
     let seqax = "doc.zarr/validation";
     let starts = "seq_starts/.zarray";
     expect(

@@ -75,7 +75,7 @@ pub struct Encoded {
 /// Dia's `metadata.json` says beside it.
 ///
 /// Files are encoded side by side, and the codes of each are kept in the cache once they are made, so that a run that was
-/// stopped goes on with the next file. The output appears at the end, whole. A file that cannot be encoded is left out and
+/// stopped continues with the next file. The output appears at the end, whole. A file that cannot be encoded is left out and
 /// told of; with the same files, options and weights, nothing is done again.
 ///
 /// # Errors
@@ -263,7 +263,7 @@ fn all_tracks(
         Error::new(Kind::Interrupted, "stopped before the end; what was encoded is kept in the cache")
             .hint("run the same command again to finish it")
     };
-    // A full disk is no file's fault; a file that cannot be read is.
+    // A full disk is not a file's fault; a file that cannot be read is.
     let of_all = |error: &Error, file: &SoundFile| {
         error.kind() == Kind::Io && error.place().file.as_deref() != file.path.to_str()
     };

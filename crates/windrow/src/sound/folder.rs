@@ -1,4 +1,4 @@
-//! A folder of sound files and what stands beside them.
+//! A folder of sound files and what is beside them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub const SUFFIXES: [&str; 15] = [
     ".mov", ".3gp", ".adts",
 ];
 
-/// Endings of sound files that are not: they are told of, and not passed over.
+/// Endings of sound files that are not: they are reported, and not passed over.
 pub const SUFFIXES_NOT_READ: [&str; 28] = [
     ".opus", ".aif", ".aiff", ".aifc", ".caf", ".wma", ".ape", ".wv", ".amr", ".au", ".snd", ".webm",
     ".weba", ".mka", ".mp1", ".mp2", ".spx", ".w64", ".rf64", ".ac3", ".dts", ".ra", ".dsf", ".dff", ".tta",
@@ -62,7 +62,7 @@ fn ending(name: &str, suffixes: &[&'static str]) -> Option<&'static str> {
 }
 
 /// The sound files that lie directly in a folder, in natural order, or the one file at `path`. Behind them come those that
-/// cannot become tracks because they lie in folders below; files of kinds that are not read are in their place, as encoding
+/// cannot become tracks because they are in folders below; files of kinds that are not read are in their place, as encoding
 /// tells of them.
 ///
 /// The prompt of `song.mp3` is the first of `song.txt` beside it, and `song.txt` and `song_prompt.txt` in each folder of
@@ -70,7 +70,7 @@ fn ending(name: &str, suffixes: &[&'static str]) -> Option<&'static str> {
 ///
 /// # Errors
 /// `NotFound` without a sound file, or where a folder of prompts is not there; `Config` where two files would become one
-/// track, and where every file is left out; `Corrupt` for a prompt that is no text.
+/// track, and where every file is left out; `Corrupt` for a prompt that is not text.
 pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile>> {
     let whole = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
     let entry = Local::new(&whole).entry("")?;
@@ -100,7 +100,7 @@ pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile
             }
             None => "looked for .wav, .flac, .mp3, .m4a, .ogg, .aac, .mp4, .oga directly in it".to_string(),
         };
-        return Err(Error::not_found("no sound file lies in the folder").at(path).hint(hint));
+        return Err(Error::not_found("there is no sound file in the folder").at(path).hint(hint));
     }
     refuse_twins(&whole, path, &found)?;
     let prompts = Prompts::of(folder, options)?;
@@ -118,7 +118,7 @@ pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile
     if files.is_empty() {
         return Err(Error::config("every file is left out because of its prompt").at(path));
     }
-    let refused = "it lies in a folder below; those directly in the folder become tracks";
+    let refused = "it is in a folder below; those directly in the folder become tracks";
     files.extend(below.into_iter().map(|Named { name, file, size, .. }| SoundFile {
         path: path.join(file),
         name,
@@ -146,14 +146,14 @@ fn sounds_in(folder: &Path) -> Result<Vec<(String, u64)>> {
     Ok(sounds.map(|e| (e.key, e.size)).collect())
 }
 
-// Two files that would become one track; one whose content cannot be read becomes none.
+// Two files that would be one track; one whose content cannot be read becomes none.
 fn refuse_twins(folder: &Path, path: &Path, found: &[Named]) -> Result<()> {
     let mut seen = std::collections::HashMap::new();
     let becomes_track =
         |f: &&Named| f.is_read || Decoder::open(folder.join(&f.file), &Options::default()).is_ok();
     for Named { name, file, .. } in found.iter().filter(becomes_track) {
         if let Some(other) = seen.insert(name.as_str(), file) {
-            return Err(Error::config(format!("{other:?} and {file:?} would become one track, {name:?}"))
+            return Err(Error::config(format!("{other:?} and {file:?} would be one track, {name:?}"))
                 .at(path)
                 .hint("rename one of them, or take it out of the folder"));
         }

@@ -1,6 +1,6 @@
 //! Which prompts are left out.
 
-/// Prompts that are left out, by what stands in them. A file without a prompt never is.
+/// Prompts that are left out, by what is in them. A file without a prompt never is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skip {
     /// Texts anywhere in the prompt, whatever their case: `live` is in `delivery`.

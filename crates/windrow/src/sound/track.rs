@@ -9,7 +9,7 @@ use windrow_core::store::{Io, Local, Object, Store, made_once};
 use windrow_core::{Error, Kind, Result};
 use windrow_dac::Codec;
 
-/// Another layout of what lies in the cache has another version, and so has what is read of a file.
+/// Another layout of what is in the cache has another version, and so has what is read of a file.
 const VERSION: u32 = 2;
 /// Frames, codes of a frame, channels of the sound.
 const HEAD: usize = 16;
@@ -65,7 +65,7 @@ impl Track {
         let wanted = n_frames.checked_mul(u64::from(n_codes) * 2).and_then(|n| n.checked_add(HEAD as u64));
         match wanted == Some(object.size()) {
             true => Ok(Track { object, n_frames, n_codes, n_channels }),
-            false => Err(Error::corrupt("the codes in the cache are not as many as they say")
+            false => Err(Error::corrupt("the codes in the cache are fewer or more than they say")
                 .at(object.name())
                 .hint("remove the file: it is made again")),
         }

@@ -51,7 +51,7 @@ fn ids_beyond_the_vocabulary_are_refused_with_their_place() {
         (0..1000u32).map(|i| if i == 700 { 257 } else { i % 257 }).flat_map(u32::to_le_bytes).collect();
     fs::write(desk.path("ids.bin"), ids).unwrap();
     let says = desk.refusal(3, "-f small.yaml -d ids.bin");
-    assert!(says.contains("id 257 at value 700 is outside the vocabulary of 257 ids"), "{says}");
+    assert!(says.contains("id 257 at value 700 is outside the vocabulary of 257 IDs"), "{says}");
     assert!(says.contains("ids.bin (record 0, byte 2800)"), "{says}");
 }
 

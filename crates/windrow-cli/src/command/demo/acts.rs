@@ -255,6 +255,6 @@ pub(super) fn speed(data: &Dataset, out: &mut Out, interrupt: &Interrupt) -> Res
     let (tokens, bytes) = (text::rate(fed.positions, "tokens"), text::rate(fed.bytes, "B"));
     let threads = text::counted(fed.threads as u64, "thread");
     out.line(format_args!("   loader  {bytes} of tensors, {tokens}, {threads}"))?;
-    out.line(format_args!("   memcpy  {}, as many bytes on as many threads", text::rate(copied, "B")))?;
+    out.line(format_args!("   memcpy  {}, the same bytes on the same threads", text::rate(copied, "B")))?;
     Ok(json!({ "loader": fed, "memcpy_bytes_per_second": copied }))
 }

@@ -12,7 +12,7 @@ use crate::out::Out;
 use crate::progress::Progress;
 use crate::text;
 
-/// Most failed files that are told one by one.
+/// Most failed files that are reported one by one.
 const MOST_FAILED: usize = 20;
 
 pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
@@ -63,7 +63,7 @@ fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Resu
     let files = text::counted(report.files, "file");
     if done < report.files {
         out.line(format_args!(
-            "{folder}: {} of {files}; the same command goes on from here",
+            "{folder}: {} of {files}; the same command continues from here",
             text::count(done)
         ))?;
     } else {

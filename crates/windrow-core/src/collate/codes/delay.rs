@@ -110,9 +110,10 @@ impl Delays {
         let channels = self.pattern.len();
         match channels > 0 && codes.len().is_multiple_of(channels) {
             true => Ok(codes.len() / channels),
-            false => {
-                Err(Error::config(format!("{} codes are no frames of {channels} channels", codes.len())))
-            }
+            false => Err(Error::config(format!(
+                "{} codes are not whole frames of {channels} channels",
+                codes.len()
+            ))),
         }
     }
 }
@@ -125,7 +126,7 @@ pub(super) struct Special<T> {
     pub(super) pad: T,
 }
 
-/// Stored codes: little-endian numbers, frame by frame, of as many channels as there are or of half of them.
+/// Stored codes: little-endian numbers, frame by frame, of the same number of channels as there are or of half of them.
 #[derive(Clone, Copy)]
 pub(super) struct StoredCodes<'a> {
     pub(super) bytes: &'a [u8],

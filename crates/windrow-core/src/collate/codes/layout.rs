@@ -94,7 +94,7 @@ impl CodesLayout {
         self.tags.is_some_and(|tags| tags.shuffle || tags.dropout > 0.0) || self.unconditional > 0.0
     }
 
-    /// The layout that the text of a `config.json` of Dia says, and its `audio_length`, as it stands there. What it does
+    /// The layout that the text of a `config.json` of Dia says, and its `audio_length`, as it is there. What it does
     /// not say keeps its default; the codebook ends where the first special value stands.
     ///
     /// # Errors

@@ -54,14 +54,14 @@ pub struct Example<'a> {
     pub draw: Draw,
 }
 
-/// More values of one row than this are no batch.
+/// More values of one row than this make no batch.
 const MOST: u64 = 1 << 40;
 
 impl Codes {
     /// For crops of at most `length` frames from records of this schema.
     ///
     /// # Errors
-    /// `Config` when the records are no codes of as many channels or of half of them, a special value does not fit the
+    /// `Config` when the records are not codes of as many channels or of half of them, a special value does not fit the
     /// dtype, a fraction is none, or a length is 0 or too large.
     pub fn new(schema: &Schema, length: u64, layout: &CodesLayout, dtype: Option<DType>) -> Result<Codes> {
         if schema.kind == Kind::Rows {
@@ -74,7 +74,7 @@ impl Codes {
         }
         let dtype = dtype.unwrap_or(DType::I64);
         if !matches!(dtype, DType::I64 | DType::I32 | DType::I16) {
-            return Err(Error::config(format!("tokens of codes are not laid as {dtype}"))
+            return Err(Error::config(format!("tokens of codes are not stored as {dtype}"))
                 .hint("choose int64, int32 or int16"));
         }
         let stored = schema.channels.unwrap_or(1);
@@ -90,7 +90,9 @@ impl Codes {
             Some(channels) => {
                 return Err(Error::config(format!("{channels} channels, where the codes have {stored}"))
                     .field("channels")
-                    .hint("codes are laid with the channels they have, or doubled from mono to stereo"));
+                    .hint(
+                        "codes are assembled with the channels they have, or doubled from mono to stereo",
+                    ));
             }
         };
         for (name, value) in [
@@ -338,7 +340,7 @@ impl Codes {
     }
 }
 
-// Fills the rows of a mask that are valid by `fill`, the others with false. A row has as many places as `across`.
+// Fills the rows of a mask that are valid by `fill`, the others with false. A row has the same number of places as `across`.
 fn each_row(mask: &mut [u8], valid: &[u8], fill: impl Fn(usize, &mut [u8]), across: &[u8]) {
     for ((i, out), valid) in mask.chunks_exact_mut(across.len()).enumerate().zip(valid) {
         match *valid == 1 {

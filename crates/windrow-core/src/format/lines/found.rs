@@ -27,7 +27,7 @@ pub fn line_files(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>> {
 /// The error that no files of lines are in a store, and what is there instead.
 pub fn no_line_files(store: &dyn Store) -> Error {
     let entries = store.walk("").unwrap_or_default();
-    let what = "no JSONL file lies in the folder or below it";
+    let what = "there is no JSONL file in the folder or below it";
     match foreign::among(entries.iter().map(|entry| entry.key.as_str())) {
         Some((name, kind)) => {
             Error::not_found(format!("{what}, but {name:?}: {}", kind.not_read())).hint(kind.hint)

@@ -95,7 +95,7 @@ impl JsonKind {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // What is damaged is told by who reads all of it; what comes before the damage may have said enough.
+                // Damage is reported by whoever reads all of it; what comes before the damage may have said enough.
                 Err(_) => return Ok(scan.at_the_end()),
             }
         }

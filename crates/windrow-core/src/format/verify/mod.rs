@@ -35,7 +35,7 @@ pub trait Verify: Sync {
         Content::Records
     }
 
-    /// Checks what lies at `probe`, where [`Verify::content`] is [`Content::Records`].
+    /// Checks what is at `probe`, where [`Verify::content`] is [`Content::Records`].
     ///
     /// # Errors
     /// `Interrupted`; `Io`. What is wrong with the data is reported to `out`.
@@ -54,7 +54,7 @@ pub trait Verify: Sync {
         None
     }
 
-    /// What a compressed file of it was called before, where its manifest goes on speaking of it as it was.
+    /// What a compressed file of it was called before, where its manifest still describes it as it was.
     fn name_before<'n>(&self, name: &'n str) -> Option<&'n str> {
         let _ = name;
         None
@@ -66,7 +66,7 @@ pub trait Verify: Sync {
         None
     }
 
-    /// Whether the names below a folder can only be those of a data set of it, though no manifest lies there.
+    /// Whether the names below a folder can only be those of a data set of it, though no manifest is there.
     fn is_described(&self, format: &dyn Format, probe: &Probe) -> bool {
         format.recognise(probe) == Confidence::Yes
     }
@@ -98,7 +98,7 @@ pub trait Verify: Sync {
     }
 }
 
-/// An index that lies in a folder beside the data.
+/// An index that is in a folder beside the data.
 #[derive(Clone, Copy)]
 pub struct IndexAt<'a> {
     /// Where the data lies.

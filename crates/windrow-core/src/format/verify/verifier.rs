@@ -37,7 +37,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Opens what lies at `probe` by `format`, and reads every record. The source, where it could be opened and was not
+    /// Opens what is at `probe` by `format`, and reads every record. The source, where it could be opened and was not
     /// read before.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Takes note of what is no problem, or could not be checked.
+    /// Takes note of what is not a problem, or could not be checked.
     pub fn note(&mut self, text: String) {
         self.findings.notes.push(text);
     }

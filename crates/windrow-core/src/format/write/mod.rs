@@ -1,4 +1,4 @@
-//! How formats are written: what a format says of its writer, and what the writer is told and promises.
+//! How formats are written: what a format says of its writer, and what the writer is given and promises.
 
 mod line_index;
 mod options;
@@ -207,7 +207,7 @@ pub enum CorpusPlace {
     Inside {
         /// In this order.
         names: Vec<String>,
-        /// Where the manifest lies below the folder.
+        /// Where the manifest is below the folder.
         manifest: String,
         /// What makes the folder another data set: both in one folder would be read as one of them.
         others: String,
@@ -225,7 +225,7 @@ pub struct Corpus<'a> {
     pub tracks: &'a [String],
 }
 
-/// What every writer is told when it begins.
+/// What every writer is given when it begins.
 #[derive(Clone, Copy)]
 pub struct Begin<'a> {
     /// Where it writes: a folder that nobody sees.
@@ -291,7 +291,7 @@ pub fn names_of_file(name: &str) -> Vec<String> {
 
 /// The error of a format that nobody could open without a token ID.
 pub fn no_ids() -> Error {
-    Error::config("no id to write: an empty file is no data")
+    Error::config("no token ID to write: an empty file is not data")
 }
 
 /// The error of a format that nobody could open without a record.

@@ -39,7 +39,7 @@ impl Note {
         Note { of, kind: kind.to_string(), content }
     }
 
-    /// What stands behind `size` bytes.
+    /// What comes after `size` bytes.
     pub(super) fn bytes(&self, size: u64) -> Vec<u8> {
         let mut bytes = serde_json::json!({ "of": self.of, "kind": self.kind }).to_string().into_bytes();
         let note = bytes.len() as u64;

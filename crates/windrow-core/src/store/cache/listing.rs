@@ -1,4 +1,4 @@
-//! What lies in the cache: entries and files on their way to it, for people and for whoever needs space.
+//! What is in the cache: entries and files on their way to it, for people and for whoever needs space.
 
 use std::fs;
 use std::io;
@@ -61,7 +61,7 @@ fn kind_of_name(name: &str) -> Option<bool> {
     }
 }
 
-/// What lies in the cache for something that was made once.
+/// What is in the cache for something that was made once.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
     /// The name of its file in the cache folder.
@@ -90,7 +90,7 @@ pub struct Cleared {
 }
 
 impl Cache {
-    /// What lies in it, the last used first.
+    /// What is in it, the last used first.
     ///
     /// # Errors
     /// `Io` when the folder cannot be listed; one that is not there is empty.

@@ -90,7 +90,7 @@ impl Cache {
         draft.keep(note).map_err(|e| e.or_at(object.name()))
     }
 
-    /// What lies there under this name, if `is_wanted` says so of its note; locked until it is dropped.
+    /// What is there under this name, if `is_wanted` says so of its note; locked until it is dropped.
     pub(super) fn open(
         &self,
         name: &str,

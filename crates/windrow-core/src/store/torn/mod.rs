@@ -1,7 +1,7 @@
 //! Maps of files that another program makes shorter: an error in place of the end of the process.
 //!
 //! Reading a page of a map that lies behind the end of its file raises SIGBUS, and so does a disk that cannot give the
-//! page. The handler here puts zeros in the place of what is gone, marks the map as torn and lets the read go on. What
+//! page. The handler here puts zeros in the place of what is gone, marks the map as torn and lets the read continue. What
 //! was read so may not reach anyone: whoever reads does it inside [`whole`], which sees that a map was torn meanwhile and
 //! does the work again; by then the map answers with an error. Firefox, Sapling and systemd's journal meet such files
 //! by a handler too.

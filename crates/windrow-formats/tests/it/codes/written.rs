@@ -103,7 +103,7 @@ fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
     let error = convert(from.as_ref(), &tracks, &to(To::Codes), &()).unwrap_err();
     assert_eq!((error.kind(), error.place().record), (Kind::Config, Some(1)));
     assert!(
-        error.to_string().contains("2047 at frame 2, channel 1 is no code: expected 0 to 1023"),
+        error.to_string().contains("2047 at frame 2, channel 1 is not a code: expected 0 to 1023"),
         "{error}"
     );
     assert!(!tracks.exists());
@@ -185,7 +185,7 @@ fn channels_in_meta_json_make_frames_of_numbers() {
     assert_eq!(texts, ["one", ""]);
     conformance::check(source.as_ref()).unwrap();
     for (channels, lengths, says) in [
-        ("\"channels\": 5,", [5, 7], "7 numbers are no whole frames of 5 channels"),
+        ("\"channels\": 5,", [5, 7], "7 numbers are not whole frames of 5 channels"),
         ("\"channels\": 0,", [4, 8], "0 channels, expected 1 to 65536"),
         ("\"channels\": 70000,", [4, 8], "70000 channels"),
         ("\"channels\": -1,", [4, 8], "cannot be understood"),

@@ -34,7 +34,7 @@ fn sizes_that_do_not_divide_name_what_is_left_over() {
                 );
                 continue;
             }
-            let says = [format!("{size} bytes: {over} more"), format!("{dtype} ids of {width} bytes")];
+            let says = [format!("{size} bytes: {over} more"), format!("{dtype} IDs of {width} bytes")];
             let says: Vec<&str> = says.iter().map(String::as_str).collect();
             let wanted = Wanted { byte: Some((size - over) as u64), ..corrupt("x.bin", &says) };
             for path in ["x.bin", ""] {
@@ -81,7 +81,7 @@ fn outside(dtype: DType, ids: &[i64], vocab_size: u64, bad: usize) {
     ]);
     for (path, record, value) in [("x.bin", 0, bad), ("s", bad / 2, bad % 2)] {
         let says = [
-            format!("id {} at value {value} is outside the vocabulary of {vocab_size} ids", ids[bad]),
+            format!("id {} at value {value} is outside the vocabulary of {vocab_size} IDs", ids[bad]),
             "another tokenizer".into(),
         ];
         let says: Vec<&str> = says.iter().map(String::as_str).collect();
@@ -112,7 +112,7 @@ fn a_vocabulary_of_nothing_is_refused() {
     let folder = folder_of(&[("x.bin", [0; 4])]);
     let error = open_with(folder.path(), &Options { vocab_size: Some(0), ..of(DType::U8) }).err().unwrap();
     assert_eq!(error.kind(), Kind::Config);
-    assert!(error.message().contains("a vocabulary of 0 ids"), "{error}");
+    assert!(error.message().contains("a vocabulary of 0 token IDs"), "{error}");
 }
 
 /// A manifest for token files of these names and sizes.
@@ -188,7 +188,7 @@ fn side_files_beside_single_files_are_believed_in_their_folder() {
     let wanted = Wanted { kind: Some(Kind::Stale), file: "b.bin", says: &says, ..Wanted::default() };
     refused(folder.path(), "", &Options::default(), &wanted);
     put(folder.path(), "b.bin.windrow.json", &side("uint32", &[("b.bin", 10)]));
-    let says = ["the ids are uint32", "before are uint16"];
+    let says = ["the token IDs are uint32", "before are uint16"];
     let wanted =
         Wanted { kind: Some(Kind::Mismatch), file: "b.bin.windrow.json", says: &says, ..Wanted::default() };
     refused(folder.path(), "", &Options::default(), &wanted);
@@ -203,7 +203,7 @@ fn a_checked_vocabulary_is_not_checked_again_and_a_smaller_one_is() {
     let wanted = Wanted {
         record: Some(0),
         byte: Some(0),
-        ..corrupt("a.bin", &["id 257 at value 0 is outside the vocabulary of 49 ids"])
+        ..corrupt("a.bin", &["id 257 at value 0 is outside the vocabulary of 49 IDs"])
     };
     refused(folder.path(), "", &with(49), &wanted);
 }

@@ -245,7 +245,7 @@ fn options_that_do_not_fit_are_refused() {
         file: "x.bin",
         record: Some(2),
         byte: Some(6),
-        says: &["id 1798 at value 1 is outside the vocabulary of 1798 ids"],
+        says: &["id 1798 at value 1 is outside the vocabulary of 1798 IDs"],
     };
     refused(folder.path(), "x.idx", &vocabulary, &wanted);
 }
