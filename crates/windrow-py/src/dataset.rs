@@ -188,7 +188,7 @@ impl Dataset {
             return Ok(tokens);
         }
         let dict = PyDict::new(py);
-        dict.set_item("tokens", tokens)?;
+        dict.set_item(schema.values_name, tokens)?;
         for (number, track) in schema.tracks.iter().enumerate() {
             let mut scratch = Vec::new();
             let values = py.detach(|| source.read_track(number, span, &mut scratch)).or_raise(py)?;

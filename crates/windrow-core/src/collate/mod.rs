@@ -3,6 +3,7 @@
 mod batch;
 mod codes;
 mod labels;
+mod learned;
 mod missing;
 mod next_token;
 mod pairs;
@@ -13,7 +14,8 @@ mod shifted;
 pub use batch::{Batch, Field, Pool, Row};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
 pub use labels::Labels;
-pub use next_token::{LOSS_MASK_TRACK, NextToken};
+pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK};
+pub use next_token::NextToken;
 pub use pairs::Pairs;
 pub use raw::Raw;
 pub use segments::Segments;

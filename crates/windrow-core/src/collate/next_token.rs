@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
+use super::learned::Learned;
 use super::missing::missing_to_zero;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, copy_values, fill_value, lay_value};
-
-/// The name of a track that says which values are not learned: 1 = excluded from the loss.
-pub const LOSS_MASK_TRACK: &str = "loss_mask";
+use crate::values::{copy_span, fill_value, lay_value};
 
 /// Lays `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first); or, as [`NextToken::labels`]
 /// says, `length` values as inputs that are their own labels or have none.
@@ -38,7 +36,7 @@ pub struct NextToken {
 enum Mask {
     None,
     Real,
-    Track(usize),
+    Track(Learned),
 }
 
 impl NextToken {
@@ -56,8 +54,8 @@ impl NextToken {
         let dtype = super::numbers_dtype(schema, dtype)?;
         let length = super::row_length(length, schema, dtype)?;
         super::check_pad(pad, dtype)?;
-        let mask = match schema.tracks.iter().position(|t| t.name == LOSS_MASK_TRACK) {
-            Some(track) => Mask::Track(track),
+        let mask = match Learned::of(&schema.tracks) {
+            Some(learned) => Mask::Track(learned),
             None if short_rows => Mask::Real,
             None => Mask::None,
         };
@@ -165,10 +163,8 @@ impl Collate for NextToken {
                     if let Mask::Track(track) = self.mask
                         && !learned.is_empty()
                     {
-                        let excluded = sample.source.read_track(track, *span, &mut scratch.bytes)?;
                         let out = &mut row.numbers::<i32>(masks)[learned];
-                        copy_values(&excluded, skip, bytemuck::cast_slice_mut(out), DType::I32)?;
-                        out.iter_mut().for_each(|m| *m = i32::from(*m == 0));
+                        track.fill(sample.source, *span, skip, out, &mut scratch.bytes)?;
                     }
                 }
                 Piece::Value(value) => {

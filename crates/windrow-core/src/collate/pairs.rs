@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use super::learned::Learned;
 use super::missing::missing_to_zero;
-use super::{Collate, Field, LOSS_MASK_TRACK, Labels, Row, Sample, Scratch};
+use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, copy_values, fill_value};
+use crate::values::{copy_span, fill_value};
 
 /// Lays each piece of n + 1 values as n positions; or, as [`Pairs::labels`] says, each of n values as n positions that are
 /// their own labels or have none. Per row of T positions:
@@ -127,7 +128,7 @@ impl Collate for Pairs {
         let copied =
             if self.labels == Labels::Next { &[(INPUTS, 0), (LABELS, 1)][..] } else { &[(INPUTS, 0)] };
         let positions = row.bytes(masks).len() / size_of::<i32>();
-        let track = sample.source.schema().tracks.iter().position(|t| t.name == LOSS_MASK_TRACK);
+        let mask = Learned::of(&sample.source.schema().tracks);
         let (mut at, mut segment) = (0, 0);
         for piece in sample.pieces {
             let Piece::Read(span) = piece else { continue };
@@ -140,13 +141,9 @@ impl Collate for Pairs {
                 copy_span(span, &values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)?;
             }
             let learned = &mut row.numbers::<i32>(masks)[at..end];
-            match track {
+            match mask {
                 None => learned.fill(1),
-                Some(track) => {
-                    let excluded = sample.source.read_track(track, *span, &mut scratch.bytes)?;
-                    copy_values(&excluded, ahead, bytemuck::cast_slice_mut(learned), DType::I32)?;
-                    learned.iter_mut().for_each(|m| *m = i32::from(*m == 0));
-                }
+                Some(mask) => mask.fill(sample.source, *span, ahead, learned, &mut scratch.bytes)?,
             }
             if self.labels == Labels::Same && span.start == 0 {
                 // No value of this record tells it.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::learned::Learned;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Piece, Span};
 use crate::source::Schema;
-use crate::values::{copy_span, copy_values, fill_value};
+use crate::values::{copy_span, fill_value};
 
 /// Lays each piece of a sample as a segment of its own. Per row of `length` positions:
 ///
@@ -152,13 +153,10 @@ impl Collate for Segments {
 
 impl Segments {
     fn mask(&self, sample: &Sample<'_>, span: Span, out: &mut [i32], scratch: &mut Scratch) -> Result<()> {
-        let tracks = &sample.source.schema().tracks;
-        match tracks.iter().position(|t| t.name == super::LOSS_MASK_TRACK) {
+        match Learned::of(&sample.source.schema().tracks) {
             None => out.fill(1),
-            Some(track) => {
-                let excluded = sample.source.read_track(track, span, &mut scratch.bytes)?;
-                copy_values(&excluded, self.labels.ahead(), bytemuck::cast_slice_mut(out), DType::I32)?;
-                out.iter_mut().for_each(|m| *m = i32::from(*m == 0));
+            Some(mask) => {
+                mask.fill(sample.source, span, self.labels.ahead(), out, &mut scratch.bytes)?;
             }
         }
         Ok(())

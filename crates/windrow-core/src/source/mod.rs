@@ -58,6 +58,8 @@ pub struct Schema {
     pub own_dtypes: bool,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,
+    /// What the values are called where arrays run beside them.
+    pub values_name: &'static str,
     /// Arrays that run beside the values, one number per value: a loss mask.
     pub tracks: Vec<Track>,
     /// Ids are below this, where it is known.
@@ -92,6 +94,7 @@ impl Schema {
             element,
             own_dtypes: false,
             channels: None,
+            values_name: "tokens",
             tracks: Vec::new(),
             vocab_size: None,
             columns: Vec::new(),
