@@ -26,7 +26,7 @@ python-test: py
 py: $(STAMP)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet $(MATURIN_FLAGS)
 
-$(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requirements-dac.txt python/requirements-streaming.txt
+$(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requirements-dac.txt python/requirements-loaders.txt
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade uv
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r python/requirements-test.txt
@@ -34,8 +34,8 @@ $(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requ
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/zarr2 -r python/requirements-zarr2.txt
 	rm -rf $(VENV)/dac
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --target $(VENV)/dac -r python/requirements-dac.txt
-	rm -rf $(VENV)/streaming
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --target $(VENV)/streaming -r python/requirements-streaming.txt
+	rm -rf $(VENV)/loaders
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --target $(VENV)/loaders -r python/requirements-loaders.txt
 	touch $@
 
 # What continuous integration asks besides the tests.

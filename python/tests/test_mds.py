@@ -16,14 +16,14 @@ import windrow as wr
 GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "mds"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
 # The package, in a folder of its own beside the tests' other ones.
-STREAMING = Path(sys.prefix) / "streaming"
+LOADERS = Path(sys.prefix) / "loaders"
 
 
 def streaming(code, *arguments):
     """Runs code with the package; what it prints, as JSON."""
     run = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        env={"PYTHONPATH": str(STREAMING), "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
+        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         check=False,

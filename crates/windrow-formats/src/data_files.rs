@@ -88,6 +88,16 @@ impl DataFiles {
         Ok(slot.get_or_init(|| object).as_ref())
     }
 
+    /// The same, to keep.
+    ///
+    /// # Errors
+    /// As [`DataFiles::get`].
+    pub(super) fn shared(&self, file: usize) -> Result<Arc<dyn Object>> {
+        self.get(file)?;
+        let slot = self.objects.get(file).and_then(OnceLock::get);
+        slot.cloned().ok_or_else(|| Error::out_of_range("file", file, self.keys.len() as u64))
+    }
+
     /// What a person calls the file.
     pub(super) fn name(&self, file: usize) -> String {
         match self.objects.get(file).and_then(OnceLock::get) {

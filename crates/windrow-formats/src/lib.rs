@@ -8,30 +8,37 @@ mod codes;
 mod collection;
 mod converted;
 mod data_files;
+mod datatrove;
 mod forager;
 mod json_lines;
 mod json_rows;
 mod jsonl;
+mod llmc;
 mod mds;
 mod megatron;
 mod npy;
 mod npz;
 mod numbers;
+mod olmo;
 mod pickle;
 mod series_json;
 mod shards;
+mod token_runs;
 mod tokens;
 mod yaml;
 
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
+pub use datatrove::Datatrove;
 pub use forager::{Forager, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
+pub use llmc::Llmc;
 pub use mds::Mds;
 pub use megatron::Megatron;
 pub use npy::Npy;
 pub use npz::Npz;
+pub use olmo::Olmo;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
@@ -44,6 +51,9 @@ pub static FORMATS: Table = &[
     &Forager,
     &Mds,
     &Jsonl,
+    &Llmc,
+    &Datatrove,
+    &Olmo,
     &Tokens,
     &Megatron,
     &Shards,

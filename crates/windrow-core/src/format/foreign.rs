@@ -153,7 +153,7 @@ impl Seen<'_> {
 
 const EXPAND_TAR: &str = "expand it first: tar -xf OLD";
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
-const IDS_AFTER_HEADER: &str = "take the header off: tail -c +1025 OLD > NEW, whose token IDs are uint16 (magic 20240520) or uint32 (20240801)";
+const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
 const TO_LINES: &str =
     "write it as JSON Lines, with pandas: read_parquet(OLD).to_json(NEW, orient=\"records\", lines=True)";
 const FROM_DATASETS: &str =

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use super::FORMATS;
 use super::shards::META;
-use crate::series_json::SeriesJson;
 use crate::shards::Shards;
-use crate::yaml::Yaml;
 use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::lines::{self, json_kind};
 use windrow_core::format::verify::Verify;
@@ -119,13 +117,9 @@ fn suffixes() -> Vec<&'static str> {
     FORMATS.iter().flat_map(|format| format.info().series_suffixes).copied().collect()
 }
 
-// Text may be anything: its content tells. What is in other formats is series by its name.
+// A name may be that of something else, too: the content tells.
 fn may_be_series(probe: &Probe, name: &str) -> bool {
-    let is_text = |format: &&dyn Format| format.info().is_series_name(name);
-    match [&SeriesJson as &dyn Format, &Yaml].iter().any(is_text) {
-        true => !matches!(opener(probe, name, &Options::default()), Ok(None)),
-        false => true,
-    }
+    !matches!(opener(probe, name, &Options::default()), Ok(None))
 }
 
 // Series files and shard folders, in natural order of their names; what is in a shard folder is part of it.

@@ -88,8 +88,13 @@ impl Format for Tokens {
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let mut keys: Vec<String> = match probe.is_folder {
             true => {
-                let top = probe.names().filter(|name| is_bin(name) && !name.contains('/'));
-                top.map(|name| probe.below(name)).collect()
+                let named = |is: fn(&str) -> bool| -> Vec<String> {
+                    let top = probe.names().filter(|name| is(name) && !name.contains('/'));
+                    top.map(|name| probe.below(name)).collect()
+                };
+                let bins = named(is_bin);
+                // Some programs call headerless files so; numpy's own begin otherwise and are refused.
+                if bins.is_empty() { named(|name| name.ends_with(".npy")) } else { bins }
             }
             false => vec![probe.key.clone()],
         };

@@ -1,0 +1,226 @@
+//! datatrove's token files, which nanotron reads too: `.ds` with the token IDs, `.ds.index` with the ends of documents.
+
+mod index;
+mod write;
+
+use std::sync::Arc;
+
+use windrow_core::format::discover::natural_order;
+use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::source::{Schema, SharedSource, Track};
+use windrow_core::store::{Store, open_if_there, read_small};
+use windrow_core::{DType, Element, Error, Result};
+
+use self::index::Documents;
+use self::write::WriteDatatrove;
+use super::data_files::DataFiles;
+use super::token_runs::{TokenRuns, verify_each};
+
+const DATA: &str = ".ds";
+const INDEX: &str = ".index";
+const LOSS: &str = ".loss";
+const METADATA: &str = ".metadata";
+/// The array of the bytes in a `.loss` file: 1 for a token that is learned.
+const LEARNED: &str = "loss";
+/// The array of the token IDs, where another one is beside it.
+const TOKENS: &str = "input_ids";
+
+/// Token files of datatrove.
+#[derive(Clone, Copy, Debug)]
+pub struct Datatrove;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "datatrove",
+    title: "datatrove",
+    layout: "`.ds` files of uint16 or uint32 with `.ds.index`, and `.ds.loss` and `.ds.metadata` where they are",
+    records: "a document; without an index the token IDs of a file",
+    written_by: "datatrove's tokenizer steps, nanotron's preprocessing, `windrow convert --to datatrove`",
+    holds: &[Holds::Tokens],
+    data_suffixes: &[".ds", ".ds.index", ".ds.loss"],
+    written_as: "a folder with one `.ds`, its index and metadata",
+    ..FormatInfo::NONE
+};
+
+impl Verify for Datatrove {
+    // Files of several splits are no data set together, but each is one.
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        verify_each(format, probe, &keys(probe), out)
+    }
+}
+
+impl Format for Datatrove {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        match keys(probe).is_empty() {
+            true => Confidence::No,
+            false => Confidence::Yes,
+        }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        match probe.is_folder {
+            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteDatatrove)))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Datatrove
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let keys = keys(probe);
+        if keys.is_empty() {
+            return Err(Error::not_found(format!("expected `{DATA}` files, found none")).at(probe.display()));
+        }
+        if probe.is_folder {
+            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        }
+        tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
+        let store = probe.store.clone();
+        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
+        let there = |suffix: &str| -> Vec<String> {
+            let names = keys.iter().map(|key| format!("{key}{suffix}"));
+            names.filter(|name| store.entry(name).is_ok_and(|entry| !entry.is_folder)).collect()
+        };
+        let files = DataFiles::open(store.clone(), keys.clone(), missing)?;
+        let indices = all_or_none(there(INDEX), &keys, INDEX, store.as_ref())?;
+        let losses = all_or_none(there(LOSS), &keys, LOSS, store.as_ref())?;
+        let indices = DataFiles::open(store.clone(), indices, missing)?;
+        let track = match losses.is_empty() {
+            true => None,
+            false => Some(DataFiles::open(store.clone(), losses, missing)?),
+        };
+        let dtype = dtype(probe, &files, &indices, &keys, options.dtype)?;
+        let documents = Documents::open(&files, &indices, dtype)?;
+        if let Some(track) = &track {
+            for file in 0..files.count() {
+                let (bytes, tokens) = (track.get(file)?.size(), documents.tokens(file));
+                if bytes != tokens {
+                    return Err(Error::corrupt(format!(
+                        "{bytes} bytes beside {tokens} token IDs; expected one each"
+                    ))
+                    .at(track.name(file))
+                    .hint("the copy looks unfinished"));
+                }
+            }
+        }
+        let known = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
+        let mut schema = Schema::numbers(Element::little(dtype));
+        schema.vocab_size = options.vocab_size.or(known);
+        if track.is_some() {
+            schema.tracks = vec![Track { name: LEARNED.to_string(), element: Element::little(DType::U8) }];
+            schema.values_name = TOKENS;
+        }
+        let source =
+            TokenRuns { files, header: 0, track, indices, runs: documents, schema, format: self.name() };
+        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
+            check_ids(&source, vocab_size)?;
+        }
+        Ok(Arc::new(source))
+    }
+}
+
+// The `.ds` files, in natural order.
+fn keys(probe: &Probe) -> Vec<String> {
+    if !probe.is_folder {
+        return Some(probe.key.clone()).filter(|key| key.ends_with(DATA)).into_iter().collect();
+    }
+    let top = probe.names().filter(|name| name.ends_with(DATA) && !name.contains('/'));
+    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
+    keys.sort_by(|a, b| natural_order(a, b));
+    keys
+}
+
+// What is beside the files: beside all of them, or beside none.
+fn all_or_none(found: Vec<String>, keys: &[String], suffix: &str, store: &dyn Store) -> Result<Vec<String>> {
+    if found.is_empty() || found.len() == keys.len() {
+        return Ok(found);
+    }
+    let without = keys.iter().find(|key| !found.contains(&format!("{key}{suffix}")));
+    Err(Error::not_found(format!("the `{suffix}` file is gone, which other files have"))
+        .at(store.display(&format!("{}{suffix}", without.map_or("", String::as_str))))
+        .hint("the copy looks unfinished"))
+}
+
+// What the metadata says, else what the last end and the size of the file say, else what was asked for.
+fn dtype(
+    probe: &Probe,
+    files: &DataFiles,
+    indices: &DataFiles,
+    keys: &[String],
+    asked: Option<DType>,
+) -> Result<DType> {
+    let mut dtype: Option<DType> = None;
+    for (file, key) in keys.iter().enumerate() {
+        let size = files.get(file)?.size();
+        let found = match said(probe, key, size)? {
+            Some(width) => Some(width),
+            None if indices.count() > 0 => index::width(indices.get(file)?, size)?,
+            None => None,
+        };
+        match (dtype, found) {
+            (Some(first), Some(found)) if first != found => {
+                return Err(Error::mismatch(format!("the file holds {found}, those before {first}"))
+                    .at(files.name(file))
+                    .hint("open the files one by one"));
+            }
+            (None, found) => dtype = found,
+            _ => {}
+        }
+    }
+    match (dtype, asked) {
+        (Some(found), Some(asked)) if found != asked => {
+            Err(Error::mismatch(format!("dtype {asked} was asked for, the files hold {found}"))
+                .at(probe.display())
+                .hint("leave dtype= out"))
+        }
+        (Some(dtype), _) | (None, Some(dtype)) => Ok(dtype),
+        (None, None) => Err(Error::config("neither metadata nor an index says how wide a token ID is")
+            .at(probe.display())
+            .hint("dtype=\"uint16\" or dtype=\"uint32\"")),
+    }
+}
+
+// The dtype that the metadata of a file says: `tokenizer|W`, the number of token IDs, and that in words, a line each.
+fn said(probe: &Probe, key: &str, size: u64) -> Result<Option<DType>> {
+    const MOST: u64 = 64 << 10;
+    let key = format!("{key}{METADATA}");
+    let Some(object) = open_if_there(probe.store.as_ref(), &key)? else { return Ok(None) };
+    let wrong = |what: String| Error::corrupt(what).at(object.name());
+    let bytes = read_small(object.as_ref(), MOST)?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("metadata that is not UTF-8".to_string()))?;
+    let mut lines = text.lines();
+    let (first, count) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let width = first.rsplit_once('|').and_then(|(_, width)| width.trim().parse::<u64>().ok());
+    let dtype = match width {
+        Some(2) => DType::U16,
+        Some(4) => DType::U32,
+        _ => {
+            return Err(wrong(format!("expected `tokenizer|2` or `tokenizer|4`, found {first:?}"))
+                .hint("a token ID has 2 or 4 bytes"));
+        }
+    };
+    let count: u64 = count
+        .trim()
+        .parse()
+        .map_err(|_| wrong(format!("expected a number of token IDs, found {count:?}")))?;
+    match count.checked_mul(dtype.size() as u64) == Some(size) {
+        true => Ok(Some(dtype)),
+        false => Err(wrong(format!(
+            "it says {count} token IDs of {} bytes, the file has {size} bytes",
+            dtype.size()
+        ))
+        .hint("the copy looks unfinished")),
+    }
+}

@@ -1,0 +1,73 @@
+//! The documents of token files by number, as their tables say.
+
+use windrow_core::source::Extras;
+use windrow_core::{DType, Error, Result};
+
+use super::table::Table;
+use crate::data_files::DataFiles;
+use crate::token_runs::{Run, Runs};
+
+/// The documents of some files.
+pub(super) struct Documents {
+    /// One for each file; none where a file is a record.
+    tables: Vec<Table>,
+    /// The number of the first document of each file, and of all documents at the end.
+    firsts: Vec<u64>,
+    /// Token IDs of each file.
+    tokens: Vec<u64>,
+}
+
+impl Documents {
+    /// Those of `files`, whose token IDs are of this dtype.
+    ///
+    /// # Errors
+    /// `Corrupt` when a file is not whole numbers, or a document is not in it.
+    pub(super) fn open(files: &DataFiles, tables: Vec<Table>, dtype: DType) -> Result<Documents> {
+        let mut documents = Documents { tables: Vec::new(), firsts: vec![0], tokens: Vec::new() };
+        for file in 0..files.count() {
+            let (size, width) = (files.get(file)?.size(), dtype.size() as u64);
+            if size % width != 0 {
+                return Err(Error::corrupt(format!(
+                    "the file has {size} bytes: not whole {dtype} IDs of {width} bytes"
+                ))
+                .at(files.name(file))
+                .byte(size - size % width)
+                .hint("the copy looks unfinished, or the token IDs are of another dtype="));
+            }
+            let (tokens, table) = (size / width, tables.get(file));
+            if let Some(table) = table.filter(|table| table.largest_end() > tokens) {
+                return Err(table.error(format!(
+                    "a document ends at token {}, the file has {tokens} of {dtype}",
+                    table.largest_end()
+                )));
+            }
+            let first = documents.firsts.last().copied().unwrap_or(0);
+            documents.firsts.push(first + table.map_or(1, Table::count));
+            documents.tokens.push(tokens);
+        }
+        documents.tables = tables;
+        Ok(documents)
+    }
+}
+
+impl Runs for Documents {
+    fn count(&self) -> u64 {
+        self.firsts.last().copied().unwrap_or(0)
+    }
+
+    fn run(&self, record: u64) -> Result<Run> {
+        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        let Some(table) = self.tables.get(file) else {
+            return Ok(Run { file, start: 0, len: self.tokens[file] });
+        };
+        let (start, end) = table.place(record - self.firsts[file])?;
+        Ok(Run { file, start, len: end - start })
+    }
+
+    fn metadata(&self, record: u64) -> Result<Extras> {
+        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        self.tables
+            .get(file)
+            .map_or_else(|| Ok(Extras::new()), |table| table.metadata(record - self.firsts[file]))
+    }
+}

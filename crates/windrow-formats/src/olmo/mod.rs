@@ -1,0 +1,179 @@
+//! OLMo's and dolma's token files: headerless numbers called `.npy`, documents in a `.csv.gz` beside them.
+
+mod documents;
+mod table;
+mod write;
+
+use std::sync::Arc;
+
+use windrow_core::format::discover::natural_order;
+use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::source::{Schema, SharedSource};
+use windrow_core::store::Store;
+use windrow_core::{DType, Element, Error, Result};
+
+use self::documents::Documents;
+use self::table::Table;
+use self::write::WriteOlmo;
+use super::data_files::DataFiles;
+use super::token_runs::{TokenRuns, verify_each};
+
+const DATA: &str = ".npy";
+const DOCUMENTS: &str = ".csv.gz";
+/// How an array of numpy begins, which these files are not.
+const NUMPY: &[u8] = b"\x93NUMPY";
+const DTYPES: [DType; 4] = [DType::U8, DType::U16, DType::U32, DType::U64];
+
+/// Token files of OLMo and dolma.
+#[derive(Clone, Copy, Debug)]
+pub struct Olmo;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "olmo",
+    title: "OLMo, dolma",
+    layout: "headerless `.npy` files of uint8, uint16, uint32 or uint64, with `.csv.gz` where documents are known",
+    records: "a document with id, src and loc beside it; without a `.csv.gz` the token IDs of a file",
+    written_by: "dolma tokens, OLMo-core, `windrow convert --to olmo`",
+    holds: &[Holds::Tokens],
+    data_suffixes: &[".npy"],
+    written_as: "a folder with one headerless `.npy` and its `.csv.gz`",
+    ..FormatInfo::NONE
+};
+
+impl Verify for Olmo {
+    // Files of several splits are no data set together, but each is one.
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        verify_each(format, probe, &keys(probe), out)
+    }
+}
+
+impl Format for Olmo {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        // Of an array that numpy wrote, or one that is empty or cut short, numpy's format says more.
+        let is_one = |key: &str| {
+            probe.store.open(key).is_ok_and(|object| {
+                let size = object.size().min(NUMPY.len() as u64) as usize;
+                size > 0 && object.read(0, size, &mut Vec::new()).is_ok_and(|head| !NUMPY.starts_with(head))
+            })
+        };
+        match keys(probe).first().is_some_and(|key| is_one(key)) {
+            true => Confidence::Yes,
+            false => Confidence::No,
+        }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        match probe.is_folder {
+            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteOlmo)))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Olmo
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let keys = keys(probe);
+        if keys.is_empty() {
+            return Err(Error::not_found(format!("expected `{DATA}` files, found none")).at(probe.display()));
+        }
+        if probe.is_folder {
+            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        }
+        tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
+        let store = probe.store.clone();
+        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
+        let files = DataFiles::open(store.clone(), keys.clone(), missing)?;
+        let tables = tables(&keys, store.as_ref())?;
+        let known = probe.manifest.as_ref();
+        let dtype =
+            dtype(probe, &files, &tables, options.dtype.or(known.and_then(|manifest| manifest.dtype)))?;
+        let index_keys: Vec<String> = tables.iter().map(|table| table.key().to_string()).collect();
+        let documents = Documents::open(&files, tables, dtype)?;
+        let indices = DataFiles::open(store, index_keys, missing)?;
+        let mut schema = Schema::numbers(Element::little(dtype));
+        let vocab_size = known.and_then(|manifest| manifest.vocab_size);
+        schema.vocab_size = options.vocab_size.or(vocab_size);
+        let source = TokenRuns {
+            files,
+            header: 0,
+            track: None,
+            indices,
+            runs: documents,
+            schema,
+            format: self.name(),
+        };
+        if let Some(asked) = options.vocab_size.filter(|asked| vocab_size.is_none_or(|known| known > *asked))
+        {
+            check_ids(&source, asked)?;
+        }
+        Ok(Arc::new(source))
+    }
+}
+
+// The files with token IDs, in natural order.
+fn keys(probe: &Probe) -> Vec<String> {
+    if !probe.is_folder {
+        return Some(probe.key.clone()).filter(|key| key.ends_with(DATA)).into_iter().collect();
+    }
+    let top = probe.names().filter(|name| name.ends_with(DATA) && !name.contains('/'));
+    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
+    keys.sort_by(|a, b| natural_order(a, b));
+    keys
+}
+
+// The documents of each file: of all of them, or of none.
+fn tables(keys: &[String], store: &dyn Store) -> Result<Vec<Table>> {
+    let names: Vec<String> =
+        keys.iter().map(|key| format!("{}{DOCUMENTS}", key.strip_suffix(DATA).unwrap_or(key))).collect();
+    let there: Vec<&String> =
+        names.iter().filter(|name| store.entry(name).is_ok_and(|entry| !entry.is_folder)).collect();
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(gone) = names.iter().find(|name| !there.contains(name)) {
+        return Err(Error::not_found(format!("the `{DOCUMENTS}` file is gone, which other files have"))
+            .at(store.display(gone))
+            .hint("the copy looks unfinished"));
+    }
+    names.iter().map(|name| Table::open(store.open(name)?, name)).collect()
+}
+
+// What was asked for, or what the last end and the size of each file say together.
+fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>) -> Result<DType> {
+    if let Some(dtype) = said {
+        return match DTYPES.contains(&dtype) {
+            true => Ok(dtype),
+            false => Err(Error::config(format!("these token files do not hold {dtype}"))
+                .at(probe.display())
+                .field("dtype")
+                .hint("one of uint8, uint16, uint32, uint64")),
+        };
+    }
+    let mut fitting = DTYPES.to_vec();
+    for (file, table) in tables.iter().enumerate() {
+        let size = files.get(file)?.size();
+        fitting.retain(|dtype| table.last_end().checked_mul(dtype.size() as u64) == Some(size));
+    }
+    match (tables.is_empty(), fitting.as_slice()) {
+        (false, [dtype]) => Ok(*dtype),
+        _ => Err(Error::config(
+            "the size of a token ID is not known: the documents do not end where the files do",
+        )
+        .at(probe.display())
+        .field("dtype")
+        .hint("dtype=\"uint16\" or dtype=\"uint32\"")),
+    }
+}
