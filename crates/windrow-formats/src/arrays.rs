@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::Xxh3;
-
-use super::data_files::hash_ends;
-use super::npy::Header;
-use windrow_core::Element;
 use windrow_core::array::reserve;
 use windrow_core::format::Axis;
 use windrow_core::source::{FileInfo, Location, Schema, Source, check_span};
 use windrow_core::store::Object;
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Result};
+use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::data_files::hash_ends;
+use super::npy::Header;
 
 /// Where the bytes of an array's object are in the file that people see.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use xxhash_rust::xxh3::Xxh3;
-
 use windrow_core::source::FileInfo;
 use windrow_core::store::{Object, Store};
 use windrow_core::{Error, Kind, Result};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Files up to this number are opened at once; more are opened when they are first read.
 pub(super) const OPENED_AT_ONCE: usize = 4096;

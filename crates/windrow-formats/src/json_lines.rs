@@ -1,13 +1,11 @@
 //! JSON records: one line of a file each, wherever the rows that name the lines come from.
 
 use serde_json::Value;
-
-use super::data_files::DataFiles;
 use windrow_core::format::Options;
 use windrow_core::source::{FileInfo, Kind, Location, Schema, Source, check_span};
-use windrow_core::{DType, Element};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Kind as ErrorKind, Place, Result};
+use windrow_core::{DType, Decode, Element, Error, Kind as ErrorKind, Lengths, Place, Result, Span, Values};
+
+use super::data_files::DataFiles;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 

@@ -1,12 +1,10 @@
 //! JSON records as rows of some of their keys.
 
 use serde_json::{Map, Value as Json};
+use windrow_core::source::{Column, FileInfo, Location, Schema, SharedSource, Source};
+use windrow_core::{Error, Lengths, Place, Result, Row, Span, Value, Values};
 
 use super::json_lines::parse_json;
-use windrow_core::source::{Column, FileInfo, Location, Schema, SharedSource, Source};
-use windrow_core::{Error, Place, Result};
-use windrow_core::{Lengths, Span, Values};
-use windrow_core::{Row, Value};
 
 /// Records whose lines are looked through for the keys that there are, where one is not in the first.
 const LOOKED_AT: u64 = 100;

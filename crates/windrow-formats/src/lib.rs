@@ -6,6 +6,7 @@
 mod arrays;
 mod codes;
 mod collection;
+mod columns;
 mod converted;
 mod data_files;
 mod datatrove;

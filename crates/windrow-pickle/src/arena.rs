@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use windrow_core::number::Number;
+use windrow_core::{DType, Element, Error, Result};
+
 use super::array::{Array, DTypeNode};
 use super::names::Name;
 use super::value::Value;
-use windrow_core::number::Number;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
 
 /// What is in the arena.
 pub enum Node<'a> {

@@ -1,8 +1,9 @@
 //! Arrays as numpy and torch pickle them: their dtype, shape and strides.
 
+use windrow_core::{DType, Element};
+
 use super::unit::Unit;
 use super::value::Value;
-use windrow_core::{DType, Element};
 
 /// A dtype of numpy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
+use windrow_core::number::{Number, number};
+use windrow_core::{Element, Error, Result};
+
 use super::arena::{Arena, Node};
 use super::array::{Array, DTypeNode, Data, contiguous, dtype_of};
 use super::names::Name;
 use super::unit::Unit;
 use super::value::Value;
 use super::{tensor, time};
-use windrow_core::Element;
-use windrow_core::number::{Number, number};
-use windrow_core::{Error, Result};
 
 /// What a name makes of what it is given.
 ///

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
+use windrow_core::number::Number;
+use windrow_core::{Element, Error, Result};
+
 use super::arena::{Arena, Budget, Node};
 use super::array::{Array, Data};
 use super::machine::Machine;
 use super::machine::stream::{begin, number_of};
 use super::value::Value;
-use windrow_core::Element;
-use windrow_core::number::Number;
-use windrow_core::{Error, Result};
 
 /// A tensor of a file of `torch.save`: which numbers of which storage it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

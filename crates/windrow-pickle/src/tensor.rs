@@ -1,11 +1,11 @@
 //! Storages and tensors as torch names them in a pickle, their reach compared with what the storages hold.
 
+use windrow_core::{DType, Element, Error, Result};
+
 use super::arena::{Arena, Node};
 use super::array::{Array, Data};
 use super::names::Name;
 use super::value::Value;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
 
 /// The storage that a persistent id of torch names: `("storage", class, key, place, count, view)`.
 ///

@@ -1,9 +1,10 @@
 //! Times as Python and numpy pickle them, as text: they are beside a series, and nothing is reckoned with them.
 
+use windrow_core::Result;
+
 use super::arena::{Arena, Node, TimeText};
 use super::names::{Name, TimeName};
 use super::value::Value;
-use windrow_core::Result;
 
 /// What one of these makes of what it is given.
 ///

@@ -1,7 +1,8 @@
 //! Inputs cut into chunks of whole lines.
 
-use super::input::{Input, PART, Stream};
 use windrow_core::Result;
+
+use super::input::{Input, PART, Stream};
 
 /// Longer buffers are not used again.
 pub(super) const MOST_KEPT: usize = 8 << 20;

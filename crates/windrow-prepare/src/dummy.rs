@@ -1,24 +1,19 @@
 //! Random tokens to try things with.
 
 use std::path::Path;
-use windrow_core::manifest::MANIFEST_FILE;
-use windrow_core::output::hash_of;
-use windrow_core::output::replaced;
 
 use serde_json::json;
-
-use super::Report;
-use windrow_core::DType;
 use windrow_core::array::reserve;
 use windrow_core::format::Format;
-use windrow_core::manifest::Manifest;
-use windrow_core::output;
-use windrow_core::output::Site;
-use windrow_core::output::{Finished, Growing, files};
-use windrow_core::output::{names_beside, write_manifest_beside};
+use windrow_core::manifest::{MANIFEST_FILE, Manifest};
+use windrow_core::output::{
+    self, Finished, Growing, Site, files, hash_of, names_beside, replaced, write_manifest_beside,
+};
 use windrow_core::record::keyed_hash;
 use windrow_core::store::{Local, Store};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result};
+
+use super::Report;
 
 /// `n` random IDs below `vocab_size`: the same ones for the same seed, and the first ones of any longer row.
 ///

@@ -1,10 +1,10 @@
 //! Lines into IDs: the trait that an encoder implements, and the checks on what it gives.
 
+use windrow_core::manifest::TokenizerLock;
+use windrow_core::{DType, Error, Kind, Result};
+
 use super::chunks::Chunk;
 use super::ids::{Ids, Kept};
-use windrow_core::DType;
-use windrow_core::manifest::TokenizerLock;
-use windrow_core::{Error, Kind, Result};
 
 /// Turns one line into token IDs.
 pub trait Encode: Sync {

@@ -1,33 +1,23 @@
 //! The byte-offset index of the JSON lines below a folder.
 
 use std::path::Path;
-use windrow_core::manifest::MANIFEST_FILE;
-use windrow_core::output::hash_of;
-use windrow_core::output::hex;
-use windrow_core::output::replaced;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
+use windrow_core::format::lines::{self, EXPANDED, INDEX_FOLDER};
+use windrow_core::format::write::LineIndex;
+use windrow_core::format::{Table, line_index};
+use windrow_core::manifest::{BlockChecksums, CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
+use windrow_core::output::{
+    self, ChecksumsWriter, Disk, Finished, Growing, Site, files, hash_of, hex, replaced,
+};
+use windrow_core::store::{Local, Object, Store, key, plain_name};
+use windrow_core::{Error, Progress, Result, Watch, check, threads};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Report;
 use super::input::{Input, PART};
 use super::lines::LineScan;
-use windrow_core::format::lines;
-use windrow_core::format::lines::{EXPANDED, INDEX_FOLDER};
-use windrow_core::format::write::LineIndex;
-use windrow_core::format::{Table, line_index};
-use windrow_core::manifest::{BlockChecksums, CHECKSUMS_FILE};
-use windrow_core::manifest::{FileRow, Manifest};
-use windrow_core::output;
-use windrow_core::output::ChecksumsWriter;
-use windrow_core::output::Disk;
-use windrow_core::output::Site;
-use windrow_core::output::{Finished, Growing, files};
-use windrow_core::store::{Local, Object, Store, key, plain_name};
-use windrow_core::threads;
-use windrow_core::{Error, Result};
-use windrow_core::{Progress, Watch, check};
 
 /// How to index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,10 +28,9 @@ pub use index::{IndexOptions, index};
 pub use text::text_of;
 pub use tokenize::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize};
 pub use verify::{VerifyOptions, verify};
-pub use write::{Writer, convert, manifest_of};
-
 pub use windrow_core::format::verify::{Findings, Problem};
 pub use windrow_core::{Progress, Watch};
+pub use write::{Writer, convert, manifest_of};
 
 // A path that is not text is shown as far as it is: serde refuses it.
 fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::encode::EncodedChunk;
-use super::tokenize::Remainder;
-use windrow_core::DType;
 use windrow_core::format::write::{Begin, Corpus, RecordWriter, Stored, WriteFormat};
 use windrow_core::output::{Checkpoints, Disk, files};
 use windrow_core::source::Extras;
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result};
+
+use super::encode::EncodedChunk;
+use super::tokenize::Remainder;
 
 const MOST_WAIT: Duration = Duration::from_secs(30);
 

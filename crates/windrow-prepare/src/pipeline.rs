@@ -6,10 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::chunks::{Chunk, Chunks, MOST_KEPT};
-use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
 use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Result};
+
+use super::chunks::{Chunk, Chunks, MOST_KEPT};
+use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
 
 /// How often the watcher is asked while a chunk is being encoded.
 const ASK: Duration = Duration::from_millis(20);

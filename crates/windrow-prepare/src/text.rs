@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use windrow_core::format::foreign::encoding;
+use windrow_core::{Error, Kind, Result};
 
 use super::encode::LinePlace;
 use super::ordinary::string_in;
-use windrow_core::format::foreign::encoding;
-use windrow_core::{Error, Kind, Result};
 
 /// The string that is in `field` of a JSON object; of a field that is there twice, the last one.
 ///

@@ -393,8 +393,8 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "TFRecord",
-        hint: WITH_ITS_LIBRARY,
-        suffixes: &[".tfrecord", ".tfrecords"],
+        hint: "open it under a name that ends in .tfrecord",
+        suffixes: &[],
         fits: |seen| {
             let fits = |size: u64| size.checked_add(16).is_some_and(|end| end <= seen.size);
             // A record's size and its checksum.

@@ -11,14 +11,6 @@ mod write;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use self::prompts::Prompts;
-pub use self::prompts::read_prompt;
-use self::pt::Grid;
-use self::read::Tracks;
-pub use self::tensor_file::tensor_file;
-use self::write::WriteCodes;
-use super::data_files::{DataFiles, OPENED_AT_ONCE};
-use super::numbers::check_number_options;
 use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
@@ -28,6 +20,15 @@ use windrow_core::store::{Entry, Object, Store, key};
 use windrow_core::threads::{cores, in_parts};
 use windrow_core::{Error, Kind, Result};
 use windrow_pickle::torch::TorchSave;
+
+use self::prompts::Prompts;
+pub use self::prompts::read_prompt;
+use self::pt::Grid;
+use self::read::Tracks;
+pub use self::tensor_file::tensor_file;
+use self::write::WriteCodes;
+use super::data_files::{DataFiles, OPENED_AT_ONCE};
+use super::numbers::check_number_options;
 
 /// The folder of the tensors, in the usual layout.
 pub(crate) const FOLDER: &str = "encoded_audio";

@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
-
-use crate::json_lines::error_byte;
 use windrow_core::source::Extras;
 use windrow_core::store::{Entry, Object, Store, key, read_small};
 use windrow_core::{Error, Result};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::json_lines::error_byte;
 
 /// What describes the tracks of a folder.
 pub(crate) const METADATA: &str = "metadata.json";

@@ -3,8 +3,7 @@
 
 use windrow_core::source::MOST_CODEBOOKS;
 use windrow_core::store::Object;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Element, Error, Result};
 use windrow_pickle::torch::TorchSave;
 use windrow_pickle::{Tensor, described, streamed};
 

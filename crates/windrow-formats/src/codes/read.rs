@@ -1,17 +1,15 @@
 //! The codes of tracks by record number: lent from the map where they lie frame by frame, gathered where they do not.
 
-use super::Codes;
-use super::Contradiction;
-use super::prompts::Prompts;
-use super::pt::{Grid, TRANSPOSE};
-use crate::data_files::DataFiles;
 use windrow_core::array::reserve;
 use windrow_core::format::Format;
 use windrow_core::source::{Extras, FileInfo, Location, MOST_CODEBOOKS, Schema, Source, check_span};
 use windrow_core::store::Object;
-use windrow_core::{DType, Element};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, Values};
+
+use super::prompts::Prompts;
+use super::pt::{Grid, TRANSPOSE};
+use super::{Codes, Contradiction};
+use crate::data_files::DataFiles;
 
 /// Codebooks that codecs have, those of one side.
 const USUAL: [u64; 6] = [4, 8, 9, 12, 16, MOST_USUAL];

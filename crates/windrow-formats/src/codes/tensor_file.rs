@@ -2,11 +2,9 @@
 
 use std::io::{Cursor, Write};
 
+use windrow_core::{DType, Error, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
-
-use windrow_core::DType;
-use windrow_core::{Error, Result};
 
 /// The bytes of a `.pt` file that holds `[frames, channels]` numbers: little-endian, frame by frame, as
 /// `torch.load(path, weights_only=True)` reads them. `name` is what the archive calls itself, the file's stem.

@@ -1,13 +1,13 @@
 //! Pre-encoded tracks: codes within their codebook, and what `metadata.json` says of them.
 
-use super::prompts::METADATA;
-use super::{CODEBOOK, Codes, list, tracks};
-use windrow_core::Result;
-use windrow_core::Span;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::vocabulary::first_outside;
 use windrow_core::format::{Format, Options, Probe};
 use windrow_core::source::Source;
+use windrow_core::{Result, Span};
+
+use super::prompts::METADATA;
+use super::{CODEBOOK, Codes, list, tracks};
 
 /// Frames that are looked at at a time.
 const PART: u64 = 1 << 16;

@@ -5,17 +5,15 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-
-use super::{CODEBOOK, Codes, FOLDER, METADATA, tensor_file};
 use windrow_core::format::Format;
 use windrow_core::format::vocabulary::first_outside;
 use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_records};
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, MOST_BYTES, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
 use windrow_core::source::Extras;
-use windrow_core::{DType, Element};
-use windrow_core::{Decode, Values};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Decode, Element, Error, Result, Values};
+
+use super::{CODEBOOK, Codes, FOLDER, METADATA, tensor_file};
 
 /// Longer names do not fit a file system.
 const MOST_NAME: usize = 240;

@@ -5,9 +5,6 @@ mod verify;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::FORMATS;
-use super::shards::META;
-use crate::shards::Shards;
 use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::lines::{self, json_kind};
 use windrow_core::format::verify::Verify;
@@ -16,6 +13,10 @@ use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::source::{Concat, SharedSource};
 use windrow_core::store::key;
 use windrow_core::{Error, Kind, Result};
+
+use super::FORMATS;
+use super::shards::META;
+use crate::shards::Shards;
 
 /// A folder of series files and shard folders.
 #[derive(Clone, Copy, Debug)]

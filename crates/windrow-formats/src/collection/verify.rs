@@ -1,9 +1,10 @@
 //! A folder of series: each part by its own format, and whether they fit each other.
 
-use super::{Collection, parts_of};
 use windrow_core::Result;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::{Format, Options, Probe};
+
+use super::{Collection, parts_of};
 
 impl Verify for Collection {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

@@ -1,8 +1,7 @@
 //! The values of every notation, one event after the other.
 
-use windrow_core::DType;
-use windrow_core::Result;
 use windrow_core::number::Number;
+use windrow_core::{DType, Result};
 
 /// How deep values may nest.
 pub(crate) const MOST_DEPTH: usize = 120;

@@ -16,18 +16,16 @@ mod writer;
 use std::ops::Range;
 use std::sync::Arc;
 
+use windrow_core::format::{Axis, Options, Probe};
+use windrow_core::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span};
+use windrow_core::store::{Object, cache_folder, cached, expanded};
+use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
 use xxhash_rust::xxh3::Xxh3;
 
 pub(super) use self::event::{Event, MOST_DEPTH, NAN, Sink, TARGET};
 use self::shapes::Reading;
 pub(super) use self::shapes::Shapes;
 use self::writer::Writer;
-use windrow_core::format::{Axis, Options, Probe};
-use windrow_core::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span};
-use windrow_core::store::{Object, cache_folder, cached, expanded};
-use windrow_core::{DType, Element};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Result};
 
 /// Part of the cache file's name: another number, and everything is converted anew.
 const VERSION: &str = "series 4";

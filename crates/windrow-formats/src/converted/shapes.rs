@@ -8,13 +8,13 @@
 
 use std::fmt;
 
+use windrow_core::number::Number;
+use windrow_core::store::plain_name;
+use windrow_core::{DType, Error, Result};
+
 use super::event::{Event, MOST_DEPTH, NAN, Sink, TARGET};
 use super::keys::Keys;
 use super::writer::Writer;
-use windrow_core::DType;
-use windrow_core::number::Number;
-use windrow_core::store::plain_name;
-use windrow_core::{Error, Result};
 
 /// What GluonTS calls the time of a series' first value.
 const START: &str = "start";

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use super::{HEADER, Header, NONE, ROW};
 use windrow_core::array::reserve;
 use windrow_core::number::{Number, common, number};
 use windrow_core::store::Draft;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Element, Error, Result};
+
+use super::{HEADER, Header, NONE, ROW};
 
 /// Bytes of a record that are held, or rewritten, at a time; as many numbers of any dtype fill it.
 const PART: usize = 1 << 16;

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::super::json_lines::Rows;
-use super::rows::LocationRows;
-use super::{FILE_LIST, LOCATIONS, Layout, SAMPLE_SCHEMA, join};
 use windrow_core::manifest::{FileRow, Manifest};
 use windrow_core::store::{Object, Store, plain_name};
 use windrow_core::{Error, Kind, Result};
+
+use super::super::json_lines::Rows;
+use super::rows::LocationRows;
+use super::{FILE_LIST, LOCATIONS, Layout, SAMPLE_SCHEMA, join};
 
 /// The index holds as many rows, the list the files, and the schema the tokens that the manifest says.
 ///

@@ -12,6 +12,15 @@ mod write;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use windrow_core::format::lines::{INDEX_FOLDER, SUFFIXES, json_kind};
+use windrow_core::format::verify::Verify;
+use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::format::write::{LineIndex, OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::manifest::{MANIFEST_FILE, Manifest};
+use windrow_core::source::{Schema, SharedSource};
+use windrow_core::store::{Object, Store, key, open_if_there, read_small};
+use windrow_core::{DType, Element, Error, Kind, Result};
 
 use self::claims::{check_claims, check_unchanged};
 use self::line_index::WriteLineIndex;
@@ -22,18 +31,6 @@ use self::write::WriteForager;
 use super::data_files::DataFiles;
 use super::json_lines::{JsonLines, Rows, refuse_number_options};
 use super::json_rows::JsonRows;
-use windrow_core::format::lines::INDEX_FOLDER;
-use windrow_core::format::lines::SUFFIXES;
-use windrow_core::format::lines::json_kind;
-use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
-use windrow_core::format::write::{LineIndex, OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
-use windrow_core::manifest::{MANIFEST_FILE, Manifest};
-use windrow_core::source::{Schema, SharedSource};
-use windrow_core::store::{Object, Store, key, open_if_there, read_small};
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Kind, Result};
 
 /// The array of a layout that holds the IDs.
 const TOKENS: &str = "tokens";

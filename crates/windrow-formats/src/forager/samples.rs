@@ -1,14 +1,13 @@
 //! Token samples: each row of the index is one record of tokens, with arrays beside them where a schema says so.
 
+use windrow_core::format::Format;
+use windrow_core::source::{FileInfo, Location, Schema, Source, Track, check_span};
+use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
+
 use super::super::data_files::DataFiles;
 use super::super::json_lines::{Row, Rows};
 use super::rows::LocationRows;
 use super::{Forager, Layout, TOKENS};
-use windrow_core::Element;
-use windrow_core::format::Format;
-use windrow_core::source::{FileInfo, Location, Schema, Source, Track, check_span};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Result};
 
 pub(super) struct TokenSamples {
     rows: LocationRows,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use windrow_core::format::verify::{Content, Findings, IndexAt, Verifier, Verify};
+use windrow_core::store::{Object, Store, key, read_small};
+use windrow_core::{DType, Error, Kind, Result};
+
 use super::claims::{expanded_inputs, is_as_it_was};
 use super::names::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA};
 use super::{Forager, Layout};
-use windrow_core::DType;
-use windrow_core::format::verify::{Content, Findings, IndexAt, Verifier, Verify};
-use windrow_core::store::{Object, Store, key, read_small};
-use windrow_core::{Error, Kind, Result};
 
 const ROW: u64 = 24;
 const MOST_LIST: u64 = 1 << 30;

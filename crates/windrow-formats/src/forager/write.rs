@@ -4,12 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use super::line_index::{check_folder_name, is_of_index};
-use super::{
-    FILE_LIST, Forager, INDEX_FOLDER, LOCATIONS, Layout, LayoutArray, SAMPLE_SCHEMA, file_list, location_row,
-};
-use windrow_core::DType;
 use windrow_core::format::Format;
 use windrow_core::format::write::{
     Begin, Corpus, CorpusPlace, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
@@ -18,7 +12,12 @@ use windrow_core::format::write::{
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Finished, Growing, files, replaced};
 use windrow_core::store::key;
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result};
+
+use super::line_index::{check_folder_name, is_of_index};
+use super::{
+    FILE_LIST, Forager, INDEX_FOLDER, LOCATIONS, Layout, LayoutArray, SAMPLE_SCHEMA, file_list, location_row,
+};
 
 /// All samples of an output that is not a corpus.
 const SAMPLES: &str = "samples.bin";

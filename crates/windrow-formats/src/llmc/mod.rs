@@ -51,10 +51,10 @@ impl Format for Llmc {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        let begins = |key: &str| {
-            probe.store.open(key).ok().and_then(|object| magic(object.as_ref()).ok()).flatten().is_some()
+        let is_one = |key: &String| {
+            probe.store.open(key).is_ok_and(|object| begins(object.as_ref()).is_ok_and(|begins| begins))
         };
-        match keys(probe).first().is_some_and(|key| begins(key)) {
+        match keys(probe).first().is_some_and(is_one) {
             true => Confidence::Yes,
             false => Confidence::No,
         }
@@ -152,14 +152,23 @@ fn keys(probe: &Probe) -> Vec<String> {
     keys
 }
 
-// The magic number, where it is one of the kinds.
-fn magic(object: &dyn Object) -> Result<Option<i32>> {
-    if object.size() < 4 {
-        return Ok(None);
-    }
+// Whether a file begins as one with token IDs: magic number and version, then zeros behind the count, or a count that fits the
+// size. Raw token IDs may begin with the magic number, too.
+fn begins(object: &dyn Object) -> Result<bool> {
+    const VERSIONS: std::ops::RangeInclusive<i32> = 1..=16;
     let mut scratch = Vec::new();
-    let found = object.read(0, 4, &mut scratch)?.first_chunk::<4>().map(|bytes| i32::from_le_bytes(*bytes));
-    Ok(found.filter(|found| KINDS.iter().any(|(magic, ..)| magic == found)))
+    let head = object.read(0, object.size().min(HEADER) as usize, &mut scratch)?;
+    let words: Vec<i32> = head.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word)).collect();
+    let (Some(magic), Some(version), Some(count)) = (words.first(), words.get(1), words.get(2)) else {
+        return Ok(false);
+    };
+    let Some(kind) = KINDS.iter().find(|kind| kind.0 == *magic).filter(|_| VERSIONS.contains(version)) else {
+        return Ok(false);
+    };
+    let size = u64::try_from(*count)
+        .ok()
+        .and_then(|count| count.checked_mul(kind.2.size() as u64)?.checked_add(HEADER));
+    Ok(words[3..].iter().all(|word| *word == 0) || size == Some(object.size()))
 }
 
 // What the header says, compared with the size of the file: the dtype and the number of token IDs.

@@ -1,8 +1,6 @@
 //! Values as the columns of a shard hold them.
 
-use windrow_core::DType;
-use windrow_core::{Array, Row, Value};
-use windrow_core::{Error, Result};
+use windrow_core::{Array, DType, Error, Result, Row, Value};
 
 /// A column, by its name; MDS sorts them.
 pub(super) struct Column {

@@ -1,8 +1,6 @@
 //! How the value of a column is written, and what it is.
 
-use windrow_core::DType;
-use windrow_core::{Array, Value};
-use windrow_core::{Error, Result};
+use windrow_core::{Array, DType, Error, Result, Value};
 
 /// An encoding of values.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-
-use super::encoding::Encoding;
 use windrow_core::store::{Object, read_small};
 use windrow_core::{Error, Result};
+
+use super::encoding::Encoding;
 
 /// The name of the index in a folder.
 pub(super) const INDEX: &str = "index.json";
@@ -114,19 +114,6 @@ impl Index {
             return Err(Error::corrupt("expected shards, found none").field("shards"));
         };
         Ok(Index { shards, columns, hash })
-    }
-
-    /// The number of a column.
-    ///
-    /// # Errors
-    /// `Config` with the names that there are.
-    pub(super) fn column(&self, name: &str, option: &str) -> Result<usize> {
-        self.columns.iter().position(|column| column.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-            Error::config(format!("no column is called {name:?}"))
-                .field(option)
-                .hint(format!("columns: {}", names.join(", ")))
-        })
     }
 }
 

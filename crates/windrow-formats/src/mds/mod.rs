@@ -9,19 +9,18 @@ mod shards;
 mod verify;
 mod write;
 
-use std::sync::Arc;
-
-use self::index::{INDEX, Index};
-use self::samples::{Numbers, Rows, Samples, arrays};
-use self::shards::Shards;
-use self::write::WriteMds;
-use super::numbers::check_number_options;
+use windrow_core::Result;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{key, open_if_there};
-use windrow_core::{Error, Result};
+
+use self::index::{INDEX, Index};
+use self::samples::Samples;
+use self::shards::Shards;
+use self::write::WriteMds;
+use crate::columns;
 
 /// Shards of MosaicML Streaming.
 #[derive(Clone, Copy, Debug)]
@@ -83,38 +82,7 @@ impl Format for Mds {
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let mut index = read_index(probe)?;
         let shards = Shards::open(probe, &mut index)?;
-        let numbers = match (&options.column, &options.columns) {
-            (Some(name), _) => Some(index.column(name, "column")?),
-            (None, None) if index.columns.len() == 1 && arrays(&index) == 1 => Some(0),
-            _ => None,
-        };
-        if let Some(column) = numbers {
-            let source: SharedSource = Arc::new(
-                Numbers::new(Samples::new(shards, index), column, options)
-                    .map_err(|e| e.or_at(probe.display()))?,
-            );
-            let manifest = probe.manifest.as_ref().filter(|manifest| manifest.format == self.name());
-            check_number_options(source.as_ref(), manifest, options, &probe.display())?;
-            return Ok(source);
-        }
-        options
-            .refuse_those_of_ids("the records are rows of columns", "column= chooses the numbers")
-            .map_err(|e| e.at(probe.display()))?;
-        let columns = match &options.columns {
-            None => (0..index.columns.len()).collect(),
-            Some(names) => {
-                let found = names.iter().map(|name| index.column(name, "columns"));
-                let found: Vec<usize> = found.collect::<Result<_>>().map_err(|e| e.at(probe.display()))?;
-                if found.is_empty() || (1..found.len()).any(|at| found[..at].contains(&found[at])) {
-                    return Err(Error::config(format!(
-                        "columns={names:?}: expected each once, and one at least"
-                    ))
-                    .field("columns"));
-                }
-                found
-            }
-        };
-        Ok(Arc::new(Rows::new(Samples::new(shards, index), columns)))
+        columns::open(Samples::new(shards, index), probe, options)
     }
 }
 

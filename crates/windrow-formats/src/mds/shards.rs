@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::index::{Index, Part, Shard};
-use crate::data_files::DataFiles;
 use windrow_core::format::Probe;
 use windrow_core::store::{Object, Store, expanded_checked, key};
 use windrow_core::{Error, Result};
+
+use super::index::{Index, Part, Shard};
+use crate::data_files::DataFiles;
 
 /// The shards of an index, opened.
 pub(super) struct Shards {

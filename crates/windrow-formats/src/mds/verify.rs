@@ -1,11 +1,12 @@
 //! Every sample is read, and every shard that the index has a hash of is compared with it.
 
-use super::shards::{Shards, check_hashes, is_unknown};
-use super::{Mds, read_index};
 use windrow_core::Result;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::{Format, Probe};
 use windrow_core::store::Object;
+
+use super::shards::{Shards, check_hashes, is_unknown};
+use super::{Mds, read_index};
 
 impl Verify for Mds {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

@@ -3,19 +3,17 @@
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-
-use super::Mds;
-use super::encode::{Column, columns_of, encode};
-use super::index::INDEX;
-use windrow_core::DType;
 use windrow_core::format::Format;
 use windrow_core::format::write::{
     Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, no_records,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, files};
-use windrow_core::{Array, Row};
-use windrow_core::{Error, Result};
+use windrow_core::{Array, DType, Error, Result, Row};
+
+use super::Mds;
+use super::encode::{Column, columns_of, encode};
+use super::index::INDEX;
 
 /// What MDSWriter takes where nothing is said.
 const USUAL_SIZE: u64 = 1 << 26;

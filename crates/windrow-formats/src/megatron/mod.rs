@@ -6,22 +6,19 @@ mod write;
 
 use std::sync::Arc;
 
-use self::index::Index;
-use self::index::{MAGIC, VERSION, code};
-use self::write::WriteMegatron;
-use super::data_files::DataFiles;
-use windrow_core::Element;
 use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
-use windrow_core::manifest::CHECKSUMS_FILE;
-use windrow_core::manifest::{MANIFEST_FILE, Manifest};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::source::{Concat, Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{key, open_if_there};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Result};
+use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
+
+use self::index::{Index, MAGIC, VERSION, code};
+use self::write::WriteMegatron;
+use super::data_files::DataFiles;
 
 const INDEX: &str = ".idx";
 const DATA: &str = ".bin";

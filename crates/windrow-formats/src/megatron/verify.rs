@@ -1,7 +1,8 @@
 //! A pair is one data set: what is said of one file is said of both.
 
-use super::{DATA, INDEX, Megatron};
 use windrow_core::format::verify::Verify;
+
+use super::{DATA, INDEX, Megatron};
 
 impl Verify for Megatron {
     fn other_half(&self, name: &str) -> Option<String> {

@@ -4,16 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::{DOCUMENT, MAGIC, MODE, Megatron, VERSION, code};
-use windrow_core::DType;
 use windrow_core::format::Format;
 use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
-use windrow_core::row;
 use windrow_core::store::{Local, Store};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result, row};
+
+use super::{DOCUMENT, MAGIC, MODE, Megatron, VERSION, code};
 
 /// What both names begin with in a folder of their own.
 const PAIR: &str = "tokens";

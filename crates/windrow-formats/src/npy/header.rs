@@ -1,8 +1,7 @@
 //! The header of an array in numpy's file format: which numbers follow, and that the file holds that many.
 
 use windrow_core::store::Object;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Element, Error, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// numpy's own limit is 10,000 characters; nothing but a structured dtype comes near it.

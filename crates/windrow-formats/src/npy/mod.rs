@@ -5,6 +5,12 @@ mod write;
 
 use std::sync::Arc;
 
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::store::{Object, expanded};
+use windrow_core::{Kind, Result};
+
 use self::header::objects_start;
 pub(super) use self::header::{Header, MOST_PREFIX, element};
 use self::write::WriteNpy;
@@ -13,11 +19,6 @@ use super::arrays::{Array, Arrays, Lies};
 use super::converted::{self, Shapes};
 use super::numbers::check_number_options;
 use super::pickle;
-use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
-use windrow_core::store::{Object, expanded};
-use windrow_core::{Kind, Result};
 
 const SUFFIXES: &[&str] = &[".npy", ".npy.gz", ".npy.zst"];
 

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::Npy;
-use windrow_core::DType;
 use windrow_core::format::Format;
 use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file};
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, files, write_manifest_beside};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result};
+
+use super::Npy;
 
 /// Room for magic, version, length and text; 64-byte aligned as the documentation asks.
 const HEADER: usize = 128;

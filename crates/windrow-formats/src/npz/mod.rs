@@ -9,6 +9,12 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use windrow_core::format::verify::Verify;
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Axis, Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::store::{Object, Section, cached};
+use windrow_core::{Error, Result};
 use windrow_pickle::archive::{Archive, archive, broken, too_many};
 use zip::CompressionMethod;
 
@@ -16,12 +22,6 @@ use self::write::WriteNpz;
 use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use super::numbers::check_number_options;
-use windrow_core::format::verify::Verify;
-use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Axis, Confidence, Format, FormatInfo, Holds, Options, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
-use windrow_core::store::{Object, Section, cached};
-use windrow_core::{Error, Result};
 
 const SUFFIXES: &[&str] = &[".npz"];
 

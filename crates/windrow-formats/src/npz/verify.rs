@@ -1,10 +1,11 @@
 //! Archives of arrays: the CRC-32 that the archive holds of each.
 
-use super::Npz;
 use windrow_core::Result;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::{Format, Probe};
 use windrow_core::store::{Io, Local};
+
+use super::Npz;
 
 impl Verify for Npz {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

@@ -3,22 +3,21 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use windrow_core::format::Format;
+use windrow_core::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
+};
+use windrow_core::manifest::Manifest;
+use windrow_core::output::files::{self, Handle};
+use windrow_core::output::write_manifest_beside;
+use windrow_core::{Error, Result};
+use windrow_pickle::archive::MOST_MEMBERS;
 use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
 use super::Npz;
 use super::latched::Latched;
 use crate::npy::{descr, header};
-use windrow_core::format::Format;
-use windrow_core::format::write::{
-    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
-};
-use windrow_core::manifest::Manifest;
-use windrow_core::output::files;
-use windrow_core::output::files::Handle;
-use windrow_core::output::write_manifest_beside;
-use windrow_core::{Error, Result};
-use windrow_pickle::archive::MOST_MEMBERS;
 
 /// An archive of an array per record.
 pub(super) struct WriteNpz;

@@ -12,7 +12,7 @@ use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::{Schema, SharedSource};
-use windrow_core::store::Store;
+use windrow_core::store::{Object, Store};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::documents::Documents;
@@ -56,14 +56,10 @@ impl Format for Olmo {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        // Of an array that numpy wrote, or one that is empty or cut short, numpy's format says more.
-        let is_one = |key: &str| {
-            probe.store.open(key).is_ok_and(|object| {
-                let size = object.size().min(NUMPY.len() as u64) as usize;
-                size > 0 && object.read(0, size, &mut Vec::new()).is_ok_and(|head| !NUMPY.starts_with(head))
-            })
+        let is_one = |key: &String| {
+            probe.store.open(key).is_ok_and(|object| is_headerless(object.as_ref()).is_ok_and(|is| is))
         };
-        match keys(probe).first().is_some_and(|key| is_one(key)) {
+        match keys(probe).first().is_some_and(is_one) {
             true => Confidence::Yes,
             false => Confidence::No,
         }
@@ -121,6 +117,24 @@ impl Format for Olmo {
         }
         Ok(Arc::new(source))
     }
+}
+
+// Whether a file is numbers from its first byte on. A header of numpy's that was damaged or cut short is one all the same:
+// nothing of it is taken for numbers.
+fn is_headerless(object: &dyn Object) -> Result<bool> {
+    const LOOKED_AT: u64 = 128;
+    let mut scratch = Vec::new();
+    let head = object.read(0, object.size().min(LOOKED_AT) as usize, &mut scratch)?;
+    let alike = head.iter().zip(NUMPY).filter(|(found, expected)| found == expected).count();
+    let describes = [&b"'descr'"[..], b"'shape'", b"fortran_order"];
+    let is_numpy = match head.len() < NUMPY.len() {
+        true => NUMPY.starts_with(head),
+        false => {
+            alike + 2 >= NUMPY.len()
+                || describes.iter().any(|word| memchr::memmem::find(head, word).is_some())
+        }
+    };
+    Ok(!head.is_empty() && !is_numpy)
 }
 
 // The files with token IDs, in natural order.

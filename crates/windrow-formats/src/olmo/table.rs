@@ -9,10 +9,9 @@ use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use windrow_core::row;
 use windrow_core::source::Extras;
 use windrow_core::store::{Draft, Memory, Object, Store, cached, expanded_stream};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{Error, Kind, Result, row};
 
 /// Part of the cache file's name: another number, and every table is made anew.
 const VERSION: &str = "documents of a csv 1";

@@ -3,12 +3,13 @@
 
 mod tell;
 
-use super::converted::{self, Shapes};
 use windrow_core::Result;
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
 use windrow_pickle::{Budget, Machine};
+
+use super::converted::{self, Shapes};
 
 /// Series in a Python pickle.
 #[derive(Clone, Copy, Debug)]

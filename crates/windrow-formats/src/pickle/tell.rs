@@ -1,12 +1,13 @@
 //! Tells the values of a pickle one by one. Values may be shared or hold themselves: how deep is bounded here, how much by
 //! what it is told to.
 
-use crate::converted::{Event, MOST_DEPTH, Shapes, Sink};
 use windrow_core::number::{Number, number};
 use windrow_core::{Error, Result};
 use windrow_pickle::arena::{Arena, Node};
 use windrow_pickle::array::{Array, Data};
 use windrow_pickle::value::Value;
+
+use crate::converted::{Event, MOST_DEPTH, Shapes, Sink};
 
 /// Tells a value, with all it holds.
 ///

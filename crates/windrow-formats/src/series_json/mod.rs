@@ -4,17 +4,17 @@ mod scan;
 mod write;
 
 use memchr::{memchr, memchr_iter};
+use windrow_core::format::lines;
+use windrow_core::format::lines::json_kind::{self, HEAD};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::source::SharedSource;
+use windrow_core::store::expanded_head;
+use windrow_core::{Error, Result};
 
 use self::scan::Scan;
 use self::write::WriteLines;
 use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
-use windrow_core::format::lines::json_kind;
-use windrow_core::format::lines::json_kind::HEAD;
-use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, lines};
-use windrow_core::source::SharedSource;
-use windrow_core::store::expanded_head;
-use windrow_core::{Error, Result};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use crate::converted::{Event, MOST_DEPTH, Sink};
 use windrow_core::{Error, Result};
+
+use crate::converted::{Event, MOST_DEPTH, Sink};
 
 /// A text and a place in it.
 pub(super) struct Scan<'a> {

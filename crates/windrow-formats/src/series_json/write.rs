@@ -4,8 +4,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use serde_json::Value;
-
-use super::SeriesJsonLines;
 use windrow_core::format::Format;
 use windrow_core::format::write::{
     Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
@@ -13,9 +11,9 @@ use windrow_core::format::write::{
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, write_manifest_beside};
 use windrow_core::values::copy_values;
-use windrow_core::{Buffer, DType, Element};
-use windrow_core::{Decode, Values};
-use windrow_core::{Error, Result};
+use windrow_core::{Buffer, DType, Decode, Element, Error, Result, Values};
+
+use super::SeriesJsonLines;
 
 const SEQUENCE: &str = "sequence";
 

@@ -7,12 +7,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use windrow_core::store::Object;
+use windrow_core::{DType, Element, Error, Result};
 
 use super::super::json_lines::error_byte;
 use super::super::npy;
-use windrow_core::store::Object;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
 
 /// Scales between two places in the text that are kept, so that the extras of one are found again.
 pub(super) const STEP: u64 = 32;

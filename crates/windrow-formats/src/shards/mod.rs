@@ -10,21 +10,19 @@ mod write;
 use std::sync::Arc;
 
 use half::f16;
-
-use self::meta::shard_number;
-use self::table::{Pair, Table};
-use self::write::WriteShards;
-use super::data_files::DataFiles;
-use super::numbers::check_number_options;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, entry_if_there};
-use windrow_core::{DType, Element};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, Values};
+
+use self::meta::shard_number;
+use self::table::{Pair, Table};
+use self::write::WriteShards;
+use super::data_files::DataFiles;
+use super::numbers::check_number_options;
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";

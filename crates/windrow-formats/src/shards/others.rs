@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-
-use super::meta::STEP;
-use super::table::Table;
 use windrow_core::source::Extras;
 use windrow_core::store::Object;
 use windrow_core::{Error, Result};
+
+use super::meta::STEP;
+use super::table::Table;
 
 /// What else is beside the numbers of a sequence.
 ///

@@ -9,12 +9,11 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use windrow_core::store::{Memory, Object, Store, cached};
+use windrow_core::{DType, Element, Error, Kind, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::meta::{Meta, STEP, Scaling};
-use windrow_core::store::{Memory, Object, Store, cached};
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Kind, Result};
 
 /// Part of the cache file's name: another number, and every table is made anew.
 const VERSION: &str = "shards 2";

@@ -1,9 +1,10 @@
 //! Shards of series: whether each file has the size that `meta.json` says.
 
-use super::{OtherSize, Shards};
 use windrow_core::Result;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::{Format, Probe};
+
+use super::{OtherSize, Shards};
 
 impl Verify for Shards {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

@@ -5,16 +5,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use super::{META, Shards, TOLD};
-use windrow_core::DType;
 use windrow_core::format::Format;
 use windrow_core::format::write::{
     Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, each_number, no_ids,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result};
+
+use super::{META, Shards, TOLD};
 
 /// What windrow writes into an entry of `scales`.
 const OWN: [&str; 4] = ["offset", "length", "mean", "std"];

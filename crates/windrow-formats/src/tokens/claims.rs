@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::data_files::DataFiles;
-use super::Tokens;
-use windrow_core::DType;
 use windrow_core::format::vocabulary::tokenizer_must_be;
 use windrow_core::format::{Format, Options, Probe};
 use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::store::{key, open_if_there, plain_name};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{DType, Error, Kind, Result};
+
+use super::super::data_files::DataFiles;
+use super::Tokens;
 
 /// What is known of the files of one data set without a look at their IDs.
 pub(super) struct Claims {

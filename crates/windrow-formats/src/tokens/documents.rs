@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use windrow_core::source::{FileInfo, Location, Schema, Source, check_span};
+use windrow_core::{Error, Lengths, Result, Span, Values};
+
 use super::Streams;
 use super::ends::Ends;
-use windrow_core::source::{FileInfo, Location, Schema, Source, check_span};
-use windrow_core::{Error, Result};
-use windrow_core::{Lengths, Span, Values};
 
 /// The documents of token files.
 pub(super) struct Documents {

@@ -8,10 +8,10 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use super::scan::{Id, scan};
-use windrow_core::DType;
 use windrow_core::store::{Memory, Object, Store, cached};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{DType, Error, Kind, Result};
+
+use super::scan::{Id, scan};
 
 /// Part of the cache file's name: another number, and every table is made anew.
 const VERSION: &str = "documents 1";

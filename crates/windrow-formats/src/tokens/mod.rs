@@ -9,10 +9,6 @@ mod write;
 
 use std::sync::Arc;
 
-use self::claims::Claims;
-use self::documents::Documents;
-use self::write::WriteTokens;
-use super::data_files::DataFiles;
 use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::check_ids;
@@ -20,13 +16,15 @@ use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
     Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
 };
-use windrow_core::manifest::CHECKSUMS_FILE;
-use windrow_core::manifest::MANIFEST_FILE;
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Compression, Object, begins_to_expand, expanded, plain_name};
-use windrow_core::{DType, Element};
-use windrow_core::{Decode, Lengths, Span, Values};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
+
+use self::claims::Claims;
+use self::documents::Documents;
+use self::write::WriteTokens;
+use super::data_files::DataFiles;
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]

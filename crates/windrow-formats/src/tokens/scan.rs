@@ -4,10 +4,9 @@ use std::ops::{BitOr, Not};
 use std::sync::mpsc::sync_channel;
 use std::thread::Builder;
 
-use windrow_core::DType;
 use windrow_core::store::Object;
 use windrow_core::threads::cores;
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{DType, Error, Kind, Result};
 
 /// Ids that a thread looks at before it hands on what it found. Where all of them are the one that is looked for, that
 /// is 2 MiB of places.

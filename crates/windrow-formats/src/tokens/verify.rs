@@ -1,10 +1,11 @@
 //! Raw tokens: any bytes are token IDs, so only a manifest says more.
 
-use super::Tokens;
 use windrow_core::DType;
 use windrow_core::format::verify::{Content, Verify};
 use windrow_core::manifest::Manifest;
 use windrow_core::store::plain_name;
+
+use super::Tokens;
 
 impl Verify for Tokens {
     fn content(&self) -> Content {

@@ -4,10 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use super::Tokens;
-use windrow_core::DType;
-use windrow_core::Result;
 use windrow_core::format::Format;
 use windrow_core::format::lines::INDEX_ROWS_BELOW;
 use windrow_core::format::write::{
@@ -16,6 +12,9 @@ use windrow_core::format::write::{
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files, replaced, write_manifest_beside};
+use windrow_core::{DType, Result};
+
+use super::Tokens;
 
 /// What the stream of a corpus is called.
 const STREAM: &str = "tokens.bin";

@@ -10,12 +10,12 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
-
-use super::converted::{self, Event, MOST_DEPTH, Shapes, Sink};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
 use windrow_core::{Error, Result};
+
+use super::converted::{self, Event, MOST_DEPTH, Shapes, Sink};
 
 /// A list of series in one YAML file.
 #[derive(Clone, Copy, Debug)]

@@ -6,10 +6,11 @@ pub(crate) mod stream;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use windrow_core::{Error, Result};
+
 use super::arena::{Arena, Budget, Node, VALUE};
 use super::value::Value;
 use super::{calls, names, tensor};
-use windrow_core::{Error, Result};
 
 /// One pickle of a file, while it is read.
 pub struct Machine<'a, 'b> {

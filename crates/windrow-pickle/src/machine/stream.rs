@@ -1,11 +1,11 @@
 //! torch's streams, pickles one after the other with the numbers behind them: how they begin, and a storage that a pickle holds as
 //! one, which machines of its own read.
 
+use windrow_core::{Element, Error, Result};
+
 use super::super::arena::{Budget, Node};
 use super::super::value::Value;
 use super::Machine;
-use windrow_core::Element;
-use windrow_core::{Error, Result};
 
 /// A storage as torch writes it into a stream: five pickles (a magic number, a version, the sizes of types, the storage's
 /// id, the keys), then for each key the number of its values and their bytes.

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
+use windrow_core::store::Object;
+use windrow_core::{Error, Result};
 use zip::CompressionMethod;
 
 use crate::archive::{Archive, archive};
 use crate::described::Tensor;
-use windrow_core::store::Object;
-use windrow_core::{Error, Result};
 
 /// An opened archive of torch.
 pub struct TorchArchive<'a> {

@@ -1,9 +1,10 @@
 //! Which of its two layouts a file of `torch.save` has.
 
-use super::TorchArchive;
 use windrow_core::format::foreign::TORCH_STREAM;
 use windrow_core::store::Object;
 use windrow_core::{Error, Result};
+
+use super::TorchArchive;
 
 const ARCHIVE_MAGIC: &[u8] = b"PK\x03\x04";
 

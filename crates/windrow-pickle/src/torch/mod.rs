@@ -4,13 +4,13 @@
 mod archive;
 mod layout;
 
+use windrow_core::number::{Number, number};
+use windrow_core::store::Object;
+use windrow_core::{DType, Element, Error, Result};
+
 use self::archive::TorchArchive;
 pub use self::layout::TorchSave;
 use crate::described::{Tensor, Tree, described_tree, streamed_tree};
-use windrow_core::number::{Number, number};
-use windrow_core::store::Object;
-use windrow_core::{DType, Element};
-use windrow_core::{Error, Result};
 
 /// A pickle that describes a model has some hundred bytes for each of its tensors; a training run's history may stand
 /// beside them.

@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
+use windrow_core::format::write::{CHUNK_BYTES, CHUNK_FILES, CorpusPlace};
+use windrow_core::format::{Probe, Table};
+use windrow_core::manifest::Manifest;
+use windrow_core::output::{self, files};
+use windrow_core::store::{Local, Store};
+use windrow_core::{Error, Kind, Result};
 
 use super::options::TokenizeOptions;
 use super::place::Place;
 use crate::Report;
-use windrow_core::format::write::{CHUNK_BYTES, CHUNK_FILES, CorpusPlace};
-use windrow_core::format::{Probe, Table};
-use windrow_core::manifest::Manifest;
-use windrow_core::output;
-use windrow_core::output::files;
-use windrow_core::store::{Local, Store};
-use windrow_core::{Error, Kind, Result};
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
 pub(super) fn existing(

@@ -2,12 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::options::TokenizeOptions;
-use crate::names::{Given, Named, below_common_folder};
 use windrow_core::format::lines;
 use windrow_core::output::files;
 use windrow_core::store::{Local, Store};
 use windrow_core::{Error, Result};
+
+use super::options::TokenizeOptions;
+use crate::names::{Given, Named, below_common_folder};
 
 // An input's path from the root. What goes up and down again is followed: names of outputs are made from it.
 fn absolute(input: &Path) -> Result<PathBuf> {

@@ -7,27 +7,25 @@ mod place;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use existing::{existing, unchanged};
 use options::rules;
 pub use options::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track};
 use place::Place;
-
-use crate::chunks::Chunks;
-use crate::encode::{Encode, EncodedChunk, Rules};
-use crate::input::Input;
-use crate::names::output_names;
-use crate::pack::{Packer, Packing, State};
-use crate::pipeline::Work;
-use crate::{Report, pipeline};
+use serde_json::json;
 use windrow_core::format::Table;
 use windrow_core::format::write::RecordWriter;
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Site, files, hash_of};
 use windrow_core::threads::cores;
-use windrow_core::{Kind, Result};
-use windrow_core::{Progress, Watch, check};
+use windrow_core::{Kind, Progress, Result, Watch, check};
+
+use crate::Report;
+use crate::chunks::Chunks;
+use crate::encode::{Encode, EncodedChunk, Rules};
+use crate::input::Input;
+use crate::names::output_names;
+use crate::pack::{Packer, Packing, State};
+use crate::pipeline::{self, Work};
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
 const CHUNK: u64 = 1 << 20;

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use windrow_core::format::write::WriteFormat;
+use windrow_core::{DType, Error, Result, threads};
 
 use crate::encode::{Encode, Rules};
-use windrow_core::DType;
-use windrow_core::format::write::WriteFormat;
-use windrow_core::threads;
-use windrow_core::{Error, Result};
 
 /// What becomes of the tokens at the very end that do not fill a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

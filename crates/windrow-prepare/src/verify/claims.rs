@@ -3,17 +3,16 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use windrow_core::output::hex;
 
+use windrow_core::format::Format;
+use windrow_core::manifest::{BlockChecksums, Checksums, FileRow, Manifest};
+use windrow_core::output::hex;
+use windrow_core::store::{Io, Local, Object, Store, expanded, key, open_if_there};
+use windrow_core::{Kind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Work;
 use crate::input::PART;
-use windrow_core::format::Format;
-use windrow_core::manifest::{BlockChecksums, Checksums};
-use windrow_core::manifest::{FileRow, Manifest};
-use windrow_core::store::{Io, Local, Object, Store, expanded, key, open_if_there};
-use windrow_core::{Kind, Result};
 
 /// Where block checksums may stand.
 pub(super) struct SumsAt<'a> {

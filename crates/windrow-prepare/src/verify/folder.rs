@@ -3,18 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use windrow_core::manifest::MANIFEST_FILE;
 
-use super::claims::SumsAt;
-use super::{VerifyOptions, Work};
-use windrow_core::format;
 use windrow_core::format::verify::IndexAt;
-use windrow_core::format::{Format, Probe, Table, discover};
-use windrow_core::manifest::CHECKSUMS_FILE;
-use windrow_core::manifest::Manifest;
+use windrow_core::format::{self, Format, Probe, Table, discover};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::files;
 use windrow_core::store::{Entry, Io, Local, Store, key};
 use windrow_core::{Kind, Result};
+
+use super::claims::SumsAt;
+use super::{VerifyOptions, Work};
 
 impl Work<'_> {
     /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.

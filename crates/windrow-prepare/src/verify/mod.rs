@@ -8,21 +8,16 @@ mod opened;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use windrow_core::manifest::MANIFEST_FILE;
 
 use serde::{Deserialize, Serialize};
+use windrow_core::format::verify::{Content, Findings, Verifier};
+use windrow_core::format::{self, Format, Probe, Table};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use windrow_core::output::{Site, files};
+use windrow_core::store::{Compression, Local, Store, expanded};
+use windrow_core::{Error, Kind, Result, Watch};
 
 use self::claims::SumsAt;
-use windrow_core::Watch;
-use windrow_core::format;
-use windrow_core::format::verify::{Content, Findings, Verifier};
-use windrow_core::format::{Format, Probe, Table};
-use windrow_core::manifest::CHECKSUMS_FILE;
-use windrow_core::manifest::Manifest;
-use windrow_core::output::Site;
-use windrow_core::output::files;
-use windrow_core::store::{Compression, Local, Store, expanded};
-use windrow_core::{Error, Kind, Result};
 
 /// How to verify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Work;
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Format, Options, Probe, choose, open};
 use windrow_core::store::{Local, Store};
 use windrow_core::{Kind, Result};
+
+use super::Work;
 
 impl Work<'_> {
     /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when that is none,

@@ -1,10 +1,9 @@
 //! What the records of a conversion come from, as the manifest tells it.
 
 use serde_json::{Map, Value, json};
-use windrow_core::output::hex;
-
 use windrow_core::Result;
 use windrow_core::manifest::{FileRow, Manifest};
+use windrow_core::output::hex;
 use windrow_core::source::Source;
 
 /// A manifest of what a source is converted into: `format`, and what it came from.

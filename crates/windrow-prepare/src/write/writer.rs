@@ -2,22 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::origin::Origin;
-use crate::Report;
-use windrow_core::Row;
 use windrow_core::format::vocabulary::first_outside;
 use windrow_core::format::write::{
     Begin, RecordWriter, Stored, Target, WriteFormat, WriteOptions, Written, not_an_option,
 };
 use windrow_core::manifest::Manifest;
-use windrow_core::output;
-use windrow_core::output::{Site, files, hash_of};
+use windrow_core::output::{self, Site, files, hash_of};
 use windrow_core::source::{Extras, Kind, Schema};
 use windrow_core::store::plain_name;
 use windrow_core::values::copy_values;
-use windrow_core::{Buffer, DType, Element};
-use windrow_core::{Decode, Values};
-use windrow_core::{Error, Result};
+use windrow_core::{Buffer, DType, Decode, Element, Error, Result, Row, Values};
+
+use super::origin::Origin;
+use crate::Report;
 
 /// Values of a record that are written at a time, where the format allows parts.
 pub(super) const PART: u64 = 1 << 20;

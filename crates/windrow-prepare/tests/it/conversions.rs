@@ -7,17 +7,16 @@ use std::path::Path;
 use serde_json::Value;
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
-use windrow_prepare::{VerifyOptions, verify};
-
-use crate::writing::{To, Writing, convert, create};
 use windrow_core::source::{Schema, Source};
 use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Decode, Element, Kind, Result};
 use windrow_formats::FORMATS;
+use windrow_prepare::{VerifyOptions, verify};
 
 use crate::disk::{open, open_with, whole};
 use crate::folder::put;
 use crate::toy::Toy;
+use crate::writing::{To, Writing, convert, create};
 
 const EOS: i64 = 0;
 

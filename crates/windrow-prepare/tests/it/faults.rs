@@ -8,17 +8,16 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use windrow_core::format::{self, Options, Probe};
+use windrow_core::store::Local;
+use windrow_core::{DType, Kind, Result};
 use windrow_formats::FORMATS;
 use windrow_prepare::{
     Encode, Encoded, IndexOptions, LinePlace, Progress, TokenizeOptions, Track, Watch, index, tokenize,
 };
 
-use crate::writing::{To, samples};
-use windrow_core::store::Local;
-use windrow_core::{DType, Kind, Result};
-
 use crate::encoders::{FailsAt, Ord, Parts};
 use crate::tree::{folder_of, tree};
+use crate::writing::{To, samples};
 
 const LINES: u64 = 40;
 

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windrow_prepare::{Encode, IndexOptions, TokenizeOptions, Track, index, tokenize};
-
-use crate::writing::{To, samples};
 use windrow_core::{DType, Kind, Result};
 use windrow_formats::FORMATS;
+use windrow_prepare::{Encode, IndexOptions, TokenizeOptions, Track, index, tokenize};
 
 use crate::encoders::{Ord, Parts, WordsInt};
 use crate::tree::{copy_tree, golden_folder, tree};
+use crate::writing::{To, samples};
 
 /// What is below the folder equals what was recorded, but for windrow's own manifest.
 fn assert_same(found: &Path, recorded: &Path, case: &str) {

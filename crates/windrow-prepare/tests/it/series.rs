@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use windrow_core::source::{Extras, Schema};
+use windrow_core::{DType, Decode, Element, Error, Kind, Values};
 use windrow_prepare::Writer;
 
 use crate::writing::{To, Writing, create};
-use windrow_core::source::{Extras, Schema};
-use windrow_core::{DType, Decode, Element, Error, Kind, Values};
 
 fn schema(channels: Option<usize>) -> Schema {
     Schema { channels, ..Schema::numbers(Element::little(DType::F32)) }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windrow_core::format::{self, Options, Probe, Verify};
-use windrow_formats::FORMATS;
-use windrow_prepare::{Encode, IndexOptions, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify};
-
-use crate::writing::{To, Writing, create, samples};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::Local;
 use windrow_core::{DType, Decode, Element, Kind, Result, Span, Values};
+use windrow_formats::FORMATS;
+use windrow_prepare::{Encode, IndexOptions, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify};
 
 use crate::encoders::{FailsAt, Ord};
 use crate::tree::{folder_of, tree};
+use crate::writing::{To, Writing, create, samples};
 
 const BLOCK: usize = 4096;
 

@@ -4,19 +4,18 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use windrow_prepare::{
-    IndexOptions, Remainder, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
-};
-
-use crate::writing::{To, samples};
 use serde_json::{Map, json};
 use windrow_core::format::write::writer;
 use windrow_core::{DType, Kind};
 use windrow_formats::FORMATS;
+use windrow_prepare::{
+    IndexOptions, Remainder, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
+};
 
 use crate::disk::open;
 use crate::encoders::{Ord, WordsInt};
 use crate::tree::{folder_of, tree};
+use crate::writing::{To, samples};
 
 const ABC: &[u8] = b"{\"text\":\"abc\"}\n{\"text\":\"de\"}";
 

@@ -4,18 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use windrow_core::output::write_whole;
+use windrow_core::source::Extras;
+use windrow_core::{DType, Kind, Span};
+use windrow_formats::FORMATS;
 use windrow_prepare::{
     Findings, IndexOptions, Problem, TokenizeOptions, Track, VerifyOptions, dummy, index, tokenize, verify,
 };
 
-use crate::writing::{To, Writing, convert, create, samples};
-use windrow_core::source::Extras;
-use windrow_core::{DType, Kind, Span};
-use windrow_formats::FORMATS;
-
 use crate::disk::open;
 use crate::encoders::{FailsAt, Ord, Parts};
 use crate::tree::{folder_of, tree};
+use crate::writing::{To, Writing, convert, create, samples};
 
 const THREE: &[u8] = b"{\"text\":\"abc\"}\n{\"text\":\"de\"}\n{\"text\":\"f\"}\n";
 

@@ -3,17 +3,16 @@
 use std::fs;
 use std::path::Path;
 
+use windrow_core::{DType, Kind};
+use windrow_formats::FORMATS;
 use windrow_prepare::{
     Findings, IndexOptions, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
 
-use crate::writing::{To, samples};
-use windrow_core::{DType, Kind};
-use windrow_formats::FORMATS;
-
 use crate::disk::open;
 use crate::encoders::Ord;
 use crate::tree::folder_of;
+use crate::writing::{To, samples};
 
 const LINES: &[u8] = b"{\"text\":\"abc\"}\n{\"text\":\"de\"}\n";
 const META: &[u8] = br#"{"num_sequences": 1, "dtype": "int16", "files": {"d-1-of-1.bin": 3},

@@ -4,16 +4,15 @@ use std::path::Path;
 
 use serde_json::Value;
 use windrow_core::format::Options;
-use windrow_prepare::verify;
-
-use crate::writing::{To, Writing, convert};
 use windrow_core::source::{Source, conformance};
 use windrow_core::{DType, Kind, Span};
 use windrow_formats::FORMATS;
+use windrow_prepare::verify;
 
 use super::dia;
 use crate::disk::{bytes_at, open, open_with, whole};
 use crate::folder::{folder_of, put};
+use crate::writing::{To, Writing, convert};
 
 fn to(layout: To) -> Writing {
     Writing { durable: false, ..Writing::new(layout) }

@@ -4,15 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use windrow_core::format::Options;
-use windrow_prepare::{Encode, Encoded, IndexOptions, LinePlace, TokenizeOptions, index, tokenize};
-
-use crate::writing::samples;
 use windrow_core::{DType, Error, Kind, Result};
 use windrow_formats::FORMATS;
+use windrow_prepare::{Encode, Encoded, IndexOptions, LinePlace, TokenizeOptions, index, tokenize};
 
 use super::read;
 use crate::disk::{both_ways, open_with, rows};
 use crate::folder::{folder_of, put};
+use crate::writing::samples;
 
 /// Every record, or the first error on the way to it.
 fn all(path: &Path, options: &Options) -> Result<Vec<Vec<u8>>> {

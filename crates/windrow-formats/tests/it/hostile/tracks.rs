@@ -2,8 +2,7 @@
 
 use windrow_core::format::Options;
 use windrow_core::{DType, Kind};
-use windrow_formats::FORMATS;
-use windrow_formats::tensor_file;
+use windrow_formats::{FORMATS, tensor_file};
 use windrow_prepare::verify;
 
 use super::{refused, unreadable};

@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use super::data_files::DataFiles;
-use super::json_lines::{JsonLines, Row, Rows, refuse_number_options};
-use super::json_rows::JsonRows;
-use super::series_json::begins_with_a_series;
-use super::{Collection, SeriesJsonLines};
 use windrow_core::format::discover::refuse_copies;
-use windrow_core::format::lines::is_named;
-use windrow_core::format::lines::json_kind;
-use windrow_core::format::lines::json_kind::{JsonKind, is_lines};
-use windrow_core::format::lines::line_ends;
-use windrow_core::format::lines::{lines_among, no_line_files};
+use windrow_core::format::lines::json_kind::{self, JsonKind, is_lines};
+use windrow_core::format::lines::{is_named, line_ends, lines_among, no_line_files};
 use windrow_core::format::verify::{Content, Verify};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, expanded, expanded_head};
 use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
+
+use crate::data_files::DataFiles;
+use crate::json_lines::{JsonLines, Row, Rows, refuse_number_options};
+use crate::json_rows::JsonRows;
+use crate::series_json::begins_with_a_series;
+use crate::{Collection, SeriesJsonLines};
 
 /// Bytes of one unit of work while lines are searched.
 const UNIT: u64 = 32 << 20;

@@ -1,0 +1,174 @@
+//! Samples of named values, as several formats hold them: opened as rows of some columns, or as the numbers of one with the
+//! others as metadata.
+
+mod numbers;
+mod rows;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use windrow_core::format::{Options, Probe};
+use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::{DType, Error, Result, Row};
+
+use self::numbers::Numbers;
+use self::rows::Rows;
+use crate::numbers::check_number_options;
+
+/// A value that every sample has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    /// Its name.
+    pub(crate) name: String,
+    /// What a person would call its type.
+    pub(crate) holds: String,
+    /// What can be made of it.
+    pub(crate) kind: Kind,
+}
+
+/// What can be made of the values of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Arrays, of this dtype and shape where all have the same.
+    Array(Option<DType>, Option<Vec<u64>>),
+    /// Bytes, which are numbers where a dtype is given.
+    Bytes,
+    /// Any other value.
+    Value,
+    /// What cannot be read: it is no metadata of others.
+    LeftOut,
+}
+
+/// An array that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Type of its numbers.
+    pub(crate) dtype: DType,
+    /// Lengths of its axes; its bytes are there.
+    pub(crate) shape: Vec<u64>,
+    /// The number of its file, and its first byte in what the file holds.
+    pub(crate) file: usize,
+    /// See [`Found::file`].
+    pub(crate) start: u64,
+}
+
+/// The samples of a data set.
+pub(crate) trait Samples: Send + Sync + 'static {
+    /// The name of the format.
+    fn format(&self) -> &'static str;
+
+    /// How many there are.
+    fn count(&self) -> u64;
+
+    /// What each of them has, in order.
+    fn columns(&self) -> &[Column];
+
+    /// Some values of a sample, by their names.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `Corrupt` with the place of the value; `Unsupported` for a value that is more than data.
+    fn row(&self, sample: u64, columns: &[usize]) -> Result<Row>;
+
+    /// The array in a column of [`Kind::Array`], or of [`Kind::Bytes`] with the dtype that was given.
+    ///
+    /// # Errors
+    /// As [`Samples::row`].
+    fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found>;
+
+    /// Bytes of a sample's array, from byte `start` of what its file holds.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    fn bytes<'a>(
+        &'a self,
+        sample: u64,
+        found: &Found,
+        start: u64,
+        size: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]>;
+
+    /// The file of a sample, or of one of its values, and the bytes in it.
+    ///
+    /// # Errors
+    /// As [`Samples::row`].
+    fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)>;
+
+    /// Asks for the bytes of a sample, without waiting.
+    fn prefetch(&self, sample: u64);
+
+    /// What a person calls a file.
+    fn name(&self, file: usize) -> String;
+
+    /// All files.
+    fn files(&self) -> Vec<FileInfo>;
+
+    /// A hash of the data, on top of what is read of it.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn fingerprint(&self, of: &str) -> Result<u64>;
+
+    /// That a sample is there.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    fn check(&self, sample: u64) -> Result<()> {
+        match sample < self.count() {
+            true => Ok(()),
+            false => Err(Error::out_of_range("record", sample, self.count())),
+        }
+    }
+}
+
+/// Opens samples as the options say: `column=` gives numbers, and so does an only column of arrays; anything else is rows.
+///
+/// # Errors
+/// `Config` for a column that is not there, or holds no numbers; what reading the first sample says.
+pub(crate) fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<SharedSource> {
+    let at = |e: Error| e.at(probe.display());
+    let numbers = match (&options.column, &options.columns) {
+        (Some(name), _) => Some(column(&samples, name, "column").map_err(at)?),
+        (None, None) => match samples.columns() {
+            [Column { kind: Kind::Array(..), .. }] => Some(0),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(column) = numbers {
+        let format = samples.format();
+        let numbers = Numbers::new(samples, column, options).map_err(|e| e.or_at(probe.display()))?;
+        let source: SharedSource = Arc::new(numbers);
+        let manifest = probe.manifest.as_ref().filter(|manifest| manifest.format == format);
+        check_number_options(source.as_ref(), manifest, options, &probe.display())?;
+        return Ok(source);
+    }
+    options
+        .refuse_those_of_ids("the records are rows of columns", "column= chooses the numbers")
+        .map_err(at)?;
+    let columns = match &options.columns {
+        None => (0..samples.columns().len()).collect(),
+        Some(names) => {
+            let found = names.iter().map(|name| column(&samples, name, "columns"));
+            let found: Vec<usize> = found.collect::<Result<_>>().map_err(at)?;
+            if found.is_empty() || (1..found.len()).any(|at| found[..at].contains(&found[at])) {
+                return Err(at(Error::config(format!(
+                    "columns={names:?}: expected each once, and one at least"
+                ))
+                .field("columns")));
+            }
+            found
+        }
+    };
+    Ok(Arc::new(Rows::new(samples, columns)))
+}
+
+// The number of a column.
+fn column(samples: &impl Samples, name: &str, option: &str) -> Result<usize> {
+    samples.columns().iter().position(|column| column.name == name).ok_or_else(|| {
+        let names: Vec<&str> = samples.columns().iter().map(|column| column.name.as_str()).collect();
+        Error::config(format!("no column is called {name:?}"))
+            .field(option)
+            .hint(format!("columns: {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,181 @@
+//! One column of numbers; the others are metadata beside it.
+
+use windrow_core::format::Options;
+use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, check_span};
+use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
+
+use super::{Column, Found, Kind, Samples};
+
+/// One column of numbers.
+pub(super) struct Numbers<S> {
+    samples: S,
+    column: usize,
+    /// dtype of a column of bytes.
+    dtype: Option<DType>,
+    others: Vec<usize>,
+    schema: Schema,
+    uniform: Option<u64>,
+}
+
+impl<S: Samples> Numbers<S> {
+    /// The column of this number.
+    ///
+    /// # Errors
+    /// `Config` for one that holds no numbers; what reading the first sample says.
+    pub(super) fn new(samples: S, column: usize, options: &Options) -> Result<Numbers<S>> {
+        let Column { name, kind, holds } = &samples.columns()[column];
+        let dtype = match (kind, options.dtype) {
+            (Kind::Array(..), _) => None,
+            (Kind::Bytes, Some(dtype)) => Some(dtype),
+            (Kind::Bytes, None) => {
+                return Err(Error::config(format!("the column {name:?} is bytes"))
+                    .field("dtype")
+                    .hint("dtype= says which numbers they are: int64 in older data of LLM Foundry"));
+            }
+            _ => {
+                return Err(Error::config(format!("the column {name:?} is {holds}, not numbers"))
+                    .field("column")
+                    .hint("column= names an ndarray, or with dtype= a column of bytes"));
+            }
+        };
+        // Of what is left out nothing is known.
+        let others = (0..samples.columns().len())
+            .filter(|other| *other != column && samples.columns()[*other].kind != Kind::LeftOut)
+            .collect();
+        let (declared, shape) = match kind {
+            Kind::Array(dtype, shape) => (*dtype, shape.clone()),
+            _ => (dtype, None),
+        };
+        let mut schema = Schema::numbers(Element::little(declared.unwrap_or(DType::I64)));
+        let uniform = shape.as_ref().and_then(|shape| shape.first().copied());
+        let first = match (shape, samples.count()) {
+            (Some(shape), _) => Some(shape),
+            (None, 0) => None,
+            (None, _) => {
+                let found = samples.array(0, column, dtype)?;
+                // Whole numbers of all kinds are int64 beside each other, and any with a float among them float32.
+                if declared.is_none() {
+                    let dtype = if found.dtype.is_integer() { DType::I64 } else { DType::F32 };
+                    schema.element = Element::little(dtype);
+                    schema.own_dtypes = true;
+                }
+                Some(found.shape)
+            }
+        };
+        schema.channels = match first.as_deref() {
+            None | Some([_]) => None,
+            Some([_, channels]) => Some(
+                usize::try_from(*channels)
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or_else(|| Error::unsupported(format!("records of {channels} channels")))?,
+            ),
+            Some(shape) => {
+                return Err(Error::unsupported(format!("arrays of {} axes", shape.len()))
+                    .field("column")
+                    .hint("records are [T] or [T, C]; columns= gives rows with arrays of any shape"));
+            }
+        };
+        Ok(Numbers { samples, column, dtype, others, schema, uniform })
+    }
+
+    // The array of a record, of the shape that all records have.
+    fn found(&self, record: u64) -> Result<Found> {
+        let found = self.samples.array(record, self.column, self.dtype)?;
+        let fits = match (self.schema.channels, found.shape.as_slice()) {
+            (None, [_]) => true,
+            (Some(channels), [_, of_record]) => channels as u64 == *of_record,
+            _ => false,
+        };
+        let is_kind =
+            !self.schema.own_dtypes || self.schema.element.dtype == DType::F32 || found.dtype.is_integer();
+        match fits && is_kind {
+            true => Ok(found),
+            false => {
+                let channels = self.schema.channels.map_or("[T]".to_string(), |c| format!("[T, {c}]"));
+                let of = self.schema.element.dtype;
+                Err(Error::corrupt(format!(
+                    "an array {} {:?}, the first is {of} {channels}",
+                    found.dtype, found.shape
+                ))
+                .at(self.samples.name(found.file))
+                .record(record)
+                .byte(found.start)
+                .hint("columns= gives rows with arrays of any shape"))
+            }
+        }
+    }
+
+    // The array of a span, and its first byte and number of bytes.
+    fn place(&self, span: Span) -> Result<(Found, u64, u64)> {
+        let found = self.found(span.record)?;
+        check_span(span, found.shape.first().copied().unwrap_or(0))?;
+        // Within the array, whose bytes are there.
+        let width = found.dtype.size() as u64 * self.schema.channels.unwrap_or(1) as u64;
+        let start = found.start + span.start * width;
+        Ok((found, start, span.len * width))
+    }
+}
+
+impl<S: Samples> Lengths for Numbers<S> {
+    fn len(&self) -> u64 {
+        self.samples.count()
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        match self.uniform {
+            Some(length) => self.samples.check(record).map(|()| length),
+            None => self.found(record).map(|found| found.shape.first().copied().unwrap_or(0)),
+        }
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        self.uniform
+    }
+}
+
+impl<S: Samples> Source for Numbers<S> {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (found, start, size) = self.place(span)?;
+        let size = usize::try_from(size)
+            .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
+        let bytes = self.samples.bytes(span.record, &found, start, size, scratch);
+        let bytes = bytes.map_err(|e| e.record(span.record))?;
+        let decode = match self.schema.own_dtypes && self.schema.element.dtype == DType::F32 {
+            true if found.dtype != DType::F32 => Decode::Single,
+            _ => Decode::Plain,
+        };
+        let channels = self.schema.channels.unwrap_or(1);
+        Ok(Values { bytes, element: Element::little(found.dtype), channels, decode })
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        self.samples.row(record, &self.others)
+    }
+
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        spans.for_each(|(span, _)| self.samples.prefetch(span.record));
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let (found, start, size) = self.place(span)?;
+        Ok(vec![Location { file: self.samples.name(found.file), start, size }])
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.samples.files()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let dtype = self.dtype.map_or(String::new(), |dtype| format!(":{dtype}"));
+        self.samples.fingerprint(&format!("{}{dtype}", self.samples.columns()[self.column].name))
+    }
+
+    fn format(&self) -> &'static str {
+        self.samples.format()
+    }
+}

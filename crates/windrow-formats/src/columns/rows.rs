@@ -1,0 +1,75 @@
+//! Samples as rows of some columns.
+
+use windrow_core::source::{self, FileInfo, Location, Schema, Source};
+use windrow_core::{Error, Lengths, Result, Row, Span, Values};
+
+use super::{Column, Samples};
+
+/// Samples as rows of some columns.
+pub(super) struct Rows<S> {
+    samples: S,
+    columns: Vec<usize>,
+    schema: Schema,
+}
+
+impl<S: Samples> Rows<S> {
+    pub(super) fn new(samples: S, columns: Vec<usize>) -> Rows<S> {
+        let column = |number: &usize| {
+            let Column { name, holds, .. } = &samples.columns()[*number];
+            source::Column { name: name.clone(), holds: holds.clone() }
+        };
+        let schema = Schema::rows(columns.iter().map(column).collect());
+        Rows { samples, columns, schema }
+    }
+}
+
+impl<S: Samples> Lengths for Rows<S> {
+    fn len(&self) -> u64 {
+        self.samples.count()
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        self.samples.check(record).map(|()| 1)
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        Some(1)
+    }
+}
+
+impl<S: Samples> Source for Rows<S> {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn read<'a>(&'a self, span: Span, _scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.length(span.record)?;
+        Err(self.schema.need_numbers().err().unwrap_or_else(|| Error::config("rows")).record(span.record))
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        self.samples.row(record, &self.columns)
+    }
+
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        spans.for_each(|(span, _)| self.samples.prefetch(span.record));
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        let (file, place) = self.samples.locate(span.record, None)?;
+        Ok(vec![Location { file, start: place.start, size: place.end - place.start }])
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.samples.files()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let names: Vec<&str> = self.schema.columns.iter().map(|column| column.name.as_str()).collect();
+        self.samples.fingerprint(&names.join("\0"))
+    }
+
+    fn format(&self) -> &'static str {
+        self.samples.format()
+    }
+}
