@@ -64,6 +64,7 @@ def open(
     split: str | None = None,
     column: str | None = None,
     columns: list[str] | None = None,
+    payload: Literal["bytes", "text", "json", "example"] | None = None,
     axis: Literal["time"] | None = None,
     index_folder: str | None = None,
     tokenizer: Tokenizer | _Path | None = None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
-use windrow::format::{self, Axis, Options};
+use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
     DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail,
     ViewRecipe,
@@ -38,6 +38,9 @@ pub(crate) struct Opening {
     /// Of records with named columns, JSON among them: only these, as rows
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
+    /// Of records of bytes, as in TFRecord and Bagz: what they hold
+    #[arg(long, value_name = "KIND", value_parser = word::<Payload>(&["bytes", "text", "json", "example"]))]
+    payload: Option<Payload>,
     /// Of arrays: `time` makes one series of [T, C], not T series of C values
     #[arg(long, value_name = "AXIS", value_parser = word::<Axis>(&["time"]))]
     axis: Option<Axis>,
@@ -67,6 +70,7 @@ impl Opening {
             eos: self.document_eos,
             column: self.column.clone(),
             columns: self.columns.clone(),
+            payload: self.payload,
             axis: self.axis,
             index_folder: self.index_folder.clone(),
             allow_outside: self.allow_outside,

@@ -4,6 +4,7 @@
 //! names a format.
 
 mod arrays;
+mod bagz;
 mod codes;
 mod collection;
 mod columns;
@@ -21,13 +22,16 @@ mod npy;
 mod npz;
 mod numbers;
 mod olmo;
+mod payload;
 mod pickle;
 mod series_json;
 mod shards;
+mod tfrecord;
 mod token_runs;
 mod tokens;
 mod yaml;
 
+pub use bagz::Bagz;
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use datatrove::Datatrove;
@@ -43,6 +47,7 @@ pub use olmo::Olmo;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
+pub use tfrecord::TfRecord;
 pub use tokens::Tokens;
 use windrow_core::format::Table;
 pub use yaml::Yaml;
@@ -55,6 +60,8 @@ pub static FORMATS: Table = &[
     &Llmc,
     &Datatrove,
     &Olmo,
+    &TfRecord,
+    &Bagz,
     &Tokens,
     &Megatron,
     &Shards,

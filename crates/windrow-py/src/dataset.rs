@@ -42,6 +42,8 @@ use crate::waiting::wait_for;
 ///         ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
 ///         of some files only, has to be told which.
 ///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them.
+///     payload: what a record of bytes holds (TFRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or ``"example"``; if not
+///         given ``"example"`` where the first record is a tf.train.Example, else ``"bytes"``.
 ///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects; the other keys
 ///         are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
 ///         only GluonTS's ``target``, or a list with fractions).
@@ -80,7 +82,7 @@ use crate::waiting::wait_for;
 /// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='mmap', verify=None)")]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='mmap', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -92,6 +94,7 @@ pub(crate) fn open(
     split: Option<String>,
     column: Option<String>,
     columns: Option<Vec<String>>,
+    payload: Option<&str>,
     axis: Option<&str>,
     index_folder: Option<String>,
     tokenizer: Option<Bound<'_, PyAny>>,
@@ -112,6 +115,9 @@ pub(crate) fn open(
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         column,
         columns,
+        payload: payload
+            .map(|payload| choice(py, "payload", payload, &["bytes", "text", "json", "example"]))
+            .transpose()?,
         axis: axis.map(|axis| choice(py, "axis", axis, &["time"])).transpose()?,
         index_folder,
         tokenizer: tokenizer.map(|t| tokenizer_name(&t)).transpose()?,
@@ -174,7 +180,7 @@ impl Dataset {
         }
         if self.data.is_rows() {
             let row = py.detach(|| self.data.source().row(record)).or_raise(py)?;
-            return row::dict(py, row);
+            return if schema.is_value() { row::value(py, row) } else { row::dict(py, row) };
         }
         let has_channels = schema.channels.is_some();
         let source = self.data.source();
@@ -261,6 +267,9 @@ impl Dataset {
     fn kind(&self) -> String {
         let schema = self.data.source().schema();
         if self.data.is_rows() {
+            if schema.is_value() {
+                return schema.columns[0].holds.clone();
+            }
             let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
             return format!("rows of {}", names.join(", "));
         }

@@ -16,6 +16,11 @@ pub(crate) fn dict(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyAny>> {
     Ok(dict.into_any())
 }
 
+/// The only value of a row.
+pub(crate) fn value(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyAny>> {
+    object(py, row.into_iter().next().map_or(Value::Null, |(_, value)| value))
+}
+
 fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),

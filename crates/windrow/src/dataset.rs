@@ -246,7 +246,10 @@ impl Dataset {
                 true => Vec::new(),
                 false => self.source.extras(0)?.names().map(str::to_string).collect(),
             },
-            columns: schema.columns.iter().map(|c| (c.name.clone(), c.holds.clone())).collect(),
+            columns: match schema.is_value() {
+                true => Vec::new(),
+                false => schema.columns.iter().map(|c| (c.name.clone(), c.holds.clone())).collect(),
+            },
             tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
             vocab_size: schema.vocab_size,
             eos: self.options.eos.or(self.manifest.as_ref().and_then(|s| s.eos)),

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
         let length = data.length(record)?;
         let size = match (data.is_json(), data.is_rows()) {
             (true, _) => text::counted(length, "byte"),
+            (_, true) if data.source().schema().is_value() => data.source().schema().columns[0].holds.clone(),
             (_, true) => text::counted(data.source().schema().columns.len() as u64, "column"),
             _ => text::counted(length, "value"),
         };
@@ -124,6 +125,11 @@ fn show_json(data: &Dataset, record: u64, out: &mut Out) -> Result<Value, Failur
 
 fn show_row(data: &Dataset, record: u64, out: &mut Out) -> Result<Value, Failure> {
     let row = Value::Object(data.row(record)?.shown());
+    // A record that is one value is shown as that.
+    let row = match (data.source().schema().is_value(), row) {
+        (true, Value::Object(row)) => row.into_iter().next().map_or(Value::Null, |(_, value)| value),
+        (_, row) => row,
+    };
     if !out.is_json() {
         let mut lines = Vec::new();
         lay_out(&row, &mut lines);

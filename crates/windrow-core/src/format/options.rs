@@ -57,6 +57,9 @@ pub struct Options {
     /// Only these columns of records that are rows: a record is a row of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// What a record of bytes holds, where the format does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
     /// What the first axis of an array is; if not given, `[N, T]` are N series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<Axis>,
@@ -73,6 +76,20 @@ pub struct Options {
 pub enum Axis {
     /// Time: the array is one series of C channels.
     Time,
+}
+
+/// What a record of bytes holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    /// Bytes; with a dtype numbers.
+    Bytes,
+    /// UTF-8 text.
+    Text,
+    /// A JSON value.
+    Json,
+    /// A tf.train.Example.
+    Example,
 }
 
 /// When damage is looked for.
@@ -111,6 +128,12 @@ const OF_SOME: &[OfSome] = &[
         is_given: |options| options.columns.is_some(),
         why: "has no rows of columns",
         hint: "it names the keys or columns that make a row",
+    },
+    OfSome {
+        name: "payload",
+        is_given: |options| options.payload.is_some(),
+        why: "says itself what a record holds",
+        hint: "it is for records of bytes: TFRecord and Bagz",
     },
     OfSome {
         name: "axis",

@@ -64,7 +64,8 @@ pub struct Schema {
     pub tracks: Vec<Track>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
-    /// The columns of a row, in order; empty where records are not rows.
+    /// The columns of a row, in order; empty where records are not rows. An only column without a name is the record itself, whatever value
+    /// it is.
     pub columns: Vec<Column>,
 }
 
@@ -104,6 +105,11 @@ impl Schema {
     /// Records that are rows of these columns.
     pub fn rows(columns: Vec<Column>) -> Self {
         Schema { kind: Kind::Rows, columns, ..Schema::numbers(Element::little(DType::U8)) }
+    }
+
+    /// Whether a row is one value without a name: the record itself.
+    pub fn is_value(&self) -> bool {
+        matches!(self.columns.as_slice(), [column] if column.name.is_empty())
     }
 
     /// The error of whoever needs numbers, where records are something else.

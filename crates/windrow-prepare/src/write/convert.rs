@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
+use windrow_core::format::write::{WriteFormat, WriteOptions};
+use windrow_core::source::{Kind, Schema, Source};
+use windrow_core::{Progress, Result, Row, Span, Value, Watch, check, store};
+
 use super::origin::Origin;
 use super::writer::{PART, Writer};
 use crate::Report;
-use windrow_core::Result;
-use windrow_core::Span;
-use windrow_core::format::write::{WriteFormat, WriteOptions};
-use windrow_core::source::{Kind, Source};
-use windrow_core::store;
-use windrow_core::{Progress, Watch, check};
 
 /// Writes all records of a source in another format.
 ///
@@ -47,7 +45,7 @@ fn written(
     if source.schema().kind == Kind::Rows {
         for record in 0..source.len() {
             check(watch)?;
-            writer.add_row(&source.row(record)?)?;
+            writer.add_row(&named(source.schema(), source.row(record)?))?;
             watch.progress(Progress { done_bytes: record, total_bytes: lengths, records: writer.records });
         }
         return Ok((writer, source.files().iter().map(|file| file.size).sum()));
@@ -72,6 +70,17 @@ fn written(
         }
     }
     Ok((writer, total_bytes))
+}
+
+// The columns of a row; those of a record that is one value are what the value has, or it is one column.
+fn named(schema: &Schema, row: Row) -> Row {
+    match schema.is_value() {
+        false => row,
+        true => match row.into_iter().next() {
+            Some((_, Value::Struct(row))) => row,
+            value => value.map(|(_, value)| ("value".to_string(), value)).into_iter().collect(),
+        },
+    }
 }
 
 fn sum_of_lengths(source: &dyn Source) -> Result<u64> {

@@ -1,0 +1,247 @@
+//! Bagz: records one after the other, then the end of each; zstd frames in `.bagz`, plain bytes in `.bag`.
+
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use windrow_core::format::discover::natural_order;
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::store::{Object, key, open_if_there};
+use windrow_core::{Error, Result};
+
+use crate::data_files::DataFiles;
+use crate::payload::{self, Blobs};
+
+/// What the name of the file with the ends begins with, where they are not at the end of the records.
+const LIMITS: &str = "limits.";
+/// Bytes of an end.
+const WIDTH: u64 = 8;
+/// A frame may expand to this much, or so many times its size; more is refused.
+const MOST_EXPANDED: u64 = 1 << 20;
+const MOST_RATIO: u64 = 1000;
+
+/// Files of Bagz.
+#[derive(Clone, Copy, Debug)]
+pub struct Bagz;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "bagz",
+    title: "Bagz",
+    layout: "`.bagz` files of zstd frames and `.bag` files of plain records, also as shards; ends in the file or in `limits.<name>`",
+    records: "what `payload=` says: bytes, text, JSON, or the features of a tf.train.Example; with `column=` or `dtype=` numbers",
+    written_by: "bagz",
+    holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
+    data_suffixes: &[".bagz", ".bag"],
+    open_options: &["column", "columns", "payload"],
+    ..FormatInfo::NONE
+};
+
+impl Format for Bagz {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        match keys(probe).is_empty() {
+            true => Confidence::No,
+            false => Confidence::Yes,
+        }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        match probe.is_folder {
+            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let keys = keys(probe);
+        if keys.is_empty() {
+            return Err(Error::not_found("expected `.bagz` or `.bag` files, found none").at(probe.display()));
+        }
+        if probe.is_folder {
+            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        }
+        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
+        let files = DataFiles::open(probe.store.clone(), keys.clone(), missing)?;
+        let mut records = Records { files, shards: Vec::new(), firsts: vec![0] };
+        for (file, name) in keys.iter().enumerate() {
+            let limits = key::below(key::folder_of(name), &format!("{LIMITS}{}", key::name_of(name)));
+            let limits = open_if_there(probe.store.as_ref(), &limits)?;
+            records.add(file, limits, name.ends_with(".bagz"))?;
+        }
+        payload::open(records, probe, options)
+    }
+}
+
+// The files with records, in natural order.
+fn keys(probe: &Probe) -> Vec<String> {
+    let is_data = |name: &str| {
+        let name = key::name_of(name);
+        (name.ends_with(".bagz") || name.ends_with(".bag")) && !name.starts_with(LIMITS)
+    };
+    if !probe.is_folder {
+        return Some(probe.key.clone()).filter(|key| is_data(key)).into_iter().collect();
+    }
+    let top = probe.names().filter(|name| is_data(name) && !name.contains('/'));
+    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
+    keys.sort_by(|a, b| natural_order(a, b));
+    keys
+}
+
+/// A file, with where its ends are.
+struct Shard {
+    ends: Arc<dyn Object>,
+    /// The first byte of the ends.
+    start: u64,
+    /// Bytes of all records.
+    size: u64,
+    is_compressed: bool,
+}
+
+/// The records of some files.
+struct Records {
+    files: DataFiles,
+    shards: Vec<Shard>,
+    /// The number of the first record of each file, and of all records at the end.
+    firsts: Vec<u64>,
+}
+
+impl Records {
+    // The next file, its table of ends compared with its size.
+    fn add(&mut self, file: usize, limits: Option<Arc<dyn Object>>, is_compressed: bool) -> Result<()> {
+        let data = self.files.shared(file)?;
+        let wrong = |what: String, object: &dyn Object, byte: u64| {
+            Error::corrupt(what).at(object.name()).byte(byte).hint("the copy looks unfinished")
+        };
+        let (ends, start, size) = match limits {
+            Some(limits) => (limits, 0, data.size()),
+            None if data.size() == 0 => (data.clone(), 0, 0),
+            None => {
+                let last = data.size().checked_sub(WIDTH);
+                let at =
+                    last.ok_or_else(|| wrong(format!("a file of {} bytes", data.size()), data.as_ref(), 0))?;
+                let start = word(data.as_ref(), at)?;
+                if start > at {
+                    return Err(wrong(
+                        format!("the ends begin at byte {start} of {}", data.size()),
+                        data.as_ref(),
+                        at,
+                    ));
+                }
+                (data.clone(), start, start)
+            }
+        };
+        let table = ends.size() - start;
+        if !table.is_multiple_of(WIDTH) {
+            return Err(wrong(
+                format!("{table} bytes are not whole ends of {WIDTH} bytes"),
+                ends.as_ref(),
+                start,
+            ));
+        }
+        let count = table / WIDTH;
+        let last = if count == 0 { 0 } else { word(ends.as_ref(), start + (count - 1) * WIDTH)? };
+        if last != size {
+            return Err(wrong(
+                format!("the last record ends at byte {last}, the records at {size}"),
+                ends.as_ref(),
+                ends.size().saturating_sub(WIDTH),
+            ));
+        }
+        let first = self.firsts[self.firsts.len() - 1];
+        self.firsts.push(first + count);
+        self.shards.push(Shard { ends, start, size, is_compressed });
+        Ok(())
+    }
+}
+
+fn word(object: &dyn Object, at: u64) -> Result<u64> {
+    let mut scratch = Vec::new();
+    let bytes = object.read(at, WIDTH as usize, &mut scratch)?;
+    let word =
+        bytes.first_chunk::<8>().ok_or_else(|| Error::corrupt("an end is cut short").at(object.name()))?;
+    Ok(u64::from_le_bytes(*word))
+}
+
+impl Blobs for Records {
+    fn format(&self) -> &'static str {
+        Bagz.name()
+    }
+
+    fn count(&self) -> u64 {
+        self.firsts[self.firsts.len() - 1]
+    }
+
+    fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let (file, place) = self.place(record)?;
+        let object = self.files.get(file)?;
+        let stored = place.end - place.start;
+        let size = usize::try_from(stored).map_err(|_| {
+            Error::unsupported(format!("{stored} bytes at once on this machine")).record(record)
+        })?;
+        // An empty record is no frame.
+        if !self.shards[file].is_compressed || size == 0 {
+            return object.read(place.start, size, scratch);
+        }
+        let mut frame = Vec::new();
+        let frame = object.read(place.start, size, &mut frame)?;
+        let most = MOST_EXPANDED.max(stored.saturating_mul(MOST_RATIO));
+        let wrong = |what: &str| {
+            Error::corrupt(what)
+                .at(object.name())
+                .record(record)
+                .byte(place.start)
+                .hint("the copy looks damaged")
+        };
+        scratch.clear();
+        let decoder = zstd::stream::read::Decoder::with_buffer(frame);
+        let read = decoder.and_then(|decoder| decoder.take(most + 1).read_to_end(scratch));
+        match read {
+            Ok(found) if found as u64 <= most => Ok(scratch.as_slice()),
+            Ok(_) => Err(wrong(&format!("{stored} bytes that expand to more than {most}"))),
+            Err(cause) => Err(wrong("a record that is not a zstd frame").caused_by(cause)),
+        }
+    }
+
+    fn place(&self, record: u64) -> Result<(usize, Range<u64>)> {
+        if record >= self.count() {
+            return Err(Error::out_of_range("record", record, self.count()));
+        }
+        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        let (shard, number) = (&self.shards[file], record - self.firsts[file]);
+        let at = shard.start + number * WIDTH;
+        let start = if number == 0 { 0 } else { word(shard.ends.as_ref(), at - WIDTH)? };
+        let end = word(shard.ends.as_ref(), at)?;
+        match start <= end && end <= shard.size {
+            true => Ok((file, start..end)),
+            false => Err(Error::corrupt(format!("a record from byte {start} to {end} of {}", shard.size))
+                .at(shard.ends.name())
+                .record(record)
+                .byte(at)
+                .hint("the copy looks damaged")),
+        }
+    }
+
+    fn prefetch(&self, record: u64) {
+        if let Ok((file, place)) = self.place(record)
+            && let Ok(object) = self.files.get(file)
+        {
+            object.prefetch(place.start, place.end - place.start);
+        }
+    }
+
+    fn name(&self, file: usize) -> String {
+        self.files.name(file)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.files.infos()
+    }
+
+    fn fingerprint(&self, of: &str) -> Result<u64> {
+        self.files.fingerprint(&[Bagz.name().as_bytes(), of.as_bytes()])
+    }
+}

@@ -1,0 +1,208 @@
+//! TFRecord: frames of a length, its checksum, the bytes of a record and their checksum, as TensorFlow writes them.
+
+mod ends;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use windrow_core::format::discover::natural_order;
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::store::{Object, expanded, key, plain_name};
+use windrow_core::{Error, Result};
+
+use self::ends::Ends;
+use crate::data_files::DataFiles;
+use crate::payload::{self, Blobs};
+
+/// Bytes before a record: its length, and the checksum of that.
+const BEFORE: u64 = 12;
+/// Bytes after it: its checksum.
+const AFTER: u64 = 4;
+
+/// Files of TFRecord.
+#[derive(Clone, Copy, Debug)]
+pub struct TfRecord;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "tfrecord",
+    title: "TFRecord",
+    layout: "`.tfrecord` files, also as shards `.tfrecord-00000-of-00002` and `.gz`",
+    records: "what `payload=` says: the features of a tf.train.Example, bytes, text or JSON; with `column=` or `dtype=` numbers",
+    written_by: "TensorFlow, TFDS, the tfrecord package",
+    holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
+    data_suffixes: &[".tfrecord", ".tfrecords", ".tfrecord.gz"],
+    open_options: &["column", "columns", "payload"],
+    ..FormatInfo::NONE
+};
+
+impl Format for TfRecord {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        match keys(probe).is_empty() {
+            true => Confidence::No,
+            false => Confidence::Yes,
+        }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        match probe.is_folder {
+            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let keys = keys(probe);
+        if keys.is_empty() {
+            return Err(Error::not_found("expected `.tfrecord` files, found none").at(probe.display()));
+        }
+        if probe.is_folder {
+            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        }
+        let open = |key: &String| match plain_name(key) == key {
+            true => probe.store.open(key),
+            false => expanded(&probe.store, key, options.cache_limit),
+        };
+        let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
+        let mut records = Records { ends: Vec::new(), firsts: vec![0], files };
+        for file in 0..records.files.count() {
+            let ends = Ends::of(records.files.shared(file)?)?;
+            let first = records.firsts[file];
+            records.firsts.push(first + ends.count());
+            records.ends.push(ends);
+        }
+        payload::open(records, probe, options)
+    }
+}
+
+// The files with records, in natural order.
+fn keys(probe: &Probe) -> Vec<String> {
+    if !probe.is_folder {
+        return Some(probe.key.clone()).filter(|key| is_data(key)).into_iter().collect();
+    }
+    let top = probe.names().filter(|name| is_data(name) && !name.contains('/'));
+    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
+    keys.sort_by(|a, b| natural_order(a, b));
+    keys
+}
+
+// `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
+fn is_data(name: &str) -> bool {
+    let name = plain_name(key::name_of(name));
+    let Some((_, rest)) = name.rsplit_once(".tfrecord") else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let shard = rest.strip_prefix('-').and_then(|rest| rest.split_once("-of-"));
+    rest.is_empty() || rest == "s" || shard.is_some_and(|(number, of)| is_number(number) && is_number(of))
+}
+
+/// The records of some files.
+struct Records {
+    files: DataFiles,
+    ends: Vec<Ends>,
+    /// The number of the first record of each file, and of all records at the end.
+    firsts: Vec<u64>,
+}
+
+impl Records {
+    // The file of a record, and its frame.
+    fn frame(&self, record: u64) -> Result<(usize, Range<u64>)> {
+        if record >= self.count() {
+            return Err(Error::out_of_range("record", record, self.count()));
+        }
+        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        Ok((file, self.ends[file].frame(record - self.firsts[file])?))
+    }
+}
+
+impl Blobs for Records {
+    fn format(&self) -> &'static str {
+        TfRecord.name()
+    }
+
+    fn count(&self) -> u64 {
+        self.firsts[self.firsts.len() - 1]
+    }
+
+    fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let (file, frame) = self.frame(record)?;
+        let object = self.files.get(file)?;
+        let size = frame.end - frame.start - BEFORE;
+        let size = usize::try_from(size).map_err(|_| {
+            Error::unsupported(format!("{size} bytes at once on this machine")).record(record)
+        })?;
+        let bytes = object.read(frame.start + BEFORE, size, scratch)?;
+        let (data, sum) = bytes.split_at(size - AFTER as usize);
+        let said = sum.first_chunk::<4>().map_or(0, |sum| u32::from_le_bytes(*sum));
+        match checksum(data) == said {
+            true => Ok(data),
+            false => Err(Error::corrupt("the record has another checksum than was written")
+                .at(object.name())
+                .record(record)
+                .byte(frame.start + BEFORE)
+                .hint("the file is damaged: copy it again")),
+        }
+    }
+
+    fn place(&self, record: u64) -> Result<(usize, Range<u64>)> {
+        let (file, frame) = self.frame(record)?;
+        Ok((file, frame.start + BEFORE..frame.end - AFTER))
+    }
+
+    fn prefetch(&self, record: u64) {
+        if let Ok((file, frame)) = self.frame(record)
+            && let Ok(object) = self.files.get(file)
+        {
+            object.prefetch(frame.start, frame.end - frame.start);
+        }
+    }
+
+    fn name(&self, file: usize) -> String {
+        self.files.name(file)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.files.infos()
+    }
+
+    fn fingerprint(&self, of: &str) -> Result<u64> {
+        self.files.fingerprint(&[TfRecord.name().as_bytes(), of.as_bytes()])
+    }
+}
+
+/// The checksum of a frame: CRC-32C, rotated and added to, so that the checksum of bytes that hold one differs from it.
+fn checksum(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// The length of the record whose frame begins at `at`, its checksum compared.
+fn length(object: &dyn Object, at: u64) -> Result<u64> {
+    let wrong = |what: String| {
+        Error::corrupt(what).at(object.name()).byte(at).hint("the copy looks unfinished or damaged")
+    };
+    if object.size() - at < BEFORE + AFTER {
+        return Err(wrong(format!("{} bytes at the end, which are no frame", object.size() - at)));
+    }
+    let mut scratch = Vec::new();
+    let bytes = object.read(at, BEFORE as usize, &mut scratch)?;
+    let (length, sum) = bytes.split_at(8);
+    let said = sum.first_chunk::<4>().map_or(0, |sum| u32::from_le_bytes(*sum));
+    if checksum(length) != said {
+        return Err(wrong("the length of a record has another checksum than was written".to_string()));
+    }
+    let length = length.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
+    match length <= object.size() - at - BEFORE - AFTER {
+        true => Ok(length),
+        false => Err(wrong(format!(
+            "a record of {length} bytes, of which {} are there",
+            object.size() - at - BEFORE
+        ))),
+    }
+}
+
+// An object that others hold too.
+type Shared = Arc<dyn Object>;

@@ -1,0 +1,60 @@
+//! Bagz: any ends behind or beside any bytes, compressed or not.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use windrow_core::DType;
+use windrow_core::format::{Options, Probe, open};
+use windrow_core::source::Kind;
+use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
+
+#[derive(Arbitrary, Debug)]
+struct Input<'a> {
+    data: &'a [u8],
+    frames: bool,
+    ends: Vec<u16>,
+    apart: bool,
+    compressed: bool,
+    numbers: bool,
+}
+
+fuzz_target!(|input: Input<'_>| {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    match input.frames {
+        true => {
+            for part in input.data.chunks(7) {
+                bytes.extend(zstd::bulk::compress(part, 1).expect("memory takes all"));
+                ends.extend((bytes.len() as u64).to_le_bytes());
+            }
+        }
+        false => {
+            bytes.extend(input.data);
+            ends.extend(input.ends.iter().flat_map(|end| u64::from(*end).to_le_bytes()));
+        }
+    }
+    let name = if input.compressed { "a.bagz" } else { "a.bag" };
+    let store = match input.apart {
+        true => Memory::new().with(&format!("limits.{name}"), ends).with(name, bytes),
+        false => Memory::new().with(name, [bytes, ends].concat()),
+    };
+    let options = Options {
+        format: Some("bagz".to_string()),
+        dtype: input.numbers.then_some(DType::U16),
+        ..Options::default()
+    };
+    let Ok(source) =
+        Probe::at(FORMATS, Arc::new(store), "").and_then(|probe| open(FORMATS, &probe, &options))
+    else {
+        return;
+    };
+    let mut scratch = Vec::new();
+    for record in 0..source.len().min(300) {
+        match source.schema().kind {
+            Kind::Rows => drop(source.row(record)),
+            _ => drop(source.read_whole(record, &mut scratch)),
+        }
+    }
+});

@@ -1,0 +1,55 @@
+//! TFRecord: frames with right checksums around any bytes, or any bytes, read as each kind of payload.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use windrow_core::format::{Options, Payload, Probe, open};
+use windrow_core::source::Kind;
+use windrow_core::store::Memory;
+use windrow_formats::FORMATS;
+
+#[derive(Arbitrary, Debug)]
+struct Input<'a> {
+    records: Vec<&'a [u8]>,
+    rest: &'a [u8],
+    payload: Option<u8>,
+    column: Option<&'a str>,
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+}
+
+fuzz_target!(|input: Input<'_>| {
+    let mut bytes = Vec::new();
+    for record in &input.records {
+        let length = (record.len() as u64).to_le_bytes();
+        bytes.extend([&length[..], &checksum(&length), record, &checksum(record)].concat());
+    }
+    bytes.extend(input.rest);
+    let kinds = [Payload::Bytes, Payload::Text, Payload::Json, Payload::Example];
+    let options = Options {
+        format: Some("tfrecord".to_string()),
+        payload: input.payload.map(|kind| kinds[usize::from(kind) % kinds.len()]),
+        column: input.column.map(str::to_string),
+        ..Options::default()
+    };
+    let store = Memory::new().with("a.tfrecord", bytes);
+    let Ok(source) =
+        Probe::at(FORMATS, Arc::new(store), "").and_then(|probe| open(FORMATS, &probe, &options))
+    else {
+        return;
+    };
+    let mut scratch = Vec::new();
+    for record in 0..source.len().min(300) {
+        match source.schema().kind {
+            Kind::Rows => drop(source.row(record)),
+            _ => {
+                let _ = source.extras(record);
+                let _ = source.read_whole(record, &mut scratch);
+            }
+        }
+    }
+});
