@@ -183,11 +183,15 @@ fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>
     }
     match (tables.is_empty(), fitting.as_slice()) {
         (false, [dtype]) => Ok(*dtype),
-        _ => Err(Error::config(
-            "the size of a token ID is not known: the documents do not end where the files do",
-        )
-        .at(probe.display())
-        .field("dtype")
-        .hint("dtype=\"uint16\" or dtype=\"uint32\"")),
+        (is_alone, _) => {
+            let why = match is_alone {
+                true => "nothing says how wide a token ID is",
+                false => "how wide a token ID is does not follow: the documents do not end where the files do",
+            };
+            Err(Error::config(why)
+                .at(probe.display())
+                .field("dtype")
+                .hint("dtype=\"uint16\" or dtype=\"uint32\""))
+        }
     }
 }
