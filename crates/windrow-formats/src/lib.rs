@@ -15,6 +15,7 @@ mod forager;
 mod json_lines;
 mod json_rows;
 mod jsonl;
+mod litdata;
 mod llmc;
 mod mds;
 mod megatron;
@@ -38,6 +39,7 @@ pub use datatrove::Datatrove;
 pub use forager::{Forager, Layout, LayoutArray};
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
+pub use litdata::LitData;
 pub use llmc::Llmc;
 pub use mds::Mds;
 pub use megatron::Megatron;
@@ -56,6 +58,7 @@ pub use yaml::Yaml;
 pub static FORMATS: Table = &[
     &Forager,
     &Mds,
+    &LitData,
     &Jsonl,
     &Llmc,
     &Datatrove,

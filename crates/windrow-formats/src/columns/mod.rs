@@ -82,6 +82,7 @@ pub(crate) trait Samples: Send + Sync + 'static {
     fn bytes<'a>(
         &'a self,
         sample: u64,
+        column: usize,
         found: &Found,
         start: u64,
         size: usize,

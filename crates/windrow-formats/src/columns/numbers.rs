@@ -143,7 +143,7 @@ impl<S: Samples> Source for Numbers<S> {
         let (found, start, size) = self.place(span)?;
         let size = usize::try_from(size)
             .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
-        let bytes = self.samples.bytes(span.record, &found, start, size, scratch);
+        let bytes = self.samples.bytes(span.record, self.column, &found, start, size, scratch);
         let bytes = bytes.map_err(|e| e.record(span.record))?;
         let decode = match self.schema.own_dtypes && self.schema.element.dtype == DType::F32 {
             true if found.dtype != DType::F32 => Decode::Single,

@@ -134,6 +134,7 @@ impl columns::Samples for Samples {
     fn bytes<'a>(
         &'a self,
         _sample: u64,
+        _column: usize,
         found: &Found,
         start: u64,
         size: usize,

@@ -186,7 +186,9 @@ fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>
         (is_alone, _) => {
             let why = match is_alone {
                 true => "nothing says how wide a token ID is",
-                false => "how wide a token ID is does not follow: the documents do not end where the files do",
+                false => {
+                    "how wide a token ID is does not follow: the documents do not end where the files do"
+                }
             };
             Err(Error::config(why)
                 .at(probe.display())

@@ -242,6 +242,7 @@ impl<B: Blobs> columns::Samples for Records<B> {
     fn bytes<'a>(
         &'a self,
         sample: u64,
+        _column: usize,
         _found: &Found,
         start: u64,
         size: usize,

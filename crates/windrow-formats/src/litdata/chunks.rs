@@ -1,0 +1,257 @@
+//! The files of chunks: found, expanded where they are compressed, and where each item is in them.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use windrow_core::format::Probe;
+use windrow_core::store::{Object, Store, expanded_checked, key};
+use windrow_core::{Error, Result};
+
+use super::frames::{Frames, Kept, expand};
+use super::index::{Chunk, Index, Items, Storage};
+use crate::data_files::DataFiles;
+
+/// What rows of plain JSON end in, which litdata stores as an Arrow file.
+const ARROW: &[u8; 8] = b"LDARW01\0";
+
+/// The chunks of an index, opened.
+pub(super) struct Chunks {
+    store: Arc<dyn Store>,
+    pub(super) files: DataFiles,
+    chunks: Vec<Described>,
+    storage: Storage,
+    /// The file with the items of each chunk, checked, once it was asked for.
+    opened: Vec<OnceLock<Opened>>,
+    kept: Kept,
+    /// Number of the first item of each chunk, and of all items at the end.
+    firsts: Vec<u64>,
+}
+
+struct Described {
+    items: u64,
+    bytes: u64,
+    /// Bytes of all items, where they are tokens.
+    tokens: Option<u64>,
+}
+
+struct Opened {
+    object: Arc<dyn Object>,
+    frames: Option<Frames>,
+}
+
+impl Chunks {
+    /// The files that the index names, below its folder; each has the size that it says.
+    ///
+    /// # Errors
+    /// `NotFound` naming a file that is not there; `Corrupt` for one of another size.
+    pub(super) fn open(probe: &Probe, index: &Index) -> Result<Chunks> {
+        let folder = if probe.is_folder { probe.key.clone() } else { key::folder_of(&probe.key).to_string() };
+        let width = match &index.items {
+            Items::Tokens(super::leaf::Leaf::Bare(dtype)) => Some(dtype.size() as u64),
+            _ => None,
+        };
+        let (mut keys, mut chunks, mut firsts) = (Vec::new(), Vec::new(), vec![0u64]);
+        for Chunk { file, items, bytes, tokens } in &index.chunks {
+            let key = key::below(&folder, file);
+            let entry = probe.store.entry(&key).ok().filter(|entry| !entry.is_folder);
+            let entry = entry.ok_or_else(|| {
+                Error::not_found("a chunk of the index is not there")
+                    .at(probe.store.display(&key))
+                    .hint("the copy looks unfinished")
+            })?;
+            if index.storage != Storage::Chunks && entry.size != *bytes {
+                return Err(Error::corrupt(format!("{} bytes, the index says {bytes}", entry.size))
+                    .at(probe.store.display(&key))
+                    .hint("the copy looks unfinished"));
+            }
+            if offsets_end(*items) > *bytes {
+                return Err(Error::corrupt(format!(
+                    "the index says {items} items, which {bytes} bytes cannot hold"
+                ))
+                .at(probe.store.display(&key)));
+            }
+            let last = firsts[firsts.len() - 1];
+            firsts.push(last.checked_add(*items).ok_or_else(|| {
+                Error::corrupt("more items together than 64 bits count").at(probe.display())
+            })?);
+            let tokens = tokens.zip(width).and_then(|(tokens, width)| tokens.checked_mul(width));
+            chunks.push(Described { items: *items, bytes: *bytes, tokens });
+            keys.push(key);
+        }
+        let missing = |key: &str, _| Error::not_found("a chunk of the index is gone").at(key);
+        let opened = chunks.iter().map(|_| OnceLock::new()).collect();
+        let files = DataFiles::open(probe.store.clone(), keys, missing)?;
+        if index.storage == Storage::Plain && files.count() > 0 {
+            refuse_arrow(files.get(0)?)?;
+        }
+        let store = probe.store.clone();
+        Ok(Chunks { store, files, chunks, storage: index.storage, opened, kept: Kept::default(), firsts })
+    }
+
+    /// Items of all chunks.
+    pub(super) fn count(&self) -> u64 {
+        self.firsts[self.chunks.len()]
+    }
+
+    /// The chunk of an item, and the item's number in it.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    pub(super) fn find(&self, item: u64) -> Result<(usize, u64)> {
+        if item >= self.count() {
+            return Err(Error::out_of_range("record", item, self.count()));
+        }
+        let chunk = self.firsts[..self.chunks.len()].partition_point(|first| *first <= item) - 1;
+        Ok((chunk, item - self.firsts[chunk]))
+    }
+
+    fn opened(&self, number: usize) -> Result<&Opened> {
+        if let Some(opened) = self.opened[number].get() {
+            return Ok(opened);
+        }
+        let described = &self.chunks[number];
+        let stored = self.store.open(&self.files.keys()[number])?;
+        let object = match self.storage {
+            Storage::Chunks => expanded_checked(stored.as_ref(), described.bytes, &|| Ok(()))?,
+            _ => stored,
+        };
+        let frames = match self.storage {
+            Storage::Frames => Some(Frames::of(object.as_ref(), described.items)?),
+            _ => {
+                check(object.as_ref(), described, self.storage)?;
+                None
+            }
+        };
+        Ok(self.opened[number].get_or_init(|| Opened { object, frames }))
+    }
+
+    /// Whether items are in the files as they are.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.storage, Storage::Plain | Storage::Chunks)
+    }
+
+    /// The file of a chunk, in which items are as they are.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is not what the index says; what expanding says.
+    pub(super) fn object(&self, chunk: usize) -> Result<&dyn Object> {
+        Ok(self.opened(chunk)?.object.as_ref())
+    }
+
+    /// Where an item is in the file of its chunk, or the frame that it is in.
+    ///
+    /// # Errors
+    /// `Corrupt` for offsets that go back or leave the file.
+    pub(super) fn place(&self, chunk: usize, local: u64) -> Result<Range<u64>> {
+        let opened = self.opened(chunk)?;
+        let object = opened.object.as_ref();
+        if let Some(frames) = &opened.frames {
+            return Ok(frames.place(object, local)?.0.place);
+        }
+        let mut scratch = Vec::new();
+        // Below the end of the offsets, which were compared with the file.
+        let at = 4 + 4 * local;
+        let words = object.read(at, 8, &mut scratch)?;
+        let (start, end) = (word(words, 0), word(words, 4));
+        let begin = offsets_end(self.chunks[chunk].items);
+        match begin <= start && start <= end && end <= object.size() {
+            true => Ok(start..end),
+            false => Err(Error::corrupt(format!(
+                "an item at bytes {start} to {end}, expected within {begin} to {}",
+                object.size()
+            ))
+            .at(object.name())
+            .byte(at)
+            .hint("the chunk is damaged: copy it again")),
+        }
+    }
+
+    /// The bytes of an item, expanded.
+    ///
+    /// # Errors
+    /// As [`Chunks::place`]; `Corrupt` for what cannot be expanded.
+    pub(super) fn item<'s>(&self, chunk: usize, local: u64, scratch: &'s mut Vec<u8>) -> Result<Cow<'s, [u8]>>
+    where
+        Self: 's,
+    {
+        let opened = self.opened(chunk)?;
+        let object = opened.object.as_ref();
+        if let Some(frames) = &opened.frames {
+            let (frame, place) = frames.place(object, local)?;
+            let expanded = self.kept.frame(object, chunk, &frame)?;
+            // Within the frame, whose size was compared.
+            return Ok(Cow::Owned(expanded[place.start as usize..place.end as usize].to_vec()));
+        }
+        let place = self.place(chunk, local)?;
+        let size = (place.end - place.start) as usize;
+        match self.storage {
+            Storage::Items => {
+                let mut packed = Vec::new();
+                let packed = object.read(place.start, size, &mut packed)?;
+                Ok(Cow::Owned(expand(object, packed, place.start)?))
+            }
+            _ => {
+                scratch.clear();
+                scratch.resize(size, 0);
+                object.read_into(place.start, scratch)?;
+                Ok(Cow::Borrowed(scratch.as_slice()))
+            }
+        }
+    }
+}
+
+// Rows of plain JSON are an Arrow file behind offsets that say nothing.
+fn refuse_arrow(object: &dyn Object) -> Result<()> {
+    let Some(at) = object.size().checked_sub(ARROW.len() as u64) else { return Ok(()) };
+    let mut scratch = Vec::new();
+    match object.read(at, ARROW.len(), &mut scratch)? == ARROW {
+        false => Ok(()),
+        true => Err(Error::unsupported("rows of plain JSON, which litdata stores as Arrow")
+            .at(object.name())
+            .hint("write them with an array beside them, or as JSON Lines")),
+    }
+}
+
+// The number of items, the place of the first and the end of the last, as the index and the file say them.
+fn check(object: &dyn Object, chunk: &Described, storage: Storage) -> Result<()> {
+    let wrong = |what: String, byte: u64| {
+        Error::corrupt(what).at(object.name()).byte(byte).hint("the chunk is damaged: copy it again")
+    };
+    if object.size() != chunk.bytes {
+        return Err(wrong(format!("{} bytes, the index says {}", object.size(), chunk.bytes), 0));
+    }
+    let mut scratch = Vec::new();
+    let begin = offsets_end(chunk.items);
+    let count = word(object.read(0, 4, &mut scratch)?, 0);
+    if count != chunk.items {
+        return Err(wrong(format!("{count} items, the index says {}", chunk.items), 0));
+    }
+    let first = word(object.read(4, 4, &mut scratch)?, 0);
+    if first != begin {
+        return Err(wrong(format!("the first item at byte {first}, expected at {begin}"), 4));
+    }
+    let at = begin - 4;
+    let end = word(object.read(at, 4, &mut scratch)?, 0);
+    if end != object.size() {
+        return Err(wrong(format!("the last item ends at byte {end} of {}", object.size()), at));
+    }
+    match chunk.tokens.filter(|_| storage != Storage::Items) {
+        Some(bytes) if bytes != end - begin => {
+            Err(wrong(format!("{} bytes of tokens, the index says {bytes}", end - begin), begin))
+        }
+        _ => Ok(()),
+    }
+}
+
+// The first byte behind the offsets of so many items.
+fn offsets_end(items: u64) -> u64 {
+    items.saturating_add(1).saturating_mul(4).saturating_add(4)
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes
+        .get(at..at + 4)
+        .and_then(|word| word.first_chunk())
+        .map_or(0, |word| u64::from(u32::from_le_bytes(*word)))
+}

@@ -1,0 +1,248 @@
+//! Items as samples with columns: the keys of the dict that an item is, or the item itself.
+
+use std::ops::Range;
+
+use windrow_core::format::Format;
+use windrow_core::source::FileInfo;
+use windrow_core::{DType, Error, Result, Row, Value};
+
+use super::LitData;
+use super::chunks::Chunks;
+use super::index::{Index, Items};
+use super::leaf::Leaf;
+use super::tree::Tree;
+use crate::columns::{self, Column, Found, Kind};
+
+/// The items of a data set.
+pub(super) struct Samples {
+    chunks: Chunks,
+    items: Items,
+    columns: Vec<Column>,
+    /// The part of the tree that each column is.
+    parts: Vec<Tree>,
+    hash: u64,
+}
+
+impl Samples {
+    pub(super) fn new(chunks: Chunks, index: Index) -> Samples {
+        let (mut columns, mut parts) = (Vec::new(), Vec::new());
+        let mut add = |name: &str, holds: &str, kind| {
+            columns.push(Column { name: name.to_string(), holds: holds.to_string(), kind });
+        };
+        match &index.items {
+            Items::Tokens(leaf) => add("", "tokens", kind(leaf)),
+            Items::Temporal(temporal) => temporal.fields.iter().for_each(|field| {
+                add(&field.name, &format!("frames of {}", field.dtype), Kind::Array(Some(field.dtype), None));
+            }),
+            Items::Trees { leaves, tree } => {
+                let named: Vec<(String, Tree)> = match tree {
+                    Tree::Dict(children) => children.clone(),
+                    other => vec![(String::new(), other.clone())],
+                };
+                for (name, part) in named {
+                    match &part {
+                        Tree::Leaf(leaf) => add(&name, &describe(&leaves[*leaf]), kind(&leaves[*leaf])),
+                        Tree::List(_) => add(&name, "list", Kind::Value),
+                        Tree::Dict(_) => add(&name, "dict", Kind::Value),
+                    }
+                    parts.push(part);
+                }
+            }
+        }
+        Samples { chunks, hash: index.hash, items: index.items, columns, parts }
+    }
+
+    // The bytes of an item, and where it begins in its file where it is there as it is.
+    fn with<T>(&self, sample: u64, take: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        let (chunk, local) = self.chunks.find(sample)?;
+        let mut scratch = Vec::new();
+        let item = self.chunks.item(chunk, local, &mut scratch).map_err(|e| e.record(sample))?;
+        take(&item).map_err(|e| self.at(sample, e))
+    }
+
+    // An error with the place of an item.
+    fn at(&self, sample: u64, error: Error) -> Error {
+        let place = || {
+            let (chunk, local) = self.chunks.find(sample).ok()?;
+            Some((chunk, self.chunks.place(chunk, local).ok()?))
+        };
+        match place() {
+            Some((chunk, place)) => error.at(self.chunks.files.name(chunk)).record(sample).byte(place.start),
+            None => error.record(sample),
+        }
+    }
+
+    // Where each leaf is in an item: sizes first, then the leaves.
+    fn leaves(&self, item: &[u8], n: usize) -> Result<Vec<Range<usize>>> {
+        let mut start = 4 * n;
+        let mut places = Vec::with_capacity(n);
+        for number in 0..n {
+            let size = item.get(4 * number..4 * number + 4).and_then(|word| word.first_chunk::<4>());
+            let size = size.map(|word| u32::from_le_bytes(*word) as usize);
+            let end = size.and_then(|size| start.checked_add(size)).filter(|end| *end <= item.len());
+            let end = end
+                .ok_or_else(|| Error::corrupt(format!("leaf {number} of an item of {} bytes", item.len())))?;
+            places.push(start..end);
+            start = end;
+        }
+        match start == item.len() {
+            true => Ok(places),
+            false => Err(Error::corrupt(format!("leaves of {start} bytes in an item of {}", item.len()))),
+        }
+    }
+
+    fn value(&self, item: &[u8], column: usize) -> Result<Value> {
+        match &self.items {
+            Items::Tokens(leaf) => leaf.value(item),
+            Items::Temporal(temporal) => temporal.array(item, column).map(Value::Array),
+            Items::Trees { leaves, .. } => {
+                let places = self.leaves(item, leaves.len())?;
+                value(&self.parts[column], leaves, &places, item)
+            }
+        }
+    }
+}
+
+fn value(tree: &Tree, leaves: &[Leaf], places: &[Range<usize>], item: &[u8]) -> Result<Value> {
+    Ok(match tree {
+        Tree::Leaf(leaf) => leaves[*leaf].value(&item[places[*leaf].clone()])?,
+        Tree::List(children) => Value::List(
+            children.iter().map(|child| value(child, leaves, places, item)).collect::<Result<_>>()?,
+        ),
+        Tree::Dict(children) => {
+            let named =
+                children.iter().map(|(name, child)| Ok((name.clone(), value(child, leaves, places, item)?)));
+            Value::Struct(named.collect::<Result<Row>>()?)
+        }
+    })
+}
+
+fn kind(leaf: &Leaf) -> Kind {
+    match leaf {
+        Leaf::Bare(dtype) => Kind::Array(Some(*dtype), None),
+        Leaf::Array { .. } => Kind::Array(None, None),
+        Leaf::Bytes => Kind::Bytes,
+        _ => Kind::Value,
+    }
+}
+
+fn describe(leaf: &Leaf) -> String {
+    match leaf {
+        Leaf::Int => "int64".to_string(),
+        Leaf::Float => "float64".to_string(),
+        Leaf::Bool => "bool".to_string(),
+        Leaf::Text => "text".to_string(),
+        Leaf::Bytes => "bytes".to_string(),
+        Leaf::Bare(dtype) => format!("array {dtype} [T]"),
+        Leaf::Array { .. } => "array".to_string(),
+        Leaf::Json => "JSON".to_string(),
+        Leaf::Pickle => "pickle".to_string(),
+    }
+}
+
+impl columns::Samples for Samples {
+    fn format(&self) -> &'static str {
+        LitData.name()
+    }
+
+    fn count(&self) -> u64 {
+        self.chunks.count()
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn row(&self, sample: u64, columns: &[usize]) -> Result<Row> {
+        self.with(sample, |item| {
+            let named = columns.iter().map(|column| {
+                let name = &self.columns[*column].name;
+                let value = self.value(item, *column).map_err(|e| e.field(name.clone()))?;
+                Ok((name.clone(), value))
+            });
+            named.collect()
+        })
+    }
+
+    fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
+        let (chunk, local) = self.chunks.find(sample)?;
+        // Of items that are in the file as they are, the place in the file; else that in the item.
+        let base = match self.chunks.is_plain() && !matches!(self.items, Items::Temporal(_)) {
+            true => self.chunks.place(chunk, local)?.start,
+            false => 0,
+        };
+        self.with(sample, |item| {
+            let (leaf, place) = match &self.items {
+                Items::Temporal(temporal) => {
+                    let array = temporal.array(item, column)?;
+                    return Ok(Found { dtype: array.dtype, shape: array.shape, file: chunk, start: 0 });
+                }
+                Items::Tokens(leaf) => (leaf, 0..item.len()),
+                Items::Trees { leaves, .. } => match &self.parts[column] {
+                    Tree::Leaf(leaf) => (&leaves[*leaf], self.leaves(item, leaves.len())?[*leaf].clone()),
+                    _ => return Err(Error::unsupported("a column that is not an array")),
+                },
+            };
+            let start = base + place.start as u64;
+            if let Some(dtype) = dtype {
+                let size = place.len();
+                return match size % dtype.size() {
+                    0 => Ok(Found { dtype, shape: vec![(size / dtype.size()) as u64], file: chunk, start }),
+                    _ => Err(Error::corrupt(format!("{size} bytes, expected {dtype} numbers"))),
+                };
+            }
+            let head = leaf.head(&item[place])?;
+            Ok(Found { dtype: head.dtype, shape: head.shape, file: chunk, start: start + head.size as u64 })
+        })
+    }
+
+    fn bytes<'a>(
+        &'a self,
+        sample: u64,
+        column: usize,
+        found: &Found,
+        start: u64,
+        size: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
+        if let Items::Temporal(temporal) = &self.items {
+            *scratch = self.with(sample, |item| temporal.array(item, column).map(|array| array.bytes))?;
+        } else if self.chunks.is_plain() {
+            return self.chunks.object(found.file)?.read(start, size, scratch);
+        } else {
+            *scratch = self.with(sample, |item| Ok(item.to_vec()))?;
+        }
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let part = scratch.get(start..start.saturating_add(size));
+        part.ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the item became shorter").record(sample))
+    }
+
+    fn locate(&self, sample: u64, _column: Option<usize>) -> Result<(String, Range<u64>)> {
+        let (chunk, local) = self.chunks.find(sample)?;
+        Ok((self.chunks.files.name(chunk), self.chunks.place(chunk, local)?))
+    }
+
+    fn prefetch(&self, sample: u64) {
+        let place = || {
+            let (chunk, local) = self.chunks.find(sample).ok()?;
+            Some((chunk, self.chunks.place(chunk, local).ok()?))
+        };
+        if let Some((chunk, place)) = place()
+            && let Ok(object) = self.chunks.object(chunk)
+        {
+            object.prefetch(place.start, place.end - place.start);
+        }
+    }
+
+    fn name(&self, file: usize) -> String {
+        self.chunks.files.name(file)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.chunks.files.infos()
+    }
+
+    fn fingerprint(&self, of: &str) -> Result<u64> {
+        self.chunks.files.fingerprint(&[LitData.name().as_bytes(), &self.hash.to_le_bytes(), of.as_bytes()])
+    }
+}

@@ -1,0 +1,111 @@
+"""LitData: golden cases of the package, damage, and what a pickle may be."""
+
+import base64
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windrow as wr
+
+GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "litdata"
+CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+
+
+def value(found):
+    if isinstance(found, dict):
+        if "$a" in found:
+            dtype, shape, flat = found["$a"]
+            return np.array([float(v) if isinstance(v, str) else v for v in flat], dtype=dtype).reshape(shape)
+        if "$b" in found:
+            return base64.b64decode(found["$b"])
+        if "$f" in found:
+            return float(found["$f"])
+        return {key: value(one) for key, one in found.items()}
+    return [value(one) for one in found] if isinstance(found, list) else found
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
+        return math.isnan(b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+def test_there_are_cases():
+    assert len(CASES) >= 31
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    case = json.loads((GOLDEN / name / "case.json").read_text())
+    path = GOLDEN / name / case["open"]
+    if case["records"] == "error":
+        with pytest.raises(wr.WindrowError):
+            ds = wr.open(path, **case["options"])
+            assert case["stage"] == "read"
+            list(ds)
+        assert not list(tmp_path.iterdir())
+        return
+    expected = json.loads((GOLDEN / name / "expected.json").read_text())
+    ds = wr.open(path, **case["options"])
+    assert ds.format == "litdata"
+    assert same(list(ds), value(expected["records"]))
+    for i, extras in enumerate(expected.get("extras", [])):
+        assert {k: v for k, v in value(extras).items() if not same(v, ds.extras(i).get(k))} == {}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith(("broken", "pickle", "encrypted"))])
+def test_good_ones_verify_and_damage_is_found(name, tmp_path):
+    shutil.copytree(GOLDEN / name, tmp_path / "copy")
+    assert wr.verify(tmp_path / "copy")["problems"] == []
+    chunk = max((tmp_path / "copy").glob("chunk-*"), key=lambda path: path.stat().st_size)
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    assert wr.verify(tmp_path / "copy")["problems"]
+
+
+def test_a_column_of_frames(tmp_path):
+    rows = wr.open(GOLDEN / "temporal")
+    ds = wr.open(GOLDEN / "temporal", column="features")
+    assert all((a == b["features"]).all() for a, b in zip(ds, rows)) and ds[0].shape[1] == 2
+    assert same(ds.extras(0), {"score": rows[0]["score"], "valid": rows[0]["valid"]})
+    assert wr.open(GOLDEN / "temporal", column="valid")[1].dtype == "bool"
+
+
+@pytest.mark.parametrize("name", ["tokens_int32", "tokens_int64", "tokens_zstd"])
+def test_tokens_are_joined_over_chunks(name):
+    ds = wr.open(GOLDEN / name)
+    blocks = ds.pack(16)
+    joined = np.concatenate(list(ds))
+    found = np.concatenate([blocks[i]["input_ids"] for i in range(len(blocks))])
+    assert found.tolist() == joined[: len(found)].tolist()
+    loader = wr.Loader(blocks, batch_size=2, seed=1)
+    next(loader)
+    other = wr.Loader(blocks, batch_size=2, seed=1)
+    other.load_state_dict(loader.state_dict())
+    assert (next(loader)["input_ids"] == next(other)["input_ids"]).all()
+
+
+@pytest.mark.parametrize("name", ["zstd_batch", "zstd_sample", "zstd_chunk"])
+def test_compressed_numbers_are_those_of_the_rows(name):
+    ds = wr.open(GOLDEN / name, column="x")
+    assert all((a == b["x"]).all() for a, b in zip(ds, wr.open(GOLDEN / name)))
+    assert len(wr.Loader(ds.pack(4), batch_size=2, seed=0).__next__()["input_ids"]) == 2
+
+
+def test_rows_of_plain_json_are_refused_by_name(tmp_path):
+    shutil.copytree(GOLDEN / "one_text", tmp_path / "copy")
+    index = json.loads((tmp_path / "copy" / "index.json").read_text())
+    chunk = tmp_path / "copy" / index["chunks"][0]["filename"]
+    chunk.write_bytes(chunk.read_bytes()[:-8] + b"LDARW01\0")
+    with pytest.raises(wr.UnsupportedError, match="Arrow"):
+        wr.open(tmp_path / "copy")[0]
