@@ -206,6 +206,14 @@ impl Blobs for Records {
         }
     }
 
+    fn size(&self, record: u64) -> Result<u64> {
+        let (file, place) = self.place(record)?;
+        match self.shards[file].is_compressed {
+            false => Ok(place.end - place.start),
+            true => Ok(self.blob(record, &mut Vec::new())?.len() as u64),
+        }
+    }
+
     fn place(&self, record: u64) -> Result<(usize, Range<u64>)> {
         if record >= self.count() {
             return Err(Error::out_of_range("record", record, self.count()));

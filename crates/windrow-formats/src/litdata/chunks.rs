@@ -1,6 +1,5 @@
 //! The files of chunks: found, expanded where they are compressed, and where each item is in them.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -167,21 +166,20 @@ impl Chunks {
         }
     }
 
-    /// The bytes of an item, expanded.
+    /// The bytes of an item, expanded; lent where they are in memory as they are.
     ///
     /// # Errors
     /// As [`Chunks::place`]; `Corrupt` for what cannot be expanded.
-    pub(super) fn item<'s>(&self, chunk: usize, local: u64, scratch: &'s mut Vec<u8>) -> Result<Cow<'s, [u8]>>
-    where
-        Self: 's,
-    {
+    pub(super) fn item<'a>(&'a self, chunk: usize, local: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let opened = self.opened(chunk)?;
         let object = opened.object.as_ref();
         if let Some(frames) = &opened.frames {
             let (frame, place) = frames.place(object, local)?;
             let expanded = self.kept.frame(object, chunk, &frame)?;
+            scratch.clear();
             // Within the frame, whose size was compared.
-            return Ok(Cow::Owned(expanded[place.start as usize..place.end as usize].to_vec()));
+            scratch.extend_from_slice(&expanded[place.start as usize..place.end as usize]);
+            return Ok(scratch);
         }
         let place = self.place(chunk, local)?;
         let size = (place.end - place.start) as usize;
@@ -189,14 +187,10 @@ impl Chunks {
             Storage::Items => {
                 let mut packed = Vec::new();
                 let packed = object.read(place.start, size, &mut packed)?;
-                Ok(Cow::Owned(expand(object, packed, place.start)?))
+                *scratch = expand(object, packed, place.start)?;
+                Ok(scratch)
             }
-            _ => {
-                scratch.clear();
-                scratch.resize(size, 0);
-                object.read_into(place.start, scratch)?;
-                Ok(Cow::Borrowed(scratch.as_slice()))
-            }
+            _ => object.read(place.start, size, scratch),
         }
     }
 }

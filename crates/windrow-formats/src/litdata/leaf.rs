@@ -30,6 +30,11 @@ pub(super) enum Leaf {
     Pickle,
 }
 
+/// numpy's own limit; torch has the same.
+const MOST_AXES: usize = 64;
+/// Bytes of the longest head.
+pub(super) const MOST_HEAD: usize = 8 + 4 * MOST_AXES;
+
 /// Where the numbers of an array are in its leaf.
 pub(super) struct Head {
     pub(super) dtype: DType,
@@ -68,14 +73,14 @@ impl Leaf {
         })
     }
 
-    /// Where the numbers of an array are, compared with the size of the leaf.
+    /// Where the numbers of an array are in a leaf of `size` bytes, the first of which are `bytes`: [`MOST_HEAD`] are enough.
     ///
     /// # Errors
     /// `Corrupt`; `Unsupported` for a dtype that is not read.
-    pub(super) fn head(&self, bytes: &[u8]) -> Result<Head> {
+    pub(super) fn head(&self, bytes: &[u8], size: usize) -> Result<Head> {
         let head = match self {
             Leaf::Bare(dtype) => {
-                let whole = bytes.len() / dtype.size();
+                let whole = size / dtype.size();
                 Head { dtype: *dtype, shape: vec![whole as u64], size: 0 }
             }
             Leaf::Array { torch: is_torch } => {
@@ -85,8 +90,8 @@ impl Leaf {
                     Ok(if *is_torch { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) })
                 };
                 let (code, axes) = (word(0)?, word(1)? as usize);
-                if axes > bytes.len() / 4 {
-                    return Err(Error::corrupt(format!("an array of {axes} axes in {} bytes", bytes.len())));
+                if axes > MOST_AXES {
+                    return Err(Error::corrupt(format!("an array of {axes} axes in {size} bytes")));
                 }
                 let shape = (0..axes).map(|axis| word(2 + axis).map(u64::from)).collect::<Result<_>>()?;
                 let dtype = if *is_torch { torch(code)? } else { numpy(code)? };
@@ -96,13 +101,11 @@ impl Leaf {
         };
         let numbers =
             head.shape.iter().try_fold(head.dtype.size() as u64, |all, axis| all.checked_mul(*axis));
-        match numbers == Some((bytes.len() - head.size) as u64) {
+        match head.size <= size && numbers == Some((size - head.size) as u64) {
             true => Ok(head),
             false => Err(Error::corrupt(format!(
-                "an array {} {:?} in {} bytes",
-                head.dtype,
-                head.shape,
-                bytes.len() - head.size
+                "an array {} {:?} in a leaf of {size} bytes",
+                head.dtype, head.shape
             ))),
         }
     }
@@ -130,7 +133,7 @@ impl Leaf {
             },
             Leaf::Bytes => Value::Bytes(bytes.to_vec()),
             Leaf::Bare(_) | Leaf::Array { .. } => {
-                let head = self.head(bytes)?;
+                let head = self.head(bytes, bytes.len())?;
                 Value::Array(Array {
                     dtype: head.dtype,
                     shape: head.shape,

@@ -9,7 +9,7 @@ use windrow_core::{DType, Error, Result, Row, Value};
 use super::LitData;
 use super::chunks::Chunks;
 use super::index::{Index, Items};
-use super::leaf::Leaf;
+use super::leaf::{Leaf, MOST_HEAD};
 use super::tree::Tree;
 use crate::columns::{self, Column, Found, Kind};
 
@@ -57,7 +57,7 @@ impl Samples {
         let (chunk, local) = self.chunks.find(sample)?;
         let mut scratch = Vec::new();
         let item = self.chunks.item(chunk, local, &mut scratch).map_err(|e| e.record(sample))?;
-        take(&item).map_err(|e| self.at(sample, e))
+        take(item).map_err(|e| self.at(sample, e))
     }
 
     // An error with the place of an item.
@@ -72,23 +72,58 @@ impl Samples {
         }
     }
 
-    // Where each leaf is in an item: sizes first, then the leaves.
-    fn leaves(&self, item: &[u8], n: usize) -> Result<Vec<Range<usize>>> {
+    // Where each leaf is in an item of `len` bytes: sizes first, then the leaves.
+    fn leaves(&self, sizes: &[u8], n: usize, len: usize) -> Result<Vec<Range<usize>>> {
         let mut start = 4 * n;
         let mut places = Vec::with_capacity(n);
         for number in 0..n {
-            let size = item.get(4 * number..4 * number + 4).and_then(|word| word.first_chunk::<4>());
+            let size = sizes.get(4 * number..4 * number + 4).and_then(|word| word.first_chunk::<4>());
             let size = size.map(|word| u32::from_le_bytes(*word) as usize);
-            let end = size.and_then(|size| start.checked_add(size)).filter(|end| *end <= item.len());
-            let end = end
-                .ok_or_else(|| Error::corrupt(format!("leaf {number} of an item of {} bytes", item.len())))?;
+            let end = size.and_then(|size| start.checked_add(size)).filter(|end| *end <= len);
+            let end =
+                end.ok_or_else(|| Error::corrupt(format!("leaf {number} of an item of {len} bytes")))?;
             places.push(start..end);
             start = end;
         }
-        match start == item.len() {
+        match start == len {
             true => Ok(places),
-            false => Err(Error::corrupt(format!("leaves of {start} bytes in an item of {}", item.len()))),
+            false => Err(Error::corrupt(format!("leaves of {start} bytes in an item of {len}"))),
         }
+    }
+
+    // The array of a column in an item of `len` bytes that begins at `base`, parts of which `read` gives.
+    fn found(
+        &self,
+        file: usize,
+        base: u64,
+        len: usize,
+        column: usize,
+        dtype: Option<DType>,
+        read: &mut dyn FnMut(usize, usize) -> Result<Vec<u8>>,
+    ) -> Result<Found> {
+        let (leaf, place) = match &self.items {
+            Items::Trees { leaves, .. } => match &self.parts[column] {
+                Tree::Leaf(leaf) => {
+                    let sizes = read(0, len.min(4 * leaves.len()))?;
+                    (&leaves[*leaf], self.leaves(&sizes, leaves.len(), len)?[*leaf].clone())
+                }
+                _ => return Err(Error::unsupported("a column that is not an array")),
+            },
+            Items::Tokens(leaf) => (leaf, 0..len),
+            Items::Temporal(_) => return Err(Error::unsupported("frames are not one after the other")),
+        };
+        let start = base + place.start as u64;
+        if let Some(dtype) = dtype {
+            return match place.len() % dtype.size() {
+                0 => Ok(Found { dtype, shape: vec![(place.len() / dtype.size()) as u64], file, start }),
+                _ => Err(Error::corrupt(format!("{} bytes, expected {dtype} numbers", place.len()))),
+            };
+        }
+        let head = match leaf {
+            Leaf::Bare(_) => leaf.head(&[], place.len())?,
+            _ => leaf.head(&read(place.start, place.len().min(MOST_HEAD))?, place.len())?,
+        };
+        Ok(Found { dtype: head.dtype, shape: head.shape, file, start: start + head.size as u64 })
     }
 
     fn value(&self, item: &[u8], column: usize) -> Result<Value> {
@@ -96,7 +131,7 @@ impl Samples {
             Items::Tokens(leaf) => leaf.value(item),
             Items::Temporal(temporal) => temporal.array(item, column).map(Value::Array),
             Items::Trees { leaves, .. } => {
-                let places = self.leaves(item, leaves.len())?;
+                let places = self.leaves(item, leaves.len(), item.len())?;
                 value(&self.parts[column], leaves, &places, item)
             }
         }
@@ -165,35 +200,27 @@ impl columns::Samples for Samples {
     }
 
     fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
+        if let Items::Temporal(temporal) = &self.items {
+            let (chunk, _) = self.chunks.find(sample)?;
+            let array = self.with(sample, |item| temporal.array(item, column))?;
+            return Ok(Found { dtype: array.dtype, shape: array.shape, file: chunk, start: 0 });
+        }
         let (chunk, local) = self.chunks.find(sample)?;
-        // Of items that are in the file as they are, the place in the file; else that in the item.
-        let base = match self.chunks.is_plain() && !matches!(self.items, Items::Temporal(_)) {
-            true => self.chunks.place(chunk, local)?.start,
-            false => 0,
+        if !self.chunks.is_plain() {
+            return self.with(sample, |item| {
+                self.found(chunk, 0, item.len(), column, dtype, &mut |start, size| {
+                    Ok(item[start..start + size].to_vec())
+                })
+            });
+        }
+        // Sizes and heads alone are read: a view asks for the lengths of all items.
+        let place = self.chunks.place(chunk, local)?;
+        let object = self.chunks.object(chunk)?;
+        let mut read = |start: usize, size: usize| {
+            object.read(place.start + start as u64, size, &mut Vec::new()).map(<[u8]>::to_vec)
         };
-        self.with(sample, |item| {
-            let (leaf, place) = match &self.items {
-                Items::Temporal(temporal) => {
-                    let array = temporal.array(item, column)?;
-                    return Ok(Found { dtype: array.dtype, shape: array.shape, file: chunk, start: 0 });
-                }
-                Items::Tokens(leaf) => (leaf, 0..item.len()),
-                Items::Trees { leaves, .. } => match &self.parts[column] {
-                    Tree::Leaf(leaf) => (&leaves[*leaf], self.leaves(item, leaves.len())?[*leaf].clone()),
-                    _ => return Err(Error::unsupported("a column that is not an array")),
-                },
-            };
-            let start = base + place.start as u64;
-            if let Some(dtype) = dtype {
-                let size = place.len();
-                return match size % dtype.size() {
-                    0 => Ok(Found { dtype, shape: vec![(size / dtype.size()) as u64], file: chunk, start }),
-                    _ => Err(Error::corrupt(format!("{size} bytes, expected {dtype} numbers"))),
-                };
-            }
-            let head = leaf.head(&item[place])?;
-            Ok(Found { dtype: head.dtype, shape: head.shape, file: chunk, start: start + head.size as u64 })
-        })
+        let size = (place.end - place.start) as usize;
+        self.found(chunk, place.start, size, column, dtype, &mut read).map_err(|e| self.at(sample, e))
     }
 
     fn bytes<'a>(

@@ -28,6 +28,12 @@ pub(crate) trait Blobs: Send + Sync + 'static {
     /// `OutOfRange`; `Corrupt` with the place of the record; `Io`.
     fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]>;
 
+    /// How many bytes [`Blobs::blob`] gives, without reading them where that is known.
+    ///
+    /// # Errors
+    /// As [`Blobs::blob`].
+    fn size(&self, record: u64) -> Result<u64>;
+
     /// The file of a record, its number, and the bytes of it.
     ///
     /// # Errors
@@ -228,10 +234,10 @@ impl<B: Blobs> columns::Samples for Records<B> {
         self.check(sample)?;
         let (file, _) = self.blobs.place(sample)?;
         if let Kind::Array(Some(dtype), _) = &self.columns[column].kind {
-            let mut scratch = Vec::new();
-            let size = self.blobs.blob(sample, &mut scratch)?.len();
-            return match size % dtype.size() {
-                0 => Ok(Found { dtype: *dtype, shape: vec![(size / dtype.size()) as u64], file, start: 0 }),
+            // A view asks for all lengths: no record is read for them.
+            let (size, width) = (self.blobs.size(sample)?, dtype.size() as u64);
+            return match size % width {
+                0 => Ok(Found { dtype: *dtype, shape: vec![size / width], file, start: 0 }),
                 _ => Err(self.at(sample, Error::corrupt(format!("{size} bytes, expected {dtype} numbers")))),
             };
         }

@@ -148,6 +148,10 @@ impl Blobs for Records {
         }
     }
 
+    fn size(&self, record: u64) -> Result<u64> {
+        self.place(record).map(|(_, place)| place.end - place.start)
+    }
+
     fn place(&self, record: u64) -> Result<(usize, Range<u64>)> {
         let (file, frame) = self.frame(record)?;
         Ok((file, frame.start + BEFORE..frame.end - AFTER))
