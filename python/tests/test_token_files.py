@@ -1,6 +1,5 @@
 """Token files of other programs: golden cases, written and read by the rules of their own readers, and damage."""
 
-import base64
 import csv
 import gzip
 import io
@@ -14,30 +13,12 @@ import numpy as np
 import pytest
 
 import windrow as wr
+from foreign_cases import same, value
 
 GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "tokens"
 # Other loaders, in a folder of their own.
 LOADERS = Path(sys.prefix) / "loaders"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
-
-
-def value(found):
-    if isinstance(found, dict):
-        if "$a" in found:
-            dtype, shape, flat = found["$a"]
-            return np.array(flat, dtype=dtype).reshape(shape)
-        if "$b" in found:
-            return base64.b64decode(found["$b"])
-        return {key: value(one) for key, one in found.items()}
-    return [value(one) for one in found] if isinstance(found, list) else found
-
-
-def same(a, b):
-    if isinstance(a, np.ndarray):
-        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return type(a) is type(b) and a == b
 
 
 def test_there_are_cases():

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use windrow_core::format::Probe;
+use windrow_core::format::discover::natural_order;
 use windrow_core::source::FileInfo;
 use windrow_core::store::{Object, Store};
 use windrow_core::{Error, Kind, Result};
@@ -11,6 +13,25 @@ use xxhash_rust::xxh3::Xxh3;
 pub(super) const OPENED_AT_ONCE: usize = 4096;
 /// Rows of an index up to this number are all checked when it is opened; of more, each is checked when it is used.
 pub(super) const CHECKED_AT_ONCE: u64 = 1_000_000;
+
+/// The key of a file, or those of the files directly in a folder in natural order, whose names `is_data`.
+pub(super) fn top_files(probe: &Probe, is_data: impl Fn(&str) -> bool) -> Vec<String> {
+    if !probe.is_folder {
+        return Some(probe.key.clone()).filter(|key| is_data(key)).into_iter().collect();
+    }
+    let top = probe.names().filter(|name| !name.contains('/') && is_data(name));
+    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
+    keys.sort_by(|a, b| natural_order(a, b));
+    keys
+}
+
+/// The names of these files where they are those of a folder: words in them may tell splits apart.
+pub(super) fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
+    match probe.is_folder {
+        true => keys.iter().map(|key| probe.name_of(key).to_string()).collect(),
+        false => Vec::new(),
+    }
+}
 
 /// The files of a source by number.
 pub(super) struct DataFiles {

@@ -4,13 +4,12 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::discover::natural_order;
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::store::{Object, key, open_if_there};
 use windrow_core::{Error, Result};
 
-use crate::data_files::DataFiles;
+use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 
 /// What the name of the file with the ends begins with, where they are not at the end of the records.
@@ -50,10 +49,7 @@ impl Format for Bagz {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder {
-            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
-        }
+        names_to_join(probe, &keys(probe))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
@@ -82,13 +78,7 @@ fn keys(probe: &Probe) -> Vec<String> {
         let name = key::name_of(name);
         (name.ends_with(".bagz") || name.ends_with(".bag")) && !name.starts_with(LIMITS)
     };
-    if !probe.is_folder {
-        return Some(probe.key.clone()).filter(|key| is_data(key)).into_iter().collect();
-    }
-    let top = probe.names().filter(|name| is_data(name) && !name.contains('/'));
-    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
-    keys.sort_by(|a, b| natural_order(a, b));
-    keys
+    top_files(probe, is_data)
 }
 
 /// A file, with where its ends are.

@@ -5,7 +5,6 @@ mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
@@ -16,7 +15,7 @@ use windrow_core::{DType, Element, Error, Result};
 
 use self::index::Documents;
 use self::write::WriteDatatrove;
-use super::data_files::DataFiles;
+use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{TokenRuns, verify_each};
 
 const DATA: &str = ".ds";
@@ -64,10 +63,7 @@ impl Format for Datatrove {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder {
-            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
-        }
+        names_to_join(probe, &keys(probe))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -133,13 +129,7 @@ impl Format for Datatrove {
 
 // The `.ds` files, in natural order.
 fn keys(probe: &Probe) -> Vec<String> {
-    if !probe.is_folder {
-        return Some(probe.key.clone()).filter(|key| key.ends_with(DATA)).into_iter().collect();
-    }
-    let top = probe.names().filter(|name| name.ends_with(DATA) && !name.contains('/'));
-    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
-    keys.sort_by(|a, b| natural_order(a, b));
-    keys
+    top_files(probe, |name| name.ends_with(DATA))
 }
 
 // What is beside the files: beside all of them, or beside none.

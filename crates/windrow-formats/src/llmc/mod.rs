@@ -4,7 +4,6 @@ mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
@@ -14,7 +13,7 @@ use windrow_core::store::Object;
 use windrow_core::{DType, Element, Error, Result};
 
 use self::write::WriteLlmc;
-use super::data_files::DataFiles;
+use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{Run, Runs, TokenRuns, verify_each};
 
 /// Bytes before the first token ID.
@@ -61,10 +60,7 @@ impl Format for Llmc {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder {
-            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
-        }
+        names_to_join(probe, &keys(probe))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -143,13 +139,7 @@ impl Runs for Streams {
 
 // The `.bin` files of a folder, in natural order; a file, whatever it is called.
 fn keys(probe: &Probe) -> Vec<String> {
-    if !probe.is_folder {
-        return vec![probe.key.clone()];
-    }
-    let top = probe.names().filter(|name| name.ends_with(".bin") && !name.contains('/'));
-    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
-    keys.sort_by(|a, b| natural_order(a, b));
-    keys
+    top_files(probe, |name| !probe.is_folder || name.ends_with(".bin"))
 }
 
 // Whether a file begins as one with token IDs: magic number and version, then zeros behind the count, or a count that fits the

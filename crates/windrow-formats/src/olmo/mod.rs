@@ -6,7 +6,6 @@ mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
@@ -18,7 +17,7 @@ use windrow_core::{DType, Element, Error, Result};
 use self::documents::Documents;
 use self::table::Table;
 use self::write::WriteOlmo;
-use super::data_files::DataFiles;
+use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{TokenRuns, verify_each};
 
 const DATA: &str = ".npy";
@@ -66,10 +65,7 @@ impl Format for Olmo {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder {
-            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
-        }
+        names_to_join(probe, &keys(probe))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -139,13 +135,7 @@ fn is_headerless(object: &dyn Object) -> Result<bool> {
 
 // The files with token IDs, in natural order.
 fn keys(probe: &Probe) -> Vec<String> {
-    if !probe.is_folder {
-        return Some(probe.key.clone()).filter(|key| key.ends_with(DATA)).into_iter().collect();
-    }
-    let top = probe.names().filter(|name| name.ends_with(DATA) && !name.contains('/'));
-    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
-    keys.sort_by(|a, b| natural_order(a, b));
-    keys
+    top_files(probe, |name| name.ends_with(DATA))
 }
 
 // The documents of each file: of all of them, or of none.

@@ -5,14 +5,13 @@ mod ends;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::discover::natural_order;
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::store::{Object, expanded, key, plain_name};
 use windrow_core::{Error, Result};
 
 use self::ends::Ends;
-use crate::data_files::DataFiles;
+use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 
 /// Bytes before a record: its length, and the checksum of that.
@@ -49,10 +48,7 @@ impl Format for TfRecord {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder {
-            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
-        }
+        names_to_join(probe, &keys(probe))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
@@ -82,13 +78,7 @@ impl Format for TfRecord {
 
 // The files with records, in natural order.
 fn keys(probe: &Probe) -> Vec<String> {
-    if !probe.is_folder {
-        return Some(probe.key.clone()).filter(|key| is_data(key)).into_iter().collect();
-    }
-    let top = probe.names().filter(|name| is_data(name) && !name.contains('/'));
-    let mut keys: Vec<String> = top.map(|name| probe.below(name)).collect();
-    keys.sort_by(|a, b| natural_order(a, b));
-    keys
+    top_files(probe, is_data)
 }
 
 // `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
