@@ -30,6 +30,7 @@ mod shards;
 mod tfrecord;
 mod token_runs;
 mod tokens;
+mod webdataset;
 mod yaml;
 
 pub use bagz::Bagz;
@@ -51,6 +52,7 @@ pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub use tfrecord::TfRecord;
 pub use tokens::Tokens;
+pub use webdataset::WebDataset;
 use windrow_core::format::Table;
 pub use yaml::Yaml;
 
@@ -65,6 +67,7 @@ pub static FORMATS: Table = &[
     &Olmo,
     &TfRecord,
     &Bagz,
+    &WebDataset,
     &Tokens,
     &Megatron,
     &Shards,

@@ -151,7 +151,6 @@ impl Seen<'_> {
     }
 }
 
-const EXPAND_TAR: &str = "expand it first: tar -xf OLD";
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
 const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
 const TO_LINES: &str =
@@ -404,8 +403,8 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "a tar archive, as WebDataset writes",
-        hint: EXPAND_TAR,
-        suffixes: &[".tar", ".tar.gz", ".tgz", ".tar.zst"],
+        hint: "open it under a name that ends in .tar",
+        suffixes: &[],
         fits: |seen| {
             let size = seen.head.get(124..135).unwrap_or_default();
             seen.head.get(257..262) == Some(b"ustar")

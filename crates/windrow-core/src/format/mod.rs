@@ -57,6 +57,13 @@ pub trait Format: Send + Sync {
         Vec::new()
     }
 
+    /// Whether a folder says itself which of its files are of a split, so that [`Options::part`] names one and words in names
+    /// tell nothing.
+    fn tells_splits(&self, probe: &Probe) -> bool {
+        let _ = probe;
+        false
+    }
+
     /// Keys below it that are data sets of their own, where it is one of several: the splits of a corpus.
     fn parts(&self, probe: &Probe) -> Vec<String> {
         let _ = probe;

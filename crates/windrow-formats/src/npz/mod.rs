@@ -140,6 +140,23 @@ pub(crate) struct Damaged {
     pub(crate) cause: String,
 }
 
+/// The arrays of an archive, which are files of numpy: their names without `.npy`, and their bytes.
+///
+/// # Errors
+/// As [`Format::open`] of such an archive.
+pub(crate) fn arrays_in(object: &dyn Object) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut archive = archive(object)?;
+    let mut found = Vec::new();
+    for member in members(&mut archive, object)? {
+        let size = member.expands_to.unwrap_or(member.bytes.end - member.bytes.start);
+        let mut bytes = Vec::new();
+        expand_member(&mut archive, &member, size, &mut bytes)?;
+        let name = member.name.split_once('#').map_or("", |(_, name)| name);
+        found.push((name.strip_suffix(".npy").unwrap_or(name).to_string(), bytes));
+    }
+    Ok(found)
+}
+
 /// One array in the archive.
 struct Member {
     /// Its number in the archive.
@@ -266,28 +283,34 @@ fn check_header(archive: &mut Archive<'_>, member: &Member, size: u64) -> Result
 
 // Writes the compressed members one after the other; each gives exactly the bytes that the directory says.
 fn expand(archive: &mut Archive<'_>, members: &[Member], out: &mut dyn Write) -> Result<()> {
-    let mut buffer = vec![0; 64 << 10];
     for member in members {
-        let Some(size) = member.expands_to else { continue };
-        let mut entry = archive.by_index(member.index).map_err(|e| damaged(member, e.to_string()))?;
-        let mut done = 0;
-        loop {
-            let n = entry.read(&mut buffer).map_err(|e| damaged(member, e.to_string()))?;
-            if n == 0 {
-                break;
-            }
-            done += n as u64;
-            if done > size {
-                return Err(damaged(member, format!("it expands to more than the {size} bytes it promises")));
-            }
-            out.write_all(&buffer[..n])
-                .map_err(|e| Error::io("write what it expands to", member.name.as_str(), e))?;
-        }
-        if done < size {
-            return Err(damaged(member, format!("it promises {size} bytes and expands to {done}")));
+        if let Some(size) = member.expands_to {
+            expand_member(archive, member, size, out)?;
         }
     }
     Ok(())
+}
+
+fn expand_member(archive: &mut Archive<'_>, member: &Member, size: u64, out: &mut dyn Write) -> Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut entry = archive.by_index(member.index).map_err(|e| damaged(member, e.to_string()))?;
+    let mut done = 0;
+    loop {
+        let n = entry.read(&mut buffer).map_err(|e| damaged(member, e.to_string()))?;
+        if n == 0 {
+            break;
+        }
+        done += n as u64;
+        if done > size {
+            return Err(damaged(member, format!("it expands to more than the {size} bytes it promises")));
+        }
+        out.write_all(&buffer[..n])
+            .map_err(|e| Error::io("write what it expands to", member.name.as_str(), e))?;
+    }
+    match done < size {
+        true => Err(damaged(member, format!("it promises {size} bytes and expands to {done}"))),
+        false => Ok(()),
+    }
 }
 
 fn damaged(member: &Member, cause: String) -> Error {

@@ -163,7 +163,7 @@ impl<B: Blobs> Records<B> {
         let wrong = |what: String| self.at(record, Error::corrupt(what)).field(name.clone());
         match row.remove(name) {
             Some(Value::Array(array)) => Ok(array),
-            Some(Value::List(values)) => array(&values).ok_or_else(|| {
+            Some(Value::List(values)) => array_of_list(&values).ok_or_else(|| {
                 wrong("expected a list of numbers".to_string()).hint("columns= gives rows with any values")
             }),
             Some(other) => Err(wrong(format!("expected numbers, found {}", other.shown()))),
@@ -173,8 +173,8 @@ impl<B: Blobs> Records<B> {
     }
 }
 
-// A list of numbers as an array: int64 when all are whole, else float64.
-fn array(values: &[Value]) -> Option<Array> {
+/// A list of numbers as an array: int64 when all are whole, else float64.
+pub(crate) fn array_of_list(values: &[Value]) -> Option<Array> {
     let whole: Option<Vec<i64>> = values.iter().map(Value::as_i64).collect();
     let (dtype, bytes): (DType, Vec<u8>) = match whole {
         Some(whole) => (DType::I64, whole.iter().flat_map(|number| number.to_le_bytes()).collect()),

@@ -1,0 +1,151 @@
+//! WebDataset: archives (tar) whose members make up samples, by the part of their names before the first dot.
+
+mod braces;
+mod energon;
+mod names;
+mod samples;
+mod table;
+mod tar;
+mod values;
+mod verify;
+
+use windrow_core::format::verify::Verify;
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, discover, splits};
+use windrow_core::source::SharedSource;
+use windrow_core::store::{expanded, key};
+use windrow_core::{Error, Result};
+
+use self::energon::{Chosen, Splits};
+use self::samples::Samples;
+use crate::columns;
+use crate::data_files::{DataFiles, names_to_join, top_files};
+
+const SUFFIXES: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst"];
+/// How files end that are kept beside archives and are not their data.
+const BESIDE: &[&str] = &[".json", ".yaml", ".yml", ".md", ".txt", ".idx"];
+
+/// Archives of samples.
+#[derive(Clone, Copy, Debug)]
+pub struct WebDataset;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "webdataset",
+    title: "WebDataset",
+    layout: "`.tar` files whose members `KEY.SUFFIX` make up samples, also `.tar.gz`; with the splits of Megatron-Energon in `.nv-meta`",
+    records: "a row of `__key__` and the members by suffix: text, numbers, JSON and arrays decoded, the rest bytes; with `column=` the numbers of one",
+    written_by: "webdataset, Megatron-Energon, tar",
+    holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
+    data_suffixes: SUFFIXES,
+    open_options: &["column", "columns"],
+    ..FormatInfo::NONE
+};
+
+impl Format for WebDataset {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let keys = keys(probe);
+        if !probe.is_folder && !keys.is_empty() {
+            return Confidence::Yes;
+        }
+        if keys.is_empty() {
+            let is_below = probe.is_folder && probe.names().any(is_archive);
+            return match is_below && self.tells_splits(probe) {
+                true => Confidence::Yes,
+                false => Confidence::No,
+            };
+        }
+        // An archive may also lie beside other data: it was unpacked there, or is not about it.
+        let stems: Vec<&str> = keys.iter().map(|key| stem(probe.name_of(key))).collect();
+        let is_beside = |name: &str| {
+            is_archive(name)
+                || name.contains('/')
+                || BESIDE.iter().any(|suffix| name.ends_with(suffix))
+                || stems.iter().any(|stem| name.starts_with(stem))
+        };
+        match probe.names().all(is_beside) {
+            true => Confidence::Yes,
+            false => Confidence::Maybe,
+        }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        match self.tells_splits(probe) {
+            true => Vec::new(),
+            false => names_to_join(probe, &keys(probe)),
+        }
+    }
+
+    fn tells_splits(&self, probe: &Probe) -> bool {
+        // A file that cannot be read says so when it is opened.
+        Splits::of(probe).map_or(true, |splits| splits.is_some())
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &WebDataset
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let archives = match Splits::of(probe)? {
+            Some(splits) => Archives(splits.chosen(options.part.as_deref(), probe)?),
+            None => {
+                let archives = Archives::all(probe)?;
+                if probe.is_folder {
+                    let names = archives.0.iter().map(|archive| probe.name_of(&archive.key));
+                    splits::refuse_several(names, &probe.display())?;
+                }
+                archives
+            }
+        };
+        archives.open(probe, options)
+    }
+}
+
+/// Archives that are opened together.
+struct Archives(Vec<Chosen>);
+
+impl Archives {
+    // Those of a folder, or the one that is named; in natural order.
+    fn all(probe: &Probe) -> Result<Archives> {
+        let mut keys = keys(probe);
+        if keys.is_empty() && Splits::of(probe)?.is_some() {
+            let names = probe.names().filter(|name| is_archive(name));
+            keys = names.map(|name| probe.below(name)).collect();
+            keys.sort_by(|a, b| discover::natural_order(a, b));
+        }
+        if keys.is_empty() {
+            return Err(Error::not_found("expected `.tar` files, found none").at(probe.display()));
+        }
+        discover::refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
+        Ok(Archives(keys.into_iter().map(|key| Chosen { key, excluded: Vec::new() }).collect()))
+    }
+
+    fn open(self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let (keys, excluded): (Vec<_>, Vec<_>) =
+            self.0.into_iter().map(|archive| (archive.key, archive.excluded)).unzip();
+        // Compressed archives are known by their first bytes, as the original knows them.
+        let open = |key: &String| expanded(&probe.store, key, options.cache_limit);
+        let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
+        columns::open(Samples::open(files, excluded, options)?, probe, options)
+    }
+}
+
+// The archives directly in a folder, in natural order.
+fn keys(probe: &Probe) -> Vec<String> {
+    top_files(probe, is_archive)
+}
+
+fn is_archive(name: &str) -> bool {
+    let name = key::name_of(name).to_ascii_lowercase();
+    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+// A name without what says that it is an archive.
+fn stem(name: &str) -> &str {
+    let end = SUFFIXES.iter().filter(|suffix| name.to_ascii_lowercase().ends_with(**suffix));
+    let longest = end.map(|suffix| suffix.len()).max().unwrap_or(0);
+    &name[..name.len() - longest]
+}
