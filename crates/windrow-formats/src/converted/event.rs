@@ -8,8 +8,19 @@ pub(crate) const MOST_DEPTH: usize = 120;
 
 /// What GluonTS calls a series.
 pub(crate) const TARGET: &str = "target";
-/// How it writes a missing value, in quotes.
-pub(crate) const NAN: &str = "NaN";
+/// What it calls the time of a series' first value.
+pub(crate) const START: &str = "start";
+
+/// The number that GluonTS writes as a text among those of a target: JSON has no word for it.
+pub(crate) fn word_of_target(text: &str) -> Option<f64> {
+    match text {
+        // A float alone, and one of an array.
+        "NaN" | "Nan" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
 
 /// A value, or an end of one, in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +47,7 @@ pub(crate) enum Event<'a> {
 }
 
 impl Event<'_> {
-    pub(super) fn is_number(&self) -> bool {
+    pub(crate) fn is_number(&self) -> bool {
         matches!(
             self,
             Event::Int(_)

@@ -1,6 +1,6 @@
 //! The keys of a record, and which of them holds the series.
 
-use super::event::{Event, NAN, TARGET};
+use super::event::{Event, TARGET, word_of_target};
 
 /// The key of a series, unless another is named.
 const USUAL: &str = "sequence";
@@ -77,7 +77,9 @@ impl Keys {
             // A null among numbers is a gap: the error that names it helps more.
             Event::Null => self.others |= depth == 0,
             event if event.is_number() && depth > 0 => self.numbers = true,
-            Event::Text(NAN) if depth > 0 && self.open == TARGET => self.numbers = true,
+            Event::Text(text) if depth > 0 && self.open == TARGET && word_of_target(text).is_some() => {
+                self.numbers = true;
+            }
             _ => self.others = true,
         }
     }

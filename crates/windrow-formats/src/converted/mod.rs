@@ -1,4 +1,5 @@
-//! Series that cannot be read in place (text, pickles): converted once into a file of the cache, and read from there.
+//! Series that cannot be read in place (text, pickles): converted once into a file of the cache, and read from there. What
+//! one value after the other can be told of goes through [`Shapes`]; tables write their columns with the [`Writer`].
 //!
 //! The file: a header of 72 bytes, the values one record after the other (little-endian, each record in the dtype that it
 //! was written with), a row of 40 bytes per record (the bytes of values and of extras up to its end, where it begins and
@@ -10,22 +11,25 @@
 
 mod event;
 mod keys;
+mod literal;
+mod parts;
 mod shapes;
 mod writer;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::{Axis, Options, Probe};
+use windrow_core::format::{Options, Probe};
 use windrow_core::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span};
-use windrow_core::store::{Object, cache_folder, cached, expanded};
+use windrow_core::store::{Draft, Object, cache_folder, cached, expanded};
 use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
 use xxhash_rust::xxh3::Xxh3;
 
-pub(super) use self::event::{Event, MOST_DEPTH, NAN, Sink, TARGET};
-use self::shapes::Reading;
-pub(super) use self::shapes::Shapes;
-use self::writer::Writer;
+pub(super) use self::event::{Event, MOST_DEPTH, START, Sink, TARGET, word_of_target};
+pub(super) use self::literal::Literal;
+pub(super) use self::parts::Parts;
+pub(super) use self::shapes::{Reading, Shapes};
+pub(super) use self::writer::Writer;
 
 /// Part of the cache file's name: another number, and everything is converted anew.
 const VERSION: &str = "series 4";
@@ -38,30 +42,34 @@ const NONE: u64 = u64::MAX;
 /// Reads a whole file and tells its values to the [`Shapes`].
 pub(super) type Parse = fn(&[u8], &mut Shapes<'_>) -> Result<()>;
 
-/// Opens what `probe` sees by converting it once, or by taking what an earlier run converted.
+/// Opens what `probe` sees by converting it once, or by taking what an earlier run converted: values are told one by one.
 ///
 /// # Errors
-/// What `parse` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens.
+/// What `parse` says; as [`open_by`].
 pub(super) fn open(
     format: &'static str,
     probe: &Probe,
     options: &Options,
     parse: Parse,
 ) -> Result<SharedSource> {
-    options
-        .refuse_those_of_ids("numbers of this file say themselves what they are", "leave the option out")?;
-    let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
-    if object.size() == 0 {
-        return Err(Error::corrupt("expected series, found 0 bytes")
-            .at(object.name())
-            .hint("the copy looks unfinished"));
-    }
-    let limit = options.cache_limit.unwrap_or_else(|| usual_limit(object.size()));
-    let mut reading = Reading { column: options.column.clone(), is_one: options.axis == Some(Axis::Time) };
-    let made = cached(object.as_ref(), "converted", &format!("{format} {VERSION}{reading}"), |draft| {
-        log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
+    open_reading(format, probe, options, Reading::of(options), parse)
+}
+
+/// The same, where the format says more than the options do of what a series is.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_reading(
+    format: &'static str,
+    probe: &Probe,
+    options: &Options,
+    mut reading: Reading,
+    parse: Parse,
+) -> Result<SharedSource> {
+    let how = reading.to_string();
+    open_by(format, probe, options, &how, |object, draft, limit| {
         let mut scratch = Vec::new();
-        let bytes = whole(object.as_ref(), &mut scratch)?;
+        let bytes = whole(object, &mut scratch)?;
         loop {
             let writer = Writer::new(draft, object.name(), limit)?;
             let mut shapes = Shapes::new(writer, bytes.len() as u64, &reading);
@@ -76,6 +84,33 @@ pub(super) fn open(
             }
             draft.cut(0)?;
         }
+    })
+}
+
+/// Opens what `convert` makes once, within a number of bytes, of the file that `probe` sees; `how` says what else than the
+/// file decides what it makes.
+///
+/// # Errors
+/// What `convert` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens.
+pub(super) fn open_by(
+    format: &'static str,
+    probe: &Probe,
+    options: &Options,
+    how: &str,
+    convert: impl FnOnce(&dyn Object, &mut Draft, u64) -> Result<()>,
+) -> Result<SharedSource> {
+    options
+        .refuse_those_of_ids("numbers of this file say themselves what they are", "leave the option out")?;
+    let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
+    if object.size() == 0 {
+        return Err(Error::corrupt("expected series, found 0 bytes")
+            .at(object.name())
+            .hint("the copy looks unfinished"));
+    }
+    let limit = options.cache_limit.unwrap_or_else(|| usual_limit(object.size()));
+    let made = cached(object.as_ref(), "converted", &format!("{format} {VERSION}{how}"), |draft| {
+        log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
+        convert(object.as_ref(), draft, limit)
     })?;
     Ok(Arc::new(Converted::new(format, object, made)?))
 }
@@ -109,7 +144,7 @@ struct Header {
     values_size: u64,
     extras_size: u64,
     uniform: u64,
-    /// Hash of the whole file it was made from.
+    /// Hash of the whole file it was made from, and of the columns of it that were asked for.
     content: u64,
     /// Bytes of the values as they are read, float32 for literals.
     told_size: u64,

@@ -8,16 +8,15 @@
 
 use std::fmt;
 
+use windrow_core::format::{Axis, Options};
 use windrow_core::number::Number;
 use windrow_core::store::plain_name;
 use windrow_core::{DType, Error, Result};
 
-use super::event::{Event, MOST_DEPTH, NAN, Sink, TARGET};
+use super::event::{Event, MOST_DEPTH, START, Sink, TARGET, word_of_target};
 use super::keys::Keys;
+use super::literal::Literal;
 use super::writer::Writer;
-
-/// What GluonTS calls the time of a series' first value.
-const START: &str = "start";
 
 /// Bytes of JSON text that may be beside one record.
 const MOST_EXTRAS: usize = 16 << 20;
@@ -54,11 +53,30 @@ enum At {
 
 /// What of the values is a series, where it was said.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     /// The key whose values are the series.
     pub(super) column: Option<String>,
     /// The whole of the file is one.
     pub(super) is_one: bool,
+    /// It is GluonTS's: every record says when it starts, all arrays are `[C, T]`, all numbers floats.
+    pub(super) is_gluonts: bool,
+}
+
+impl Reading {
+    /// What the options say.
+    pub(super) fn of(options: &Options) -> Reading {
+        Reading {
+            column: options.column.clone(),
+            is_one: options.axis == Some(Axis::Time),
+            is_gluonts: false,
+        }
+    }
+
+    /// Records of GluonTS, the target or another key of them.
+    pub(in super::super) fn of_gluonts(options: &Options) -> Reading {
+        let column = options.column.clone().unwrap_or_else(|| TARGET.to_string());
+        Reading { column: Some(column), is_one: false, is_gluonts: true }
+    }
 }
 
 /// Part of the cache file's name.
@@ -80,6 +98,7 @@ pub(crate) struct Shapes<'d> {
     each: bool,
     /// The top value is the record.
     is_one: bool,
+    is_gluonts: bool,
     keys: Keys,
     /// The numbers per value of all records; `None` while no record had values.
     channels: Option<Option<u64>>,
@@ -101,9 +120,13 @@ pub(crate) struct Shapes<'d> {
 }
 
 impl<'d> Shapes<'d> {
-    pub(super) fn new(writer: Writer<'d>, size: u64, reading: &Reading) -> Self {
+    pub(super) fn new(mut writer: Writer<'d>, size: u64, reading: &Reading) -> Self {
+        if reading.is_gluonts {
+            writer.all_are_floats();
+        }
         Shapes {
             is_one: reading.is_one,
+            is_gluonts: reading.is_gluonts,
             keys: Keys::new(reading.column.clone()),
             writer,
             size,
@@ -231,7 +254,10 @@ impl<'d> Shapes<'d> {
             }
             Event::Stored(Number::Big(number), _) => Err(self.too_big(&number.to_string(), byte)),
             Event::Stored(number, dtype) => self.writer.put(number, dtype),
-            Event::Big(text) => Err(self.too_big(text, byte)),
+            Event::Big(text) => match Literal::of(text.as_bytes()).filter(|_| self.is_gluonts) {
+                Some(literal) => self.writer.put_text(literal),
+                None => Err(self.too_big(text, byte)),
+            },
             _ => Err(self.unexpected(&event, byte)),
         }
     }
@@ -256,8 +282,8 @@ impl<'d> Shapes<'d> {
 
     /// Turns what GluonTS wrote `[C, T]`, unless the first axis was said to be time.
     fn turn(&mut self) -> Result<()> {
-        let is_gluonts = self.has_start && self.keys.column() == TARGET && !self.is_one;
-        if let Some(width) = self.width.filter(|_| is_gluonts) {
+        let is_target = self.has_start && self.keys.column() == TARGET && !self.is_one;
+        if let Some(width) = self.width.filter(|_| is_target || self.is_gluonts) {
             self.writer.transpose(self.length, width)?;
             (self.length, self.width) = (width, Some(self.length));
         }
@@ -380,11 +406,13 @@ impl<'d> Shapes<'d> {
 impl Sink for Shapes<'_> {
     fn event(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
         let event = match (self.at, event) {
-            (At::Record | At::Numbers | At::Row, Event::Text(NAN))
-                if self.in_dict && self.keys.column() == TARGET =>
+            (At::Record | At::Numbers | At::Row, Event::Text(text))
+                if self.in_dict && (self.is_gluonts || self.keys.column() == TARGET) =>
             {
-                Event::Float(f64::NAN)
+                word_of_target(text).map_or(event, Event::Float)
             }
+            // Its numbers are floats, so a gap among them is one.
+            (At::Record | At::Numbers | At::Row, Event::Null) if self.is_gluonts => Event::Float(f64::NAN),
             (_, event) => event,
         };
         let is_number = event.is_number();
@@ -488,6 +516,9 @@ impl Sink for Shapes<'_> {
                 self.extra(event, byte)
             }
             (At::Dict, Event::DictEnd) => match self.found_sequence {
+                true if self.is_gluonts && !self.has_start => Err(self
+                    .error(format!("expected the key `{START}` in a record, found none"), byte)
+                    .hint("rows of GluonTS have one; format=\"series-jsonl\" reads rows without it")),
                 true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
                 true => {
                     self.keys.decided();

@@ -8,13 +8,13 @@ use windrow_core::number::{Number, common, number};
 use windrow_core::store::Draft;
 use windrow_core::{DType, Element, Error, Result};
 
-use super::{HEADER, Header, NONE, ROW};
+use super::{HEADER, Header, Literal, NONE, ROW};
 
 /// Bytes of a record that are held, or rewritten, at a time; as many numbers of any dtype fill it.
 const PART: usize = 1 << 16;
 
 /// A converted file that grows.
-pub(super) struct Writer<'d> {
+pub(crate) struct Writer<'d> {
     /// The header's place and the values.
     values: &'d mut Draft,
     rows: Draft,
@@ -40,7 +40,7 @@ pub(super) struct Writer<'d> {
 
 impl<'d> Writer<'d> {
     /// An empty file; no more than `limit` bytes will be written.
-    pub(super) fn new(values: &'d mut Draft, file: &str, limit: u64) -> Result<Self> {
+    pub(crate) fn new(values: &'d mut Draft, file: &str, limit: u64) -> Result<Self> {
         let (rows, extras) = (values.spill()?, values.spill()?);
         values.append(&[0; HEADER])?;
         Ok(Writer {
@@ -61,18 +61,23 @@ impl<'d> Writer<'d> {
         })
     }
 
+    /// All records are read as float32, whatever their numbers.
+    pub(super) fn all_are_floats(&mut self) {
+        self.is_whole = false;
+    }
+
     /// How many records were ended.
-    pub(super) fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
     /// Appends a number, which had this dtype; the others of its record are kept in one that holds them all.
-    pub(super) fn put(&mut self, number: Number, dtype: DType) -> Result<()> {
+    pub(crate) fn put(&mut self, number: Number, dtype: DType) -> Result<()> {
         self.put_as(number, dtype, dtype)
     }
 
     /// Appends a float that had no dtype.
-    pub(super) fn put_literal(&mut self, number: f64) -> Result<()> {
+    pub(crate) fn put_literal(&mut self, number: f64) -> Result<()> {
         self.put_as(Number::Float(number), DType::F64, DType::F32)
     }
 
@@ -96,12 +101,12 @@ impl<'d> Writer<'d> {
     }
 
     /// What the open record is of, as long as it has no numbers.
-    pub(super) fn is_of(&mut self, dtype: DType) {
+    pub(crate) fn is_of(&mut self, dtype: DType) {
         (self.dtype, self.told) = (Some(dtype), Some(dtype));
     }
 
     /// Makes columns of the rows of the open record, which has `rows` rows of `width` numbers.
-    pub(super) fn transpose(&mut self, rows: u64, width: u64) -> Result<()> {
+    pub(crate) fn transpose(&mut self, rows: u64, width: u64) -> Result<()> {
         self.append_part()?;
         let size = self.dtype.map_or(0, DType::size);
         let narrow = |number: u64| {
@@ -127,8 +132,36 @@ impl<'d> Writer<'d> {
         self.append_part()
     }
 
+    /// Appends a number that was written in digits, or a gap.
+    pub(crate) fn put_text(&mut self, literal: Literal) -> Result<()> {
+        self.overflowed += u64::from(literal.is_beyond);
+        self.put_literal(literal.value)
+    }
+
+    /// Leaves of the open record, which has rows of `width` floats, the columns `kept`, in ascending order.
+    pub(crate) fn keep_columns(&mut self, width: usize, kept: &[usize]) -> Result<()> {
+        const SIZE: usize = size_of::<f64>();
+        self.append_part()?;
+        let (end, mut other) = (self.values.size(), self.values.spill()?);
+        let rows = (PART / (width * SIZE)).max(1);
+        let mut at = self.start;
+        while at < end {
+            let size =
+                usize::try_from(end - at).map_or(rows * width * SIZE, |left| left.min(rows * width * SIZE));
+            self.part.resize(size, 0);
+            self.values.read_at(at, &mut self.part)?;
+            for row in self.part.chunks_exact(width * SIZE) {
+                kept.iter().try_for_each(|column| other.append(&row[column * SIZE..][..SIZE]))?;
+            }
+            at += size as u64;
+        }
+        self.part.clear();
+        self.values.cut(self.start)?;
+        self.values.append_all(&mut other)
+    }
+
     /// Ends a record: what is beside it, its number of values, its place in the file.
-    pub(super) fn end_record(&mut self, extras: &str, length: u64, place: Range<u64>) -> Result<()> {
+    pub(crate) fn end_record(&mut self, extras: &str, length: u64, place: Range<u64>) -> Result<()> {
         self.append_part()?;
         self.extras.append(extras.as_bytes())?;
         let end = self.values.size() - HEADER as u64;
@@ -149,7 +182,7 @@ impl<'d> Writer<'d> {
     }
 
     /// Writes what follows the values, and the header.
-    pub(super) fn finish(mut self, channels: Option<u64>, content: u64) -> Result<()> {
+    pub(crate) fn finish(mut self, channels: Option<u64>, content: u64) -> Result<()> {
         if self.overflowed > 0 {
             log::warn!("{}: {} numbers are beyond float32 and became infinite", self.file, self.overflowed);
         }

@@ -1,6 +1,6 @@
 //! Series written as JSON: one list of them in a `.json`, or one a line in a `.jsonl`; converted once, then read in place.
 
-mod scan;
+pub(super) mod scan;
 mod write;
 
 use memchr::{memchr, memchr_iter};
@@ -14,7 +14,7 @@ use windrow_core::{Error, Result};
 
 use self::scan::Scan;
 use self::write::WriteLines;
-use super::converted::{self, Event, NAN, Shapes, Sink, TARGET};
+use super::converted::{self, Event, Shapes, Sink, TARGET, word_of_target};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -104,7 +104,7 @@ impl Format for SeriesJsonLines {
 }
 
 /// The first bytes of the text, expanded where the file is compressed.
-fn text_head(probe: &Probe) -> Vec<u8> {
+pub(super) fn text_head(probe: &Probe) -> Vec<u8> {
     let head = probe.store.open(&probe.key).and_then(|object| expanded_head(object.as_ref(), HEAD));
     head.unwrap_or_else(|_| probe.head.clone())
 }
@@ -213,7 +213,9 @@ impl Beginning {
                 self.numbers |= self.depth > 0;
                 self.fractions |= self.depth > 0;
             }
-            Event::Text(NAN) if self.depth > 0 && self.key == TARGET => self.numbers = true,
+            Event::Text(text) if self.depth > 0 && self.key == TARGET && word_of_target(text).is_some() => {
+                self.numbers = true;
+            }
             Event::Text(text) => {
                 self.others |= self.depth > 0;
                 self.is_decided |= text.len() > LONG;
@@ -275,7 +277,7 @@ fn parse_whole(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
     scan.value(shapes).and_then(|()| scan.end()).map_err(|e| shapes.placed(e))
 }
 
-fn parse_lines(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+pub(super) fn parse_lines(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
     let (mut text, mut base) = without_bom(bytes);
     let file = shapes.file().to_string();
     shapes.each_is_a_record();

@@ -8,7 +8,7 @@ use windrow_core::{Error, Result};
 use crate::converted::{Event, MOST_DEPTH, Sink};
 
 /// A text and a place in it.
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     text: &'a [u8],
     at: usize,
     /// Where the text begins in its file.
@@ -17,7 +17,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a [u8], base: u64, file: &'a str) -> Self {
+    pub(crate) fn new(text: &'a [u8], base: u64, file: &'a str) -> Self {
         Scan { text, at: 0, base, file }
     }
 
@@ -25,7 +25,7 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     /// `Corrupt` naming the byte that is not JSON, or what the sink says.
-    pub(super) fn value(&mut self, sink: &mut impl Sink) -> Result<()> {
+    pub(crate) fn value(&mut self, sink: &mut impl Sink) -> Result<()> {
         // What is open: an object, or a list.
         let mut open: Vec<bool> = Vec::new();
         loop {
