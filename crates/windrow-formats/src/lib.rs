@@ -9,9 +9,11 @@ mod codes;
 mod collection;
 mod columns;
 mod converted;
+mod csv;
 mod data_files;
 mod datatrove;
 mod forager;
+mod gluonts;
 mod json_lines;
 mod json_rows;
 mod jsonl;
@@ -30,14 +32,17 @@ mod shards;
 mod tfrecord;
 mod token_runs;
 mod tokens;
+mod tsf;
 mod webdataset;
 mod yaml;
 
 pub use bagz::Bagz;
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
+pub use csv::Csv;
 pub use datatrove::Datatrove;
 pub use forager::{Forager, Layout, LayoutArray};
+pub use gluonts::GluonTs;
 pub use json_lines::parse_json;
 pub use jsonl::Jsonl;
 pub use litdata::LitData;
@@ -52,6 +57,7 @@ pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
 pub use tfrecord::TfRecord;
 pub use tokens::Tokens;
+pub use tsf::Tsf;
 pub use webdataset::WebDataset;
 use windrow_core::format::Table;
 pub use yaml::Yaml;
@@ -73,10 +79,13 @@ pub static FORMATS: Table = &[
     &Shards,
     &Npy,
     &Npz,
+    &GluonTs,
     &SeriesJson,
     &SeriesJsonLines,
     &Yaml,
     &Pickle,
+    &Csv,
+    &Tsf,
     &Codes,
     &Collection,
 ];

@@ -41,11 +41,12 @@ use crate::waiting::wait_for;
 ///     split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
 ///         ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
 ///         of some files only, has to be told which.
-///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them.
+///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them. Of CSV
+///         the channels of its series, in this order.
 ///     payload: what a record of bytes holds (TFRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or ``"example"``; if not
 ///         given ``"example"`` where the first record is a tf.train.Example, else ``"bytes"``.
-///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects; the other keys
-///         are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
+///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects, or a column of
+///         CSV; the other keys are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
 ///         only GluonTS's ``target``, or a list with fractions).
 ///     axis: ``"time"`` makes one series of an array ``[T, C]`` (``.npy``, ``.npz``, JSON, YAML, pickles); if not given, its
 ///         rows are T series of C values.
@@ -55,7 +56,7 @@ use crate::waiting::wait_for;
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the manifest says, and read as IDs what looks like the
 ///         file of another program.
-///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles) once may take in the
+///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles, CSV, ``.tsf``) once may take in the
 ///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB.
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
 ///         if not given.

@@ -429,12 +429,6 @@ static FOREIGN: &[Foreign] = &[
         },
     },
     Foreign { name: "Bagz", hint: WITH_ITS_LIBRARY, suffixes: &[".bagz", ".bag"], fits: |_| false },
-    Foreign {
-        name: "CSV or TSV",
-        hint: "write it as JSON Lines, with pandas: read_csv(OLD).to_json(NEW, orient=\"records\", lines=True)",
-        suffixes: &[".csv", ".tsv", ".csv.gz", ".tsv.gz"],
-        fits: |_| false,
-    },
     Foreign { name: "Lance", hint: WITH_ITS_LIBRARY, suffixes: &[".lance"], fits: |_| false },
 ];
 

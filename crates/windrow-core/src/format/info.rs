@@ -19,6 +19,8 @@ pub struct FormatInfo {
     /// How the names of its files end, where they hold series of numbers that a folder may mix with those of other
     /// formats. Empty for a format whose folders are of one kind.
     pub series_suffixes: &'static [&'static str],
+    /// Of a folder, its files are series only where no other format's are: as tables they often describe those.
+    pub gives_way: bool,
     /// How the names of its files end, where nothing else is called so: `verify` reports those that nothing describes.
     pub data_suffixes: &'static [&'static str],
     /// Options of opening that it follows, of those that only some formats do.
@@ -41,6 +43,7 @@ impl FormatInfo {
         written_by: "",
         holds: &[],
         series_suffixes: &[],
+        gives_way: false,
         data_suffixes: &[],
         open_options: &[],
         chosen_by: None,

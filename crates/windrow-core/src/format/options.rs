@@ -54,7 +54,7 @@ pub struct Options {
     /// numbers that the first record has. The others are extras.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// Only these columns of records that are rows: a record is a row of them.
+    /// Only these columns of records that are rows: a record is a row of them. Of CSV the channels, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
     /// What a record of bytes holds, where the format does not say.
@@ -121,13 +121,13 @@ const OF_SOME: &[OfSome] = &[
         name: "column",
         is_given: |options| options.column.is_some(),
         why: "has no columns",
-        hint: "it names the key of a series in JSON, YAML and pickles",
+        hint: "it names the key of a series in JSON, YAML and pickles, or a column of CSV",
     },
     OfSome {
         name: "columns",
         is_given: |options| options.columns.is_some(),
         why: "has no rows of columns",
-        hint: "it names the keys or columns that make a row",
+        hint: "it names the keys or columns that make a row, or the channels of a CSV",
     },
     OfSome {
         name: "payload",

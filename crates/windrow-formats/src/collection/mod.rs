@@ -29,7 +29,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "those of each file by its own format, joined; numbers of different types leave as float32",
     written_by: "any program",
     holds: &[Holds::Series],
-    open_options: &["axis", "column"],
+    open_options: &["axis", "column", "columns"],
     ..FormatInfo::NONE
 };
 
@@ -42,7 +42,7 @@ impl Format for Collection {
         if !probe.is_folder {
             return Confidence::No;
         }
-        let units = units(probe.names());
+        let units = units(probe);
         // Lines may be series too: the first file of them tells.
         match units
             .iter()
@@ -59,7 +59,7 @@ impl Format for Collection {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        let mut names = units(probe.names());
+        let mut names = units(probe);
         // Settings beside the series of a split are none of them.
         if !splits::among(names.iter().map(String::as_str)).is_empty() {
             names.retain(|name| !matches!(opener(probe, name, &Options::default()), Ok(None)));
@@ -72,7 +72,11 @@ impl Format for Collection {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let names = units(probe.names());
+        let names = units(probe);
+        let n_left_out = named_as_series(probe.names()).len() - names.len();
+        if n_left_out > 0 {
+            log::warn!("{}: {n_left_out} tables beside the series are left out", probe.display());
+        }
         refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
@@ -85,6 +89,10 @@ impl Format for Collection {
                 log::log!(level, "{}: no series, left out of the folder's", probe.below(name));
                 continue;
             };
+            if options.columns.is_some() && !format.info().takes("columns") {
+                let asked = Options { columns: options.columns.clone(), ..Options::default() };
+                asked.only_those_of(format.info()).map_err(|e| e.at(below.display()))?;
+            }
             let part = open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))?;
             log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
             parts.push(part);
@@ -110,7 +118,7 @@ fn parts_of(
     probe: &Probe,
     options: &Options,
 ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Probe)>>> {
-    units(probe.names()).into_iter().map(|name| opener(probe, &name, options))
+    units(probe).into_iter().map(|name| opener(probe, &name, options))
 }
 
 // What the names of series files end in, over all formats.
@@ -123,8 +131,20 @@ fn may_be_series(probe: &Probe, name: &str) -> bool {
     !matches!(opener(probe, name, &Options::default()), Ok(None))
 }
 
-// Series files and shard folders, in natural order of their names; what is in a shard folder is part of it.
-fn units<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+// Series files and shard folders, in natural order of their names; tables only where there is nothing else.
+fn units(probe: &Probe) -> Vec<String> {
+    let mut names = named_as_series(probe.names());
+    let formats = || FORMATS.iter().map(|format| format.info()).filter(|info| info.gives_way);
+    let gives_way = |name: &String| formats().any(|info| info.is_series_name(name));
+    let has_tables = names.iter().any(gives_way);
+    if has_tables && names.iter().any(|name| !gives_way(name) && may_be_series(probe, name)) {
+        names.retain(|name| !gives_way(name));
+    }
+    names
+}
+
+// The same by names alone; what is in a shard folder is part of it.
+fn named_as_series<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     let folder = |name: &str| key::folder_of(name).to_string();
     let described: BTreeSet<String> =
         names.clone().filter(|name| key::name_of(name) == META).map(folder).collect();

@@ -13,6 +13,7 @@ use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
 
 use crate::data_files::DataFiles;
+use crate::gluonts::begins_with_a_row;
 use crate::json_lines::{JsonLines, Row, Rows, refuse_number_options};
 use crate::json_rows::JsonRows;
 use crate::series_json::begins_with_a_series;
@@ -105,7 +106,8 @@ fn has_lines(probe: &Probe) -> bool {
     files.iter().take(LOOKED_AT).any(|entry| {
         let Ok(object) = probe.store.open(&entry.key) else { return false };
         JsonKind::of(object.as_ref()).is_ok_and(|kind| kind == JsonKind::Lines)
-            && !expanded_head(object.as_ref(), json_kind::HEAD).is_ok_and(|head| begins_with_a_series(&head))
+            && !expanded_head(object.as_ref(), json_kind::HEAD)
+                .is_ok_and(|head| begins_with_a_series(&head) || begins_with_a_row(&head))
     })
 }
 

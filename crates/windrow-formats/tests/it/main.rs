@@ -32,6 +32,8 @@ mod scale;
 #[cfg(test)]
 mod series;
 #[cfg(test)]
+mod series_text;
+#[cfg(test)]
 mod shards;
 #[cfg(test)]
 #[allow(dead_code)] // Shared: each test binary uses a part of it.

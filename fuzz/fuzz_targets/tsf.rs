@@ -1,0 +1,7 @@
+//! Monash's `.tsf` of any bytes: series or an error.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use windrow_fuzz::series;
+
+fuzz_target!(|data: &[u8]| series("tsf", "a.tsf", data));

@@ -1,0 +1,341 @@
+"""Series as text, CSV, GluonTS's JSON Lines and Monash's .tsf: golden cases, read beside their packages, and damage."""
+
+import csv
+import gzip
+import io
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windrow as wr
+from foreign_cases import value
+
+GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "series"
+CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+
+
+def test_there_are_cases():
+    assert len(CASES) >= 19
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name):
+    case = json.loads((GOLDEN / name / "case.json").read_text())
+    path = GOLDEN / name / case["open"]
+    if case["records"] == "error":
+        with pytest.raises(wr.CorruptError, match=path.name):
+            wr.open(path, **case["options"])
+        return
+    expected = json.loads((GOLDEN / name / "expected.json").read_text())
+    ds = wr.open(path, **case["options"])
+    wanted = value(expected["records"])
+    assert len(ds) == len(wanted)
+    for found, want in zip(ds, wanted):
+        # A float32 is as good as the number of the original.
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, want.astype(np.float32))
+    for i, extras in enumerate(expected["extras"]):
+        assert {key: ds.extras(i).get(key) for key in extras} == extras
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("broken")])
+def test_good_ones_verify(name, tmp_path):
+    case = json.loads((GOLDEN / name / "case.json").read_text())
+    shutil.copytree(GOLDEN / name, tmp_path / "copy")
+    for made in ("case.json", "expected.json"):
+        (tmp_path / "copy" / made).unlink()
+    assert wr.verify(tmp_path / "copy")["problems"] == []
+    assert wr.open(tmp_path / "copy", **case["options"]).format == "collection"
+
+
+def refused(path, data, match, error=wr.CorruptError, **options):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with pytest.raises(error, match=match) as found:
+        wr.open(path, **options)
+    assert str(path) in str(found.value)
+    return found.value
+
+
+@pytest.mark.parametrize(
+    ("text", "match", "line"),
+    [
+        ("a,b\n1,2\n3\n", "expected 2 cells in a line, found 1", 3),
+        ("a,b\n1,2\n3,4,5\n", "expected 2 cells in a line, found more", 3),
+        ("a,b\r\n\r\n1,2\r\n3\r\n", "expected 2 cells in a line, found 1", 4),
+        ("a,b\r1,2\r3\r", "expected 2 cells in a line, found 1", 3),
+        ('a,b\n"x\ny",2\n3\n', "expected 2 cells in a line, found 1", 4),
+        ('a,b\n1,2\n3,"4\n5,6\n', "a quote is open", 3),
+        ('a,b\n1,2\n3,"', "a quote is open", 3),
+        ('a,"b\n1,2\n', "a quote is open", 1),
+        ("", "found 0 bytes", None),
+        ("\n\n", "expected names of columns", 3),
+        ("a,b\n", "expected lines of numbers", None),
+        ("a,b", "expected lines of numbers", None),
+        ("a,b\nx,y\n", "text in every column: a, b", None),
+        ("a,b\n1,x\ny,2\n", "text in every column: a, b", None),
+        (b"a,\xff\n1,2\n", "expected UTF-8", 1),
+        (b"t,a\n\xff,2\n", "expected UTF-8", None),
+        ("a,b\n1,2\n".encode("utf-16"), "UTF-16", None),
+    ],
+)
+def test_tables_that_are_refused(tmp_path, text, match, line):
+    error = refused(tmp_path / "a.csv", text, match)
+    assert error.field == (None if line is None else f"line {line}")
+
+
+def test_columns_that_are_refused(tmp_path):
+    path, text = tmp_path / "a.csv", "date,a,b,b\nx,1,2,3\ny,two,4,5\n"
+    error = refused(path, text, r"column \"a\" \(cell 2\), found \"two\"", column="a")
+    assert (error.field, error.byte) == ("line 3", text.index("two"))
+    refused(path, text, "\"date\"", column="date")
+    refused(path, text, "\"a\"", columns=["a"])
+    refused(path, text, "no column is called \"c\"", wr.ConfigError, column="c")
+    refused(path, text, "no column is called \"c\"", wr.ConfigError, columns=["a", "c"])
+    refused(path, text, "several columns \"b\"", wr.ConfigError, column="b")
+    with pytest.raises(wr.ConfigError, match="names no column"):
+        wr.open(path, columns=[])
+    with pytest.raises(wr.ConfigError, match="dtype was given"):
+        wr.open(path, dtype="int64")
+    assert wr.open(path)[0].tolist() == [[2, 3], [4, 5]]
+
+
+def test_cells_are_numbers_gaps_or_text(tmp_path, caplog):
+    path = tmp_path / "a.csv"
+    words = ["1", " 2.5 ", "-3e2", "+.5", "", "NaN", "nan", "NA", "null", "None", "inf", "-Infinity", "1e400", '"7"']
+    path.write_text("x,only,late\n" + "".join(f"{word},1_000,{i if i < 9 else 'text'}\n" for i, word in enumerate(words)))
+    nan, inf = np.nan, np.inf
+    with caplog.at_level(logging.WARNING, "windrow"):
+        ds = wr.open(path)
+    np.testing.assert_array_equal(ds[0][:, 0], np.float32([1, 2.5, -300, 0.5] + [nan] * 6 + [inf, -inf, inf, 7]))
+    # What looks like numbers for a while is left out, and that is said.
+    assert ds[0].shape == (14, 1) and ds.extras(0) == {"columns": ["x"], "start": "1_000"}
+    said = [record.getMessage() for record in caplog.records]
+    assert any('"late" is left out: "text" in line 11' in line for line in said)
+    assert any("1 numbers are beyond float32" in line for line in said)
+    path.write_text("1,2\n3,4\n")
+    caplog.clear()
+    assert wr.open(path)[0].tolist() == [[3, 4]] and wr.open(path).extras(0) == {"columns": ["1", "2"]}
+    assert "the first line holds numbers" in caplog.text
+
+
+def test_start_is_that_of_the_first_column_of_text(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,late,date\n1,5,2020\n2,x,z\n")
+    assert wr.open(path).extras(0) == {"columns": ["a"], "start": "5"}
+    assert wr.open(path, column="a").extras(0) == {"columns": ["a"], "start": "5"}
+    path.write_text("a,b\n1,\n2,\n")
+    np.testing.assert_array_equal(wr.open(path)[0], np.float32([[1, np.nan], [2, np.nan]]))
+
+
+def test_large_tables_are_exact(tmp_path):
+    """More than what is read at a time, with a column that turns out to be text in the last line."""
+    rng = np.random.default_rng(3)
+    numbers = rng.standard_normal((40_000, 5)) * 10.0 ** rng.integers(-30, 30, (40_000, 5))
+    rows = [[f"t{i}", *map(repr, map(float, row))] for i, row in enumerate(numbers)]
+    rows[-1][3] = "text"
+    for name, delimiter in (("a.csv", ","), ("a.tsv", "\t")):
+        with open(tmp_path / name, "w", newline="") as file:
+            csv.writer(file, delimiter=delimiter).writerows([["t", "a", "b", "c", "d", "e"], *rows])
+        ds = wr.open(tmp_path / name)
+        kept = numbers[:, [0, 1, 3, 4]]
+        assert (ds[0] == kept.astype(np.float32)).all() and ds.extras(0)["columns"] == ["a", "b", "d", "e"]
+        assert (wr.open(tmp_path / name, columns=["e", "a"])[0] == numbers[:, [4, 0]].astype(np.float32)).all()
+        packed = tmp_path / f"z.{name}.gz"
+        packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+        assert (wr.open(packed)[0] == ds[0]).all()
+
+
+def test_windows_and_resume(tmp_path):
+    golden = GOLDEN / "csv_ett" / "data.csv"
+    path = tmp_path / "data.csv"
+    shutil.copy(golden, path)
+    ds = wr.open(path)
+    whole = np.asarray(ds[0])
+    view = ds.windows(8, stride=3)
+    assert view[1]["input_ids"].tolist() == whole[3:11].tolist()
+    scaled = ds.windows(8, scaler="zero")[0]["input_ids"]
+    exact = np.array([row[1:] for row in list(csv.reader(golden.open()))[1:]], dtype=np.float64)
+    np.testing.assert_allclose(scaled, ((exact - exact.mean()) / exact.std())[:8], rtol=2e-5, atol=1e-6)
+    loader, other = (wr.Loader(view, batch_size=2, seed=5) for _ in range(2))
+    for _ in range(3):
+        assert (next(loader)["input_ids"] == next(other)["input_ids"]).all()
+    state = loader.state_dict()
+    again = wr.Loader(wr.open(path).windows(8, stride=3), batch_size=2, seed=5)
+    again.load_state_dict(state)
+    assert (next(again)["input_ids"] == next(loader)["input_ids"]).all()
+    # Another column of the same length is other data, and so is a changed file, whether its size stays or not.
+    for options in ({"column": "HUFL"}, {"column": "HULL"}):
+        ds = wr.open(path, **options)
+        state = wr.Loader(ds.windows(8), batch_size=2, seed=5).state_dict()
+        for column in ("HUFL", "HULL", "MUFL"):
+            loader = wr.Loader(wr.open(path, column=column).windows(8), batch_size=2, seed=5)
+            if column == options["column"]:
+                loader.load_state_dict(state)
+            else:
+                with pytest.raises(wr.WindrowError):
+                    loader.load_state_dict(state)
+    path.write_bytes(path.read_bytes().replace(b"0.796", b"0.797"))
+    changed = wr.open(path, column="HULL")
+    assert wr.open(path, column="HUFL")[0][0] == np.float32(0.797)
+    with pytest.raises(wr.WindrowError):
+        wr.Loader(changed.windows(8), batch_size=2, seed=5).load_state_dict(state)
+
+
+def test_a_folder_of_tables_is_several_records(tmp_path, caplog):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for i in (1, 2, 10):
+        (folder / f"part{i}.csv").write_text("t,a,b\n" + "".join(f"x,{i},{j}\n" for j in range(i)))
+    ds = wr.open(folder)
+    assert ds.format == "collection" and [record.shape for record in ds] == [(1, 2), (2, 2), (10, 2)]
+    assert [record[0, 0] for record in wr.open(folder)] == [1, 2, 10]
+    assert [record.tolist() for record in wr.open(folder, column="b")][:2] == [[0], [0, 1]]
+    assert wr.open(folder, columns=["b", "a"])[1].tolist() == [[0, 2], [1, 2]]
+    assert len(ds.windows(2)) == sum(len(wr.open(path).windows(2)) for path in folder.iterdir())
+    # Tables beside other series describe those.
+    np.save(folder / "x.npy", np.zeros((3, 2)))
+    assert len(wr.open(folder)) == 3 and "3 tables beside the series are left out" in caplog.text
+    with pytest.raises(wr.ConfigError, match="columns was given, but npy"):
+        wr.open(folder, columns=["a"])
+    for path in folder.iterdir():
+        path.unlink()
+    for name in ("train", "test"):
+        (folder / f"{name}.csv").write_text(f"t,a,b\nx,1,{len(name)}\n")
+    with pytest.raises(wr.ConfigError, match="several splits"):
+        wr.open(folder)
+    assert wr.open(folder, split="test")[0].tolist() == [[1, 4]]
+
+
+def rows_of(n=3):
+    return [{"start": f"2021-01-0{i + 1} 00:00", "target": [1.5, 2, i], "item_id": f"T{i}", "feat_static_cat": [i]} for i in range(n)]
+
+
+def lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_splits_of_gluonts(tmp_path):
+    folder = tmp_path / "m4"
+    for split, n in (("train", 2), ("test", 3)):
+        (folder / split).mkdir(parents=True)
+        (folder / split / "data.json").write_text(lines(rows_of(n)))
+    (folder / "metadata").mkdir()
+    (folder / "metadata" / "metadata.json").write_text(json.dumps({"freq": "H", "prediction_length": 24}))
+    with pytest.raises(wr.ConfigError, match="several splits"):
+        wr.open(folder)
+    for split, n in (("train", 2), ("test", 3)):
+        ds = wr.open(folder, split=split)
+        assert len(ds) == n and ds[1].tolist() == [1.5, 2, 1] and ds.extras(1)["item_id"] == "T1"
+        assert wr.open(folder / split / "data.json").format == "gluonts"
+    assert wr.open(folder / "train").windows(2)[0]["input_ids"].tolist() == [1.5, 2]
+
+
+def test_only_gluonts_is_gluonts(tmp_path):
+    path = tmp_path / "data.json"
+    for text, form in (
+        (lines(rows_of()), "gluonts"),
+        (lines(rows_of(1)), "gluonts"),
+        (lines(rows_of(1)).rstrip(), "gluonts"),
+        ("\ufeff" + lines(rows_of()), "gluonts"),
+        ('{"target": [], "start": "2021"}\n{"target": [1], "start": "2021"}\n', "gluonts"),
+        ('{"start": "2021", "target": ["Nan", "Infinity"]}\n', "gluonts"),
+        (json.dumps([{"start": "2021", "target": [1.5]}]), "series-json"),
+        ('{"target": [1.5]}\n{"target": [2]}\n', "series-jsonl"),
+        ('{"sequence": [1.5], "start": "2021"}\n{"sequence": [2]}\n', "series-jsonl"),
+        ('{"start": "a", "target": "b"}\n{"start": "c", "target": "d"}\n', "jsonl"),
+        ('{"start": 1, "target": ["b"]}\n{"start": 2, "target": ["d"]}\n', "jsonl"),
+        ('{"start": "a", "target": ["b"]}\n{"start": "c", "target": []}\n', "jsonl"),
+    ):
+        path.write_text(text)
+        assert wr.open(path).format == form, text
+        (tmp_path / "z.json.gz").write_bytes(gzip.compress(text.encode()))
+        assert wr.open(tmp_path / "z.json.gz").format == form, text
+    # What is called JSON Lines keeps its format, and may be said to be this one.
+    path = tmp_path / "a.jsonl"
+    path.write_text(lines([{"start": "2021", "target": [1, 2]}]))
+    assert wr.open(path).format == "series-jsonl"
+    ds = wr.open(path, format="gluonts")
+    assert ds.format == "gluonts" and ds[0].dtype == np.float32
+
+
+def test_rows_of_gluonts(tmp_path):
+    path = tmp_path / "data.json"
+    nan, inf = np.nan, np.inf
+    target = [["Nan", 1, "Infinity"], [None, "-Infinity", "NaN"]]
+    path.write_text(lines([{"start": "2021", "target": target, "feat_dynamic_real": [[1, 2, 3]]}]))
+    ds = wr.open(path)
+    np.testing.assert_array_equal(ds[0], np.float32([[nan, nan], [1, -inf], [inf, nan]]))
+    assert wr.open(path, column="feat_dynamic_real")[0].tolist() == [[1], [2], [3]]
+    assert ds.extras(0) == {"start": "2021", "feat_dynamic_real": [[1, 2, 3]]}
+    for text, match in (
+        ('{"start": "2021", "target": [1, 2]}\n{"start": "2021", "target": [1', "expected"),
+        ('{"start": "2021", "target": [1, 2]}\n{"start": "2021"}\n', "`target`"),
+        ('{"start": "2021", "target": [1, 2]}\n{"target": [1]}\n', "the key `start`"),
+        ('{"start": "2021", "target": [1, 2]}\n[1, 2]\n', "expected an object"),
+        ('{"start": "2021", "target": [1, 2]}\n{"start": "2021", "target": [[1], [2]]}\n', "a record"),
+        ('{"start": "2021", "target": [1, 2]}\n{"start": "2021", "target": [1, "two"]}\n', "found a string"),
+        ('{"start": "2021", "target": [1, 2]}\n{"start": "2021", "target": [[1], [2, 3]]}\n', "row 1"),
+        ('{"start": "2021", "target": [1, 2]}\n\n{"start": "2021", "target": [1]}\n', "blank line"),
+    ):
+        error = refused(path, text, match)
+        assert error.field == "line 2" and error.record == 1, text
+    big = 2**70
+    path.write_text(lines([{"start": "2021", "target": [big, 1]}]))
+    assert wr.open(path)[0].tolist() == [float(big), 1]
+
+
+HEAD = "# made up\n@relation x\n@attribute name string\n@attribute n numeric\n@attribute from date\n@frequency daily\n@horizon 8\n@missing true\n@equallength false\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "match", "line"),
+    [
+        (HEAD + "a:1:2001-01-01 00-00-00:1,2\nb:1:1,2\n", "expected 3 attributes and values", 12),
+        (HEAD + "a:1:2001-01-01 00-00-00:x:1,2\n", "expected 3 attributes and values.* found more", 11),
+        (HEAD + "a:1:2001-01-01 00-00-00\n", "expected 3 attributes and values.* found 2", 11),
+        (HEAD + "a:1:2001-01-01 00-00-00:\n", "expected a number as value 0, found nothing", 11),
+        (HEAD + "a:1:2001-01-01 00-00-00:1,,2\n", "expected a number as value 1, found nothing", 11),
+        (HEAD + "a:1:2001-01-01 00-00-00:1,2,\n", "expected a number as value 2, found nothing", 11),
+        (HEAD + "\n# a: b\na:1:2001-01-01 00-00-00:1,two\n", "value 1, found \"two\"", 13),
+        (HEAD + "a:x:2001-01-01 00-00-00:1\n", "expected a number as \"n\", found \"x\"", 11),
+        (HEAD + "a:1:2001-02-30 00-00-00:1\n", "expected a date.* as \"from\"", 11),
+        (HEAD, "expected series behind `@data`", 11),
+        (HEAD.replace("@data\n", ""), "expected `@data`", 10),
+        ("@attribute a\n@data\n1\n", "expected @attribute NAME TYPE", 1),
+        ("@attribute a integer\n@data\n1\n", "expected string, numeric or date", 1),
+        ("@attribute a string\n@attribute a string\n@data\n1\n", "declared twice", 2),
+        ("1,2,3\n", "expected a line that begins with `@`", 1),
+        ("", "found 0 bytes", None),
+    ],
+)
+def test_tsf_that_is_refused(tmp_path, text, match, line):
+    error = refused(tmp_path / "a.tsf", text, match)
+    assert error.field == (None if line is None else f"line {line}")
+
+
+def test_tsf(tmp_path):
+    path = tmp_path / "a.tsf"
+    path.write_bytes((HEAD + "caf\xe9 :7:2001-01-02 03-04-05: 1 ,?,2.5e3\r\n\n# x:1\nb:1.5:2000-02-29 00-00-00:4").encode("latin-1"))
+    ds = wr.open(path)
+    np.testing.assert_array_equal(ds[0], np.float32([1, np.nan, 2500]))
+    assert ds.extras(0) == {"name": "caf\xe9 ", "n": 7, "from": "2001-01-02T03:04:05"}
+    assert ds[1].tolist() == [4] and ds.extras(1) == {"name": "b", "n": 1.5, "from": "2000-02-29T00:00:00"}
+    with pytest.raises(wr.ConfigError, match="column was given, but tsf"):
+        wr.open(path, column="n")
+    path.write_text("@data\n1,2\n3\n")
+    assert [record.tolist() for record in wr.open(path)] == [[1, 2], [3]] and wr.open(path).extras(0) == {}
+    # A line that is longer than what is read at a time.
+    numbers = np.random.default_rng(1).standard_normal(200_000)
+    path.write_text(HEAD + "".join(f"{i}:{i}:2001-01-01 00-00-00:{','.join(map(repr, map(float, part)))}\n" for i, part in enumerate((numbers, numbers[:9]))))
+    ds = wr.open(path)
+    assert (ds[0] == numbers.astype(np.float32)).all() and (ds[1] == ds[0][:9]).all()
+    assert [ds.length(i) for i in range(2)] == [200_000, 9]
