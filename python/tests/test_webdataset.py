@@ -82,13 +82,26 @@ def test_an_index_of_energon_that_points_elsewhere_is_found():
     assert [Path(problem["file"]).name for problem in found] == ["shard_000.tar.idx"]
 
 
-def test_the_package_gives_the_same(tmp_path):
+def package(*paths):
+    """Samples as the package gives them, each value as it is printed."""
     code = """
 import sys, json, webdataset
 found = webdataset.WebDataset(sys.argv[1:], shardshuffle=False, empty_check=False).decode()
 for sample in found:
     print(json.dumps({k: repr(v) for k, v in sample.items() if k not in ("__url__", "__local_path__")}))
 """
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, paths)],
+        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def test_the_package_gives_the_same(tmp_path):
     rng = np.random.default_rng(3)
     paths = []
     for shard in range(3):
@@ -105,15 +118,7 @@ for sample in found:
             ]
         form = [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT][shard % 2]
         paths.append(archive(tmp_path / f"x-{shard}.tar", members, form=form))
-    run = subprocess.run(
-        [sys.executable, "-c", code, *map(str, paths)],
-        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    theirs = [json.loads(line) for line in run.stdout.splitlines()]
+    theirs = package(*paths)
     ours = list(wr.open(tmp_path))
     assert len(ours) == 15 and ours[0]["n.id"] == -12 and ours[3]["cls.gz"] == 1000
 
@@ -381,3 +386,97 @@ def test_an_archive_beside_other_data_leaves_it_what_it_is(tmp_path):
     (tmp_path / "x" / "00000.parquet").write_bytes(b"PAR1")
     (tmp_path / "x" / "00000_stats.json").write_text("{}")
     assert keys(tmp_path / "x") == ["a"]
+
+
+def rows_to_write():
+    return [
+        {
+            "__key__": f"shelf/{'x' * (20 * i)}ü{i}",
+            "text": f"größe {i}",
+            "source": "field",
+            "tags": ["a", None, i],
+            "count": 2**64 - 1 if i else -5,
+            "share": i / 4,
+            "jpg": bytes([i, 255]),
+            "sound.wav": b"",
+            "picture": bytes(3),
+            "npy": np.arange(i * 6, dtype="float16").reshape(i, 1, 3, 2),
+            "left.npy": np.array([i > 3]),
+            "deep": np.zeros((1,) * 40, dtype="uint16"),
+        }
+        for i in range(8)
+    ]
+
+
+def test_the_package_reads_what_is_written(tmp_path):
+    rows = rows_to_write()
+    written = wr.write(tmp_path / "out", rows, to="webdataset", size_limit=60_000)
+    shards = sorted((tmp_path / "out").glob("shard-*.tar"))
+    assert len(shards) > 2 and all(path.stat().st_size <= 60_000 for path in shards) and written is not None
+    named = {
+        "source": "source.txt",
+        "tags": "tags.json",
+        "count": "count.cls",
+        "share": "share.json",
+        "deep": "deep.npy",
+    }
+    expected = [{named.get(k, k): v for k, v in row.items()} for row in rows]
+    found = list(wr.open(tmp_path / "out"))
+    assert same(found, expected)
+    assert package(*shards) == [{k: repr(v) for k, v in row.items()} for row in found]
+    for path in shards:
+        with tarfile.open(path) as tar:
+            assert all(member.isreg() and member.mode == 0o644 for member in tar)
+    assert wr.verify(tmp_path / "out")["problems"] == []
+    # Once more, with the names that it has now.
+    wr.convert(wr.open(tmp_path / "out"), tmp_path / "again", to="webdataset")
+    assert same(list(wr.open(tmp_path / "again")), found)
+
+
+def test_numbers_are_written_and_read_as_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    documents = [rng.integers(0, 50_000, n).astype("uint16") for n in rng.integers(0, 60, 50)]
+    wr.write(tmp_path / "a", documents, to="webdataset", size_limit=9_000)
+    ds = wr.open(tmp_path / "a")
+    assert all((record == want).all() for record, want in zip(ds, documents, strict=True)) and ds[0].dtype == "uint16"
+    assert ds.extras(7) == {"__key__": "000000007"}
+    shards = sorted((tmp_path / "a").glob("*.tar"))
+    assert package(*shards)[7] == {"__key__": "'000000007'", "npy": repr(documents[7])}
+    assert wr.open(shards[0])[0].tolist() == documents[0].tolist()
+    assert wr.open(tmp_path / "a", columns=["__key__"])[3] == {"__key__": "000000003"}
+    shards[1].unlink()
+    with pytest.raises(wr.WindrowError):
+        wr.open(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        ([{"__key__": "a.b", "txt": "x"}], "key"),
+        ([{"__key__": "__a__/b", "txt": "x"}], "key"),
+        ([{"__key__": "", "txt": "x"}], "key"),
+        ([{"__key__": "a", "txt": "x"}, {"__key__": "a", "txt": "y"}], "same|two samples"),
+        ([{"__key__": 5, "txt": "x"}], "__key__"),
+        ([{"a/b": "x"}], "suffix"),
+        ([{"a": "x", "A": "y"}], "case"),
+        ([{"a": None}], "without values"),
+        ([{"a": float("nan")}], "JSON"),
+        ([{"a": [b"x"]}], "JSON"),
+        ([{"x" * 70_000: "x"}], "name"),
+    ],
+)
+def test_rows_that_no_archive_holds_are_refused(rows, word, tmp_path):
+    with pytest.raises(wr.ConfigError, match=word):
+        wr.write(tmp_path / "out", rows, to="webdataset")
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_other_formats_and_back(tmp_path):
+    rows = [{"id": i, "text": f"row {i}", "tokens": np.arange(i + 1, dtype="uint32")} for i in range(20)]
+    wr.write(tmp_path / "mds", rows, to="mds")
+    wr.convert(wr.open(tmp_path / "mds"), tmp_path / "tar", to="webdataset")
+    found = wr.open(tmp_path / "tar")
+    assert found[3]["tokens.npy"].tolist() == [0, 1, 2, 3] and found[3]["text"] == "row 3" and found[3]["id"] == 3
+    wr.convert(found, tmp_path / "back", to="mds")
+    assert wr.open(tmp_path / "back")[19]["tokens.npy"].dtype == "uint32"
+    assert len(wr.open(tmp_path / "tar", column="tokens.npy").pack(8)) > 0

@@ -89,7 +89,8 @@ impl RecordWriter for Writer {
     }
 }
 
-/// What comes before the numbers: magic, version, length, and a Python literal, filled up to [`HEADER`] bytes.
+/// What comes before the numbers: magic, version, length, and a Python literal, filled up to [`HEADER`] bytes; of more than three
+/// axes to a multiple of 64.
 pub(crate) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
     // Python writes a tuple of one with a comma.
     let shape: String = shape.map(|n| format!("{n}, ")).collect();
@@ -98,11 +99,12 @@ pub(crate) fn header(descr: &str, shape: impl Iterator<Item = u64>) -> Vec<u8> {
         _ => shape.trim_end_matches(", "),
     };
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // Three numbers of 20 digits fit; 64, the most there are, stay far below 64 KiB.
+    let size = (10 + text.len() + 1).next_multiple_of(64).max(HEADER);
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    header.extend_from_slice(&((HEADER - 10) as u16).to_le_bytes());
+    header.extend_from_slice(&((size - 10) as u16).to_le_bytes());
     header.extend_from_slice(text.as_bytes());
-    // Three numbers of 20 digits still leave room.
-    header.resize(HEADER - 1, b' ');
+    header.resize(size - 1, b' ');
     header.push(b'\n');
     header
 }

@@ -8,19 +8,27 @@ mod table;
 mod tar;
 mod values;
 mod verify;
+mod write;
 
 use windrow_core::format::verify::Verify;
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, discover, splits};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{
+    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
+};
+use windrow_core::manifest::Manifest;
 use windrow_core::source::SharedSource;
 use windrow_core::store::{expanded, key};
 use windrow_core::{Error, Result};
 
 use self::energon::{Chosen, Splits};
 use self::samples::Samples;
+use self::write::WriteWebDataset;
 use crate::columns;
 use crate::data_files::{DataFiles, names_to_join, top_files};
 
 const SUFFIXES: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst"];
+/// The suffix of the numbers that windrow writes.
+const NUMBERS: &str = "npy";
 /// How files end that are kept beside archives and are not their data.
 const BESIDE: &[&str] = &[".json", ".yaml", ".yml", ".md", ".txt", ".idx"];
 
@@ -33,10 +41,17 @@ static INFO: FormatInfo = FormatInfo {
     title: "WebDataset",
     layout: "`.tar` files whose members `KEY.SUFFIX` make up samples, also `.tar.gz`; with the splits of Megatron-Energon in `.nv-meta`",
     records: "a row of `__key__` and the members by suffix: text, numbers, JSON and arrays decoded, the rest bytes; with `column=` the numbers of one",
-    written_by: "webdataset, Megatron-Energon, tar",
+    written_by: "`windrow convert --to webdataset`, `wr.write`, webdataset, Megatron-Energon, tar",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
     open_options: &["column", "columns"],
+    written_as: "shard-NNNNNN.tar: rows, a member for each column, or arrays in members `npy`",
+    write_options: &[WriteOption {
+        name: "size_limit",
+        takes: Takes::Number("BYTES"),
+        help: "most bytes of a shard [default: 1073741824]",
+        of_tokenize: false,
+    }],
     ..FormatInfo::NONE
 };
 
@@ -83,23 +98,33 @@ impl Format for WebDataset {
         Splits::of(probe).map_or(true, |splits| splits.is_some())
     }
 
+    fn checks_manifest(&self) -> bool {
+        true
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteWebDataset::of(options)?)))
+    }
+
     fn verifier(&self) -> &'static dyn Verify {
         &WebDataset
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let archives = match Splits::of(probe)? {
-            Some(splits) => Archives(splits.chosen(options.part.as_deref(), probe)?),
-            None => {
-                let archives = Archives::all(probe)?;
-                if probe.is_folder {
-                    let names = archives.0.iter().map(|archive| probe.name_of(&archive.key));
-                    splits::refuse_several(names, &probe.display())?;
-                }
-                archives
-            }
-        };
-        archives.open(probe, options)
+        let written = manifest(probe).filter(|_| !options.trust);
+        written.map_or(Ok(()), |written| probe.check_files(written))?;
+        if let Some(splits) = Splits::of(probe)? {
+            return Archives(splits.chosen(options.part.as_deref(), probe)?).open(probe, options);
+        }
+        let archives = Archives::all(probe)?;
+        if !probe.is_folder {
+            return archives.open(probe, options);
+        }
+        let names = archives.0.iter().map(|archive| probe.name_of(&archive.key));
+        splits::refuse_several(names, &probe.display())?;
+        let source = archives.open(probe, options)?;
+        written.map_or(Ok(()), |written| written.check_records(source.len(), &probe.display()))?;
+        Ok(source)
     }
 }
 
@@ -129,8 +154,19 @@ impl Archives {
         let open = |key: &String| expanded(&probe.store, key, options.cache_limit);
         let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
         let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
-        columns::open(Samples::open(files, excluded, options)?, probe, options)
+        let mut options = options.clone();
+        // What was written as numbers is read as such.
+        let are_numbers = manifest(probe).is_some_and(|written| written.dtype.is_some());
+        if are_numbers && options.columns.is_none() {
+            options.column.get_or_insert_with(|| NUMBERS.to_string());
+        }
+        columns::open(Samples::open(files, excluded, &options)?, probe, &options)
     }
+}
+
+// What windrow said when it wrote them.
+fn manifest(probe: &Probe) -> Option<&Manifest> {
+    probe.manifest.as_ref().filter(|manifest| manifest.format == WebDataset.name())
 }
 
 // The archives directly in a folder, in natural order.

@@ -8,7 +8,7 @@ use windrow_core::{Error, Result};
 /// Bytes of a header; data is filled up to a multiple of it.
 pub(super) const BLOCK: u64 = 512;
 /// Longer names are refused.
-const MOST_NAME: u64 = 64 << 10;
+pub(super) const MOST_NAME: u64 = 64 << 10;
 /// PAX records of a member beyond this are refused.
 const MOST_RECORDS: u64 = 1 << 20;
 /// Where the checksum is in a header.

@@ -6,7 +6,7 @@ use windrow_core::store::{Compression, Memory, Store};
 use windrow_core::{Array, Error, Result, Row, Value};
 
 use super::super::json_lines::error_byte;
-use super::super::npy::Header;
+use super::super::npy::{Header, descr, header};
 use super::super::npz::arrays_in;
 use super::super::payload::array_of_list;
 use crate::columns::Kind;
@@ -138,6 +138,41 @@ impl Holds {
             Holds::Bytes => Value::Bytes(bytes.to_vec()),
         })
     }
+}
+
+/// A value as a member: the column's name, with an ending where that does not say what the value is, and its bytes. `None` for
+/// null, which a sample leaves out.
+///
+/// # Errors
+/// `Config` for what no member holds.
+pub(super) fn encode(column: &str, value: &Value) -> Result<Option<(String, Vec<u8>)>> {
+    let (holds, ending, bytes) = match value {
+        Value::Null => return Ok(None),
+        Value::Text(text) => (Holds::Text, "txt", text.clone().into_bytes()),
+        Value::I64(number) => (Holds::Whole, "cls", number.to_string().into_bytes()),
+        Value::U64(number) => (Holds::Whole, "cls", number.to_string().into_bytes()),
+        Value::Big(digits) => (Holds::Whole, "cls", digits.clone().into_bytes()),
+        Value::Bytes(bytes) => (Holds::Bytes, "bin", bytes.clone()),
+        Value::Array(array) => {
+            let mut bytes = header(descr(array.dtype)?, array.shape.iter().copied());
+            bytes.extend_from_slice(&array.bytes);
+            (Holds::Npy, "npy", bytes)
+        }
+        Value::Bool(_) | Value::F64(_) | Value::List(_) | Value::Struct(_) => {
+            let json = value.to_json().ok_or_else(|| {
+                Error::config(format!("{}, which JSON does not hold", value.shown()))
+                    .hint("make an array of numbers, or columns of their own, of it")
+            })?;
+            (Holds::Json, "json", json.to_string().into_bytes())
+        }
+    };
+    let name = column.to_lowercase();
+    let suffix = match Coding::of(&name) == (Coding { is_packed: false, holds }) && !name.is_empty() {
+        true => name,
+        false if name.is_empty() => ending.to_string(),
+        false => format!("{name}.{ending}"),
+    };
+    Ok(Some((suffix, bytes)))
 }
 
 /// What a gzip stream expands to.

@@ -195,6 +195,12 @@ fn what_is_written_is_read_equal_in_every_dtype() {
     }
 }
 
+// A format may name each row, and say what a value is by an ending of its column's name.
+fn without_endings(row: Row) -> Row {
+    let plain = |name: String| name.split('.').next().unwrap_or_default().to_string();
+    row.into_iter().filter(|(name, _)| name != "__key__").map(|(name, value)| (plain(name), value)).collect()
+}
+
 #[test]
 fn rows_are_read_equal_where_a_format_holds_them() {
     let mut n_formats = 0;
@@ -222,7 +228,7 @@ fn rows_are_read_equal_where_a_format_holds_them() {
         let data = windrow::open(&path).unwrap();
         assert!(data.is_rows() && data.len() == 10, "{}", format.name());
         for i in 0..10 {
-            assert_eq!(data.row(i as u64).unwrap(), row(i), "{}", format.name());
+            assert_eq!(without_endings(data.row(i as u64).unwrap()), row(i), "{}", format.name());
         }
         conformance::check(data.source().as_ref()).unwrap();
         n_formats += 1;
