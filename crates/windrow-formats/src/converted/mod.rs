@@ -23,7 +23,7 @@ use windrow_core::format::{Options, Probe};
 use windrow_core::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Draft, Object, cache_folder, cached, expanded};
 use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 pub(super) use self::event::{Event, MOST_DEPTH, START, Sink, TARGET, word_of_target};
 pub(super) use self::literal::Literal;
@@ -39,8 +39,14 @@ const ROW: u64 = 40;
 /// `channels` of `[T]`, and `uniform` where lengths differ.
 const NONE: u64 = u64::MAX;
 
-/// Reads a whole file and tells its values to the [`Shapes`].
-pub(super) type Parse = fn(&[u8], &mut Shapes<'_>) -> Result<()>;
+/// How the values of a file are told to the [`Shapes`].
+#[derive(Clone, Copy)]
+pub(super) enum Parse {
+    /// All of it at once.
+    Whole(fn(&[u8], &mut Shapes<'_>) -> Result<()>),
+    /// Each line, with its end, and the byte at which it begins: of a file that is not mapped no more than one is held.
+    EachLine(fn(&[u8], u64, &mut Shapes<'_>) -> Result<()>),
+}
 
 /// Opens what `probe` sees by converting it once, or by taking what an earlier run converted: values are told one by one.
 ///
@@ -68,23 +74,55 @@ pub(super) fn open_reading(
 ) -> Result<SharedSource> {
     let how = reading.to_string();
     open_by(format, probe, options, &how, |object, draft, limit| {
-        let mut scratch = Vec::new();
-        let bytes = whole(object, &mut scratch)?;
         loop {
             let writer = Writer::new(draft, object.name(), limit)?;
-            let mut shapes = Shapes::new(writer, bytes.len() as u64, &reading);
-            match (parse(bytes, &mut shapes), shapes.only_key()) {
+            let mut shapes = Shapes::new(writer, object.size(), &reading);
+            match (told(object, parse, &mut shapes), shapes.only_key()) {
                 // The first record has no `sequence`, and numbers under one other key.
                 (Err(_), Some(key)) => reading.column = Some(key),
-                (parsed, _) => {
-                    parsed?;
+                (content, _) => {
+                    let content = content?;
                     let (writer, channels) = shapes.finish()?;
-                    return writer.finish(channels, xxhash_rust::xxh3::xxh3_64(bytes));
+                    return writer.finish(channels, content);
                 }
             }
             draft.cut(0)?;
         }
     })
+}
+
+/// Tells all values of a file, and gives its hash.
+fn told(object: &dyn Object, parse: Parse, shapes: &mut Shapes<'_>) -> Result<u64> {
+    let mut scratch = Vec::new();
+    match (parse, object.mapped()) {
+        (Parse::Whole(parse), _) => {
+            let bytes = whole(object, &mut scratch)?;
+            parse(bytes, shapes)?;
+            Ok(xxh3_64(bytes))
+        }
+        (Parse::EachLine(parse), Some(bytes)) => {
+            let mut start = 0;
+            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                parse(line, start, shapes)?;
+                start += line.len() as u64;
+            }
+            Ok(xxh3_64(bytes))
+        }
+        (Parse::EachLine(parse), None) => {
+            let mut parts = Parts::new(object);
+            loop {
+                let start = parts.place();
+                let end = parts.until([b'\n'; 3], usize::MAX, &mut scratch)?;
+                scratch.extend(end);
+                if !scratch.is_empty() {
+                    parse(&scratch, start, shapes)?;
+                }
+                if end.is_none() {
+                    return Ok(parts.hash());
+                }
+            }
+        }
+    }
 }
 
 /// Opens what `convert` makes once, within a number of bytes, of the file that `probe` sees; `how` says what else than the

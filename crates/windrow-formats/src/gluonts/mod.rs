@@ -5,9 +5,9 @@ use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe
 use windrow_core::source::SharedSource;
 use windrow_core::{Error, Result};
 
-use super::converted::{self, Event, Reading, START, Sink, TARGET, word_of_target};
+use super::converted::{self, Event, Parse, Reading, START, Sink, TARGET, word_of_target};
 use super::series_json::scan::Scan;
-use super::series_json::{parse_lines, text_head};
+use super::series_json::{parse_line, text_head};
 
 /// Series as GluonTS writes them.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Format for GluonTs {
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
         let reading = Reading::of_gluonts(options);
-        converted::open_reading(self.name(), probe, options, reading, parse_lines)
+        converted::open_reading(self.name(), probe, options, reading, Parse::EachLine(parse_line))
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) use self::header::{Header, MOST_PREFIX, element};
 use self::write::WriteNpy;
 pub(super) use self::write::{descr, header};
 use super::arrays::{Array, Arrays, Lies};
-use super::converted::{self, Shapes};
+use super::converted::{self, Parse, Shapes};
 use super::numbers::check_number_options;
 use super::pickle;
 
@@ -63,7 +63,7 @@ impl Format for Npy {
         let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
         let header = match Header::of(object.as_ref()) {
             Err(e) if e.kind() == Kind::Unsupported && holds_objects(object.as_ref())? => {
-                return converted::open(self.name(), probe, options, parse_objects);
+                return converted::open(self.name(), probe, options, Parse::Whole(parse_objects));
             }
             header => header?,
         };

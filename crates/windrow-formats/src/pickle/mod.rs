@@ -9,7 +9,7 @@ use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
 use windrow_pickle::{Budget, Machine};
 
-use super::converted::{self, Shapes};
+use super::converted::{self, Parse, Shapes};
 
 /// Series in a Python pickle.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Format for Pickle {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        converted::open(self.name(), probe, options, parse)
+        converted::open(self.name(), probe, options, Parse::Whole(parse))
     }
 }
 

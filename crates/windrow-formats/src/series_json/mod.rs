@@ -14,7 +14,7 @@ use windrow_core::{Error, Result};
 
 use self::scan::Scan;
 use self::write::WriteLines;
-use super::converted::{self, Event, Shapes, Sink, TARGET, word_of_target};
+use super::converted::{self, Event, Parse, Shapes, Sink, TARGET, word_of_target};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -61,7 +61,7 @@ impl Format for SeriesJson {
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
-        converted::open(self.name(), probe, options, parse_whole)
+        converted::open(self.name(), probe, options, Parse::Whole(parse_whole))
     }
 }
 
@@ -99,7 +99,7 @@ impl Format for SeriesJsonLines {
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
-        converted::open(self.name(), probe, options, parse_lines)
+        converted::open(self.name(), probe, options, Parse::EachLine(parse_line))
     }
 }
 
@@ -277,26 +277,23 @@ fn parse_whole(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
     scan.value(shapes).and_then(|()| scan.end()).map_err(|e| shapes.placed(e))
 }
 
-pub(super) fn parse_lines(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
-    let (mut text, mut base) = without_bom(bytes);
+/// Tells the record of a line.
+pub(super) fn parse_line(line: &[u8], start: u64, shapes: &mut Shapes<'_>) -> Result<()> {
+    let (text, base) = if start == 0 { without_bom(line) } else { (line, start) };
     let file = shapes.file().to_string();
     shapes.each_is_a_record();
-    while !text.is_empty() {
-        let end = memchr(b'\n', text).map_or(text.len(), |end| end + 1);
-        let (line, rest) = text.split_at(end);
-        let number = shapes.record() + 1;
-        let named = |e: Error| e.field(format!("line {number}"));
-        if line.trim_ascii().is_empty() {
-            return Err(named(shapes.error("expected a series, found a blank line", Some(base)))
-                .hint("delete blank lines: every line is a series"));
-        }
-        let record = shapes.record();
-        let mut scan = Scan::new(line, base, &file);
-        scan.value(shapes).and_then(|()| scan.end()).map_err(|e| named(e.record(record)))?;
-        text = rest;
-        base += end as u64;
+    // A mark alone.
+    if text.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let record = shapes.record();
+    let named = |e: Error| e.field(format!("line {}", record + 1));
+    if text.trim_ascii().is_empty() {
+        return Err(named(shapes.error("expected a series, found a blank line", Some(base)))
+            .hint("delete blank lines: every line is a series"));
+    }
+    let mut scan = Scan::new(text, base, &file);
+    scan.value(shapes).and_then(|()| scan.end()).map_err(|e| named(e.record(record)))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
 use windrow_core::{Error, Result};
 
-use super::converted::{self, Event, MOST_DEPTH, Shapes, Sink};
+use super::converted::{self, Event, MOST_DEPTH, Parse, Shapes, Sink};
 
 /// A list of series in one YAML file.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Format for Yaml {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        converted::open(self.name(), probe, options, parse)
+        converted::open(self.name(), probe, options, Parse::Whole(parse))
     }
 }
 

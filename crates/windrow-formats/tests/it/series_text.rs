@@ -29,9 +29,16 @@ fn converting_text_takes_little_memory() {
             (0..400_000).for_each(|i| write!(lines, ",{i}.5").unwrap());
             lines.push('\n');
         }
-        let folder = folder_of(&[("a.csv", table.as_bytes()), ("a.tsf", lines.as_bytes())]);
+        let rows =
+            format!("{{\"start\": \"2021\", \"target\": [{}0.5]}}\n", "1.25, ".repeat(20)).repeat(30_000);
+        let folder = folder_of(&[
+            ("a.csv", table.as_bytes()),
+            ("a.tsf", lines.as_bytes()),
+            ("a.json", rows.as_bytes()),
+            ("a.jsonl", rows.as_bytes()),
+        ]);
         for options in both_ways(&Options::default()) {
-            for (name, length) in [("a.csv", 200_000), ("a.tsf", 400_001)] {
+            for (name, length) in [("a.csv", 200_000), ("a.tsf", 400_001), ("a.json", 21), ("a.jsonl", 21)] {
                 // Another file for each way: the other one is in the cache.
                 let path = folder.path().join(format!("{:?}{name}", options.io));
                 fs::copy(folder.path().join(name), &path).unwrap();
