@@ -12,7 +12,7 @@ use windrow_core::store::{Object, expanded};
 use windrow_core::{Kind, Result};
 
 use self::header::objects_start;
-pub(super) use self::header::{Header, MOST_PREFIX, element};
+pub(super) use self::header::{Header, MAGIC, MOST_PREFIX, element};
 use self::write::WriteNpy;
 pub(super) use self::write::{descr, header};
 use super::arrays::{Array, Arrays, Lies};

@@ -14,7 +14,7 @@ use super::tar::Walk;
 use super::values::{Coding, Holds};
 use crate::columns::{self, Column, Found, Kind};
 use crate::data_files::DataFiles;
-use crate::npy::{Header, MOST_PREFIX};
+use crate::npy::{Header, MAGIC, MOST_PREFIX};
 
 /// The column of the key, beside those of the suffixes.
 pub(super) const KEY: &str = "__key__";
@@ -338,10 +338,15 @@ impl columns::Samples for Samples {
         let is_there = match coding {
             Coding { is_packed: true, .. } => false,
             Coding { holds: Holds::Bytes, .. } => true,
-            // Numbers that are there begin behind a header.
+            // Numbers that are there begin behind a header; only what looks like one is looked for among the members.
             Coding { holds: Holds::Npy, .. } => {
-                let member = self.sample(sample)?;
-                self.of_record(sample, &member, suffix)?.start != found.start
+                let size = (object.size().saturating_sub(found.start)).min(MAGIC.len() as u64);
+                let mut head = Vec::new();
+                let is_head = object.read(found.start, size as usize, &mut head)? == MAGIC;
+                !is_head || {
+                    let member = self.sample(sample)?;
+                    self.of_record(sample, &member, suffix)?.start != found.start
+                }
             }
             _ => false,
         };
