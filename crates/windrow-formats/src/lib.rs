@@ -7,10 +7,8 @@ mod arrays;
 mod bagz;
 mod codes;
 mod collection;
-mod columns;
 mod converted;
 mod csv;
-mod data_files;
 mod datatrove;
 mod forager;
 mod gluonts;
@@ -23,7 +21,6 @@ mod mds;
 mod megatron;
 mod npy;
 mod npz;
-mod numbers;
 mod olmo;
 mod payload;
 mod pickle;
@@ -60,6 +57,7 @@ pub use tokens::Tokens;
 pub use tsf::Tsf;
 pub use webdataset::WebDataset;
 use windrow_core::format::Table;
+use windrow_core::format::{columns, data_files, numbers};
 pub use yaml::Yaml;
 
 /// Every format here, in the order in which they are asked.

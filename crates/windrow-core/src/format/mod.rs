@@ -4,10 +4,13 @@
 //! Contracts only, and what all formats rest on; no format is named here.
 
 mod checksum_rules;
+pub mod columns;
+pub mod data_files;
 pub mod discover;
 pub mod foreign;
 mod info;
 pub mod lines;
+pub mod numbers;
 mod options;
 mod probe;
 pub mod splits;

@@ -1,7 +1,9 @@
 //! Samples as rows of some columns.
 
-use windrow_core::source::{self, FileInfo, Location, Schema, Source};
-use windrow_core::{Error, Lengths, Result, Row, Span, Values};
+use crate::source::{self, FileInfo, Location, Schema, Source};
+use crate::error::{Error, Result};
+use crate::record::{Lengths, Span, Values};
+use crate::row::Row;
 
 use super::{Column, Samples};
 

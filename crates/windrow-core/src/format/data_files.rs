@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, OnceLock};
 
-use windrow_core::format::Probe;
-use windrow_core::format::discover::natural_order;
-use windrow_core::source::FileInfo;
-use windrow_core::store::{Object, Store};
-use windrow_core::{Error, Kind, Result};
+use crate::format::Probe;
+use crate::format::discover::natural_order;
+use crate::source::FileInfo;
+use crate::store::{Object, Store};
+use crate::error::{Error, Kind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Files up to this number are opened at once; more are opened when they are first read.
-pub(super) const OPENED_AT_ONCE: usize = 4096;
+pub const OPENED_AT_ONCE: usize = 4096;
 /// Rows of an index up to this number are all checked when it is opened; of more, each is checked when it is used.
-pub(super) const CHECKED_AT_ONCE: u64 = 1_000_000;
+pub const CHECKED_AT_ONCE: u64 = 1_000_000;
 
 /// The key of a file, or those of the files directly in a folder in natural order, whose names `is_data`.
-pub(super) fn top_files(probe: &Probe, is_data: impl Fn(&str) -> bool) -> Vec<String> {
+pub fn top_files(probe: &Probe, is_data: impl Fn(&str) -> bool) -> Vec<String> {
     if !probe.is_folder {
         return Some(probe.key.clone()).filter(|key| is_data(key)).into_iter().collect();
     }
@@ -26,7 +26,7 @@ pub(super) fn top_files(probe: &Probe, is_data: impl Fn(&str) -> bool) -> Vec<St
 }
 
 /// The names of these files where they are those of a folder: words in them may tell splits apart.
-pub(super) fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
+pub fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
     match probe.is_folder {
         true => keys.iter().map(|key| probe.name_of(key).to_string()).collect(),
         false => Vec::new(),
@@ -34,7 +34,7 @@ pub(super) fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
 }
 
 /// The files of a source by number.
-pub(super) struct DataFiles {
+pub struct DataFiles {
     store: Arc<dyn Store>,
     keys: Vec<String>,
     objects: Vec<OnceLock<Arc<dyn Object>>>,
@@ -46,7 +46,7 @@ impl DataFiles {
     ///
     /// # Errors
     /// What [`Store::open`] says of the first file that cannot be opened.
-    pub(super) fn open(
+    pub fn open(
         store: Arc<dyn Store>,
         keys: Vec<String>,
         missing: fn(&str, usize) -> Error,
@@ -62,7 +62,7 @@ impl DataFiles {
     }
 
     /// Files that are opened already.
-    pub(super) fn from_objects(
+    pub fn from_objects(
         store: Arc<dyn Store>,
         keys: Vec<String>,
         objects: Vec<Arc<dyn Object>>,
@@ -76,17 +76,17 @@ impl DataFiles {
     }
 
     /// Whether all of them were opened at the start.
-    pub(super) fn opened_at_once(&self) -> bool {
+    pub fn opened_at_once(&self) -> bool {
         self.keys.len() <= OPENED_AT_ONCE
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.keys.len()
     }
 
     /// Their keys in the store.
-    pub(super) fn keys(&self) -> &[String] {
+    pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
@@ -94,7 +94,7 @@ impl DataFiles {
     ///
     /// # Errors
     /// `OutOfRange`; what [`Store::open`] says.
-    pub(super) fn get(&self, file: usize) -> Result<&dyn Object> {
+    pub fn get(&self, file: usize) -> Result<&dyn Object> {
         let (Some(key), Some(slot)) = (self.keys.get(file), self.objects.get(file)) else {
             return Err(Error::out_of_range("file", file, self.keys.len() as u64));
         };
@@ -112,14 +112,14 @@ impl DataFiles {
     ///
     /// # Errors
     /// As [`DataFiles::get`].
-    pub(super) fn shared(&self, file: usize) -> Result<Arc<dyn Object>> {
+    pub fn shared(&self, file: usize) -> Result<Arc<dyn Object>> {
         self.get(file)?;
         let slot = self.objects.get(file).and_then(OnceLock::get);
         slot.cloned().ok_or_else(|| Error::out_of_range("file", file, self.keys.len() as u64))
     }
 
     /// What a person calls the file.
-    pub(super) fn name(&self, file: usize) -> String {
+    pub fn name(&self, file: usize) -> String {
         match self.objects.get(file).and_then(OnceLock::get) {
             Some(object) => object.name().to_string(),
             None => self.keys.get(file).map_or_else(String::new, |key| self.store.display(key)),
@@ -127,7 +127,7 @@ impl DataFiles {
     }
 
     /// Names and sizes; 0 for a file that cannot be found any more.
-    pub(super) fn infos(&self) -> Vec<FileInfo> {
+    pub fn infos(&self) -> Vec<FileInfo> {
         (0..self.count())
             .map(|file| FileInfo { file: self.name(file), size: self.size(file).unwrap_or(0) })
             .collect()
@@ -137,7 +137,7 @@ impl DataFiles {
     ///
     /// # Errors
     /// `Io`, `NotFound`.
-    pub(super) fn fingerprint(&self, claims: &[&[u8]]) -> Result<u64> {
+    pub fn fingerprint(&self, claims: &[&[u8]]) -> Result<u64> {
         const SAMPLED: usize = 64;
         let mut hash = Xxh3::new();
         for claim in claims {
@@ -168,7 +168,7 @@ impl DataFiles {
 }
 
 /// The first and the last 4 KiB of an object.
-pub(super) fn hash_ends(object: &dyn Object, hash: &mut Xxh3) -> Result<()> {
+pub fn hash_ends(object: &dyn Object, hash: &mut Xxh3) -> Result<()> {
     let part = object.size().min(4096);
     let mut scratch = Vec::new();
     for start in [0, object.size() - part] {

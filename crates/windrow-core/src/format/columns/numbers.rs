@@ -1,8 +1,10 @@
 //! One column of numbers; the others are metadata beside it.
 
-use windrow_core::format::Options;
-use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, check_span};
-use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
+use crate::format::Options;
+use crate::source::{Extras, FileInfo, Location, Schema, Source, check_span};
+use crate::array::{DType, Element};
+use crate::error::{Error, Result};
+use crate::record::{Decode, Lengths, Span, Values};
 
 use super::{Column, Found, Kind, Samples};
 

@@ -7,28 +7,30 @@ mod rows;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::{Options, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
-use windrow_core::{DType, Error, Result, Row};
+use crate::format::{Options, Probe};
+use crate::source::{FileInfo, SharedSource};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::row::Row;
 
 use self::numbers::Numbers;
 use self::rows::Rows;
-use crate::numbers::check_number_options;
+use crate::format::numbers::check_number_options;
 
 /// A value that every sample has.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Column {
+pub struct Column {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// What a person would call its type.
-    pub(crate) holds: String,
+    pub holds: String,
     /// What can be made of it.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
 }
 
 /// What can be made of the values of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Arrays, of this dtype and shape where all have the same.
     Array(Option<DType>, Option<Vec<u64>>),
     /// Bytes, which are numbers where a dtype is given.
@@ -41,19 +43,19 @@ pub(crate) enum Kind {
 
 /// An array that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// Type of its numbers.
-    pub(crate) dtype: DType,
+    pub dtype: DType,
     /// Lengths of its axes; its bytes are there.
-    pub(crate) shape: Vec<u64>,
+    pub shape: Vec<u64>,
     /// The number of its file, and its first byte in what the file holds.
-    pub(crate) file: usize,
+    pub file: usize,
     /// See [`Found::file`].
-    pub(crate) start: u64,
+    pub start: u64,
 }
 
 /// The samples of a data set.
-pub(crate) trait Samples: Send + Sync + 'static {
+pub trait Samples: Send + Sync + 'static {
     /// The name of the format.
     fn format(&self) -> &'static str;
 
@@ -126,7 +128,7 @@ pub(crate) trait Samples: Send + Sync + 'static {
 ///
 /// # Errors
 /// `Config` for a column that is not there, or holds no numbers; what reading the first sample says.
-pub(crate) fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<SharedSource> {
+pub fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<SharedSource> {
     let at = |e: Error| e.at(probe.display());
     let numbers = match (&options.column, &options.columns) {
         (Some(name), _) => Some(column(&samples, name, "column").map_err(at)?),

@@ -1,17 +1,17 @@
 //! Options that speak of numbers, where the files themselves say which numbers they hold.
 
-use windrow_core::format::Options;
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
-use windrow_core::manifest::Manifest;
-use windrow_core::source::Source;
-use windrow_core::{Error, Result};
+use crate::format::Options;
+use crate::format::vocabulary::{check_ids, tokenizer_must_be};
+use crate::manifest::Manifest;
+use crate::source::Source;
+use crate::error::{Error, Result};
 
 /// The dtype that was asked for must be the stored one; IDs must be below the vocabulary that was given; a tokenizer is
 /// known where a manifest says it. `at` is what a person calls the data.
 ///
 /// # Errors
 /// `Mismatch`; `Corrupt` for an ID outside the vocabulary; `Config` where values are not IDs.
-pub(super) fn check_number_options(
+pub fn check_number_options(
     source: &dyn Source,
     manifest: Option<&Manifest>,
     options: &Options,
