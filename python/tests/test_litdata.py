@@ -15,7 +15,7 @@ CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
 
 
 def test_there_are_cases():
-    assert len(CASES) >= 31
+    assert len(CASES) >= 33
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -76,10 +76,9 @@ def test_compressed_numbers_are_those_of_the_rows(name):
     assert len(wr.Loader(ds.pack(4), batch_size=2, seed=0).__next__()["input_ids"]) == 2
 
 
-def test_rows_of_plain_json_are_refused_by_name(tmp_path):
-    shutil.copytree(GOLDEN / "one_text", tmp_path / "copy")
-    index = json.loads((tmp_path / "copy" / "index.json").read_text())
-    chunk = tmp_path / "copy" / index["chunks"][0]["filename"]
-    chunk.write_bytes(chunk.read_bytes()[:-8] + b"LDARW01\0")
-    with pytest.raises(wr.UnsupportedError, match="Arrow"):
-        wr.open(tmp_path / "copy")[0]
+@pytest.mark.parametrize("name", ["rows_arrow", "rows_arrow_zstd"])
+def test_a_column_of_rows_of_plain_json_is_numbers(name):
+    ds = wr.open(GOLDEN / name, column="ids")
+    rows = wr.open(GOLDEN / name)
+    assert all(a.tolist() == list(b["ids"]) for a, b in zip(ds, rows))
+    assert ds.extras(2)["msgs"] == rows[2]["msgs"]

@@ -4,6 +4,7 @@
 //! names a format.
 
 mod arrays;
+mod arrow;
 mod bagz;
 mod codes;
 mod collection;
@@ -33,6 +34,7 @@ mod tsf;
 mod webdataset;
 mod yaml;
 
+pub use arrow::Arrow;
 pub use bagz::Bagz;
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
@@ -65,6 +67,7 @@ pub static FORMATS: Table = &[
     &Forager,
     &Mds,
     &LitData,
+    &Arrow,
     &Jsonl,
     &Llmc,
     &Datatrove,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::error::{Error, Kind, Result};
 use crate::format::Probe;
 use crate::format::discover::natural_order;
 use crate::source::FileInfo;
 use crate::store::{Object, Store};
-use crate::error::{Error, Kind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Files up to this number are opened at once; more are opened when they are first read.

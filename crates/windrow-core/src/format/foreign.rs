@@ -155,8 +155,6 @@ const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
 const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
 const TO_LINES: &str =
     "write it as JSON Lines, with pandas: read_parquet(OLD).to_json(NEW, orient=\"records\", lines=True)";
-const FROM_DATASETS: &str =
-    "write it as JSON Lines, with datasets: load_from_disk(FOLDER).to_json(\"NEW.jsonl\")";
 const WITH_ITS_LIBRARY: &str =
     "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
@@ -257,8 +255,8 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "an Arrow file",
-        hint: FROM_DATASETS,
-        suffixes: &[".arrow", ".feather", ".ipc"],
+        hint: "leave format= out: Arrow is recognised by its first bytes",
+        suffixes: &[],
         fits: |seen| {
             seen.begins(b"ARROW1\0\0")
                 || seen.begins(b"FEA1") && seen.tail.ends_with(b"FEA1") && seen.size >= 12

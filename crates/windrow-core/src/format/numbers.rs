@@ -1,10 +1,10 @@
 //! Options that speak of numbers, where the files themselves say which numbers they hold.
 
+use crate::error::{Error, Result};
 use crate::format::Options;
 use crate::format::vocabulary::{check_ids, tokenizer_must_be};
 use crate::manifest::Manifest;
 use crate::source::Source;
-use crate::error::{Error, Result};
 
 /// The dtype that was asked for must be the stored one; IDs must be below the vocabulary that was given; a tokenizer is
 /// known where a manifest says it. `at` is what a person calls the data.

@@ -109,7 +109,7 @@ fn files_are_touched_only_by_the_store_and_what_writers_stand_on() {
         let may = name.starts_with("store/") || name.starts_with("output/");
         (!may && touches(line)).then(|| "touches files".to_string())
     });
-    for other in ["windrow-pickle", "windrow-formats", "windrow-prepare"] {
+    for other in ["windrow-ipc", "windrow-pickle", "windrow-formats", "windrow-prepare"] {
         found.extend(breaches_in(&sources_of(other), |_, line| {
             touches(line).then(|| format!("{other} touches files"))
         }));
@@ -153,8 +153,9 @@ fn the_core_depends_on_no_format_no_integration_no_runtime_and_no_python() {
 fn formats_and_prepare_stand_beside_each_other_on_the_core() {
     for (name, allowed) in [
         ("windrow-prepare", &["windrow-core"][..]),
+        ("windrow-ipc", &["windrow-core"]),
         ("windrow-pickle", &["windrow-core"]),
-        ("windrow-formats", &["windrow-core", "windrow-pickle"]),
+        ("windrow-formats", &["windrow-core", "windrow-ipc", "windrow-pickle"]),
     ] {
         let found: Vec<String> =
             dependencies(name).into_iter().filter(|name| name.starts_with("windrow")).collect();
@@ -164,7 +165,7 @@ fn formats_and_prepare_stand_beside_each_other_on_the_core() {
 
 #[test]
 fn every_file_says_in_its_first_line_what_it_is_for() {
-    let crates = ["windrow-core", "windrow-pickle", "windrow-formats", "windrow-prepare"];
+    let crates = ["windrow-core", "windrow-ipc", "windrow-pickle", "windrow-formats", "windrow-prepare"];
     for path in crates.iter().flat_map(|name| source_files(&sources_of(name))) {
         let text = fs::read_to_string(&path).unwrap();
         let first = text.lines().next().unwrap_or_default();

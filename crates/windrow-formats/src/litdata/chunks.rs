@@ -11,9 +11,6 @@ use super::frames::{Frames, Kept, expand};
 use super::index::{Chunk, Index, Items, Storage};
 use crate::data_files::DataFiles;
 
-/// What rows of plain JSON end in, which litdata stores as an Arrow file.
-const ARROW: &[u8; 8] = b"LDARW01\0";
-
 /// The chunks of an index, opened.
 pub(super) struct Chunks {
     store: Arc<dyn Store>,
@@ -81,9 +78,6 @@ impl Chunks {
         let missing = |key: &str, _| Error::not_found("a chunk of the index is gone").at(key);
         let opened = chunks.iter().map(|_| OnceLock::new()).collect();
         let files = DataFiles::open(probe.store.clone(), keys, missing)?;
-        if index.storage == Storage::Plain && files.count() > 0 {
-            refuse_arrow(files.get(0)?)?;
-        }
         let store = probe.store.clone();
         Ok(Chunks { store, files, chunks, storage: index.storage, opened, kept: Kept::default(), firsts })
     }
@@ -91,6 +85,11 @@ impl Chunks {
     /// Items of all chunks.
     pub(super) fn count(&self) -> u64 {
         self.firsts[self.chunks.len()]
+    }
+
+    /// Items of a chunk, as the index says.
+    pub(super) fn items_of(&self, chunk: usize) -> u64 {
+        self.chunks[chunk].items
     }
 
     /// The chunk of an item, and the item's number in it.
@@ -195,18 +194,6 @@ impl Chunks {
     }
 }
 
-// Rows of plain JSON are an Arrow file behind offsets that say nothing.
-fn refuse_arrow(object: &dyn Object) -> Result<()> {
-    let Some(at) = object.size().checked_sub(ARROW.len() as u64) else { return Ok(()) };
-    let mut scratch = Vec::new();
-    match object.read(at, ARROW.len(), &mut scratch)? == ARROW {
-        false => Ok(()),
-        true => Err(Error::unsupported("rows of plain JSON, which litdata stores as Arrow")
-            .at(object.name())
-            .hint("write them with an array beside them, or as JSON Lines")),
-    }
-}
-
 // The number of items, the place of the first and the end of the last, as the index and the file say them.
 fn check(object: &dyn Object, chunk: &Described, storage: Storage) -> Result<()> {
     let wrong = |what: String, byte: u64| {
@@ -239,11 +226,11 @@ fn check(object: &dyn Object, chunk: &Described, storage: Storage) -> Result<()>
 }
 
 // The first byte behind the offsets of so many items.
-fn offsets_end(items: u64) -> u64 {
+pub(super) fn offsets_end(items: u64) -> u64 {
     items.saturating_add(1).saturating_mul(4).saturating_add(4)
 }
 
-fn word(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
     bytes
         .get(at..at + 4)
         .and_then(|word| word.first_chunk())

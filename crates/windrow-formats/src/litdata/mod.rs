@@ -7,6 +7,7 @@ mod index;
 mod json_leaf;
 mod leaf;
 mod pickled;
+mod rows;
 mod samples;
 mod temporal;
 mod tree;
@@ -17,7 +18,7 @@ use windrow_core::source::SharedSource;
 use windrow_core::store::{key, open_if_there};
 
 use self::chunks::Chunks;
-use self::index::{INDEX, Index};
+use self::index::{INDEX, Index, Storage};
 use self::samples::Samples;
 use crate::columns;
 
@@ -53,6 +54,10 @@ impl Format for LitData {
         let key = index_key(probe).unwrap_or_else(|| probe.below(INDEX));
         let index = Index::read(probe.store.open(&key)?.as_ref())?;
         let chunks = Chunks::open(probe, &index)?;
+        let may_be = index.storage == Storage::Plain && chunks.files.count() > 0;
+        if may_be && rows::is_rows(chunks.files.get(0)?)? {
+            return columns::open(rows::open(probe, chunks, options)?, probe, options);
+        }
         columns::open(Samples::new(chunks, index), probe, options)
     }
 }

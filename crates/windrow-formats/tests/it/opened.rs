@@ -371,10 +371,6 @@ fn text_of_another_kind_is_named() {
 fn what_is_not_read_is_named_where_there_is_nothing_else() {
     for (files, says) in [
         (&[("data/train.parquet", &b"PAR1"[..]), ("dataset_infos.json", b"{}")][..], "Parquet"),
-        (
-            &[("data-00000-of-00001.arrow", b"\xff"), ("dataset_info.json", b"{}"), ("state.json", b"{}")],
-            "Arrow",
-        ),
         (&[("zarr.json", b"{\"zarr_format\": 3}"), ("c/0", b"1")], "zarr"),
         (&[(".zarray", b"{}"), ("0", b"1")], "zarr"),
         (&[("x-train.array_record", b"1"), ("features.json", b"{}")], "ArrayRecord"),

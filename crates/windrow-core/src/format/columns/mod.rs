@@ -7,11 +7,11 @@ mod rows;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::format::{Options, Probe};
-use crate::source::{FileInfo, SharedSource};
 use crate::array::DType;
 use crate::error::{Error, Result};
+use crate::format::{Options, Probe};
 use crate::row::Row;
+use crate::source::{FileInfo, SharedSource};
 
 use self::numbers::Numbers;
 use self::rows::Rows;

@@ -1,10 +1,10 @@
 //! One column of numbers; the others are metadata beside it.
 
-use crate::format::Options;
-use crate::source::{Extras, FileInfo, Location, Schema, Source, check_span};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
+use crate::format::Options;
 use crate::record::{Decode, Lengths, Span, Values};
+use crate::source::{Extras, FileInfo, Location, Schema, Source, check_span};
 
 use super::{Column, Found, Kind, Samples};
 
@@ -54,7 +54,7 @@ impl<S: Samples> Numbers<S> {
             (Some(shape), _) => Some(shape),
             (None, 0) => None,
             (None, _) => {
-                let found = samples.array(0, column, dtype)?;
+                let found = first_array(&samples, column, dtype, declared.is_some())?;
                 // Whole numbers of all kinds are int64 beside each other, and any with a float among them float32.
                 if declared.is_none() {
                     let dtype = if found.dtype.is_integer() { DType::I64 } else { DType::F32 };
@@ -116,6 +116,25 @@ impl<S: Samples> Numbers<S> {
         let width = found.dtype.size() as u64 * self.schema.channels.unwrap_or(1) as u64;
         let start = found.start + span.start * width;
         Ok((found, start, span.len * width))
+    }
+}
+
+// The first array there is. Where all have one dtype, a record that cannot be read is an error of that record alone.
+fn first_array<S: Samples>(
+    samples: &S,
+    column: usize,
+    dtype: Option<DType>,
+    declared: bool,
+) -> Result<Found> {
+    const LOOKED_AT: u64 = 1000;
+    let first = samples.array(0, column, dtype);
+    match (first, declared) {
+        (Err(e), true) => {
+            let others =
+                (1..samples.count().min(LOOKED_AT)).filter_map(|at| samples.array(at, column, dtype).ok());
+            others.take(1).next().ok_or(e)
+        }
+        (first, _) => first,
     }
 }
 

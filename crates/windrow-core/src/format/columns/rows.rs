@@ -1,9 +1,9 @@
 //! Samples as rows of some columns.
 
-use crate::source::{self, FileInfo, Location, Schema, Source};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::Row;
+use crate::source::{self, FileInfo, Location, Schema, Source};
 
 use super::{Column, Samples};
 

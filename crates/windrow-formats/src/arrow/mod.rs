@@ -1,0 +1,138 @@
+//! Arrow IPC streams and files, Feather 2 among them, and the folders that `datasets` saves them in.
+
+mod saved;
+
+use std::sync::Arc;
+
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, discover, splits};
+use windrow_core::source::SharedSource;
+use windrow_core::store::{Object, key};
+use windrow_core::{Error, Result};
+use windrow_ipc::{Joined, Table};
+
+use self::saved::{DICT, Saved};
+use crate::columns;
+use crate::data_files::DataFiles;
+
+/// How the names of its files end.
+const SUFFIXES: &[&str] = &[".arrow", ".feather", ".ipc"];
+const MAGIC: &[u8] = b"ARROW1\0\0";
+/// What a file of Feather 1 begins with, which is another format.
+const FEATHER_1: &[u8] = b"FEA1";
+
+/// Files of Arrow.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrow;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "arrow",
+    title: "Arrow",
+    layout: "`.arrow`, `.feather` and `.ipc` files, alone or in a folder; a folder of `datasets`' save_to_disk, each split one",
+    records: "a row of the columns; with `column=`, or where the only column holds lists of numbers, its numbers [T] or [T, C] with the other columns beside them",
+    written_by: "`datasets` (save_to_disk, its cache), pyarrow, pandas' to_feather",
+    holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
+    data_suffixes: SUFFIXES,
+    open_options: &["column", "columns"],
+    ..FormatInfo::NONE
+};
+
+impl Format for Arrow {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn recognise(&self, probe: &Probe) -> Confidence {
+        let is = match probe.is_folder {
+            true => {
+                probe.names().any(|name| name == DICT) || saved::is_saved(probe) || !joined(probe).is_empty()
+            }
+            false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
+        };
+        if is { Confidence::Yes } else { Confidence::No }
+    }
+
+    fn joins(&self, probe: &Probe) -> Vec<String> {
+        match probe.is_folder && !saved::is_saved(probe) {
+            true => joined(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let samples = match probe.is_folder {
+            false => open_files(probe, std::slice::from_ref(&probe.key), options)?,
+            true if saved::is_saved(probe) => {
+                let saved = Saved::read(probe)?;
+                let samples = open_files(probe, &saved.data, options)?;
+                match saved.indices.is_empty() {
+                    true => samples,
+                    false => samples.choose(tables(probe, &saved.indices, options)?.1)?,
+                }
+            }
+            true if probe.names().any(|name| name == DICT) => {
+                let names = saved::splits(probe)?;
+                return match names.as_slice() {
+                    [only] => {
+                        let inner = Probe::at(probe.table, probe.store.clone(), &probe.below(only))?;
+                        self.open(&inner, options)
+                    }
+                    _ => Err(Error::config(format!("the folder holds several splits: {}", names.join(", ")))
+                        .at(probe.display())
+                        .field("split")
+                        .hint("open one of them with split=")),
+                };
+            }
+            true => {
+                let keys = joined(probe);
+                splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+                if keys.is_empty() {
+                    return Err(Error::not_found("expected `.arrow` files, found none").at(probe.display()));
+                }
+                open_files(probe, &keys, options)?
+            }
+        };
+        columns::open(samples, probe, options)
+    }
+}
+
+fn is_named(key: &str) -> bool {
+    let name = key::name_of(key).to_ascii_lowercase();
+    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+// The files of a folder at any depth, in natural order; none where folders of `datasets` are below it.
+fn joined(probe: &Probe) -> Vec<String> {
+    if probe.names().any(|name| name.ends_with("/state.json")) {
+        return Vec::new();
+    }
+    discover::among(&probe.entries, SUFFIXES).into_iter().map(|entry| entry.key.clone()).collect()
+}
+
+fn open_files(probe: &Probe, keys: &[String], options: &Options) -> Result<Joined> {
+    let (files, tables) = tables(probe, keys, options)?;
+    Joined::new(Arrow.name(), files, tables)
+}
+
+fn tables(probe: &Probe, keys: &[String], options: &Options) -> Result<(DataFiles, Vec<Table>)> {
+    let objects = keys.iter().map(|key| probe.store.open(key)).collect::<Result<Vec<_>>>()?;
+    let open = |object: &Arc<dyn Object>| {
+        refuse_feather_1(object.as_ref())?;
+        let usual = object.size().saturating_mul(1000).saturating_add(64 << 20);
+        Table::open(object.clone(), options.cache_limit.unwrap_or(usual))
+    };
+    let tables = objects.iter().map(open).collect::<Result<Vec<_>>>()?;
+    Ok((DataFiles::from_objects(probe.store.clone(), keys.to_vec(), objects), tables))
+}
+
+fn refuse_feather_1(object: &dyn Object) -> Result<()> {
+    let mut head = [0; FEATHER_1.len()];
+    if object.size() >= FEATHER_1.len() as u64 {
+        object.read_into(0, &mut head)?;
+    }
+    match head == *FEATHER_1 {
+        false => Ok(()),
+        true => Err(Error::unsupported("a file of Feather 1")
+            .at(object.name())
+            .hint("write it as Feather 2: pandas.read_feather(OLD).to_feather(NEW)")),
+    }
+}

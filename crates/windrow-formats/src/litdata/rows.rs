@@ -1,0 +1,67 @@
+//! Items that are dicts of plain JSON: each chunk is a file of Arrow behind offsets that are all alike, then its size and a mark.
+
+use std::sync::Arc;
+
+use windrow_core::format::{Format, Options, Probe};
+use windrow_core::store::{Object, Section};
+use windrow_core::{Error, Result};
+use windrow_ipc::{Joined, Table};
+
+use super::LitData;
+use super::chunks::{Chunks, offsets_end, word};
+
+/// What such a chunk ends in.
+const MARK: &[u8; 8] = b"LDARW01\0";
+/// Bytes of the size of the Arrow file, and of the mark.
+const TAIL: u64 = 4 + MARK.len() as u64;
+
+/// Whether a chunk is one of rows.
+pub(super) fn is_rows(object: &dyn Object) -> Result<bool> {
+    let Some(at) = object.size().checked_sub(MARK.len() as u64) else { return Ok(false) };
+    let mut mark = [0; MARK.len()];
+    object.read_into(at, &mut mark)?;
+    Ok(mark == *MARK)
+}
+
+/// The rows of all chunks.
+///
+/// # Errors
+/// `Corrupt` for a chunk of another kind, size or number of rows than its index and itself say.
+pub(super) fn open(probe: &Probe, chunks: Chunks, options: &Options) -> Result<Joined> {
+    let mut tables = Vec::new();
+    for chunk in 0..chunks.files.count() {
+        tables.push(table(chunks.files.shared(chunk)?, chunks.items_of(chunk), options)?);
+    }
+    Joined::new(LitData.name(), chunks.files, tables).map_err(|e| e.or_at(probe.display()))
+}
+
+fn table(object: Arc<dyn Object>, items: u64, options: &Options) -> Result<Table> {
+    let name = object.name().to_string();
+    let wrong = |what: String, byte: u64| {
+        Error::corrupt(what).at(&name).byte(byte).hint("the chunk is damaged: copy it again")
+    };
+    let begin = offsets_end(items);
+    let tail = object
+        .size()
+        .checked_sub(TAIL)
+        .filter(|tail| *tail >= begin && is_rows(object.as_ref()).unwrap_or(false));
+    let tail =
+        tail.ok_or_else(|| wrong("a chunk without rows of Arrow, which the first one has".to_string(), 0))?;
+    let mut scratch = Vec::new();
+    let count = word(object.read(0, 4, &mut scratch)?, 0);
+    if count != items {
+        return Err(wrong(format!("{count} items, the index says {items}"), 0));
+    }
+    let size = word(object.read(tail, 4, &mut scratch)?, 0);
+    if size != tail - begin {
+        return Err(wrong(format!("an Arrow file of {size} bytes, {} are there", tail - begin), tail));
+    }
+    let usual = object.size().saturating_mul(1000).saturating_add(64 << 20);
+    let section = Section::new(object, begin, size, name.clone());
+    let section = section.ok_or_else(|| wrong("an Arrow file outside its chunk".to_string(), begin))?;
+    let table = Table::open(Arc::new(section), options.cache_limit.unwrap_or(usual))?;
+    match table.rows() == items {
+        true => Ok(table),
+        false => Err(wrong(format!("{} rows, the index says {items}", table.rows()), begin)),
+    }
+}

@@ -1,0 +1,347 @@
+//! Tables one after the other as the samples of a data set: columns matched by name, rows in the order of the files.
+
+use std::ops::Range;
+
+use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples};
+use windrow_core::format::data_files::DataFiles;
+use windrow_core::source::FileInfo;
+use windrow_core::{Array, DType, Error, Result, Row, Value};
+
+use crate::file::Table;
+use crate::schema::{Kind, Node};
+
+/// What GluonTS calls the column with the shape of a flat one beside it.
+const SHAPE: &str = "._np_shape";
+
+/// Tables of the same columns, joined.
+pub struct Joined {
+    format: &'static str,
+    files: DataFiles,
+    tables: Vec<Part>,
+    /// The number of the first row of each table, and of all rows at the end.
+    firsts: Vec<u64>,
+    columns: Vec<Column>,
+    /// Which rows are records, where not all of them are in their order: one column of their numbers.
+    chosen: Option<Chosen>,
+}
+
+struct Part {
+    table: Table,
+    /// The number of each column in this table, and of the one with its shape.
+    columns: Vec<(usize, Option<usize>)>,
+}
+
+struct Chosen {
+    tables: Vec<Table>,
+    firsts: Vec<u64>,
+}
+
+impl Joined {
+    /// The tables of these files, which are opened already.
+    ///
+    /// # Errors
+    /// `Corrupt` for a table that lacks a column of the first one, has others, or has one of another type.
+    pub fn new(format: &'static str, files: DataFiles, tables: Vec<Table>) -> Result<Joined> {
+        let (mut parts, mut firsts, mut columns) = (Vec::new(), vec![0u64], Vec::new());
+        let mut first: Option<Vec<Node>> = None;
+        for table in tables {
+            let of_table = match &first {
+                None => {
+                    let visible = visible(table.columns());
+                    columns = visible
+                        .iter()
+                        .map(|(at, shape)| described(&table.columns()[*at], shape.is_some()))
+                        .collect();
+                    first = Some(table.columns().to_vec());
+                    visible
+                }
+                Some(first) => matched(&table, first)?,
+            };
+            let end = firsts[firsts.len() - 1].checked_add(table.rows());
+            firsts.push(end.ok_or_else(|| {
+                Error::corrupt("more rows together than 64 bits count").at(table.stored().name())
+            })?);
+            parts.push(Part { table, columns: of_table });
+        }
+        Ok(Joined { format, files, tables: parts, firsts, columns, chosen: None })
+    }
+
+    /// Only the rows whose numbers are in the one column of these tables, in that order.
+    ///
+    /// # Errors
+    /// `Corrupt` for another column than numbers.
+    pub fn choose(self, tables: Vec<Table>) -> Result<Joined> {
+        let mut firsts = vec![0u64];
+        for table in &tables {
+            match table.columns() {
+                [Node { kind: Kind::Number(dtype), .. }] if dtype.is_integer() => {}
+                _ => {
+                    return Err(Error::corrupt("expected one column with the numbers of rows")
+                        .at(table.stored().name()));
+                }
+            }
+            firsts.push(firsts[firsts.len() - 1].saturating_add(table.rows()));
+        }
+        Ok(Joined { chosen: Some(Chosen { tables, firsts }), ..self })
+    }
+
+    // The table of a sample, and the number of its row there.
+    fn find(&self, sample: u64) -> Result<(usize, u64)> {
+        self.check(sample)?;
+        let rows = self.firsts[self.tables.len()];
+        let row = match &self.chosen {
+            None => sample,
+            Some(chosen) => {
+                let table = chosen.firsts.partition_point(|first| *first <= sample) - 1;
+                let (table, at) = (&chosen.tables[table], sample - chosen.firsts[table]);
+                let found = table.row(at, &[0])?.into_iter().next().and_then(|(_, value)| value.as_u64());
+                found.filter(|row| *row < rows).ok_or_else(|| {
+                    Error::corrupt(format!("a row that is none of the {rows} rows"))
+                        .at(table.stored().name())
+                        .record(sample)
+                })?
+            }
+        };
+        let table = self.firsts.partition_point(|first| *first <= row) - 1;
+        Ok((table, row - self.firsts[table]))
+    }
+
+    // The numbers of a flat column in the shape beside it.
+    fn shaped(&self, part: &Part, row: u64, column: usize, shape: usize) -> Result<Array> {
+        let Array { dtype, shape: flat, bytes } = part.table.numbers(row, column)?;
+        let name = &part.table.columns()[shape].name;
+        let value = part.table.row(row, &[shape])?.remove(name).unwrap_or(Value::Null);
+        let axes = match &value {
+            Value::Array(axes) => axes.bytes.chunks_exact(axes.dtype.size()).map(whole).collect(),
+            _ => None,
+        };
+        let axes: Option<Vec<u64>> = axes;
+        let fits = |axes: &Vec<u64>| {
+            axes.iter().try_fold(1u64, |all, axis| all.checked_mul(*axis)) == flat.first().copied()
+        };
+        match axes.filter(fits) {
+            Some(shape) => Ok(Array { dtype, shape, bytes }),
+            None => Err(Error::corrupt(format!(
+                "a shape that {} numbers do not have",
+                flat.first().unwrap_or(&0)
+            ))
+            .at(part.table.stored().name())
+            .record(row)
+            .field(name.clone())),
+        }
+    }
+
+    // The numbers of a record, which are not in the file as they are: `[C, T]` of GluonTS becomes `[T, C]`.
+    fn made(&self, part: &Part, row: u64, (column, shape): (usize, Option<usize>)) -> Result<Array> {
+        match shape {
+            None => part.table.numbers(row, column),
+            Some(shape) => self.shaped(part, row, column, shape).map(turned),
+        }
+    }
+}
+
+// A whole number of any width that is not negative; `None` for others.
+fn whole(bytes: &[u8]) -> Option<u64> {
+    let mut word = [0; 8];
+    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    let unused = 64 - 8 * bytes.len() as u32;
+    u64::try_from((i64::from_le_bytes(word) << unused) >> unused).ok()
+}
+
+// `[C, T]` as `[T, C]`; one channel as `[T]`.
+fn turned(array: Array) -> Array {
+    let [channels, times] = array.shape[..] else { return array };
+    let (width, rows) = (array.dtype.size(), channels as usize);
+    let mut bytes = Vec::with_capacity(array.bytes.len());
+    for time in 0..times as usize {
+        for channel in 0..rows {
+            let at = (channel * times as usize + time) * width;
+            bytes.extend_from_slice(&array.bytes[at..at + width]);
+        }
+    }
+    Array { shape: vec![times, channels], bytes, ..array }
+}
+
+// The columns of a table that are no shapes of others, with the one that is its shape.
+fn visible(columns: &[Node]) -> Vec<(usize, Option<usize>)> {
+    let shape_of = |name: &str| columns.iter().position(|other| other.name.strip_suffix(SHAPE) == Some(name));
+    let is_shape = |node: &Node| {
+        node.name.strip_suffix(SHAPE).is_some_and(|name| columns.iter().any(|other| other.name == name))
+    };
+    let kept = columns.iter().enumerate().filter(|(_, node)| !is_shape(node));
+    kept.map(|(at, node)| (at, shape_of(&node.name))).collect()
+}
+
+// The columns of a table in the order of the first one.
+fn matched(table: &Table, first: &[Node]) -> Result<Vec<(usize, Option<usize>)>> {
+    let wrong = |what: String, name: &str| {
+        Error::corrupt(what)
+            .at(table.stored().name())
+            .field(name)
+            .hint("files of one data set have the same columns; name one of them, or convert them")
+    };
+    let number = |name: &str| table.columns().iter().position(|column| column.name == name);
+    if let Some(other) =
+        table.columns().iter().find(|column| first.iter().all(|known| known.name != column.name))
+    {
+        return Err(wrong(format!("a column {:?}, which the first file lacks", other.name), &other.name));
+    }
+    for known in first {
+        let found = number(&known.name);
+        let found = found.ok_or_else(|| {
+            wrong(format!("no column {:?}, which the first file has", known.name), &known.name)
+        })?;
+        let column = &table.columns()[found];
+        // A file whose values are all null says nothing of their type.
+        if !column.is_like(known) && column.kind != Kind::Null {
+            return Err(wrong(
+                format!("column {:?} is {}, in the first file {}", known.name, column.holds(), known.holds()),
+                &known.name,
+            ));
+        }
+    }
+    let of_name = |name: &str| number(name).unwrap_or_default();
+    Ok(visible(first)
+        .into_iter()
+        .map(|(at, shape)| (of_name(&first[at].name), shape.map(|shape| of_name(&first[shape].name))))
+        .collect())
+}
+
+/// What records can be made of a column.
+pub fn described(node: &Node, is_shaped: bool) -> Column {
+    let kind = match (node.numbers(), &node.kind) {
+        (Some((dtype, _)), _) if is_shaped => Holds::Array(Some(dtype), None),
+        (Some((dtype, _)), _) if node.shape.is_some() => Holds::Array(Some(dtype), node.shape.clone()),
+        (Some((dtype, uniform)), _) => {
+            let channels = match node.children.first().map(|child| &child.kind) {
+                Some(Kind::FixedList(width)) => Some(*width),
+                _ => None,
+            };
+            Holds::Array(Some(dtype), uniform.map(|len| [len].into_iter().chain(channels).collect()))
+        }
+        (None, Kind::Bytes(_) | Kind::View(false) | Kind::Fixed(_)) => Holds::Bytes,
+        (None, Kind::Other(..)) => Holds::LeftOut,
+        _ => Holds::Value,
+    };
+    Column { name: node.name.clone(), holds: node.holds(), kind }
+}
+
+impl Samples for Joined {
+    fn format(&self) -> &'static str {
+        self.format
+    }
+
+    fn count(&self) -> u64 {
+        match &self.chosen {
+            Some(chosen) => chosen.firsts[chosen.tables.len()],
+            None => self.firsts[self.tables.len()],
+        }
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn row(&self, sample: u64, columns: &[usize]) -> Result<Row> {
+        let (table, row) = self.find(sample)?;
+        let part = &self.tables[table];
+        let own: Vec<usize> = columns.iter().map(|column| part.columns[*column].0).collect();
+        let mut found = part.table.row(row, &own).map_err(|e| e.record(sample))?;
+        for column in columns {
+            if let (own, Some(shape)) = part.columns[*column]
+                && found.get(&self.columns[*column].name).is_some_and(|value| !value.is_null())
+            {
+                let array = self.shaped(part, row, own, shape).map_err(|e| e.record(sample))?;
+                found.insert(self.columns[*column].name.clone(), array);
+            }
+        }
+        Ok(found)
+    }
+
+    fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
+        let (table, row) = self.find(sample)?;
+        let part = &self.tables[table];
+        let (own, shape) = part.columns[column];
+        let at = |e: Error| e.record(sample);
+        if let Some(dtype) = dtype {
+            let (start, size) = part.table.bytes(row, own).map_err(at)?;
+            return match size % dtype.size() as u64 {
+                0 => Ok(Found { dtype, shape: vec![size / dtype.size() as u64], file: table, start }),
+                _ => Err(Error::corrupt(format!("{size} bytes, expected {dtype} numbers"))
+                    .at(part.table.stored().name())
+                    .record(sample)
+                    .field(self.columns[column].name.clone())),
+            };
+        }
+        let declared = match &self.columns[column].kind {
+            Holds::Array(Some(dtype), _) => *dtype,
+            _ => return Err(Error::config("a column without numbers").field("column")),
+        };
+        if shape.is_some() {
+            let array = self.made(part, row, (own, shape)).map_err(at)?;
+            return Ok(Found { dtype: array.dtype, shape: array.shape, file: table, start: 0 });
+        }
+        let run = part.table.run(row, own).map_err(at)?;
+        let shape = [run.len].into_iter().chain(run.channels).collect();
+        Ok(Found { dtype: declared, shape, file: table, start: run.start.unwrap_or(0) })
+    }
+
+    fn bytes<'a>(
+        &'a self,
+        sample: u64,
+        column: usize,
+        found: &Found,
+        start: u64,
+        size: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
+        let part = &self.tables[found.file];
+        let (own, shape) = part.columns[column];
+        // What begins at 0 is not in the file: there its own beginning is.
+        if found.start > 0 {
+            return part.table.data().read(start, size, scratch);
+        }
+        let (_, row) = self.find(sample)?;
+        *scratch = self.made(part, row, (own, shape)).map_err(|e| e.record(sample))?.bytes;
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        scratch
+            .get(start..start.saturating_add(size))
+            .ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the record became shorter").record(sample))
+    }
+
+    fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {
+        let (table, row) = self.find(sample)?;
+        let part = &self.tables[table];
+        let name = part.table.stored().name().to_string();
+        if let Some((own, None)) = column.map(|column| part.columns[column])
+            && part.table.is_plain()
+            && part.table.columns()[own].numbers().is_some()
+            && let Some(range) = part.table.bytes_of(row, own)?
+        {
+            return Ok((name, range));
+        }
+        Ok((name, part.table.batch_of(row)?))
+    }
+
+    fn prefetch(&self, sample: u64) {
+        let Ok((table, row)) = self.find(sample) else { return };
+        let part = &self.tables[table];
+        for (own, _) in &part.columns {
+            if let Ok(Some(range)) = part.table.bytes_of(row, *own) {
+                part.table.data().prefetch(range.start, range.end - range.start);
+            }
+        }
+    }
+
+    fn name(&self, file: usize) -> String {
+        self.files.name(file)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.files.infos()
+    }
+
+    fn fingerprint(&self, of: &str) -> Result<u64> {
+        self.files.fingerprint(&[self.format.as_bytes(), of.as_bytes()])
+    }
+}

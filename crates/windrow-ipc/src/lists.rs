@@ -1,0 +1,72 @@
+//! Lists of numbers as arrays of the stored dtype.
+
+use windrow_core::{Array, DType, Result};
+
+use crate::batch::Place;
+use crate::schema::{Kind, Node};
+use crate::value::Reader;
+
+impl Reader<'_> {
+    /// Elements of a list as an array: numbers, truth values, or lists of so many of them each. A null among floats is NaN;
+    /// `None` for a null among others, and for elements that are no numbers.
+    ///
+    /// # Errors
+    /// As [`Reader::value`].
+    pub(crate) fn array(&self, child: &Node, first: u64, end: u64) -> Result<Option<Array>> {
+        match &child.kind {
+            Kind::Number(_) | Kind::Bool => {
+                let shape = vec![end - first];
+                Ok(self.flat(child, first, end)?.map(|(dtype, bytes)| Array { dtype, shape, bytes }))
+            }
+            Kind::FixedList(width) => {
+                let inner = &child.children[0];
+                if !matches!(inner.kind, Kind::Number(_) | Kind::Bool) || self.has_nulls(child, first, end)? {
+                    return Ok(None);
+                }
+                // The elements are as many as the lists have: compared when the file was opened.
+                let flat = self.flat(inner, first * width, end * width)?;
+                let shape = vec![end - first, *width];
+                Ok(flat.map(|(dtype, bytes)| Array { dtype, shape, bytes }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn flat(&self, node: &Node, first: u64, end: u64) -> Result<Option<(DType, Vec<u8>)>> {
+        let nulls = self.has_nulls(node, first, end)?;
+        let Kind::Number(dtype) = node.kind else {
+            if nulls {
+                return Ok(None);
+            }
+            let bits = (first..end).map(|at| self.bit(node, 1, at).map(u8::from));
+            return Ok(Some((DType::Bool, bits.collect::<Result<_>>()?)));
+        };
+        if nulls && dtype.is_integer() {
+            return Ok(None);
+        }
+        let width = dtype.size() as u64;
+        let place = self.batch.slots[node.slot + 1];
+        let mut bytes =
+            self.read(Place { start: place.start + first * width, size: (end - first) * width })?;
+        if nulls {
+            let nan = nan(dtype);
+            for (number, at) in bytes.chunks_exact_mut(dtype.size()).zip(first..end) {
+                if !self.is_valid(node, at)? {
+                    number.copy_from_slice(nan);
+                }
+            }
+        }
+        Ok(Some((dtype, bytes)))
+    }
+}
+
+fn nan(dtype: DType) -> &'static [u8] {
+    const DOUBLE: [u8; 8] = f64::NAN.to_le_bytes();
+    const SINGLE: [u8; 4] = f32::NAN.to_le_bytes();
+    const HALF: [u8; 2] = half::f16::NAN.to_le_bytes();
+    match dtype {
+        DType::F64 => &DOUBLE,
+        DType::F32 => &SINGLE,
+        _ => &HALF,
+    }
+}
