@@ -1,9 +1,29 @@
 """What the cases of testdata/golden/6_foreign hold: values as they are written in JSON, and whether two are the same."""
 
 import base64
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
+
+# Other loaders, in a folder of their own beside the tests' other packages.
+LOADERS = Path(sys.prefix) / "loaders"
+
+
+def with_loaders(code, *arguments):
+    """Runs code with the packages of other loaders; what it prints last, as JSON."""
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def value(found):

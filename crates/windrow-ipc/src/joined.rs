@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples};
 use windrow_core::format::data_files::DataFiles;
+use windrow_core::number::{Number, number};
 use windrow_core::source::FileInfo;
-use windrow_core::{Array, DType, Error, Result, Row, Value};
+use windrow_core::{Array, DType, Element, Error, Result, Row, Value};
 
 use crate::file::Table;
 use crate::schema::{Kind, Node};
@@ -23,6 +24,8 @@ pub struct Joined {
     columns: Vec<Column>,
     /// Which rows are records, where not all of them are in their order: one column of their numbers.
     chosen: Option<Chosen>,
+    /// Rows hold lists of numbers as they hold any others.
+    lists: bool,
 }
 
 struct Part {
@@ -45,7 +48,8 @@ impl Joined {
         let (mut parts, mut firsts, mut columns) = (Vec::new(), vec![0u64], Vec::new());
         let mut first: Option<Vec<Node>> = None;
         for table in tables {
-            let of_table = match &first {
+            refuse_twice(&table)?;
+            let of_table = match &mut first {
                 None => {
                     let visible = visible(table.columns());
                     columns = visible
@@ -55,7 +59,18 @@ impl Joined {
                     first = Some(table.columns().to_vec());
                     visible
                 }
-                Some(first) => matched(&table, first)?,
+                Some(first) => {
+                    let of_table = matched(&table, first)?;
+                    for (column, (at, shape)) in columns.iter_mut().zip(&of_table) {
+                        let node = &table.columns()[*at];
+                        let known = first.iter_mut().find(|known| known.name == node.name);
+                        if let Some(known) = known.filter(|known| known.is_unknown() && !node.is_unknown()) {
+                            *column = described(node, shape.is_some());
+                            *known = node.clone();
+                        }
+                    }
+                    of_table
+                }
             };
             let end = firsts[firsts.len() - 1].checked_add(table.rows());
             firsts.push(end.ok_or_else(|| {
@@ -63,7 +78,12 @@ impl Joined {
             })?);
             parts.push(Part { table, columns: of_table });
         }
-        Ok(Joined { format, files, tables: parts, firsts, columns, chosen: None })
+        Ok(Joined { format, files, tables: parts, firsts, columns, chosen: None, lists: false })
+    }
+
+    /// The same with lists of numbers as lists in rows, not as arrays: rows that were JSON.
+    pub fn with_lists(self) -> Joined {
+        Joined { lists: true, ..self }
     }
 
     /// Only the rows whose numbers are in the one column of these tables, in that order.
@@ -148,6 +168,31 @@ fn whole(bytes: &[u8]) -> Option<u64> {
     u64::try_from((i64::from_le_bytes(word) << unused) >> unused).ok()
 }
 
+// Arrays of one axis as lists, wherever they are in a value.
+fn listed(value: Value) -> Value {
+    match value {
+        Value::Array(Array { dtype, shape, bytes }) if shape.len() == 1 => {
+            let element = Element::little(dtype);
+            let numbers = bytes.chunks_exact(dtype.size()).filter_map(|bytes| number(bytes, element));
+            Value::List(
+                numbers
+                    .map(|number| match number {
+                        Number::Bool(value) => Value::Bool(value),
+                        Number::Int(value) => Value::I64(value),
+                        Number::Big(value) => Value::from(value),
+                        Number::Float(value) => Value::F64(value),
+                    })
+                    .collect(),
+            )
+        }
+        Value::List(values) => Value::List(values.into_iter().map(listed).collect()),
+        Value::Struct(row) => {
+            Value::Struct(row.into_iter().map(|(name, value)| (name, listed(value))).collect())
+        }
+        other => other,
+    }
+}
+
 // `[C, T]` as `[T, C]`; one channel as `[T]`.
 fn turned(array: Array) -> Array {
     let [channels, times] = array.shape[..] else { return array };
@@ -172,6 +217,18 @@ fn visible(columns: &[Node]) -> Vec<(usize, Option<usize>)> {
     kept.map(|(at, node)| (at, shape_of(&node.name))).collect()
 }
 
+// Rows know their columns by name.
+fn refuse_twice(table: &Table) -> Result<()> {
+    let mut names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(Error::unsupported(format!("two columns that are called {:?}", pair[0]))
+            .at(table.stored().name())
+            .hint("write it with names of their own")),
+    }
+}
+
 // The columns of a table in the order of the first one.
 fn matched(table: &Table, first: &[Node]) -> Result<Vec<(usize, Option<usize>)>> {
     let wrong = |what: String, name: &str| {
@@ -192,8 +249,7 @@ fn matched(table: &Table, first: &[Node]) -> Result<Vec<(usize, Option<usize>)>>
             wrong(format!("no column {:?}, which the first file has", known.name), &known.name)
         })?;
         let column = &table.columns()[found];
-        // A file whose values are all null says nothing of their type.
-        if !column.is_like(known) && column.kind != Kind::Null {
+        if !column.is_like(known) {
             return Err(wrong(
                 format!("column {:?} is {}, in the first file {}", known.name, column.holds(), known.holds()),
                 &known.name,
@@ -255,7 +311,10 @@ impl Samples for Joined {
                 found.insert(self.columns[*column].name.clone(), array);
             }
         }
-        Ok(found)
+        match self.lists {
+            true => Ok(found.into_iter().map(|(name, value)| (name, listed(value))).collect()),
+            false => Ok(found),
+        }
     }
 
     fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
@@ -295,6 +354,9 @@ impl Samples for Joined {
         size: usize,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]> {
+        if size == 0 {
+            return Ok(&[]);
+        }
         let part = &self.tables[found.file];
         let (own, shape) = part.columns[column];
         // What begins at 0 is not in the file: there its own beginning is.

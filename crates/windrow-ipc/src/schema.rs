@@ -294,6 +294,8 @@ impl Node {
             (Kind::Text(_) | Kind::View(true), Kind::Text(_) | Kind::View(true)) => true,
             (Kind::Bytes(_) | Kind::View(false), Kind::Bytes(_) | Kind::View(false)) => true,
             (Kind::List(_), Kind::List(_)) => true,
+            // Where all values are null, or all lists empty, nothing is known of their type.
+            (Kind::Null, _) | (_, Kind::Null) => return true,
             (a, b) => a == b,
         };
         let of_struct = self.kind == Kind::Struct;
@@ -304,6 +306,11 @@ impl Node {
                 .iter()
                 .zip(&other.children)
                 .all(|(a, b)| a.is_like(b) && (!of_struct || a.name == b.name))
+    }
+
+    /// Whether nothing is known of some of its values: all of them are null.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.kind == Kind::Null || self.children.iter().any(Node::is_unknown)
     }
 
     fn is_plain_like(&self, values: &Node) -> bool {

@@ -8,11 +8,13 @@ use windrow_formats::FORMATS;
 /// The formats of all crates, in the order in which they are asked.
 pub fn formats() -> &'static [&'static dyn Format] {
     static ALL: LazyLock<Vec<&'static dyn Format>> = LazyLock::new(|| {
+        let mut all: Vec<&'static dyn Format> = Vec::new();
         #[cfg(feature = "zarr")]
-        let of_crates: [&dyn Format; 1] = [&windrow_zarr::FlatTokens];
-        #[cfg(not(feature = "zarr"))]
-        let of_crates: [&dyn Format; 0] = [];
-        of_crates.into_iter().chain(FORMATS.iter().copied()).collect()
+        all.push(&windrow_zarr::FlatTokens);
+        #[cfg(feature = "parquet")]
+        all.extend(windrow_arrow::FORMATS);
+        all.extend(FORMATS);
+        all
     });
     &ALL
 }

@@ -29,6 +29,45 @@ pub fn refuse_copies<'a>(
     Ok(())
 }
 
+/// That of shards whose names say how many there are, `train-00000-of-00002.parquet`, none is missing.
+///
+/// # Errors
+/// `NotFound` naming the first that is missing.
+pub fn refuse_missing_shards<'a>(
+    keys: impl Iterator<Item = &'a str>,
+    display: impl Fn(&str) -> String,
+) -> Result<()> {
+    let mut seen: HashMap<(&str, &str, &str), Vec<u64>> = HashMap::new();
+    for key in keys {
+        if let Some((before, number, total, after)) = shard(key) {
+            seen.entry((before, total, after)).or_default().push(number);
+        }
+    }
+    for ((before, total, after), mut numbers) in seen {
+        numbers.sort_unstable();
+        numbers.dedup();
+        let count: u64 = total.parse().unwrap_or(u64::MAX);
+        let missing = (0..count).zip(numbers.iter().map(Some).chain(std::iter::repeat(None)));
+        if let Some((missing, _)) = missing.into_iter().find(|(expected, found)| *found != Some(expected)) {
+            let width = total.len();
+            return Err(Error::not_found(format!("a shard of {count} is not there"))
+                .at(display(&format!("{before}{missing:0width$}-of-{total}{after}")))
+                .hint("the copy looks unfinished: fetch it again, or name the files that are meant"));
+        }
+    }
+    Ok(())
+}
+
+// What is before the number of a shard, the number, how many there are, and what is behind that.
+fn shard(key: &str) -> Option<(&str, u64, &str, &str)> {
+    let (head, tail) = key.rsplit_once("-of-")?;
+    let end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+    let start = head.len() - head.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (total, after) = tail.split_at(end);
+    let number = head[start..].parse().ok()?;
+    (!total.is_empty()).then_some((&head[..start], number, total, after))
+}
+
 /// The objects whose key ends in one of `suffixes`, in natural order; among equals the earlier suffix comes first. A walk
 /// leaves out names that start with a dot.
 pub fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
@@ -82,6 +121,17 @@ mod tests {
         for pair in names.windows(2) {
             assert_eq!(natural_order(pair[0], pair[1]), Ordering::Less, "{pair:?}");
         }
+    }
+
+    #[test]
+    fn a_missing_shard_is_named() {
+        let check = |keys: &[&str]| refuse_missing_shards(keys.iter().copied(), str::to_string);
+        assert!(
+            check(&["d/train-00000-of-00002.x", "d/train-00001-of-00002.x", "test-0-of-1.x", "a"]).is_ok()
+        );
+        let error = check(&["d/train-00000-of-00003.x", "d/train-00002-of-00003.x"]).unwrap_err();
+        assert_eq!(error.place().file.as_deref(), Some("d/train-00001-of-00003.x"), "{error}");
+        assert!(check(&["t-0-of-99999999999999999999.x"]).is_err());
     }
 
     #[test]

@@ -153,8 +153,6 @@ impl Seen<'_> {
 
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
 const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
-const TO_LINES: &str =
-    "write it as JSON Lines, with pandas: read_parquet(OLD).to_json(NEW, orient=\"records\", lines=True)";
 const WITH_ITS_LIBRARY: &str =
     "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
@@ -245,7 +243,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "Parquet",
-        hint: TO_LINES,
+        hint: "leave format= out: Parquet is recognised by its first bytes; a build without it reads JSON Lines",
         suffixes: &[".parquet"],
         fits: |seen| {
             seen.begins(b"PAR1")

@@ -32,7 +32,8 @@ pub(super) fn open(probe: &Probe, chunks: Chunks, options: &Options) -> Result<J
     for chunk in 0..chunks.files.count() {
         tables.push(table(chunks.files.shared(chunk)?, chunks.items_of(chunk), options)?);
     }
-    Joined::new(LitData.name(), chunks.files, tables).map_err(|e| e.or_at(probe.display()))
+    let joined = Joined::new(LitData.name(), chunks.files, tables).map_err(|e| e.or_at(probe.display()))?;
+    Ok(joined.with_lists())
 }
 
 fn table(object: Arc<dyn Object>, items: u64, options: &Options) -> Result<Table> {

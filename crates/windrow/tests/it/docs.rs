@@ -79,8 +79,11 @@ fn the_page_of_a_format_is_that_of_its_folder() {
     let page = read("docs/formats.md");
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../windrow-formats/src");
     let mut headings = Vec::new();
-    for folder in fs::read_dir(folders).unwrap() {
-        let path = folder.unwrap().path().join("README.md");
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(folders).unwrap().map(|folder| folder.unwrap().path()).collect();
+    folders.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../windrow-arrow"));
+    for folder in folders {
+        let path = folder.join("README.md");
         if let Ok(text) = fs::read_to_string(&path) {
             assert!(page.contains(&text), "docs/formats.md should have the text of {}", path.display());
             headings.push(text.lines().next().unwrap().to_string());

@@ -1,0 +1,174 @@
+//! Rows of Parquet files as samples with columns.
+
+use std::ops::Range;
+
+use windrow_core::format::Options;
+use windrow_core::format::columns::{self, Column, Found};
+use windrow_core::format::data_files::DataFiles;
+use windrow_core::source::FileInfo;
+use windrow_core::{DType, Error, Result, Row};
+
+use crate::file::gone;
+use crate::set::{Access, Files, Set};
+
+/// What the columns of shapes are called behind the name of the column beside them.
+const SHAPE: &str = "._np_shape";
+
+/// The rows of a data set.
+pub(crate) struct Samples {
+    format: &'static str,
+    files: Files,
+    data: DataFiles,
+    columns: Vec<Column>,
+    sets: Vec<Set>,
+    /// The set of each column.
+    of_column: Vec<usize>,
+}
+
+impl Samples {
+    /// Rows with these columns: those that the options ask for are decoded together, the others apart.
+    pub(crate) fn new(
+        format: &'static str,
+        files: Files,
+        data: DataFiles,
+        columns: Vec<Column>,
+        all_names: &[String],
+        options: &Options,
+    ) -> Samples {
+        let asked = |name: &str| match (&options.column, &options.columns) {
+            (Some(column), _) => column == name,
+            (None, Some(columns)) => columns.iter().any(|column| column == name),
+            (None, None) => true,
+        };
+        let of = |is_asked: bool| {
+            let names =
+                all_names.iter().filter(|name| asked(name.strip_suffix(SHAPE).unwrap_or(name)) == is_asked);
+            Set::new(format, names.cloned().collect())
+        };
+        let of_column = columns.iter().map(|column| usize::from(!asked(&column.name))).collect();
+        Samples { format, sets: vec![of(true), of(false)], files, data, columns, of_column }
+    }
+
+    // The file of a sample, and the number of its row there.
+    fn find(&self, sample: u64) -> Result<(usize, u64)> {
+        columns::Samples::check(self, sample)?;
+        let file = self.files.firsts.partition_point(|first| *first <= sample) - 1;
+        Ok((file, sample - self.files.firsts[file]))
+    }
+
+    fn access(&self, sample: u64, set: usize) -> Result<(usize, Access<'_>)> {
+        let (file, row) = self.find(sample)?;
+        let access = self.sets[set].row(&self.files, sample, file, row).map_err(|e| e.record(sample))?;
+        Ok((file, access))
+    }
+
+    // A column's number among those of its set.
+    fn number(&self, rows: &impl columns::Samples, column: usize) -> Result<usize> {
+        let name = &self.columns[column].name;
+        let at = rows.columns().iter().position(|of_set| of_set.name == *name);
+        at.ok_or_else(|| {
+            Error::corrupt(format!("no column {name:?} in what was decoded")).field(name.clone())
+        })
+    }
+}
+
+impl columns::Samples for Samples {
+    fn format(&self) -> &'static str {
+        self.format
+    }
+
+    fn count(&self) -> u64 {
+        self.files.rows()
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn row(&self, sample: u64, columns: &[usize]) -> Result<Row> {
+        let mut values = Row::new();
+        for set in 0..self.sets.len() {
+            if columns.iter().all(|column| self.of_column[*column] != set) {
+                continue;
+            }
+            let (_, access) = self.access(sample, set)?;
+            let (rows, row) = access.rows();
+            let of_set = columns.iter().filter(|column| self.of_column[**column] == set);
+            let numbers: Vec<usize> =
+                of_set.map(|column| self.number(rows, *column)).collect::<Result<_>>()?;
+            values.extend(rows.row(row, &numbers).map_err(|e| e.record(sample))?);
+        }
+        // In the order in which they were asked for.
+        let ordered = columns.iter().filter_map(|column| {
+            let name = &self.columns[*column].name;
+            Some((name.clone(), values.remove(name)?))
+        });
+        Ok(ordered.collect())
+    }
+
+    fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
+        let (file, access) = self.access(sample, self.of_column[column])?;
+        let (rows, row) = access.rows();
+        let found = rows.array(row, self.number(rows, column)?, dtype).map_err(|e| e.record(sample))?;
+        match access {
+            Access::Cached(..) => Ok(found),
+            // Numbers of a decoded part begin at 0 for whoever reads them.
+            Access::Decoded(..) => Ok(Found { file, start: 0, ..found }),
+        }
+    }
+
+    fn bytes<'a>(
+        &'a self,
+        sample: u64,
+        column: usize,
+        found: &Found,
+        start: u64,
+        size: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
+        let set = &self.sets[self.of_column[column]];
+        if let Some(joined) = set.cached().filter(|_| found.start > 0) {
+            return joined.bytes(sample, self.number(joined, column)?, found, start, size, scratch);
+        }
+        let (_, access) = self.access(sample, self.of_column[column])?;
+        let (rows, row) = access.rows();
+        let number = self.number(rows, column)?;
+        let place = rows.array(
+            row,
+            number,
+            Some(found.dtype).filter(|_| self.columns[column].kind == columns::Kind::Bytes),
+        )?;
+        let mut all = Vec::new();
+        let whole = place.shape.iter().product::<u64>() * place.dtype.size() as u64;
+        let bytes = rows.bytes(row, number, &place, place.start, whole as usize, &mut all)?;
+        let first = usize::try_from(start).unwrap_or(usize::MAX);
+        let part = bytes.get(first..first.saturating_add(size)).ok_or_else(|| gone(sample))?;
+        scratch.clear();
+        scratch.extend_from_slice(part);
+        Ok(scratch)
+    }
+
+    fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {
+        let (file, row) = self.find(sample)?;
+        let name = column.map(|column| self.columns[column].name.as_str());
+        Ok((self.data.name(file), self.files.files[file].place(row, name)))
+    }
+
+    fn prefetch(&self, sample: u64) {
+        if let Some(joined) = self.sets[0].cached() {
+            joined.prefetch(sample);
+        }
+    }
+
+    fn name(&self, file: usize) -> String {
+        self.data.name(file)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.data.infos()
+    }
+
+    fn fingerprint(&self, of: &str) -> Result<u64> {
+        self.data.fingerprint(&[self.format.as_bytes(), of.as_bytes()])
+    }
+}

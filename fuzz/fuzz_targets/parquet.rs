@@ -1,0 +1,59 @@
+//! Parquet: files of all kinds with some of their bytes changed, and cut.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use windrow_arrow::FORMATS;
+use windrow_core::format::{Options, Probe, open};
+use windrow_core::source::Kind;
+use windrow_core::store::Memory;
+
+const FILES: [&[u8]; 4] = [
+    include_bytes!("../../testdata/golden/6_foreign/parquet/kinds/kinds.parquet"),
+    include_bytes!("../../testdata/golden/6_foreign/parquet/encodings/e.parquet"),
+    include_bytes!("../../testdata/golden/6_foreign/parquet/tokens_i32_zstd_page_index/tokens.parquet"),
+    include_bytes!("../../testdata/golden/6_foreign/parquet/channels/c.parquet"),
+];
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    file: u8,
+    changes: Vec<(u16, u8)>,
+    cut: Option<u16>,
+    column: Option<u8>,
+}
+
+fuzz_target!(|input: Input| {
+    let mut bytes = FILES[usize::from(input.file) % FILES.len()].to_vec();
+    for (at, byte) in &input.changes {
+        let at = usize::from(*at) % bytes.len();
+        bytes[at] = *byte;
+    }
+    if let Some(cut) = input.cut {
+        bytes.truncate(usize::from(cut));
+    }
+    let store = Memory::new().with("t.parquet", bytes);
+    let columns = ["input_ids", "x", "seq", "label"];
+    let options = Options {
+        format: Some("parquet".to_string()),
+        column: input.column.map(|column| columns[usize::from(column) % columns.len()].to_string()),
+        ..Options::default()
+    };
+    let Ok(source) =
+        Probe::at(FORMATS, Arc::new(store), "t.parquet").and_then(|probe| open(FORMATS, &probe, &options))
+    else {
+        return;
+    };
+    let mut scratch = Vec::new();
+    for record in 0..source.len().min(300) {
+        match source.schema().kind {
+            Kind::Rows => drop(source.row(record)),
+            _ => {
+                let _ = source.extras(record);
+                let _ = source.read_whole(record, &mut scratch);
+            }
+        }
+    }
+});

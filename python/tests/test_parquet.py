@@ -1,0 +1,175 @@
+"""Parquet: golden cases of pyarrow, the cache of columns, and damage."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windrow as wr
+from foreign_cases import same, value, with_loaders
+
+GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "parquet"
+CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+
+
+def test_there_are_cases():
+    assert len(CASES) >= 25
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name):
+    case = json.loads((GOLDEN / name / "case.json").read_text())
+    path = GOLDEN / name / case["open"]
+    if case["records"] == "error":
+        with pytest.raises(wr.WindrowError):
+            ds = wr.open(path, **case["options"])
+            assert case["stage"] == "read"
+            list(ds)
+        return
+    expected = json.loads((GOLDEN / name / "expected.json").read_text())
+    ds = wr.open(path, **case["options"])
+    assert ds.format == "parquet"
+    assert same(list(ds), value(expected["records"]))
+    for i, extras in enumerate(expected.get("extras", [])):
+        assert {k: v for k, v in value(extras).items() if not same(v, ds.extras(i).get(k))} == {}
+
+
+# Rows of token IDs in files of all codecs, pages of both versions and several row groups; prints them.
+MADE = """
+import json, sys
+import numpy as np
+import pyarrow as pa, pyarrow.parquet as pq
+folder = sys.argv[1]
+rng = np.random.default_rng(2)
+ids = [rng.integers(0, 60000, n).astype(np.uint16) for n in rng.integers(0, 400, 3000)]
+table = pa.table({
+    "input_ids": pa.array(ids, pa.list_(pa.uint16())),
+    "text": [f"row {i}" for i in range(3000)],
+    "n": pa.array([i if i % 7 else None for i in range(3000)], pa.int32()),
+})
+for codec in ("snappy", "gzip", "brotli", "zstd", "lz4", "none"):
+    pq.write_table(table, f"{folder}/{codec}.parquet", compression=codec, row_group_size=700, data_page_version="1.0" if codec < "m" else "2.0",
+                   write_page_index=codec == "zstd", data_page_size=20000)
+pq.write_table(table.select(["input_ids"]), f"{folder}/one_group.parquet")
+print(json.dumps([i.tolist() for i in ids]))
+"""
+CODECS = ["snappy", "gzip", "brotli", "zstd", "lz4", "none"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    return folder, with_loaders(MADE, folder)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec_natively_and_from_the_cache(made, cache, codec):
+    folder, ids = made
+    path = folder / f"{codec}.parquet"
+    ds = wr.open(path, column="input_ids")
+    assert len(ds) == 3000 and ds[2999].dtype == "uint16"
+    for record in (0, 1, 699, 700, 2999):
+        assert ds[record].tolist() == ids[record]
+        assert ds.extras(record) == {"text": f"row {record}", "n": record if record % 7 else None}
+    # A look makes no copy; all records do, once, of this column alone.
+    assert not cache.exists()
+    order = np.random.default_rng(1).permutation(3000)
+    assert all(ds[int(i)].tolist() == ids[i] for i in order)
+    (kept,) = cache.iterdir()
+    assert kept.stat().st_size < 2 * sum(2 * len(row) for row in ids) + 100_000
+    again = wr.open(path, column="input_ids")
+    assert all(again[int(i)].tolist() == ids[i] for i in order) and len(list(cache.iterdir())) == 1
+    rows = wr.open(path)
+    assert all(rows[int(i)]["text"] == f"row {i}" and rows[int(i)]["input_ids"].tolist() == ids[i] for i in order)
+
+
+def test_a_view_is_that_of_the_same_raw_tokens(made, cache, tmp_path):
+    folder, ids = made
+    np.concatenate([np.array(row, np.uint16) for row in ids]).tofile(tmp_path / "t.bin")
+    a = wr.open(folder / "one_group.parquet").pack(128)
+    b = wr.open(tmp_path / "t.bin", dtype="uint16").pack(128)
+    assert len(a) == len(b)
+    assert all((a[i]["input_ids"] == b[i]["input_ids"]).all() for i in range(0, len(a), 17))
+
+
+def test_a_cache_that_is_too_small_is_an_error_that_says_both_sizes(made, cache):
+    folder, _ = made
+    ds = wr.open(folder / "zstd.parquet", column="input_ids", cache_limit=10_000)
+    with pytest.raises(wr.ConfigError, match="10000 bytes of cache.*") as error:
+        [ds[int(i)] for i in np.random.default_rng(1).permutation(3000)]
+    assert "convert" in str(error.value) and not list(cache.iterdir())
+
+
+def test_files_of_a_folder_mixed_with_raw_tokens_and_resumed_on_other_ranks(made, cache, tmp_path):
+    folder, ids = made
+    data = tmp_path / "hub" / "data"
+    data.mkdir(parents=True)
+    for i, codec in enumerate(("snappy", "zstd")):
+        shutil.copy(folder / f"{codec}.parquet", data / f"train-0000{i}-of-00002.parquet")
+    shutil.copy(folder / "gzip.parquet", data / "test-00000-of-00001.parquet")
+    np.arange(40000, dtype=np.uint16).tofile(tmp_path / "t.bin")
+    hub = wr.open(tmp_path / "hub", split="train", column="input_ids")
+    assert len(hub) == 6000 and hub[3001].tolist() == ids[1]
+    view = wr.mix({"hub": (hub.pack(64), 0.6), "raw": (wr.open(tmp_path / "t.bin", dtype="uint16").pack(64), 0.4)})
+
+    def ranks(world):
+        return [wr.Loader(view, 6 // world, seed=5, rank=rank, world_size=world) for rank in range(world)]
+
+    two = ranks(2)
+    for loader in two:
+        for _ in range(5):
+            next(loader)
+    state = two[0].state_dict()
+    three = ranks(3)
+    for loader in three:
+        loader.load_state_dict(state)
+    for _ in range(4):
+        a = np.concatenate([next(loader)["input_ids"] for loader in two])
+        b = np.concatenate([next(loader)["input_ids"] for loader in three])
+        assert (a == b).all()
+    places = [read["locations"] for row in wr.trace(wr.Loader(view, 6, seed=5), 0) for read in row["reads"]]
+    files = {place["file"] for some in places for place in some}
+    assert any(name.endswith("-of-00002.parquet") for name in files) and any(name.endswith("t.bin") for name in files)
+    with pytest.raises(wr.ConfigError, match="several splits"):
+        wr.open(tmp_path / "hub")
+    (data / "train-00000-of-00002.parquet").unlink()
+    with pytest.raises(wr.NotFoundError, match="train-00000-of-00002"):
+        wr.open(tmp_path / "hub", split="train")
+
+
+def test_files_whose_columns_differ_are_refused(made, tmp_path):
+    folder, _ = made
+    shutil.copy(folder / "one_group.parquet", tmp_path / "a.parquet")
+    shutil.copy(folder / "zstd.parquet", tmp_path / "b.parquet")
+    with pytest.raises(wr.CorruptError, match="text.*first file lacks"):
+        wr.open(tmp_path)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_damage_is_an_error_or_another_value_but_no_crash(made, cache, tmp_path, codec):
+    folder, _ = made
+    content = bytearray((folder / f"{codec}.parquet").read_bytes())
+    file = tmp_path / "t.parquet"
+    rng = np.random.default_rng(4)
+    places = [*rng.integers(0, len(content), 6), *rng.integers(len(content) - 3000, len(content), 20)]
+    for at in places:
+        changed = content.copy()
+        changed[at] ^= 1 << int(rng.integers(8))
+        file.write_bytes(changed)
+        try:
+            ds = wr.open(file)
+            [ds[i] for i in range(0, len(ds), 500)]
+        except wr.WindrowError as error:
+            assert "t.parquet" in str(error)
+    for cut in (0, 3, 4, 8, 100, len(content) // 2, len(content) - 1):
+        file.write_bytes(content[:cut])
+        with pytest.raises(wr.WindrowError):
+            wr.open(file)
