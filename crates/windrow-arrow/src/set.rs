@@ -27,7 +27,15 @@ pub(crate) struct Set {
     making: Mutex<()>,
     decoded: AtomicUsize,
     /// Those that were used last come last.
-    kept: Mutex<Vec<((usize, u64), Arc<Joined>)>>,
+    kept: Mutex<Vec<Part>>,
+}
+
+/// A part that was decoded.
+struct Part {
+    file: usize,
+    /// Its first row in the file.
+    first: u64,
+    rows: Arc<Joined>,
 }
 
 /// Where a row of a set is.
@@ -75,28 +83,28 @@ impl Set {
         }
         let of_file = &files.files[file];
         let rows = of_file.beside(row, &self.names);
-        let key = (file, rows.start);
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let local = row - rows.start;
         {
             let mut kept = kept();
-            if let Some(at) = kept.iter().position(|(known, _)| *known == key) {
-                let entry = kept.remove(at);
-                let joined = entry.1.clone();
-                kept.push(entry);
-                return Ok(Access::Decoded(joined, local));
+            if let Some(at) = kept.iter().position(|part| (part.file, part.first) == (file, rows.start)) {
+                let part = kept.remove(at);
+                let decoded = part.rows.clone();
+                kept.push(part);
+                return Ok(Access::Decoded(decoded, local));
             }
         }
         if self.decoded.fetch_add(1, Ordering::Relaxed) >= MOST_DECODED {
             return Ok(Access::Cached(self.all(files)?, record));
         }
+        let first = rows.start;
         let table = of_file.decode(&self.names, rows)?;
         let joined = Arc::new(self.joined_of(files, vec![table], vec![of_file.object().clone()])?);
         let mut kept = kept();
         if kept.len() >= KEPT {
             kept.remove(0);
         }
-        kept.push((key, joined.clone()));
+        kept.push(Part { file, first, rows: joined.clone() });
         Ok(Access::Decoded(joined, local))
     }
 
