@@ -12,6 +12,7 @@ g  windows of time series, scaled     h  ten million series
 i  documents in raw tokens     j  flat-tokens in zarr, four layouts
 k  seqax's loader             l  audio codes with prompts and masks
 m  writing token streams    n  samples into codes
+o  what other loaders wrote
 """
 
 import argparse
@@ -25,6 +26,7 @@ import codec
 import codes
 import documents
 import flat_tokens
+import formats
 import opening
 import records
 import series
@@ -50,12 +52,13 @@ QUESTIONS = {
     "l": codes.bench_l,
     "m": writing.bench_m,
     "n": codec.bench_n,
+    "o": formats.bench_o,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…n")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…o")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()

@@ -173,3 +173,37 @@ def test_damage_is_an_error_or_another_value_but_no_crash(made, cache, tmp_path,
         file.write_bytes(content[:cut])
         with pytest.raises(wr.WindrowError):
             wr.open(file)
+
+
+CONFIGS = """---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: data/*.parquet
+  - split: extra
+    path: [held/three.parquet, "held/**/four.parquet"]
+- config_name: other
+  data_files: other/*.parquet
+---
+# A set
+"""
+
+
+def test_the_readme_of_the_hub_says_which_files_are_a_split(made, tmp_path):
+    folder, ids = made
+    for name in ("data/one", "data/two", "held/three", "held/deep/four", "other/five"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "one_group.parquet", tmp_path / f"{name}.parquet")
+    (tmp_path / "README.md").write_text(CONFIGS)
+    assert len(wr.open(tmp_path, split="train")) == len(wr.open(tmp_path, split="extra")) == 6000
+    with pytest.raises(wr.ConfigError, match="several splits: train, extra"):
+        wr.open(tmp_path)
+    with pytest.raises(wr.NotFoundError, match="README.md lists train, extra"):
+        wr.open(tmp_path, split="test")
+    (tmp_path / "README.md").write_text(CONFIGS.replace("default", "first"))
+    with pytest.raises(wr.ConfigError, match="several configs: first, other"):
+        wr.open(tmp_path)
+    assert len(wr.open(tmp_path / "other")) == 3000
+    (tmp_path / "README.md").write_text("---\n: [broken\n---\n")
+    assert len(wr.open(tmp_path)) == 15000

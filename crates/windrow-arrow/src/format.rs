@@ -9,6 +9,7 @@ use windrow_core::{Error, Result};
 use windrow_ipc::Joined;
 
 use crate::file::File;
+use crate::hub::Listed;
 use crate::samples::Samples;
 use crate::set::Files;
 
@@ -45,8 +46,12 @@ impl Format for Parquet {
         if is { Confidence::Yes } else { Confidence::No }
     }
 
+    fn tells_splits(&self, probe: &Probe) -> bool {
+        matches!(Listed::of(probe, &keys(probe)), Ok(Some(_)))
+    }
+
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder {
+        match probe.is_folder && !self.tells_splits(probe) {
             true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
             false => Vec::new(),
         }
@@ -57,8 +62,15 @@ impl Format for Parquet {
         if keys.is_empty() {
             return Err(Error::not_found("expected `.parquet` files, found none").at(probe.display()));
         }
-        if probe.is_folder {
+        let listed = Listed::of(probe, &keys)?;
+        let keys = match &listed {
+            Some(listed) => listed.chosen(options.part.as_deref(), probe)?,
+            None => keys,
+        };
+        if probe.is_folder && listed.is_none() {
             splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        }
+        if probe.is_folder {
             discover::refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
         }
         let objects = keys.iter().map(|key| probe.store.open(key)).collect::<Result<Vec<_>>>()?;

@@ -5,6 +5,7 @@
 
 mod file;
 mod format;
+mod hub;
 mod object;
 mod samples;
 mod set;
