@@ -38,7 +38,7 @@ pub(crate) struct Opening {
     /// Of records with named columns, JSON among them: only these, as rows
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
-    /// Of records of bytes, as in TFRecord and Bagz: what they hold
+    /// Of records of bytes, as in TFRecord, ArrayRecord and Bagz: what they hold
     #[arg(long, value_name = "KIND", value_parser = word::<Payload>(&["bytes", "text", "json", "example"]))]
     payload: Option<Payload>,
     /// Of arrays: `time` makes one series of [T, C], not T series of C values

@@ -3,6 +3,7 @@
 //! Recognising, `inspect`, the table in the docs, the conformance suite and the fuzz list walk the table; nothing else
 //! names a format.
 
+mod array_record;
 mod arrays;
 mod arrow;
 mod bagz;
@@ -25,7 +26,9 @@ mod npz;
 mod olmo;
 mod payload;
 mod pickle;
+mod protobuf;
 mod series_json;
+mod shard_names;
 mod shards;
 mod tfrecord;
 mod token_runs;
@@ -34,6 +37,7 @@ mod tsf;
 mod webdataset;
 mod yaml;
 
+pub use array_record::ArrayRecord;
 pub use arrow::Arrow;
 pub use bagz::Bagz;
 pub use codes::{Codes, read_prompt, tensor_file};
@@ -73,6 +77,7 @@ pub static FORMATS: Table = &[
     &Datatrove,
     &Olmo,
     &TfRecord,
+    &ArrayRecord,
     &Bagz,
     &WebDataset,
     &Tokens,

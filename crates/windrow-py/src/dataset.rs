@@ -43,8 +43,8 @@ use crate::waiting::wait_for;
 ///         of some files only, has to be told which.
 ///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them. Of CSV
 ///         the channels of its series, in this order.
-///     payload: what a record of bytes holds (TFRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or ``"example"``; if not
-///         given ``"example"`` where the first record is a tf.train.Example, else ``"bytes"``.
+///     payload: what a record of bytes holds (TFRecord, ArrayRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or
+///         ``"example"``; if not given ``"example"`` where the first record is a tf.train.Example, else ``"bytes"``.
 ///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects, or a column of
 ///         CSV; the other keys are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
 ///         only GluonTS's ``target``, or a list with fractions).

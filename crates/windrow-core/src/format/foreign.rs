@@ -382,8 +382,8 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "ArrayRecord",
-        hint: WITH_ITS_LIBRARY,
-        suffixes: &[".array_record", ".arrayrecord", ".riegeli"],
+        hint: "open it under a name that ends in .array_record",
+        suffixes: &[],
         fits: |seen| seen.begins(b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0"),
     },
     Foreign {

@@ -133,7 +133,7 @@ const OF_SOME: &[OfSome] = &[
         name: "payload",
         is_given: |options| options.payload.is_some(),
         why: "says itself what a record holds",
-        hint: "it is for records of bytes: TFRecord and Bagz",
+        hint: "it is for records of bytes: TFRecord, ArrayRecord and Bagz",
     },
     OfSome {
         name: "axis",

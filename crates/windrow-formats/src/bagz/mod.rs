@@ -4,13 +4,15 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::store::{Object, key, open_if_there};
 use windrow_core::{Error, Result};
 
 use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
+use crate::shard_names::{must_be_whole, verify_shards};
 
 /// What the name of the file with the ends begins with, where they are not at the end of the records.
 const LIMITS: &str = "limits.";
@@ -36,6 +38,12 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::NONE
 };
 
+impl Verify for Bagz {
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        verify_shards(format, probe, &keys(probe), out)
+    }
+}
+
 impl Format for Bagz {
     fn info(&self) -> &'static FormatInfo {
         &INFO
@@ -52,14 +60,16 @@ impl Format for Bagz {
         names_to_join(probe, &keys(probe))
     }
 
+    fn verifier(&self) -> &'static dyn Verify {
+        &Bagz
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let keys = keys(probe);
         if keys.is_empty() {
             return Err(Error::not_found("expected `.bagz` or `.bag` files, found none").at(probe.display()));
         }
-        if probe.is_folder {
-            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
-        }
+        must_be_whole(probe, &keys)?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
         let files = DataFiles::open(probe.store.clone(), keys.clone(), missing)?;
         let mut records = Records { files, shards: Vec::new(), firsts: vec![0] };

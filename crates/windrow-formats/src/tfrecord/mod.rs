@@ -5,7 +5,8 @@ mod ends;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::store::{Object, expanded, key, plain_name};
 use windrow_core::{Error, Result};
@@ -13,6 +14,7 @@ use windrow_core::{Error, Result};
 use self::ends::Ends;
 use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
+use crate::shard_names::{is_named, must_be_whole, verify_shards};
 
 /// Bytes before a record: its length, and the checksum of that.
 const BEFORE: u64 = 12;
@@ -35,6 +37,12 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::NONE
 };
 
+impl Verify for TfRecord {
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        verify_shards(format, probe, &keys(probe), out)
+    }
+}
+
 impl Format for TfRecord {
     fn info(&self) -> &'static FormatInfo {
         &INFO
@@ -51,14 +59,16 @@ impl Format for TfRecord {
         names_to_join(probe, &keys(probe))
     }
 
+    fn verifier(&self) -> &'static dyn Verify {
+        &TfRecord
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let keys = keys(probe);
         if keys.is_empty() {
             return Err(Error::not_found("expected `.tfrecord` files, found none").at(probe.display()));
         }
-        if probe.is_folder {
-            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
-        }
+        must_be_whole(probe, &keys)?;
         let open = |key: &String| match plain_name(key) == key {
             true => probe.store.open(key),
             false => expanded(&probe.store, key, options.cache_limit),
@@ -84,10 +94,7 @@ fn keys(probe: &Probe) -> Vec<String> {
 // `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
 fn is_data(name: &str) -> bool {
     let name = plain_name(key::name_of(name));
-    let Some((_, rest)) = name.rsplit_once(".tfrecord") else { return false };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let shard = rest.strip_prefix('-').and_then(|rest| rest.split_once("-of-"));
-    rest.is_empty() || rest == "s" || shard.is_some_and(|(number, of)| is_number(number) && is_number(of))
+    is_named(name, ".tfrecord") || name.ends_with(".tfrecords")
 }
 
 /// The records of some files.

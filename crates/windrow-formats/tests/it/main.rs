@@ -5,6 +5,8 @@
 #[path = "../../../windrow-core/tests/it/alone.rs"]
 mod alone;
 #[cfg(test)]
+mod array_record;
+#[cfg(test)]
 mod codes;
 #[cfg(test)]
 mod converted;

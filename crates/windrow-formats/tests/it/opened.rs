@@ -373,7 +373,6 @@ fn what_is_not_read_is_named_where_there_is_nothing_else() {
         (&[("data/train.parquet", &b"PAR1"[..]), ("dataset_infos.json", b"{}")][..], "Parquet"),
         (&[("zarr.json", b"{\"zarr_format\": 3}"), ("c/0", b"1")], "zarr"),
         (&[(".zarray", b"{}"), ("0", b"1")], "zarr"),
-        (&[("x-train.array_record", b"1"), ("features.json", b"{}")], "ArrayRecord"),
         (&[("shard.00000.mds", b"1"), ("index.json", b"{\"version\": 2}")], "MDS"),
         (&[("a.jsonl.bz2", b"BZh9")], "bzip2"),
         (&[("config.json", b"{\"a\": 1}")], ".json files are documents"),
