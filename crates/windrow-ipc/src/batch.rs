@@ -69,7 +69,6 @@ impl Batch {
                 needed.nodes
             )));
         }
-        // Writers before views gave no numbers of them.
         let data: Vec<usize> = match data.len() == needed.views {
             true => data.iter().map(|[count]| usize::try_from(*count).unwrap_or(usize::MAX)).collect(),
             false => {

@@ -153,6 +153,10 @@ impl Seen<'_> {
 
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
 const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
+const TO_LINES: &str = "open it without format=; tokenize reads JSON Lines, as pandas writes them: \
+    read_parquet(OLD).to_json(NEW, orient=\"records\", lines=True)";
+const FROM_DATASETS: &str = "open it without format=; tokenize reads JSON Lines, as datasets writes them: \
+    load_from_disk(FOLDER).to_json(\"NEW.jsonl\")";
 const WITH_ITS_LIBRARY: &str =
     "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
@@ -243,7 +247,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "Parquet",
-        hint: "leave format= out: Parquet is recognised by its first bytes; a build without it reads JSON Lines",
+        hint: TO_LINES,
         suffixes: &[".parquet"],
         fits: |seen| {
             seen.begins(b"PAR1")
@@ -253,7 +257,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "an Arrow file",
-        hint: "leave format= out: Arrow is recognised by its first bytes",
+        hint: FROM_DATASETS,
         suffixes: &[],
         fits: |seen| {
             seen.begins(b"ARROW1\0\0")
