@@ -1,7 +1,10 @@
 """Records of bytes, TFRecord, ArrayRecord and Bagz: golden cases, read beside their packages, and damage."""
 
+import base64
 import json
 import shutil
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -13,6 +16,8 @@ import windrow as wr
 from foreign_cases import same, value
 
 GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "records"
+# Their packages, in a folder of their own.
+LOADERS = Path(sys.prefix) / "loaders"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
 
 
@@ -171,3 +176,165 @@ def test_tokens_in_groups_are_packed_as_those_in_a_file(tmp_path):
     other = wr.Loader(wr.open(plain).pack(16), batch_size=3, seed=1)
     for _ in range(5):
         assert (next(loader)["input_ids"] == next(other)["input_ids"]).all()
+
+
+READERS = """
+import base64, json, sys
+import numpy as np
+
+def of(path):
+    if ".bag" in path:
+        import bagz
+        return [bytes(record) for record in bagz.Reader(path)]
+    if path.endswith(".array_record"):
+        from array_record.python.array_record_module import ArrayRecordReader
+        reader = ArrayRecordReader(path)
+        return reader.read(list(range(reader.num_records())))
+    from tfrecord.reader import tfrecord_iterator
+    return [bytes(record) for record in tfrecord_iterator(path)]
+
+def examples(path):
+    from tfrecord.example_pb2 import Example
+    kinds = {"bytes_list": lambda f: ["bytes", [base64.b64encode(b).decode() for b in f.bytes_list.value]],
+             "float_list": lambda f: ["float", list(f.float_list.value)],
+             "int64_list": lambda f: ["whole", list(f.int64_list.value)], None: lambda f: None}
+    found = [Example.FromString(record).features.feature for record in of(path)]
+    return [{k: kinds[f.WhichOneof("kind")](f) for k, f in features.items()} for features in found]
+
+path = sys.argv[2]
+plain = lambda path: [base64.b64encode(record).decode() for record in of(path)]
+print(json.dumps({"examples": examples, "of": plain}[sys.argv[1]](path)))
+"""
+
+
+def read_by_its_package(what, path):
+    run = subprocess.run(
+        [sys.executable, "-c", READERS, what, str(path)],
+        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = json.loads(run.stdout)
+    return [base64.b64decode(one) for one in found] if what == "of" else found
+
+
+WRITTEN = ["a.tfrecord", "a.array_record", "a.bagz", "a.bag"]
+
+
+def format_of(name):
+    return "bagz" if ".bag" in name else name.split(".")[1]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_numbers_are_read_back_and_by_its_package(name, tmp_path):
+    path, to = tmp_path / name, format_of(name)
+    for dtype in ["uint16", "int64", "float32", "uint8", "float16"]:
+        arrays = [np.arange(n, n + n % 7, dtype=dtype) for n in range(40)]
+        if to == "tfrecord":
+            stored = "float32" if dtype.startswith("float") else "int64"
+            records = [{"sequence": array, "name": f"n{n}"} for n, array in enumerate(arrays)]
+        else:
+            stored, records = dtype, arrays
+        assert wr.write(path, records, to=to, overwrite=True)["records"] == 40
+        ds = wr.open(path)
+        assert same(list(ds), [array.astype(stored) for array in arrays])
+        assert wr.verify(path)["problems"] == []
+        if to == "tfrecord":
+            assert ds.extras(3) == {"name": [b"n3"]}
+            kind = "float" if stored == "float32" else "whole"
+            theirs = read_by_its_package("examples", path)
+            assert [row["tokens"] for row in theirs] == [[kind, array.tolist()] for array in arrays]
+        else:
+            assert read_by_its_package("of", path) == [array.tobytes() for array in arrays]
+    with pytest.raises(wr.ConfigError, match="channels"):
+        wr.write(path, [[[1, 2], [3, 4]]], to=to, overwrite=True)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_rows_are_read_back_and_by_its_package(name, tmp_path):
+    path, to = tmp_path / name, format_of(name)
+    rows = [
+        {"text": f"größe {n}", "n": -n, "score": n / 3, "tokens": np.arange(n, dtype="uint16"), "tags": ["a", f"{n}"], "no": None}
+        for n in range(30)
+    ]
+    wr.write(path, rows, to=to)
+    found = list(wr.open(path))
+    if to == "bagz":
+        assert found == [{**row, "tokens": row["tokens"].tolist()} for row in rows]
+        assert [json.loads(record) for record in read_by_its_package("of", path)] == found
+        tokens = wr.open(path, column="tokens")
+        assert (tokens[7] == rows[7]["tokens"]).all() and tokens.extras(7)["n"] == -7
+        return
+    expected = [
+        {
+            "text": [row["text"].encode()],
+            "n": np.array([row["n"]]),
+            "score": np.array([row["score"]], dtype="float32"),
+            "tokens": row["tokens"].astype("int64"),
+            "tags": [tag.encode() for tag in row["tags"]],
+            "no": None,
+        }
+        for row in rows
+    ]
+    assert same(found, expected)
+    for theirs, row in zip(read_by_its_package("examples", path), expected):
+        assert theirs["no"] is None and theirs["n"] == ["whole", row["n"].tolist()]
+        assert theirs["text"] == ["bytes", [base64.b64encode(row["text"][0]).decode()]]
+        assert theirs["score"] == ["float", row["score"].tolist()] and theirs["tokens"] == ["whole", row["tokens"].tolist()]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_records_of_bytes_and_text_are_written_as_they_are(name, tmp_path):
+    to = format_of(name)
+    rng = np.random.default_rng(0)
+    # Beyond blocks of 64 KiB, and exactly to the end of one.
+    blobs = [rng.bytes(int(n)) for n in [0, 5, 200_000, 1, 65_000, 0, *rng.integers(0, 3000, 60)]]
+    for records, payload in [(blobs, "bytes"), (["größe", "", "hay"], "text")]:
+        path = tmp_path / f"{payload}{name[1:]}"
+        wr.write(path, [{"value": record} for record in records], to=to)
+        assert list(wr.open(path)) == records
+        stored = [record.encode() if payload == "text" else record for record in records]
+        assert read_by_its_package("of", path) == stored
+        for other in WRITTEN:
+            copy = tmp_path / f"copy-{payload}-{other}"
+            wr.convert(wr.open(path), copy, to=format_of(other))
+            assert list(wr.open(copy)) == records
+    with pytest.raises(wr.ConfigError, match="another kind"):
+        wr.write(path, [{"value": b"a"}, {"value": "a"}], to=to, overwrite=True)
+    assert list(wr.open(path)) == records
+
+
+def test_what_an_example_or_json_does_not_hold_is_refused(tmp_path):
+    for value in [{"a": 1}, 2**63, [1, "a"], [None], np.zeros((2, 2)), 1e300]:
+        with pytest.raises(wr.ConfigError, match="x"):
+            wr.write(tmp_path / "a.tfrecord", [{"x": value, "y": 1}], to="tfrecord")
+    for value in [b"a", float("nan"), np.array([np.inf]), 2**70]:
+        with pytest.raises(wr.ConfigError, match="x"):
+            wr.write(tmp_path / "a.bagz", [{"x": value, "y": 1}], to="bagz")
+    with pytest.raises(wr.ConfigError, match="float32"):
+        wr.write(tmp_path / "a.tfrecord", [[0.1]], to="tfrecord", dtype="float64")
+    with pytest.raises(wr.ConfigError, match="expand"):
+        wr.write(tmp_path / "a.bagz", [{"value": bytes(64 << 20)}], to="bagz")
+    wr.write(tmp_path / "a.bag", [{"value": bytes(64 << 20)}], to="bagz")
+    assert len(wr.open(tmp_path / "a.bag")[0]) == 64 << 20
+    rows = [{"x": [[1, 2], [3]], "y": np.arange(6, dtype="int8").reshape(2, 3), "z": {"a": np.array([True])}}]
+    wr.write(tmp_path / "b.bagz", rows, to="bagz")
+    assert wr.open(tmp_path / "b.bagz")[0] == {"x": [[1, 2], [3]], "y": [[0, 1, 2], [3, 4, 5]], "z": {"a": [True]}}
+
+
+@pytest.mark.parametrize("name", ["ar_big", "ar_uncompressed_json", "ar_empty"])
+def test_array_record_is_written_byte_for_byte_as_by_its_package(name, tmp_path):
+    case = json.loads((GOLDEN / name / "case.json").read_text())
+    golden = (GOLDEN / name / "data.array_record").read_bytes()
+    records = list(wr.open(GOLDEN / name, payload="bytes"))
+    path = tmp_path / "a.array_record"
+    if not records:
+        with pytest.raises(wr.ConfigError, match="no record"):
+            wr.write(path, [], to="array_record")
+        return
+    wr.write(path, [{"value": record} for record in records], to="array_record")
+    if "group_size:1," in case["about"] or name == "ar_big":
+        assert path.read_bytes() == golden
+    assert read_by_its_package("of", path) == records

@@ -113,3 +113,25 @@ impl<'a> Iterator for Fields<'a> {
         Some(field)
     }
 }
+
+/// Appends a number, seven bits a byte.
+pub(crate) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a field of a number.
+pub(crate) fn put_number(field: u64, number: u64, out: &mut Vec<u8>) {
+    put_varint(field << 3, out);
+    put_varint(number, out);
+}
+
+/// Appends a field of bytes.
+pub(crate) fn put_bytes(field: u64, bytes: &[u8], out: &mut Vec<u8>) {
+    put_varint(field << 3 | 2, out);
+    put_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}

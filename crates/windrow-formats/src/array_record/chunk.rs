@@ -9,9 +9,9 @@ use super::blocks::{end_of, hash, read, word, wrong};
 use super::simple::Parts;
 
 /// Bytes of a header: its hash, size and hash of the data, kind and number of records, bytes of the records.
-const HEADER: u64 = 40;
+pub(super) const HEADER: u64 = 40;
 /// Records one after the other.
-const SIMPLE: u8 = b'r';
+pub(super) const SIMPLE: u8 = b'r';
 /// Records by the fields of their messages.
 const TRANSPOSED: u8 = b't';
 

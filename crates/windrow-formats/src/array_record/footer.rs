@@ -11,9 +11,9 @@ use super::simple::{self, Records};
 use crate::protobuf::{Fields, Wire};
 
 /// What the postscript ends with.
-const MAGIC: u64 = 0x7193_0e70_4fda_e05e;
+pub(super) const MAGIC: u64 = 0x7193_0e70_4fda_e05e;
 /// The version of the layout.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// Where the first chunk may begin: behind the signature of Riegeli.
 const FIRST: u64 = 64;
 const POSTSCRIPT: &str = "the postscript of an ArrayRecord";

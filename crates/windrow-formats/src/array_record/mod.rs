@@ -5,10 +5,12 @@ mod chunk;
 mod footer;
 mod kept;
 mod simple;
+mod write;
 
 use std::ops::Range;
 
 use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::{Error, Result};
@@ -17,6 +19,7 @@ use self::chunk::Chunk;
 use self::footer::Footer;
 use self::kept::Kept;
 use self::simple::Records;
+use self::write::WriteArrayRecord;
 use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{is_named, must_be_whole, verify_shards};
@@ -30,10 +33,11 @@ static INFO: FormatInfo = FormatInfo {
     title: "ArrayRecord",
     layout: "`.array_record` files, also as shards `.array_record-00000-of-00002`",
     records: "what `payload=` says: the features of a tf.train.Example, bytes, text or JSON; with `column=` or `dtype=` numbers",
-    written_by: "array_record, TFDS, what Grain reads",
+    written_by: "array_record, TFDS, `windrow convert --to array_record`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".array_record", ".arrayrecord"],
     open_options: &["column", "columns", "payload"],
+    written_as: "one .array_record of a chunk for every record, uncompressed: rows as tf.train.Example, arrays as their bytes",
     ..FormatInfo::NONE
 };
 
@@ -57,6 +61,10 @@ impl Format for ArrayRecord {
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
         names_to_join(probe, &keys(probe))
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteArrayRecord)))
     }
 
     fn verifier(&self) -> &'static dyn Verify {

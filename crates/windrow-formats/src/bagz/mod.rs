@@ -1,15 +1,19 @@
 //! Bagz: records one after the other, then the end of each; zstd frames in `.bagz`, plain bytes in `.bag`.
 
+mod write;
+
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::store::{Object, key, open_if_there};
 use windrow_core::{Error, Result};
 
+use self::write::WriteBagz;
 use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{must_be_whole, verify_shards};
@@ -22,6 +26,10 @@ const WIDTH: u64 = 8;
 const MOST_EXPANDED: u64 = 1 << 20;
 const MOST_RATIO: u64 = 1000;
 
+fn most_expanded(packed: u64) -> u64 {
+    MOST_EXPANDED.max(packed.saturating_mul(MOST_RATIO))
+}
+
 /// Files of Bagz.
 #[derive(Clone, Copy, Debug)]
 pub struct Bagz;
@@ -31,10 +39,11 @@ static INFO: FormatInfo = FormatInfo {
     title: "Bagz",
     layout: "`.bagz` files of zstd frames and `.bag` files of plain records, also as shards; ends in the file or in `limits.<name>`",
     records: "what `payload=` says: bytes, text, JSON, or the features of a tf.train.Example; with `column=` or `dtype=` numbers",
-    written_by: "bagz",
+    written_by: "bagz, `windrow convert --to bagz`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".bagz", ".bag"],
     open_options: &["column", "columns", "payload"],
+    written_as: "one .bagz of zstd frames or .bag: rows as JSON, arrays as their bytes",
     ..FormatInfo::NONE
 };
 
@@ -58,6 +67,10 @@ impl Format for Bagz {
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
         names_to_join(probe, &keys(probe))
+    }
+
+    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteBagz)))
     }
 
     fn verifier(&self) -> &'static dyn Verify {
@@ -188,7 +201,7 @@ impl Blobs for Records {
         }
         let mut frame = Vec::new();
         let frame = object.read(place.start, size, &mut frame)?;
-        let most = MOST_EXPANDED.max(stored.saturating_mul(MOST_RATIO));
+        let most = most_expanded(stored);
         let wrong = |what: &str| {
             Error::corrupt(what)
                 .at(object.name())

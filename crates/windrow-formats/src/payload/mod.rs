@@ -1,6 +1,8 @@
 //! What a record of bytes holds, where its format does not say: bytes, text, JSON, or a tf.train.Example.
 
 mod example;
+mod write;
+mod write_example;
 
 use std::ops::Range;
 
@@ -8,6 +10,7 @@ use windrow_core::format::{Options, Payload, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::{Array, DType, Error, Place, Result, Row, Value};
 
+pub(crate) use self::write::{Layout, begin, names};
 use crate::columns::{self, Column, Found, Kind};
 use crate::json_lines::parse_json;
 
@@ -61,6 +64,11 @@ pub(crate) trait Blobs: Send + Sync + 'static {
 /// # Errors
 /// `Config` for options that do not fit each other; what reading the first record says.
 pub(crate) fn open(blobs: impl Blobs, probe: &Probe, options: &Options) -> Result<SharedSource> {
+    let mut options = options.clone();
+    if let Some(written) = probe.manifest.as_ref().filter(|written| written.format == blobs.format()) {
+        write::as_written(written, &mut options);
+    }
+    let options = &options;
     let payload = match options.payload {
         Some(payload) => payload,
         None if options.dtype.is_some() => Payload::Bytes,

@@ -1,17 +1,20 @@
 //! TFRecord: frames of a length, its checksum, the bytes of a record and their checksum, as TensorFlow writes them.
 
 mod ends;
+mod write;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_core::format::verify::{Verifier, Verify};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::store::{Object, expanded, key, plain_name};
 use windrow_core::{Error, Result};
 
 use self::ends::Ends;
+use self::write::WriteTfRecord;
 use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{is_named, must_be_whole, verify_shards};
@@ -30,10 +33,17 @@ static INFO: FormatInfo = FormatInfo {
     title: "TFRecord",
     layout: "`.tfrecord` files, also as shards `.tfrecord-00000-of-00002` and `.gz`",
     records: "what `payload=` says: the features of a tf.train.Example, bytes, text or JSON; with `column=` or `dtype=` numbers",
-    written_by: "TensorFlow, TFDS, the tfrecord package",
+    written_by: "TensorFlow, TFDS, the tfrecord package, `windrow convert --to tfrecord`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".tfrecord", ".tfrecords", ".tfrecord.gz"],
     open_options: &["column", "columns", "payload"],
+    written_as: "one .tfrecord of tf.train.Example: rows, or arrays in a feature `tokens`",
+    write_options: &[WriteOption {
+        name: "to_column",
+        takes: Takes::Text("NAME"),
+        help: "the column of the numbers [default: tokens]",
+        of_tokenize: false,
+    }],
     ..FormatInfo::NONE
 };
 
@@ -57,6 +67,10 @@ impl Format for TfRecord {
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
         names_to_join(probe, &keys(probe))
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteTfRecord::of(options)?)))
     }
 
     fn verifier(&self) -> &'static dyn Verify {

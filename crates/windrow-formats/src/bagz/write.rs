@@ -1,0 +1,85 @@
+//! One `.bagz` of zstd frames or `.bag` of plain records, the ends behind them, and its manifest.
+
+use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat};
+use windrow_core::format::{Format, Payload};
+use windrow_core::output::Growing;
+use windrow_core::{DType, Error, Result};
+
+use super::{Bagz, most_expanded};
+use crate::payload::{self, Layout};
+
+const LEVEL: i32 = 3;
+
+/// A file of records.
+pub(super) struct WriteBagz;
+
+impl WriteFormat for WriteBagz {
+    fn name(&self) -> &'static str {
+        Bagz.name()
+    }
+
+    fn target(&self) -> Target {
+        Target::File(&[".bagz", ".bag"])
+    }
+
+    fn bytes_per_number(&self, _dtype: DType) -> u64 {
+        0
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        payload::names(name)
+    }
+
+    fn holds_rows(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
+        let is_compressed = begin.name.ends_with(".bagz");
+        let joined = Joined { is_compressed, ends: Vec::new(), compressor: None };
+        payload::begin(begin, "Bagz", Payload::Json, None, joined)
+    }
+}
+
+struct Joined {
+    is_compressed: bool,
+    /// The end of each record: eight bytes of memory each, as the table comes last.
+    ends: Vec<u64>,
+    compressor: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Joined {
+    fn frame(&mut self, record: &[u8]) -> Result<Vec<u8>> {
+        let failed = |cause| Error::new(windrow_core::Kind::Io, "cannot compress a record").caused_by(cause);
+        let compressor = match self.compressor.take() {
+            Some(compressor) => compressor,
+            None => zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
+        };
+        let frame = self.compressor.insert(compressor).compress(record).map_err(failed)?;
+        match record.len() as u64 <= most_expanded(frame.len() as u64) {
+            true => Ok(frame),
+            false => Err(Error::config(format!(
+                "a record of {} bytes whose frame has {}: readers refuse what expands to so much",
+                record.len(),
+                frame.len()
+            ))
+            .hint("a name that ends in .bag holds records as they are")),
+        }
+    }
+}
+
+impl Layout for Joined {
+    fn put(&mut self, record: &[u8], file: &mut Growing) -> Result<()> {
+        // An empty record is no frame.
+        match self.is_compressed && !record.is_empty() {
+            true => file.write(&self.frame(record)?)?,
+            false => file.write(record)?,
+        }
+        self.ends.push(file.size());
+        Ok(())
+    }
+
+    fn end(&mut self, file: &mut Growing) -> Result<()> {
+        self.ends.iter().try_for_each(|end| file.write(&end.to_le_bytes()))
+    }
+}
