@@ -40,7 +40,7 @@ impl Format for Parquet {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         let is = match probe.is_folder {
-            true => !keys(probe).is_empty(),
+            true => keys(probe).iter().any(|key| !is_beside_archive(probe, key)),
             false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
         };
         if is { Confidence::Yes } else { Confidence::No }
@@ -99,6 +99,14 @@ impl Format for Parquet {
 fn is_named(key: &str) -> bool {
     let name = key::name_of(key).to_ascii_lowercase();
     SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+// What img2dataset says of the samples in the archive of the same name.
+fn is_beside_archive(probe: &Probe, key: &str) -> bool {
+    let archive = key.strip_suffix(".parquet").map(|stem| format!("{stem}.tar"));
+    archive.is_some_and(|archive| {
+        probe.entries.binary_search_by(|entry| entry.key.as_str().cmp(&archive)).is_ok()
+    })
 }
 
 // The file, or those of a folder at any depth, in natural order.
