@@ -338,3 +338,36 @@ def test_array_record_is_written_byte_for_byte_as_by_its_package(name, tmp_path)
     if "group_size:1," in case["about"] or name == "ar_big":
         assert path.read_bytes() == golden
     assert read_by_its_package("of", path) == records
+
+
+def test_an_index_beside_a_large_tfrecord_is_a_checked_claim(tmp_path):
+    path, index = tmp_path / "a.tfrecord", tmp_path / "a.tfindex"
+    rng = np.random.default_rng(0)
+    records = [rng.bytes(int(n)) for n in rng.integers(0, 9000, 2000)]
+    wr.write(path, [{"value": record} for record in records], to="tfrecord")
+    assert path.stat().st_size > 5 << 20
+    (tmp_path / "a.tfrecord.windrow.json").unlink()
+    sizes = [len(record) + 16 for record in records]
+    places = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+    lines = [[place, size] for place, size in zip(places, sizes)]
+
+    def listed(name, lines):
+        (tmp_path / name).write_text("".join(f"{place} {size}\n" for place, size in lines))
+        return wr.open(path, payload="bytes")
+
+    for name in ["a.tfindex", "a.tfrecord.tfindex", "a.idx"]:
+        ds = listed(name, lines)
+        assert len(ds) == 2000 and all(ds[i] == records[i] for i in range(0, 2000, 7))
+        (tmp_path / name).unlink()
+    # What lists a border inside a record, or leaves one out, is found when that is read.
+    inside = [*lines[:5], [places[5], 16], [places[5] + 16, sizes[5] - 16], *lines[6:]]
+    for wrong, at in [(inside, 5), ([*lines[:5], [places[5], sizes[5] + sizes[6]], *lines[7:]], 5)]:
+        ds = listed("a.tfindex", wrong)
+        assert ds[4] == records[4]
+        with pytest.raises(wr.CorruptError, match="index|checksum"):
+            ds[at]
+    # What does not cover the file is not used.
+    for wrong in [lines[:-1], lines[1:], [[1, 2]], [*lines, [places[-1], 16]], [[0, 2**70]]]:
+        assert list(listed("a.tfindex", wrong)) == records
+    index.write_bytes(b"\xff" * 1000)
+    assert list(wr.open(path, payload="bytes")) == records

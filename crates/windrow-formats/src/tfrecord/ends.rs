@@ -9,7 +9,7 @@ use std::ops::Range;
 use windrow_core::store::{Draft, Memory, Store, cached};
 use windrow_core::{Error, Kind, Result};
 
-use super::{AFTER, BEFORE, Shared, length};
+use super::{AFTER, BEFORE, Shared, index, length};
 
 /// Part of the cache file's name: another number, and every table is made anew.
 const VERSION: &str = "frames 1";
@@ -22,20 +22,25 @@ pub(super) struct Ends {
     table: Shared,
     /// Bytes of the file.
     size: u64,
+    /// The index that lists them, where they were not walked through.
+    listed_by: Option<String>,
 }
 
 impl Ends {
-    /// Walks through the file, or takes the table from the cache.
+    /// Walks through the file, or takes the table from the cache, or a large file's from the index that `find_index` finds.
     ///
     /// # Errors
     /// `Corrupt` with the byte of a frame that is not one.
-    pub(super) fn of(object: Shared) -> Result<Ends> {
+    pub(super) fn of(object: Shared, find_index: impl FnOnce() -> Option<Shared>) -> Result<Ends> {
         let size = object.size();
         if size > SHORT {
+            if let Some(listed) = find_index().and_then(|index| Ends::listed(&index, size)) {
+                return Ok(listed);
+            }
             match cached(object.as_ref(), "places of records", VERSION, |draft: &mut Draft| {
                 walk(&object, draft)
             }) {
-                Ok(table) => return Ends { table, size }.checked(),
+                Ok(table) => return Ends { table, size, listed_by: None }.checked(),
                 Err(e) if e.kind() != Kind::Io && e.kind() != Kind::Config => return Err(e),
                 Err(e) => log::warn!(
                     "the places of the records of {} are held in memory, as the cache cannot keep them: {e}",
@@ -46,7 +51,22 @@ impl Ends {
         let mut bytes = Vec::new();
         walk(&object, &mut bytes)?;
         let name = object.name();
-        Ends { table: Memory::new().with(name, bytes).open(name)?, size }.checked()
+        Ends { table: Memory::new().with(name, bytes).open(name)?, size, listed_by: None }.checked()
+    }
+
+    // As an index lists them; `None` where it does not fit the file.
+    fn listed(index: &Shared, size: u64) -> Option<Ends> {
+        let listed = cached(index.as_ref(), "places of records", index::VERSION, |draft: &mut Draft| {
+            index::ends(index.as_ref(), size, draft)
+        });
+        let listed_by = Some(index.name().to_string());
+        let found = listed.and_then(|table| Ends { table, size, listed_by }.checked());
+        found.map_err(|e| log::warn!("the index {} is not used: {e}", index.name())).ok()
+    }
+
+    /// The index that lists the frames: each of them is compared with it when it is read.
+    pub(super) fn listed_by(&self) -> Option<&str> {
+        self.listed_by.as_deref()
     }
 
     fn checked(self) -> Result<Ends> {

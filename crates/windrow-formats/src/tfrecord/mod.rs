@@ -1,6 +1,7 @@
 //! TFRecord: frames of a length, its checksum, the bytes of a record and their checksum, as TensorFlow writes them.
 
 mod ends;
+mod index;
 mod write;
 
 use std::ops::Range;
@@ -91,7 +92,8 @@ impl Format for TfRecord {
         let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
         let mut records = Records { ends: Vec::new(), firsts: vec![0], files };
         for file in 0..records.files.count() {
-            let ends = Ends::of(records.files.shared(file)?)?;
+            let find_index = || index::beside(probe.store.as_ref(), &records.files.keys()[file]);
+            let ends = Ends::of(records.files.shared(file)?, find_index)?;
             let first = records.firsts[file];
             records.firsts.push(first + ends.count());
             records.ends.push(ends);
@@ -146,6 +148,17 @@ impl Blobs for Records {
         let size = usize::try_from(size).map_err(|_| {
             Error::unsupported(format!("{size} bytes at once on this machine")).record(record)
         })?;
+        if let Some(index) = self.ends[file].listed_by() {
+            let found = length(object, frame.start).map_err(|e| e.record(record))?;
+            if found + AFTER != size as u64 {
+                let listed = size as u64 - AFTER;
+                return Err(Error::corrupt(format!("a record of {found} bytes, its index says {listed}"))
+                    .at(object.name())
+                    .record(record)
+                    .byte(frame.start)
+                    .hint(format!("delete {index}: the file is opened without it, too")));
+            }
+        }
         let bytes = object.read(frame.start + BEFORE, size, scratch)?;
         let (data, sum) = bytes.split_at(size - AFTER as usize);
         let said = sum.first_chunk::<4>().map_or(0, |sum| u32::from_le_bytes(*sum));
