@@ -218,7 +218,8 @@ def test_options_of_a_format(tmp_path: Path) -> None:
         ("shards", {"max_shard_bytes": 1.5}, "max_shard_bytes is 1.5, expected a whole number"),
         ("shards", {"max_shard_bytes": True}, "max_shard_bytes is true, expected a whole number"),
         ("shards", {"normalize": 1}, "normalize is 1, expected true or false"),
-        ("parquet", {}, '"parquet" is not a format'),
+        ("orc", {}, '"orc" is not a format'),
+        ("parquet", {}, '"parquet" is only read'),
         ("yaml", {}, '"yaml" is only read'),
     ],
 )
