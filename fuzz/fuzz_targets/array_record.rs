@@ -1,16 +1,14 @@
 //! ArrayRecord: chunks with right hashes around any records and any bytes, and a footer of any numbers.
 #![no_main]
 
-use std::sync::Arc;
-
 use highway::{HighwayHash, HighwayHasher, Key};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{Options, Probe, open};
-use windrow_core::source::Kind;
+use windrow_core::format::Options;
 use windrow_core::store::Memory;
 use windrow_formats::FORMATS;
+use windrow_fuzz::opened;
 
 const BLOCK: usize = 1 << 16;
 
@@ -128,16 +126,5 @@ fuzz_target!(|input: Input<'_>| {
         ..Options::default()
     };
     let store = Memory::new().with("a.array_record", bytes);
-    let Ok(source) =
-        Probe::at(FORMATS, Arc::new(store), "").and_then(|probe| open(FORMATS, &probe, &options))
-    else {
-        return;
-    };
-    let mut scratch = Vec::new();
-    for record in 0..source.len().min(300) {
-        match source.schema().kind {
-            Kind::Rows => drop(source.row(record)),
-            _ => drop(source.read_whole(record, &mut scratch)),
-        }
-    }
+    opened(FORMATS, store, "", &options);
 });

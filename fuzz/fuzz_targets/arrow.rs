@@ -1,14 +1,12 @@
 //! Arrow: files of all kinds with some of their bytes changed, and cut.
 #![no_main]
 
-use std::sync::Arc;
-
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{Options, Probe, open};
-use windrow_core::source::Kind;
+use windrow_core::format::Options;
 use windrow_core::store::Memory;
 use windrow_formats::FORMATS;
+use windrow_fuzz::opened;
 
 const FILES: [&[u8]; 5] = [
     include_bytes!("../../testdata/golden/6_foreign/arrow/saved_kinds/data-00000-of-00001.arrow"),
@@ -42,19 +40,5 @@ fuzz_target!(|input: Input| {
         column: input.column.map(|column| columns[usize::from(column) % columns.len()].to_string()),
         ..Options::default()
     };
-    let Ok(source) =
-        Probe::at(FORMATS, Arc::new(store), "t.arrow").and_then(|probe| open(FORMATS, &probe, &options))
-    else {
-        return;
-    };
-    let mut scratch = Vec::new();
-    for record in 0..source.len().min(300) {
-        match source.schema().kind {
-            Kind::Rows => drop(source.row(record)),
-            _ => {
-                let _ = source.extras(record);
-                let _ = source.read_whole(record, &mut scratch);
-            }
-        }
-    }
+    opened(FORMATS, store, "t.arrow", &options);
 });

@@ -1,15 +1,13 @@
 //! Bagz: any ends behind or beside any bytes, compressed or not.
 #![no_main]
 
-use std::sync::Arc;
-
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{Options, Probe, open};
-use windrow_core::source::Kind;
+use windrow_core::format::Options;
 use windrow_core::store::Memory;
 use windrow_formats::FORMATS;
+use windrow_fuzz::opened;
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -45,16 +43,5 @@ fuzz_target!(|input: Input<'_>| {
         dtype: input.numbers.then_some(DType::U16),
         ..Options::default()
     };
-    let Ok(source) =
-        Probe::at(FORMATS, Arc::new(store), "").and_then(|probe| open(FORMATS, &probe, &options))
-    else {
-        return;
-    };
-    let mut scratch = Vec::new();
-    for record in 0..source.len().min(300) {
-        match source.schema().kind {
-            Kind::Rows => drop(source.row(record)),
-            _ => drop(source.read_whole(record, &mut scratch)),
-        }
-    }
+    opened(FORMATS, store, "", &options);
 });

@@ -1,15 +1,13 @@
 //! LitData: an index with any leaves over a chunk of any bytes, of each way of storing.
 #![no_main]
 
-use std::sync::Arc;
-
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
-use windrow_core::format::{Options, Probe, open};
-use windrow_core::source::Kind;
+use windrow_core::format::Options;
 use windrow_core::store::Memory;
 use windrow_formats::FORMATS;
+use windrow_fuzz::opened;
 
 const LEAVES: [&str; 10] = [
     "int",
@@ -75,19 +73,5 @@ fuzz_target!(|input: Input<'_>| {
         column: input.column.map(|column| format!("c{}", column % 6)),
         ..Options::default()
     };
-    let Ok(source) =
-        Probe::at(FORMATS, Arc::new(store), "").and_then(|probe| open(FORMATS, &probe, &options))
-    else {
-        return;
-    };
-    let mut scratch = Vec::new();
-    for record in 0..source.len().min(300) {
-        match source.schema().kind {
-            Kind::Rows => drop(source.row(record)),
-            _ => {
-                let _ = source.extras(record);
-                let _ = source.read_whole(record, &mut scratch);
-            }
-        }
-    }
+    opened(FORMATS, store, "", &options);
 });

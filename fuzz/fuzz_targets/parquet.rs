@@ -1,14 +1,12 @@
 //! Parquet: files of all kinds with some of their bytes changed, and cut.
 #![no_main]
 
-use std::sync::Arc;
-
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_arrow::FORMATS;
-use windrow_core::format::{Options, Probe, open};
-use windrow_core::source::Kind;
+use windrow_core::format::Options;
 use windrow_core::store::Memory;
+use windrow_fuzz::opened;
 
 const FILES: [&[u8]; 4] = [
     include_bytes!("../../testdata/golden/6_foreign/parquet/kinds/kinds.parquet"),
@@ -43,19 +41,5 @@ fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |input: Input| {
         column: input.column.map(|column| columns[usize::from(column) % columns.len()].to_string()),
         ..Options::default()
     };
-    let Ok(source) =
-        Probe::at(FORMATS, Arc::new(store), "t.parquet").and_then(|probe| open(FORMATS, &probe, &options))
-    else {
-        return;
-    };
-    let mut scratch = Vec::new();
-    for record in 0..source.len().min(300) {
-        match source.schema().kind {
-            Kind::Rows => drop(source.row(record)),
-            _ => {
-                let _ = source.extras(record);
-                let _ = source.read_whole(record, &mut scratch);
-            }
-        }
-    }
+    opened(FORMATS, store, "t.parquet", &options);
 });

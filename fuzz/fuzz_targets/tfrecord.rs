@@ -1,14 +1,12 @@
 //! TFRecord: frames with right checksums around any bytes, or any bytes, read as each kind of payload.
 #![no_main]
 
-use std::sync::Arc;
-
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use windrow_core::format::{Options, Payload, Probe, open};
-use windrow_core::source::Kind;
+use windrow_core::format::{Options, Payload};
 use windrow_core::store::Memory;
 use windrow_formats::FORMATS;
+use windrow_fuzz::opened;
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -37,19 +35,5 @@ fuzz_target!(|input: Input<'_>| {
         ..Options::default()
     };
     let store = Memory::new().with("a.tfrecord", bytes);
-    let Ok(source) =
-        Probe::at(FORMATS, Arc::new(store), "").and_then(|probe| open(FORMATS, &probe, &options))
-    else {
-        return;
-    };
-    let mut scratch = Vec::new();
-    for record in 0..source.len().min(300) {
-        match source.schema().kind {
-            Kind::Rows => drop(source.row(record)),
-            _ => {
-                let _ = source.extras(record);
-                let _ = source.read_whole(record, &mut scratch);
-            }
-        }
-    }
+    opened(FORMATS, store, "", &options);
 });

@@ -7,6 +7,7 @@ mod compressed;
 mod cuts;
 mod drive;
 mod folder;
+mod opened;
 mod series;
 mod side;
 
@@ -16,6 +17,7 @@ pub use compressed::is_compressed;
 pub use cuts::{Cut, DTYPES, check_view, dtype};
 pub use drive::{drive, values};
 pub use folder::{Folder, Rows, Schema};
+pub use opened::opened;
 pub use series::{cached_alone, series};
 pub use side::Side;
 

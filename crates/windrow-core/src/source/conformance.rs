@@ -205,11 +205,26 @@ fn check_record(source: &dyn Source, record: u64) -> Result<()> {
         }
         check_places(source, span)?;
         source.prefetch(&mut std::iter::once((span, 0)));
-        same("extras, asked again", source.extras(record)?, source.extras(record)?, record)?;
     }
+    check_extras(source, record)?;
     let no_track = schema.tracks.len();
     let nothing = Span { record, start: 0, len: 0 };
     refuses("a track that is not there", source.read_track(no_track, nothing, &mut Vec::new()), record)
+}
+
+// What is beside a record may be damaged where the record is not: that is an error of its own, each time.
+fn check_extras(source: &dyn Source, record: u64) -> Result<()> {
+    match (source.extras(record), source.extras(record)) {
+        // NaN is not NaN.
+        (Ok(extras), Ok(again)) => {
+            same("extras, asked again", format!("{extras:?}"), format!("{again:?}"), record)
+        }
+        (Err(error), again) => {
+            check_unreadable(&error, record)?;
+            same_error(&error, again, record)
+        }
+        (Ok(_), Err(error)) => Err(error),
+    }
 }
 
 // As many bytes as the span has values, of the type that the schema says; other types may stand for float32, other whole

@@ -110,6 +110,11 @@ impl<S: Samples> Numbers<S> {
 
     // The array of a span, and its first byte and number of bytes.
     fn place(&self, span: Span) -> Result<(Found, u64, u64)> {
+        // A span that leaves its record is that, also of a record that is damaged.
+        if let Some(length) = self.uniform {
+            self.samples.check(span.record)?;
+            check_span(span, length)?;
+        }
         let found = self.found(span.record)?;
         check_span(span, found.shape.first().copied().unwrap_or(0))?;
         // Within the array, whose bytes are there.
