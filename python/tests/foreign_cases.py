@@ -1,4 +1,4 @@
-"""What the cases of testdata/golden/6_foreign hold: values as they are written in JSON, and whether two are the same."""
+"""What the cases of testdata/golden/6_foreign hold, that windrow reads the same, and the packages that wrote them."""
 
 import base64
 import json
@@ -8,13 +8,60 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import windrow as wr
+
+GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign"
 # Other loaders, in a folder of their own beside the tests' other packages.
 LOADERS = Path(sys.prefix) / "loaders"
 
 
-def with_loaders(code, *arguments):
-    """Runs code with the packages of other loaders; what it prints last, as JSON."""
+def names(group):
+    """The cases of a group."""
+    return sorted(path.parent.name for path in (GOLDEN / group).glob("*/case.json"))
+
+
+def holds(folder, format, says=""):
+    """That windrow gives what a case expects, its error included, which `says` this."""
+    case = json.loads((folder / "case.json").read_text())
+    path = folder / case["open"]
+    if case["records"] == "error":
+        with pytest.raises(wr.WindrowError) as error:
+            ds = wr.open(path, **case["options"])
+            assert case["stage"] == "read"
+            list(ds)
+        assert says in str(error.value)
+        return
+    expected = json.loads((folder / "expected.json").read_text())
+    ds = wr.open(path, **case["options"])
+    assert ds.format == format
+    assert same(list(ds), value(expected["records"]))
+    for i, extras in enumerate(expected.get("extras", [])):
+        assert {k: v for k, v in value(extras).items() if not same(v, ds.extras(i).get(k))} == {}
+
+
+def resumes_on_other_ranks(view):
+    """That two ranks stop and three go on with the same global batches."""
+
+    def ranks(world):
+        return [wr.Loader(view, 6 // world, seed=5, rank=rank, world_size=world) for rank in range(world)]
+
+    two = ranks(2)
+    for loader in two:
+        for _ in range(5):
+            next(loader)
+    state = two[0].state_dict()
+    three = ranks(3)
+    for loader in three:
+        loader.load_state_dict(state)
+    for _ in range(4):
+        a, b = (np.concatenate([next(loader)["input_ids"] for loader in loaders]) for loaders in (two, three))
+        assert (a == b).all()
+
+
+def printed_by_loaders(code, *arguments):
+    """Runs code with the packages of other loaders; the lines that it prints."""
     run = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
@@ -23,7 +70,12 @@ def with_loaders(code, *arguments):
         check=False,
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads(run.stdout.splitlines()[-1])
+    return run.stdout.splitlines()
+
+
+def with_loaders(code, *arguments):
+    """The same; what it prints last, as JSON."""
+    return json.loads(printed_by_loaders(code, *arguments)[-1])
 
 
 def value(found):

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import windrow as wr
-from foreign_cases import same, value, with_loaders
+import foreign_cases
+from foreign_cases import resumes_on_other_ranks, same, with_loaders
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "arrow"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+GOLDEN = foreign_cases.GOLDEN / "arrow"
+CASES = foreign_cases.names("arrow")
 
 
 def test_there_are_cases():
@@ -21,20 +22,7 @@ def test_there_are_cases():
 
 @pytest.mark.parametrize("name", CASES)
 def test_golden(name):
-    case = json.loads((GOLDEN / name / "case.json").read_text())
-    path = GOLDEN / name / case["open"]
-    if case["records"] == "error":
-        with pytest.raises(wr.WindrowError):
-            ds = wr.open(path, **case["options"])
-            assert case["stage"] == "read"
-            list(ds)
-        return
-    expected = json.loads((GOLDEN / name / "expected.json").read_text())
-    ds = wr.open(path, **case["options"])
-    assert ds.format == "arrow"
-    assert same(list(ds), value(expected["records"]))
-    for i, extras in enumerate(expected.get("extras", [])):
-        assert {k: v for k, v in value(extras).items() if not same(v, ds.extras(i).get(k))} == {}
+    foreign_cases.holds(GOLDEN / name, "arrow")
 
 
 # Rows of token IDs, saved by `datasets` in two shards; prints what it reads back.
@@ -80,20 +68,7 @@ def test_a_saved_set_is_mixed_with_raw_tokens_and_resumed_on_other_ranks(saved, 
     raw = wr.open(tmp_path / "t.bin", dtype="uint16")
     view = wr.mix({"saved": (saved_part.pack(64), 0.5), "raw": (raw.pack(64), 0.5)})
 
-    def ranks(world):
-        return [wr.Loader(view, 6 // world, seed=5, rank=rank, world_size=world) for rank in range(world)]
-
-    two = ranks(2)
-    for loader in two:
-        for _ in range(5):
-            next(loader)
-    state = two[0].state_dict()
-    rest_of_two = [np.concatenate([next(loader)["input_ids"] for loader in two]) for _ in range(4)]
-    three = ranks(3)
-    for loader in three:
-        loader.load_state_dict(state)
-    rest_of_three = [np.concatenate([next(loader)["input_ids"] for loader in three]) for _ in range(4)]
-    assert all((a == b).all() for a, b in zip(rest_of_two, rest_of_three, strict=True))
+    resumes_on_other_ranks(view)
     # Every value of a row is at the byte that trace says.
     single = wr.Loader(view, 6, seed=5)
     batch = next(single)["input_ids"]

@@ -2,33 +2,16 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import windrow as wr
-from foreign_cases import same, value
+import foreign_cases
+from foreign_cases import same, value, with_loaders
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "mds"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
-# The package, in a folder of its own beside the tests' other ones.
-LOADERS = Path(sys.prefix) / "loaders"
-
-
-def streaming(code, *arguments):
-    """Runs code with the package; what it prints, as JSON."""
-    run = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads(run.stdout.splitlines()[-1])
+GOLDEN = foreign_cases.GOLDEN / "mds"
+CASES = foreign_cases.names("mds")
 
 
 def test_there_are_cases():
@@ -118,7 +101,7 @@ def test_the_package_reads_rows_that_windrow_wrote(tmp_path, compression):
         {key: v.tolist() if hasattr(v, "tolist") else v.hex() if isinstance(v, bytes) else v for key, v in row.items()}
         for row in rows
     ]
-    assert streaming(READ, out) == expected
+    assert with_loaders(READ, out) == expected
     assert wr.verify(out)["problems"] == []
     found = wr.open(out)
     assert [row["text"] for row in found] == [row["text"] for row in rows]
@@ -128,7 +111,7 @@ def test_the_package_reads_rows_that_windrow_wrote(tmp_path, compression):
 @pytest.mark.parametrize("compression", ["", "zstd:5", "gz"])
 def test_windrow_reads_what_the_package_wrote(tmp_path, compression):
     out = tmp_path / "out"
-    streaming(WRITE, out, compression)
+    with_loaders(WRITE, out, compression)
     ds = wr.open(out)
     assert len(ds) == 60 and list(ds[3]) == ["any", "ids", "j", "n", "text"]
     assert ds[59]["text"] == "straw " * 59 and ds[59]["j"] == {"i": [59, None]} and ds[7]["n"] == 7 * 10**12

@@ -2,16 +2,16 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import windrow as wr
-from foreign_cases import same, value, with_loaders
+import foreign_cases
+from foreign_cases import resumes_on_other_ranks, with_loaders
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "parquet"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+GOLDEN = foreign_cases.GOLDEN / "parquet"
+CASES = foreign_cases.names("parquet")
 
 
 def test_there_are_cases():
@@ -20,20 +20,7 @@ def test_there_are_cases():
 
 @pytest.mark.parametrize("name", CASES)
 def test_golden(name):
-    case = json.loads((GOLDEN / name / "case.json").read_text())
-    path = GOLDEN / name / case["open"]
-    if case["records"] == "error":
-        with pytest.raises(wr.WindrowError):
-            ds = wr.open(path, **case["options"])
-            assert case["stage"] == "read"
-            list(ds)
-        return
-    expected = json.loads((GOLDEN / name / "expected.json").read_text())
-    ds = wr.open(path, **case["options"])
-    assert ds.format == "parquet"
-    assert same(list(ds), value(expected["records"]))
-    for i, extras in enumerate(expected.get("extras", [])):
-        assert {k: v for k, v in value(extras).items() if not same(v, ds.extras(i).get(k))} == {}
+    foreign_cases.holds(GOLDEN / name, "parquet")
 
 
 # Rows of token IDs in files of all codecs, pages of both versions and several row groups; prints them.
@@ -120,21 +107,7 @@ def test_files_of_a_folder_mixed_with_raw_tokens_and_resumed_on_other_ranks(made
     assert len(hub) == 6000 and hub[3001].tolist() == ids[1]
     view = wr.mix({"hub": (hub.pack(64), 0.6), "raw": (wr.open(tmp_path / "t.bin", dtype="uint16").pack(64), 0.4)})
 
-    def ranks(world):
-        return [wr.Loader(view, 6 // world, seed=5, rank=rank, world_size=world) for rank in range(world)]
-
-    two = ranks(2)
-    for loader in two:
-        for _ in range(5):
-            next(loader)
-    state = two[0].state_dict()
-    three = ranks(3)
-    for loader in three:
-        loader.load_state_dict(state)
-    for _ in range(4):
-        a = np.concatenate([next(loader)["input_ids"] for loader in two])
-        b = np.concatenate([next(loader)["input_ids"] for loader in three])
-        assert (a == b).all()
+    resumes_on_other_ranks(view)
     places = [read["locations"] for row in wr.trace(wr.Loader(view, 6, seed=5), 0) for read in row["reads"]]
     files = {place["file"] for some in places for place in some}
     assert any(name.endswith("-of-00002.parquet") for name in files) and any(name.endswith("t.bin") for name in files)

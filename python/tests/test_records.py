@@ -3,22 +3,18 @@
 import base64
 import json
 import shutil
-import subprocess
-import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numcodecs import Zstd
 
 import windrow as wr
-from foreign_cases import same, value
+import foreign_cases
+from foreign_cases import same, value, with_loaders
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "records"
-# Their packages, in a folder of their own.
-LOADERS = Path(sys.prefix) / "loaders"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+GOLDEN = foreign_cases.GOLDEN / "records"
+CASES = foreign_cases.names("records")
 
 
 def test_there_are_cases():
@@ -208,15 +204,7 @@ print(json.dumps({"examples": examples, "of": plain}[sys.argv[1]](path)))
 
 
 def read_by_its_package(what, path):
-    run = subprocess.run(
-        [sys.executable, "-c", READERS, what, str(path)],
-        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    found = json.loads(run.stdout)
+    found = with_loaders(READERS, what, path)
     return [base64.b64decode(one) for one in found] if what == "of" else found
 
 

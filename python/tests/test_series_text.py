@@ -2,20 +2,19 @@
 
 import csv
 import gzip
-import io
 import json
 import logging
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import windrow as wr
+import foreign_cases
 from foreign_cases import value
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "series"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+GOLDEN = foreign_cases.GOLDEN / "series"
+CASES = foreign_cases.names("series")
 
 
 @pytest.fixture(autouse=True)

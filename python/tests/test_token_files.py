@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,12 +12,11 @@ import numpy as np
 import pytest
 
 import windrow as wr
-from foreign_cases import same, value
+import foreign_cases
+from foreign_cases import same, value, with_loaders
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "tokens"
-# Other loaders, in a folder of their own.
-LOADERS = Path(sys.prefix) / "loaders"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
+GOLDEN = foreign_cases.GOLDEN / "tokens"
+CASES = foreign_cases.names("tokens")
 
 
 def test_there_are_cases():
@@ -182,15 +180,7 @@ print(json.dumps([blocks[i]["input_ids"].tolist() for i in range(len(blocks))]))
 def test_datatrove_reads_what_was_written(tmp_path, dtype):
     records = [np.arange(n, n + 40, dtype=dtype) for n in range(30)]
     wr.write(tmp_path / "out", records, to="datatrove", dtype=dtype)
-    run = subprocess.run(
-        [sys.executable, "-c", READ, str(tmp_path / "out"), "15", str(np.dtype(dtype).itemsize)],
-        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
+    blocks = with_loaders(READ, tmp_path / "out", 15, np.dtype(dtype).itemsize)
     # Blocks of 15 + 1 tokens that share none.
     expected = np.concatenate(records)
-    blocks = json.loads(run.stdout.splitlines()[-1])
     assert blocks == expected[: len(blocks) * 16].reshape(-1, 16).tolist() and len(blocks) == 75

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -13,12 +12,11 @@ import numpy as np
 import pytest
 
 import windrow as wr
-from foreign_cases import same, value
+import foreign_cases
+from foreign_cases import printed_by_loaders, same
 
-GOLDEN = Path(__file__).parents[2] / "testdata" / "golden" / "6_foreign" / "webdataset"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/case.json"))
-# The package, in a folder of its own beside the tests' other ones.
-LOADERS = Path(sys.prefix) / "loaders"
+GOLDEN = foreign_cases.GOLDEN / "webdataset"
+CASES = foreign_cases.names("webdataset")
 
 
 def archive(path, members, mode="w", form=tarfile.PAX_FORMAT):
@@ -49,19 +47,7 @@ def test_there_are_cases():
 
 @pytest.mark.parametrize("name", CASES)
 def test_golden(name):
-    case = json.loads((GOLDEN / name / "case.json").read_text())
-    path = GOLDEN / name / case["open"]
-    if case["records"] == "error":
-        with pytest.raises(wr.WindrowError) as failed:
-            ds = wr.open(path, **case["options"])
-            assert case["stage"] == "read"
-            list(ds)
-        assert ".tar" in str(failed.value)
-        return
-    expected = json.loads((GOLDEN / name / "expected.json").read_text())
-    ds = wr.open(path, **case["options"])
-    assert ds.format == "webdataset"
-    assert same(list(ds), value(expected["records"]))
+    foreign_cases.holds(GOLDEN / name, "webdataset", says=".tar")
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("broken")])
@@ -90,15 +76,7 @@ found = webdataset.WebDataset(sys.argv[1:], shardshuffle=False, empty_check=Fals
 for sample in found:
     print(json.dumps({k: repr(v) for k, v in sample.items() if k not in ("__url__", "__local_path__")}))
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code, *map(str, paths)],
-        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    return [json.loads(line) for line in printed_by_loaders(code, *paths)]
 
 
 def test_the_package_gives_the_same(tmp_path):
