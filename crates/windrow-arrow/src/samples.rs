@@ -7,12 +7,10 @@ use windrow_core::format::columns::{self, Column, Found};
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::source::FileInfo;
 use windrow_core::{DType, Error, Result, Row};
+use windrow_ipc::SHAPE;
 
 use crate::file::gone;
 use crate::set::{Access, Files, Set};
-
-/// What the columns of shapes are called behind the name of the column beside them.
-const SHAPE: &str = "._np_shape";
 
 /// The rows of a data set.
 pub(crate) struct Samples {

@@ -4,15 +4,13 @@ use std::ops::Range;
 
 use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples};
 use windrow_core::format::data_files::DataFiles;
-use windrow_core::number::{Number, number};
 use windrow_core::source::FileInfo;
-use windrow_core::{Array, DType, Element, Error, Result, Row, Value};
+use windrow_core::{Array, DType, Error, Result, Row};
 
 use crate::file::Table;
+use crate::matched::{described, matched, refuse_twice, visible};
 use crate::schema::{Kind, Node};
-
-/// What GluonTS calls the column with the shape of a flat one beside it.
-const SHAPE: &str = "._np_shape";
+use crate::shaped::{listed, shaped, turned};
 
 /// Tables of the same columns, joined.
 pub struct Joined {
@@ -126,160 +124,13 @@ impl Joined {
         Ok((table, row - self.firsts[table]))
     }
 
-    // The numbers of a flat column in the shape beside it.
-    fn shaped(&self, part: &Part, row: u64, column: usize, shape: usize) -> Result<Array> {
-        let Array { dtype, shape: flat, bytes } = part.table.numbers(row, column)?;
-        let name = &part.table.columns()[shape].name;
-        let value = part.table.row(row, &[shape])?.remove(name).unwrap_or(Value::Null);
-        let axes = match &value {
-            Value::Array(axes) => axes.bytes.chunks_exact(axes.dtype.size()).map(whole).collect(),
-            _ => None,
-        };
-        let axes: Option<Vec<u64>> = axes;
-        let fits = |axes: &Vec<u64>| {
-            axes.iter().try_fold(1u64, |all, axis| all.checked_mul(*axis)) == flat.first().copied()
-        };
-        match axes.filter(fits) {
-            Some(shape) => Ok(Array { dtype, shape, bytes }),
-            None => Err(Error::corrupt(format!(
-                "a shape that {} numbers do not have",
-                flat.first().unwrap_or(&0)
-            ))
-            .at(part.table.stored().name())
-            .record(row)
-            .field(name.clone())),
-        }
-    }
-
     // The numbers of a record, which are not in the file as they are: `[C, T]` of GluonTS becomes `[T, C]`.
     fn made(&self, part: &Part, row: u64, (column, shape): (usize, Option<usize>)) -> Result<Array> {
         match shape {
             None => part.table.numbers(row, column),
-            Some(shape) => self.shaped(part, row, column, shape).map(turned),
+            Some(shape) => shaped(&part.table, row, column, shape).map(turned),
         }
     }
-}
-
-// A whole number of any width that is not negative; `None` for others.
-fn whole(bytes: &[u8]) -> Option<u64> {
-    let mut word = [0; 8];
-    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    let unused = 64 - 8 * bytes.len() as u32;
-    u64::try_from((i64::from_le_bytes(word) << unused) >> unused).ok()
-}
-
-// Arrays of one axis as lists, wherever they are in a value.
-fn listed(value: Value) -> Value {
-    match value {
-        Value::Array(Array { dtype, shape, bytes }) if shape.len() == 1 => {
-            let element = Element::little(dtype);
-            let numbers = bytes.chunks_exact(dtype.size()).filter_map(|bytes| number(bytes, element));
-            Value::List(
-                numbers
-                    .map(|number| match number {
-                        Number::Bool(value) => Value::Bool(value),
-                        Number::Int(value) => Value::I64(value),
-                        Number::Big(value) => Value::from(value),
-                        Number::Float(value) => Value::F64(value),
-                    })
-                    .collect(),
-            )
-        }
-        Value::List(values) => Value::List(values.into_iter().map(listed).collect()),
-        Value::Struct(row) => {
-            Value::Struct(row.into_iter().map(|(name, value)| (name, listed(value))).collect())
-        }
-        other => other,
-    }
-}
-
-// `[C, T]` as `[T, C]`; one channel as `[T]`.
-fn turned(array: Array) -> Array {
-    let [channels, times] = array.shape[..] else { return array };
-    let (width, rows) = (array.dtype.size(), channels as usize);
-    let mut bytes = Vec::with_capacity(array.bytes.len());
-    for time in 0..times as usize {
-        for channel in 0..rows {
-            let at = (channel * times as usize + time) * width;
-            bytes.extend_from_slice(&array.bytes[at..at + width]);
-        }
-    }
-    Array { shape: vec![times, channels], bytes, ..array }
-}
-
-// The columns of a table that are no shapes of others, with the one that is its shape.
-fn visible(columns: &[Node]) -> Vec<(usize, Option<usize>)> {
-    let shape_of = |name: &str| columns.iter().position(|other| other.name.strip_suffix(SHAPE) == Some(name));
-    let is_shape = |node: &Node| {
-        node.name.strip_suffix(SHAPE).is_some_and(|name| columns.iter().any(|other| other.name == name))
-    };
-    let kept = columns.iter().enumerate().filter(|(_, node)| !is_shape(node));
-    kept.map(|(at, node)| (at, shape_of(&node.name))).collect()
-}
-
-// Rows know their columns by name.
-fn refuse_twice(table: &Table) -> Result<()> {
-    let mut names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        None => Ok(()),
-        Some(pair) => Err(Error::unsupported(format!("two columns that are called {:?}", pair[0]))
-            .at(table.stored().name())
-            .hint("write it with names of their own")),
-    }
-}
-
-// The columns of a table in the order of the first one.
-fn matched(table: &Table, first: &[Node]) -> Result<Vec<(usize, Option<usize>)>> {
-    let wrong = |what: String, name: &str| {
-        Error::corrupt(what)
-            .at(table.stored().name())
-            .field(name)
-            .hint("files of one data set have the same columns; name one of them, or convert them")
-    };
-    let number = |name: &str| table.columns().iter().position(|column| column.name == name);
-    if let Some(other) =
-        table.columns().iter().find(|column| first.iter().all(|known| known.name != column.name))
-    {
-        return Err(wrong(format!("a column {:?}, which the first file lacks", other.name), &other.name));
-    }
-    for known in first {
-        let found = number(&known.name);
-        let found = found.ok_or_else(|| {
-            wrong(format!("no column {:?}, which the first file has", known.name), &known.name)
-        })?;
-        let column = &table.columns()[found];
-        if !column.is_like(known) {
-            return Err(wrong(
-                format!("column {:?} is {}, in the first file {}", known.name, column.holds(), known.holds()),
-                &known.name,
-            ));
-        }
-    }
-    let of_name = |name: &str| number(name).unwrap_or_default();
-    Ok(visible(first)
-        .into_iter()
-        .map(|(at, shape)| (of_name(&first[at].name), shape.map(|shape| of_name(&first[shape].name))))
-        .collect())
-}
-
-/// What records can be made of a column.
-pub fn described(node: &Node, is_shaped: bool) -> Column {
-    let kind = match (node.numbers(), &node.kind) {
-        (Some((dtype, _)), _) if is_shaped => Holds::Array(Some(dtype), None),
-        (Some((dtype, _)), _) if node.shape.is_some() => Holds::Array(Some(dtype), node.shape.clone()),
-        (Some((dtype, uniform)), _) => {
-            let channels = match node.children.first().map(|child| &child.kind) {
-                Some(Kind::FixedList(width)) => Some(*width),
-                _ => None,
-            };
-            Holds::Array(Some(dtype), uniform.map(|len| [len].into_iter().chain(channels).collect()))
-        }
-        (None, Kind::Bytes(_) | Kind::View(false) | Kind::Fixed(_)) => Holds::Bytes,
-        (None, Kind::Other(..)) => Holds::LeftOut,
-        _ => Holds::Value,
-    };
-    Column { name: node.name.clone(), holds: node.holds(), kind }
 }
 
 impl Samples for Joined {
@@ -307,7 +158,7 @@ impl Samples for Joined {
             if let (own, Some(shape)) = part.columns[*column]
                 && found.get(&self.columns[*column].name).is_some_and(|value| !value.is_null())
             {
-                let array = self.shaped(part, row, own, shape).map_err(|e| e.record(sample))?;
+                let array = shaped(&part.table, row, own, shape).map_err(|e| e.record(sample))?;
                 found.insert(self.columns[*column].name.clone(), array);
             }
         }

@@ -10,14 +10,17 @@ mod file;
 mod flat;
 mod joined;
 mod lists;
+mod matched;
 mod message;
 mod numbers;
 mod schema;
+mod shaped;
 mod stacked;
 mod times;
 mod value;
 
 pub use file::Table;
-pub use joined::{Joined, described};
+pub use joined::Joined;
+pub use matched::SHAPE;
 pub use numbers::Run;
 pub use schema::{Kind, Node};
