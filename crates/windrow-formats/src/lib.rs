@@ -35,6 +35,7 @@ mod token_runs;
 mod tokens;
 mod tsf;
 mod webdataset;
+mod written_folder;
 mod yaml;
 
 pub use array_record::ArrayRecord;

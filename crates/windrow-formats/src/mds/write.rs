@@ -1,19 +1,15 @@
 //! Shards as mosaicml-streaming's MDSWriter lays them out, and the index at the end.
 
-use std::path::PathBuf;
-
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
-use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, no_records,
-};
-use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
-use windrow_core::output::{ChecksumsWriter, Disk, files};
+use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::{Array, DType, Error, Result, Row};
 
 use super::Mds;
 use super::encode::{Column, columns_of, encode};
 use super::index::INDEX;
+use crate::written_folder::WrittenFolder;
 
 /// What MDSWriter takes where nothing is said.
 const USUAL_SIZE: u64 = 1 << 26;
@@ -89,11 +85,8 @@ impl WriteFormat for WriteMds {
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
-        let folder = begin.work.join(begin.name);
-        files::make_folder(&folder)?;
         Ok(Box::new(Writer {
-            sums: ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), [])?,
-            folder,
+            folder: WrittenFolder::begin(begin)?,
             column: self.column.clone(),
             dtype: begin.dtype,
             channels: begin.channels,
@@ -103,17 +96,13 @@ impl WriteFormat for WriteMds {
             samples: Vec::new(),
             ends: Vec::new(),
             shards: Vec::new(),
-            rows: Vec::new(),
             records: 0,
-            bytes: 0,
-            disk: Disk::new(begin.durable),
-            durable: begin.durable,
         }))
     }
 }
 
 struct Writer {
-    folder: PathBuf,
+    folder: WrittenFolder,
     column: String,
     dtype: DType,
     channels: Option<usize>,
@@ -126,12 +115,7 @@ struct Writer {
     ends: Vec<u64>,
     /// Rows of the index.
     shards: Vec<Json>,
-    rows: Vec<FileRow>,
     records: u64,
-    bytes: u64,
-    sums: ChecksumsWriter,
-    disk: Disk,
-    durable: bool,
 }
 
 impl RecordWriter for Writer {
@@ -197,23 +181,13 @@ impl RecordWriter for Writer {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
-        if self.records == 0 {
-            return Err(no_records());
+    fn finish(mut self: Box<Self>, manifest: Manifest) -> Result<Written> {
+        if self.records > 0 {
+            self.put_shard()?;
+            let text = json!({ "shards": self.shards, "version": 2 }).to_string();
+            self.folder.put_beside(INDEX, text.as_bytes())?;
         }
-        self.put_shard()?;
-        let text = json!({ "shards": self.shards, "version": 2 }).to_string();
-        let index = files::write_on(&self.folder.join(INDEX), text.as_bytes(), &mut self.disk)?;
-        let index = self.sums.add(INDEX, index)?;
-        let n_files = self.rows.len() as u64;
-        self.rows.push(index);
-        self.sums.finish(self.rows.iter(), self.durable)?;
-        manifest.files = self.rows;
-        manifest.records = Some(self.records);
-        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
-        self.disk.wait()?;
-        files::sync_folder(&self.folder, self.durable)?;
-        Ok(Written { files: n_files, bytes: self.bytes, manifest })
+        self.folder.finish(manifest, self.records)
     }
 }
 
@@ -256,7 +230,7 @@ impl Writer {
             None => (name, shard, Json::Null),
             Some(level) => {
                 let packed = zstd::bulk::compress(&shard, level)
-                    .map_err(|e| Error::io("compress the shard", &self.folder, e))?;
+                    .map_err(|e| Error::io("compress the shard", &self.folder.path, e))?;
                 let name = format!("{name}.zstd");
                 let zip = json!({ "basename": name, "bytes": packed.len(), "hashes": {} });
                 (name, packed, zip)
@@ -266,11 +240,8 @@ impl Writer {
             index[key] = value;
         }
         self.shards.push(index);
-        self.bytes += bytes.len() as u64;
-        let file = files::write_on(&self.folder.join(&name), &bytes, &mut self.disk)?;
-        self.rows.push(self.sums.add(name, file)?);
         self.ends.clear();
-        Ok(())
+        self.folder.put(name, &bytes)
     }
 }
 

@@ -1,14 +1,11 @@
 //! Archives as tar and webdataset's ShardWriter lay them out: a member for every value, samples one after the other.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use windrow_core::format::Format;
-use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, no_records,
-};
-use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
-use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
+use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use windrow_core::output::Growing;
 use windrow_core::{Array, DType, Error, Result, Row, Value};
 
 use super::names::key_and_suffix;
@@ -16,6 +13,7 @@ use super::samples::KEY;
 use super::tar::{BLOCK, MOST_NAME};
 use super::values::encode;
 use super::{NUMBERS, WebDataset};
+use crate::written_folder::WrittenFolder;
 
 /// What a shard holds where nothing is said.
 const USUAL_SIZE: u64 = 1 << 30;
@@ -65,27 +63,21 @@ impl WriteFormat for WriteWebDataset {
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
-        let folder = begin.work.join(begin.name);
-        files::make_folder(&folder)?;
         Ok(Box::new(Writer {
-            sums: ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), [])?,
-            folder,
+            folder: WrittenFolder::begin(begin)?,
             dtype: begin.dtype,
             channels: begin.channels,
             size_limit: self.size_limit,
             shard: None,
             last_key: None,
-            rows: Vec::new(),
+            shards: 0,
             records: 0,
-            bytes: 0,
-            disk: Disk::new(begin.durable),
-            durable: begin.durable,
         }))
     }
 }
 
 struct Writer {
-    folder: PathBuf,
+    folder: WrittenFolder,
     dtype: DType,
     channels: Option<usize>,
     size_limit: u64,
@@ -93,12 +85,9 @@ struct Writer {
     shard: Option<Growing>,
     /// The key of the sample before.
     last_key: Option<String>,
-    rows: Vec<FileRow>,
+    /// Those that are whole.
+    shards: u64,
     records: u64,
-    bytes: u64,
-    sums: ChecksumsWriter,
-    disk: Disk,
-    durable: bool,
 }
 
 impl RecordWriter for Writer {
@@ -172,7 +161,7 @@ impl RecordWriter for Writer {
             self.end_shard()?;
         }
         if self.shard.is_none() {
-            self.shard = Some(Growing::create(self.folder.join(self.shard_name()))?);
+            self.shard = Some(Growing::create(self.folder.path.join(self.shard_name()))?);
         }
         if let Some(shard) = &mut self.shard {
             shard.write(&sample)?;
@@ -183,35 +172,23 @@ impl RecordWriter for Writer {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
-        if self.records == 0 {
-            return Err(no_records());
-        }
+    fn finish(mut self: Box<Self>, manifest: Manifest) -> Result<Written> {
         self.end_shard()?;
-        let n_files = self.rows.len() as u64;
-        self.sums.finish(self.rows.iter(), self.durable)?;
-        manifest.files = self.rows;
-        manifest.records = Some(self.records);
-        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
-        self.disk.wait()?;
-        files::sync_folder(&self.folder, self.durable)?;
-        Ok(Written { files: n_files, bytes: self.bytes, manifest })
+        self.folder.finish(manifest, self.records)
     }
 }
 
 impl Writer {
     fn shard_name(&self) -> String {
-        format!("shard-{:06}.tar", self.rows.len())
+        format!("shard-{:06}.tar", self.shards)
     }
 
     fn end_shard(&mut self) -> Result<()> {
         let name = self.shard_name();
         let Some(mut shard) = self.shard.take() else { return Ok(()) };
         shard.write(&END)?;
-        self.bytes += shard.size();
-        let file = shard.finish_on(&mut self.disk)?;
-        self.rows.push(self.sums.add(name, file)?);
-        Ok(())
+        self.shards += 1;
+        self.folder.keep(name, shard)
     }
 }
 
