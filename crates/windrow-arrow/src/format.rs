@@ -46,12 +46,12 @@ impl Format for Parquet {
         if is { Confidence::Yes } else { Confidence::No }
     }
 
-    fn tells_splits(&self, probe: &Probe) -> bool {
+    fn defines_splits(&self, probe: &Probe) -> bool {
         matches!(Listed::of(probe, &keys(probe)), Ok(Some(_)))
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder && !self.tells_splits(probe) {
+        match probe.is_folder && !self.defines_splits(probe) {
             true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
             false => Vec::new(),
         }

@@ -114,13 +114,13 @@ impl Batch {
         };
         let mut places = places.into_iter();
         for column in columns {
-            batch.lay(column, &mut places, &data);
+            batch.assign(column, &mut places, &data);
         }
         Ok(batch)
     }
 
     // Gives a column, and what is in it, their buffers.
-    fn lay(&mut self, node: &Node, places: &mut impl Iterator<Item = Place>, data: &[usize]) {
+    fn assign(&mut self, node: &Node, places: &mut impl Iterator<Item = Place>, data: &[usize]) {
         for slot in node.slot..node.slot + node.kind.buffers() {
             self.slots[slot] = places.next().unwrap_or_default();
         }
@@ -128,7 +128,7 @@ impl Batch {
             self.views[node.view] = places.take(data[node.view]).collect();
         }
         for child in &node.children {
-            self.lay(child, places, data);
+            self.assign(child, places, data);
         }
     }
 

@@ -114,7 +114,7 @@ impl Joined {
                 let (table, at) = (&chosen.tables[table], sample - chosen.firsts[table]);
                 let found = table.row(at, &[0])?.into_iter().next().and_then(|(_, value)| value.as_u64());
                 found.filter(|row| *row < rows).ok_or_else(|| {
-                    Error::corrupt(format!("a row that is none of the {rows} rows"))
+                    Error::corrupt(format!("a row number beyond the {rows} rows"))
                         .at(table.stored().name())
                         .record(sample)
                 })?

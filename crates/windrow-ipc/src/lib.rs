@@ -1,4 +1,4 @@
-//! Arrow IPC streams and files (Feather 2 is one), read where they lie: the schema, the places of all buffers, and values by
+//! Arrow IPC streams and files (Feather 2 is one), read in place: the schema, the places of all buffers, and values by
 //! row, without building arrays.
 //!
 //! The layout is that of the Arrow columnar format (arrow.apache.org/docs/format/Columnar.html). Every place that a message

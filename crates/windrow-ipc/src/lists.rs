@@ -23,7 +23,7 @@ impl Reader<'_> {
                 if !matches!(inner.kind, Kind::Number(_) | Kind::Bool) || self.has_nulls(child, first, end)? {
                     return Ok(None);
                 }
-                // The elements are as many as the lists have: compared when the file was opened.
+                // The number of elements was compared with the lists when the file was opened.
                 let flat = self.flat(inner, first * width, end * width)?;
                 let shape = vec![end - first, *width];
                 Ok(flat.map(|(dtype, bytes)| Array { dtype, shape, bytes }))

@@ -169,7 +169,7 @@ fn kind(field: Flat<'_>, children: &[Node]) -> Result<Kind> {
         16 => of(1).and_then(|()| Ok(Kind::FixedList(size(of_type.i32(0, 0)?)? as u64)))?,
         17 => match children {
             [Node { kind: Kind::Struct, children, .. }] if children.len() == 2 => Kind::Map,
-            _ => return Err(field.wrong("a map that is no list of keys and values")),
+            _ => return Err(field.wrong("a map that is not a list of keys and values")),
         },
         18 => Kind::Number(DType::I64),
         19 => Kind::Bytes(8),

@@ -11,7 +11,7 @@ use crate::schema::{Kind, Node};
 use crate::stacked::stacked;
 use crate::times;
 
-/// Values of a list that no bytes stand for (nulls, empty structs), at most.
+/// Most values of a list that take no bytes (nulls, empty structs).
 const MOST_BARE: u64 = 1 << 20;
 
 /// Reads values of one batch.

@@ -62,7 +62,7 @@ pub trait Format: Send + Sync {
 
     /// Whether a folder says itself which of its files are of a split, so that [`Options::part`] names one and words in names
     /// tell nothing.
-    fn tells_splits(&self, probe: &Probe) -> bool {
+    fn defines_splits(&self, probe: &Probe) -> bool {
         let _ = probe;
         false
     }

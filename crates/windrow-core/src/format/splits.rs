@@ -99,12 +99,12 @@ fn with_more(first: &str, more: usize) -> String {
 impl Probe {
     /// The same folder with the files of one split alone, as words in their names and in those of their folders say; where
     /// they make up one folder, that folder. Files without such a word are the training split where no other file is. A folder
-    /// whose format tells splits itself is left as it is.
+    /// whose format defines the splits itself is left as it is.
     ///
     /// # Errors
     /// `NotFound` where none is of that split, naming those there are.
     pub fn only_split(mut self, split: &str) -> Result<Probe> {
-        if self.table.iter().any(|format| format.tells_splits(&self)) {
+        if self.table.iter().any(|format| format.defines_splits(&self)) {
             return Ok(self);
         }
         let word = split.to_ascii_lowercase();

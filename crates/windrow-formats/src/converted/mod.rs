@@ -39,7 +39,7 @@ const ROW: u64 = 40;
 /// `channels` of `[T]`, and `uniform` where lengths differ.
 const NONE: u64 = u64::MAX;
 
-/// How the values of a file are told to the [`Shapes`].
+/// How the values of a file are passed to the [`Shapes`].
 #[derive(Clone, Copy)]
 pub(super) enum Parse {
     /// All of it at once.
@@ -48,7 +48,7 @@ pub(super) enum Parse {
     EachLine(fn(&[u8], u64, &mut Shapes<'_>) -> Result<()>),
 }
 
-/// Opens what `probe` sees by converting it once, or by taking what an earlier run converted: values are told one by one.
+/// Opens what `probe` sees by converting it once, or by taking what an earlier run converted: values are passed one by one.
 ///
 /// # Errors
 /// What `parse` says; as [`open_by`].

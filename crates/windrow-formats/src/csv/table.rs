@@ -277,7 +277,7 @@ impl Columns {
         }
     }
 
-    /// What stands beside the series; the bytes of its start, where they are not UTF-8.
+    /// Metadata of the series; the bytes of its start, where they are not UTF-8.
     fn extras(&self, kept: &[usize]) -> Result<String, &[u8]> {
         let names: Vec<&str> = kept.iter().map(|place| self.names[self.written()[*place]].as_str()).collect();
         let mut extras = json!({ "columns": names });

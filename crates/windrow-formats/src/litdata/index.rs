@@ -54,7 +54,7 @@ pub(super) enum Items {
     Trees { leaves: Vec<Leaf>, tree: Tree },
     /// The bytes of one array.
     Tokens(Leaf),
-    /// Arrays of as many frames.
+    /// Arrays with the same number of frames.
     Temporal(Temporal),
 }
 

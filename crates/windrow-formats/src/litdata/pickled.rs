@@ -38,7 +38,7 @@ impl Reader<'_, '_, '_> {
             Found::Node(_) => self.arena.node(found),
         };
         if depth == MOST_DEPTH || *self.left == 0 {
-            return Err(Error::corrupt("a pickle whose values nest too deep, or stand for very many"));
+            return Err(Error::corrupt("a pickle whose values nest too deep, or describe very many values"));
         }
         *self.left -= 1;
         Ok(match node {

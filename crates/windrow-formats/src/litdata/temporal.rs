@@ -1,4 +1,4 @@
-//! Items of frames: arrays of as many rows, in groups whose fields are next to each other as a C compiler aligns them.
+//! Items of frames: arrays with the same number of rows, in groups whose fields are next to each other as a C compiler aligns them.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use windrow_core::{Error, Result};
 
 use super::braces::expand;
 
-/// Where the splits are told. A walk leaves out the folder.
+/// The file that lists the splits. A walk leaves out its folder.
 const SPLITS: &str = ".nv-meta/split.yaml";
 const MOST_BYTES: u64 = 16 << 20;
 

@@ -67,7 +67,7 @@ impl Format for WebDataset {
         }
         if keys.is_empty() {
             let is_below = probe.is_folder && probe.names().any(is_archive);
-            return match is_below && self.tells_splits(probe) {
+            return match is_below && self.defines_splits(probe) {
                 true => Confidence::Yes,
                 false => Confidence::No,
             };
@@ -87,13 +87,13 @@ impl Format for WebDataset {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match self.tells_splits(probe) {
+        match self.defines_splits(probe) {
             true => Vec::new(),
             false => names_to_join(probe, &keys(probe)),
         }
     }
 
-    fn tells_splits(&self, probe: &Probe) -> bool {
+    fn defines_splits(&self, probe: &Probe) -> bool {
         // A file that cannot be read says so when it is opened.
         Splits::of(probe).map_or(true, |splits| splits.is_some())
     }
