@@ -55,6 +55,11 @@ impl Row {
         Row(Vec::new())
     }
 
+    /// Of names that are known to differ: nothing is looked up.
+    pub fn of_distinct(values: Vec<(String, Value)>) -> Row {
+        Row(values)
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -154,6 +159,19 @@ impl Value {
         match self {
             Value::I64(number) => Some(*number),
             _ => None,
+        }
+    }
+
+    /// Bytes of the content: 8 of a number, names left out.
+    pub fn size(&self) -> usize {
+        match self {
+            Value::Null => 0,
+            Value::Bool(_) => 1,
+            Value::I64(_) | Value::U64(_) | Value::F64(_) => 8,
+            Value::Big(text) | Value::Text(text) => text.len(),
+            Value::Bytes(bytes) | Value::Array(Array { bytes, .. }) => bytes.len(),
+            Value::List(values) => values.iter().map(Value::size).sum(),
+            Value::Struct(row) => row.iter().map(|(_, value)| value.size()).sum(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! JSON records: one line of a file each, wherever the rows that name the lines come from.
 
-use serde_json::Value;
 use windrow_core::format::Options;
 use windrow_core::source::{FileInfo, Kind, Location, Schema, Source, check_span};
-use windrow_core::{DType, Decode, Element, Error, Kind as ErrorKind, Lengths, Place, Result, Span, Values};
+use windrow_core::{
+    DType, Decode, Element, Error, Kind as ErrorKind, Lengths, Place, Result, Span, Value, Values,
+};
 
 use super::data_files::DataFiles;
+use super::json_value::json_value;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -147,6 +149,19 @@ impl<R: Rows> Source for JsonLines<R> {
         self.values(record, self.text(record)?, scratch)
     }
 
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        if let Some(first) = columns.and_then(|columns| columns.first()) {
+            return Err(Error::out_of_range("column", first, 0));
+        }
+        let (row, mut scratch) = (self.text(record)?, Vec::new());
+        let text = self.values(record, row, &mut scratch)?.bytes;
+        json_value(text, &Place::default()).or_else(|_| {
+            // Where it lies is looked up only to say it.
+            let file = Some(self.files.name(row.file));
+            json_value(text, &Place { file, record: Some(record), byte: Some(row.start), field: None })
+        })
+    }
+
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
             if let Ok(row) = self.rows.row(span.record, &self.files)
@@ -178,72 +193,4 @@ impl<R: Rows> Source for JsonLines<R> {
     fn format(&self) -> &'static str {
         self.format
     }
-}
-
-/// The value that a JSON record writes. `place` is where the record begins; its byte is made absolute in errors.
-///
-/// Values nest at most 127 deep; of equal keys the last counts; NaN and Infinity are not JSON.
-///
-/// # Errors
-/// `Corrupt` naming the byte that is not JSON.
-///
-/// ```
-/// # use windrow_core::Place;
-/// # use windrow_formats::parse_json;
-/// assert_eq!(parse_json(br#"{"text": "a"}"#, &Place::default())?["text"], "a");
-/// let place = Place { byte: Some(100), ..Place::default() };
-/// assert_eq!(parse_json(b"[1, NaN]", &place).unwrap_err().place().byte, Some(104));
-/// # Ok::<(), windrow_core::Error>(())
-/// ```
-pub fn parse_json(bytes: &[u8], place: &Place) -> Result<Value> {
-    serde_json::from_slice(bytes).map_err(|cause| {
-        let at = error_byte(bytes, &cause);
-        let rest = bytes.get(at..).unwrap_or_default();
-        let found = match rest.first() {
-            None => "the end of the line".to_string(),
-            Some(_) => {
-                format!("{:?}", String::from_utf8_lossy(&rest[..rest.len().min(24)]))
-            }
-        };
-        let mut error = Error::corrupt(format!("expected JSON, found {found}"));
-        if let Some(file) = &place.file {
-            error = error.at(file);
-        }
-        if let Some(record) = place.record {
-            error = error.record(record);
-        }
-        let hint = if is_number_word(rest) {
-            "JSON has no NaN or Infinity: write null instead"
-        } else if cause.to_string().starts_with("recursion limit") {
-            "values may nest 127 deep"
-        } else {
-            "every line must hold one JSON value"
-        };
-        error.byte(place.byte.unwrap_or(0).saturating_add(at as u64)).hint(hint).caused_by(cause)
-    })
-}
-
-/// The parser counts columns from 1 within a line; a byte that ends a token is what it stumbled over.
-pub(super) fn error_byte(bytes: &[u8], cause: &serde_json::Error) -> usize {
-    let line_start = match cause.line().checked_sub(2) {
-        Some(before) => memchr::memchr_iter(b'\n', bytes).nth(before).map_or(0, |at| at + 1),
-        None => 0,
-    };
-    // At the end of the text the column is that of the last byte.
-    let column = if cause.is_eof() { cause.column() } else { cause.column().saturating_sub(1) };
-    let at = (line_start + column).min(bytes.len());
-    // A number too large for a float64 is known by its last digit.
-    if cause.to_string().starts_with("number out of range") {
-        let in_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-');
-        return bytes[..at].iter().rposition(|b| !in_number(b)).map_or(0, |b| b + 1);
-    }
-    // In `NaN` and `-Infinity` it stumbles at a later letter.
-    let word = bytes[..at].iter().rposition(|b| !b.is_ascii_alphabetic() && *b != b'-').map_or(0, |b| b + 1);
-    if is_number_word(&bytes[word..]) { word } else { at }
-}
-
-fn is_number_word(bytes: &[u8]) -> bool {
-    [&b"NaN"[..], b"-NaN", b"nan", b"Infinity", b"-Infinity", b"inf", b"-inf"]
-        .iter()
-        .any(|word| bytes.starts_with(word))
 }

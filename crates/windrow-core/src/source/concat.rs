@@ -6,7 +6,7 @@ use super::{Column, Extras, FileInfo, Kind, Location, Schema, SharedSource, Sour
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
-use crate::row::Row;
+use crate::row::{Row, Value};
 
 /// The records of several sources, source by source.
 ///
@@ -180,6 +180,11 @@ impl Source for Concat {
     fn row(&self, record: u64) -> Result<Row> {
         let (part, local) = self.find(record)?;
         part.row(local).map_err(|e| renumber(e, local, record))
+    }
+
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        let (part, local) = self.find(record)?;
+        part.value(local, columns).map_err(|e| renumber(e, local, record))
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

@@ -112,6 +112,14 @@ impl Schema {
         matches!(self.columns.as_slice(), [column] if column.name.is_empty())
     }
 
+    /// What a row is to whoever asks for the record: the row, or its only value where that has no name.
+    pub fn value_of(&self, row: Row) -> Value {
+        match self.is_value() {
+            true => row.into_iter().next().map_or(Value::Null, |(_, value)| value),
+            false => Value::Struct(row),
+        }
+    }
+
     /// The error of whoever needs numbers, where records are something else.
     ///
     /// # Errors
@@ -188,6 +196,17 @@ pub trait Source: Lengths {
         Err(Error::config("the records are not rows of columns").hint("columns= chooses some"))
     }
 
+    /// A record that is no numbers as one value: its row, or of `columns` only those, by their numbers in
+    /// [`Schema::columns`]; the value where that is the record; what a JSON text says.
+    ///
+    /// # Errors
+    /// As [`Source::row`]; `OutOfRange` for a column that is not there.
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        let row = self.row(record)?;
+        let Some(columns) = columns else { return Ok(self.schema().value_of(row)) };
+        chosen(self.schema(), row, columns).map(Value::Struct)
+    }
+
     /// What is beside the values of a record; empty when nothing does.
     ///
     /// # Errors
@@ -258,6 +277,41 @@ pub trait Source: Lengths {
     /// identity.
     fn treatment(&self) -> Option<String> {
         None
+    }
+}
+
+// Some columns of a row, in the order in which they were asked for.
+fn chosen(schema: &Schema, mut row: Row, columns: &[usize]) -> Result<Row> {
+    let value = |number: &usize| {
+        let column = schema.columns.get(*number);
+        let column =
+            column.ok_or_else(|| Error::out_of_range("column", number, schema.columns.len() as u64))?;
+        Ok((column.name.clone(), row.remove(&column.name).unwrap_or(Value::Null)))
+    };
+    columns.iter().map(value).collect()
+}
+
+/// The numbers of columns by their names.
+///
+/// # Errors
+/// `Config` for a name that is not there, with those that are, and for none at all or one twice.
+pub fn chosen_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
+    let number = |name: &String| {
+        let number = schema.columns.iter().position(|column| column.name == *name);
+        number.filter(|_| !schema.is_value()).ok_or_else(|| {
+            let error = Error::config(format!("no column is called {name:?}")).field("columns");
+            if schema.is_value() {
+                return error.hint("the records are values without a name");
+            }
+            let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+            error.hint(format!("columns: {}", names.join(", ")))
+        })
+    };
+    let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
+    match numbers.is_empty() || (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at])) {
+        true => Err(Error::config(format!("columns={names:?}: expected each once, and one at least"))
+            .field("columns")),
+        false => Ok(numbers),
     }
 }
 

@@ -11,7 +11,7 @@ use super::scaling::Scaling;
 use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
-use crate::row::Row;
+use crate::row::{Row, Value};
 use crate::store::{self, Object};
 
 /// Records scaled by statistics of the whole record, or of a part of each, all channels of it together.
@@ -148,6 +148,10 @@ impl Source for Scaled {
 
     fn row(&self, record: u64) -> Result<Row> {
         self.inner.row(record)
+    }
+
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        self.inner.value(record, columns)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

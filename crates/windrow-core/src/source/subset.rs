@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{Extras, FileInfo, Location, Schema, SharedSource, Source};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
-use crate::row::Row;
+use crate::row::{Row, Value};
 
 /// The records with given numbers, or those without. Memory: 8 bytes per given number, for either.
 pub struct Subset {
@@ -109,6 +109,10 @@ impl Source for Subset {
 
     fn row(&self, record: u64) -> Result<Row> {
         self.inner.row(self.number(record)?)
+    }
+
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        self.inner.value(self.number(record)?, columns)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

@@ -10,7 +10,7 @@ use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, chec
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
-use crate::row::Row;
+use crate::row::{Row, Value};
 use crate::store;
 
 /// A whole record on its way through a function.
@@ -253,6 +253,10 @@ impl Source for Transformed {
 
     fn row(&self, record: u64) -> Result<Row> {
         self.inner.row(record)
+    }
+
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        self.inner.value(record, columns)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

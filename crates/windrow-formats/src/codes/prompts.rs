@@ -9,7 +9,7 @@ use windrow_core::store::{Entry, Object, Store, key, read_small};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::json_lines::error_byte;
+use crate::json_value::error_byte;
 
 /// What describes the tracks of a folder.
 pub(crate) const METADATA: &str = "metadata.json";

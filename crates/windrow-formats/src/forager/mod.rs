@@ -30,7 +30,7 @@ use self::samples::TokenSamples;
 use self::write::WriteForager;
 use super::data_files::DataFiles;
 use super::json_lines::{JsonLines, Rows, refuse_number_options};
-use super::json_rows::JsonRows;
+use super::key_rows::KeyRows;
 
 /// The array of a layout that holds the IDs.
 const TOKENS: &str = "tokens";
@@ -240,7 +240,7 @@ impl Forager {
             rows.check_all(&files, |record| rows.row(record, &files).map(drop))?;
             let lines = Arc::new(JsonLines::new(self.name(), rows, files));
             return Ok(match &options.columns {
-                Some(columns) => Arc::new(JsonRows::new(lines, columns)?),
+                Some(columns) => Arc::new(KeyRows::new(lines, columns)?),
                 None => lines,
             });
         }

@@ -15,7 +15,7 @@ use windrow_core::{Error, Result};
 use crate::data_files::DataFiles;
 use crate::gluonts::begins_with_a_row;
 use crate::json_lines::{JsonLines, Row, Rows, refuse_number_options};
-use crate::json_rows::JsonRows;
+use crate::key_rows::KeyRows;
 use crate::series_json::begins_with_a_series;
 use crate::{Collection, SeriesJsonLines};
 
@@ -90,7 +90,7 @@ impl Format for Jsonl {
         let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
         let lines = Arc::new(JsonLines::new(self.name(), rows, files));
         Ok(match &options.columns {
-            Some(columns) => Arc::new(JsonRows::new(lines, columns)?),
+            Some(columns) => Arc::new(KeyRows::new(lines, columns)?),
             None => lines,
         })
     }

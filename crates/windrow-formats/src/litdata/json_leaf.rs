@@ -2,7 +2,7 @@
 
 use windrow_core::{Error, Place, Result, Row, Value};
 
-use crate::json_lines::parse_json;
+use crate::json_value::parse_json;
 
 /// Values nested deeper are refused.
 const MOST_DEPTH: usize = 128;

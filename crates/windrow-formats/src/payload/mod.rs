@@ -12,7 +12,7 @@ use windrow_core::{Array, DType, Error, Place, Result, Row, Value};
 
 pub(crate) use self::write::{Layout, begin, names};
 use crate::columns::{self, Column, Found, Kind};
-use crate::json_lines::parse_json;
+use crate::json_value::json_value;
 
 /// The name of the column that is the record itself.
 const WHOLE: &str = "";
@@ -148,7 +148,7 @@ impl<B: Blobs> Records<B> {
                 Ok(text) => Ok(Value::Text(text.to_string())),
                 Err(e) => Err(Error::corrupt("expected UTF-8 text").byte(e.valid_up_to() as u64)),
             },
-            Payload::Json => parse_json(bytes, &Place::default()).map(Value::from),
+            Payload::Json => json_value(bytes, &Place::default()),
             Payload::Example => example::parse(bytes).map(Value::Struct),
         };
         value.map_err(|e| self.at(record, e))

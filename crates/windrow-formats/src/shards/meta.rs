@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use windrow_core::store::Object;
 use windrow_core::{DType, Element, Error, Result};
 
-use super::super::json_lines::error_byte;
+use super::super::json_value::error_byte;
 use super::super::npy;
 
 /// Scales between two places in the text that are kept, so that the extras of one are found again.

@@ -5,7 +5,7 @@ use std::io::Read;
 use windrow_core::store::{Compression, Memory, Store};
 use windrow_core::{Array, Error, Result, Row, Value};
 
-use super::super::json_lines::error_byte;
+use super::super::json_value::error_byte;
 use super::super::npy::{Header, descr, header};
 use super::super::npz::arrays_in;
 use super::super::payload::array_of_list;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
-use crate::row::Row;
+use crate::row::{Row, Value};
 use crate::source::{self, FileInfo, Location, Schema, Source};
 
 use super::{Column, Samples};
@@ -51,6 +51,17 @@ impl<S: Samples> Source for Rows<S> {
 
     fn row(&self, record: u64) -> Result<Row> {
         self.samples.row(record, &self.columns)
+    }
+
+    // The others are not read.
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        let Some(columns) = columns else { return Ok(self.schema.value_of(self.row(record)?)) };
+        let number = |column: &usize| {
+            let found = self.columns.get(*column).copied();
+            found.ok_or_else(|| Error::out_of_range("column", column, self.columns.len() as u64))
+        };
+        let numbers: Vec<usize> = columns.iter().map(number).collect::<Result<_>>()?;
+        self.samples.row(record, &numbers).map(Value::Struct)
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
