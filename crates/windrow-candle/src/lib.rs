@@ -32,6 +32,7 @@
 #[cfg(doctest)]
 mod pages;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use candle_core::{Device, Tensor, WithDType};
@@ -51,25 +52,29 @@ pub trait ToCandle {
     /// and uint64; what the device says.
     fn tensor(&self, name: &str, device: &Device) -> Result<Tensor>;
 
-    /// All fields by name, on `device`.
+    /// All fields by name, on `device`. Lists beside them are left out.
     ///
     /// # Errors
-    /// As [`ToCandle::tensor`].
-    fn tensors(&self, device: &Device) -> Result<HashMap<&'static str, Tensor>>;
+    /// As [`ToCandle::tensor`]; `Unsupported` for a batch of records that are not stacked.
+    fn tensors(&self, device: &Device) -> Result<HashMap<Cow<'static, str>, Tensor>>;
 }
 
 impl ToCandle for Batch {
     fn tensor(&self, name: &str, device: &Device) -> Result<Tensor> {
         let found = self.fields().iter().position(|field| field.name == name);
         let number = found.ok_or_else(|| {
-            let names: Vec<_> = self.fields().iter().map(|field| field.name).collect();
+            let names: Vec<_> = self.fields().iter().map(|field| &field.name).collect();
             Error::not_found(format!("the batch has no field {name:?}")).hint(format!("it has {names:?}"))
         })?;
         to_tensor(self, number, device)
     }
 
-    fn tensors(&self, device: &Device) -> Result<HashMap<&'static str, Tensor>> {
-        let names = self.fields().iter().map(|field| field.name);
+    fn tensors(&self, device: &Device) -> Result<HashMap<Cow<'static, str>, Tensor>> {
+        if !self.records().is_empty() {
+            return Err(Error::unsupported("a batch of records has no tensors")
+                .hint("rows_stacked() makes tensors of their columns"));
+        }
+        let names = self.fields().iter().map(|field| field.name.clone());
         names.enumerate().map(|(number, name)| Ok((name, to_tensor(self, number, device)?))).collect()
     }
 }
@@ -106,13 +111,13 @@ fn lay<T: WithDType + bytemuck::Pod>(
 }
 
 fn no_such_dtype(field: &Field) -> Error {
-    let (name, dtype) = (field.name, field.dtype);
+    let (name, dtype) = (&field.name, field.dtype);
     let wider = match dtype {
         DType::I8 => "I16",
         DType::U16 => "U32",
         _ => "I64",
     };
     Error::unsupported(format!("field {name:?} holds {dtype}, which candle does not have; it has {SHARED}"))
-        .field(name)
+        .field(name.clone())
         .hint(format!("ask for the batch in another dtype: samples.with_dtype(DType::{wider})"))
 }

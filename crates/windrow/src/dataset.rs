@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{
-    Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
+    self, Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
 };
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
-use windrow_core::plan::Feed;
+use windrow_core::plan::{Feed, Pick, records_of};
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
 use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
-use windrow_core::{Buffer, DType, Decode, Error, Lengths, Place, Result, Row, Span, store};
-use windrow_formats::parse_json;
+use windrow_core::{Buffer, DType, Decode, Draw, Error, Lengths, Place, Result, Row, Span, store};
+use windrow_formats::{key_rows, parse_json};
 
 use crate::formats::format_info;
 use crate::recipe::RecipePart;
@@ -348,6 +348,51 @@ impl Dataset {
         self.view(ViewRecipe::Bins { length, strategy, pad_value: 0, labels: Labels::default() }, None)
     }
 
+    /// Records whole, as they are: rows of columns, or JSON. With `columns` only those, in that order; without any, all.
+    ///
+    /// A batch holds a [`Value`](crate::Value) for each of its rows, in [`Batch::records`].
+    ///
+    /// # Errors
+    /// `Config` for records of numbers, and for columns that are not there.
+    ///
+    /// ```
+    /// use windrow::Value;
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("pages.jsonl");
+    /// std::fs::write(&path, "{\"text\": \"one\", \"label\": 1}\n{\"text\": \"two\", \"label\": 2}\n").unwrap();
+    /// let pages = windrow::open(&path)?;
+    /// let mut loader = pages.rows(&["text"])?.loader().batch_size(2).shuffle(false).rank(0, 1).build()?;
+    /// let batch = loader.next_batch().expect("it never ends")?;
+    /// for record in batch.records() {
+    ///     let Value::Struct(row) = record else { panic!("a row") };
+    ///     println!("{}", row.get("text").and_then(Value::as_text).expect("a text"));
+    /// }
+    /// # assert_eq!(batch.records().len(), 2);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn rows(&self, columns: &[&str]) -> Result<Samples> {
+        self.view(rows(columns, false), None)
+    }
+
+    /// The same records, column by column: a column of numbers, or of arrays of one shape, is a tensor `[rows, …]` of a batch,
+    /// any other a list of values in [`Batch::list`].
+    ///
+    /// # Errors
+    /// As [`Dataset::rows`]; when a batch is assembled `Mismatch`, where numbers of a column differ in shape or dtype.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("pages.jsonl");
+    /// # std::fs::write(&path, "{\"text\": \"one\", \"label\": 1}\n{\"text\": \"two\", \"label\": 2}\n").unwrap();
+    /// let batch = windrow::open(&path)?.rows_stacked(&[])?.batch(&[1, 0], 0)?;
+    /// assert_eq!(batch.get::<i64>("label")?, [2, 1]);
+    /// assert_eq!(batch.list("text")?, [windrow::Value::from("two"), "one".into()]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn rows_stacked(&self, columns: &[&str]) -> Result<Samples> {
+        self.view(rows(columns, true), None)
+    }
+
     /// Rows behind a cursor: oxidizr's batches, where a loader of `batch_size` rows takes them without a shuffle.
     /// `input_ids`, `labels`: `[length]`.
     ///
@@ -441,6 +486,12 @@ impl Dataset {
     fn laid(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
         let source = match recipe {
             ViewRecipe::Pack { eos: None, .. } => source.joined().unwrap_or(source),
+            // Keys of objects are columns once they are named.
+            ViewRecipe::Rows { columns: Some(ref names), .. }
+                if source.schema().kind == Kind::Json || source.schema().is_value() =>
+            {
+                key_rows(source, names)?
+            }
             _ => source,
         };
         let schema = source.schema();
@@ -529,6 +580,17 @@ impl Dataset {
                 let cursor = Cursor::new(lengths, *batch_size, *length, (*rank, *world_size));
                 (Arc::new(cursor.map_err(|e| e.or_at(&self.path))?), Arc::new(collate))
             }
+            ViewRecipe::Rows { columns, stack } => {
+                let collate = collate::Rows::new(schema, columns.as_deref(), *stack)?;
+                if let Some(dtype) = dtype {
+                    return Err(Error::config(format!(
+                        "rows as {dtype}: they keep the dtypes that are stored"
+                    ))
+                    .field("dtype")
+                    .hint("leave dtype out; collate= may convert what it gets"));
+                }
+                (Arc::new(view::Rows::new(source.len())), Arc::new(collate))
+            }
             ViewRecipe::Segments { length, buckets, labels, .. } => {
                 let mut collate = Pairs::new(schema, *length, buckets, laid_as)?.labels(*labels)?;
                 if mask_nan {
@@ -542,6 +604,11 @@ impl Dataset {
             RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
         Ok(Samples { feed: Feed::new(source, view, collate), data: self.clone(), recipe })
     }
+}
+
+fn rows(columns: &[&str], stack: bool) -> ViewRecipe {
+    let columns: Vec<String> = columns.iter().map(|name| (*name).to_string()).collect();
+    ViewRecipe::Rows { columns: (!columns.is_empty()).then_some(columns), stack }
 }
 
 fn pack(length: u64, shifted: bool) -> ViewRecipe {
@@ -610,6 +677,16 @@ impl Samples {
     pub fn with_labels(&self, labels: Labels) -> Result<Samples> {
         let recipe = self.recipe.view.clone().with_labels(labels)?;
         self.data.lay(self.feed.source().clone(), recipe, self.recipe.dtype)
+    }
+
+    /// The record that a sample of a view of rows is, also where its batches are stacked.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`; `Config` for a view of something else.
+    pub fn record(&self, sample: u64) -> Result<crate::Value> {
+        let pick = Pick { feed: 0, sample, draw: Draw::new(0, 0, 0, sample) };
+        let records = records_of(std::slice::from_ref(&self.feed), std::iter::once(pick))?;
+        Ok(records.into_iter().next().unwrap_or(crate::Value::Null))
     }
 
     /// The samples with these numbers as one batch; random crops are those of `seed`, epoch 0.

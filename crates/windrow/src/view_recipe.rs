@@ -114,6 +114,15 @@ pub enum ViewRecipe {
         #[serde(default = "one")]
         world_size: u64,
     },
+    /// Records whole, as they are: rows of columns, or JSON.
+    Rows {
+        /// Only these columns, in this order.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        columns: Option<Vec<String>>,
+        /// A batch is its columns: tensors of numbers, lists of anything else.
+        #[serde(default, skip_serializing_if = "is_default")]
+        stack: bool,
+    },
     /// Records one after the other, split where a row is full.
     Segments {
         /// Positions of the longest row.
@@ -163,7 +172,10 @@ impl ViewRecipe {
             | ViewRecipe::Windows { labels, .. }
             | ViewRecipe::Bins { labels, .. }
             | ViewRecipe::Segments { labels, .. } => Some(*labels),
-            ViewRecipe::Crop { .. } | ViewRecipe::Codes { .. } | ViewRecipe::Cursor { .. } => None,
+            ViewRecipe::Crop { .. }
+            | ViewRecipe::Codes { .. }
+            | ViewRecipe::Cursor { .. }
+            | ViewRecipe::Rows { .. } => None,
         }
     }
 
@@ -178,7 +190,10 @@ impl ViewRecipe {
             | ViewRecipe::Windows { labels, .. }
             | ViewRecipe::Bins { labels, .. }
             | ViewRecipe::Segments { labels, .. } => *labels = given,
-            ViewRecipe::Crop { .. } | ViewRecipe::Codes { .. } | ViewRecipe::Cursor { .. } => {
+            ViewRecipe::Crop { .. }
+            | ViewRecipe::Codes { .. }
+            | ViewRecipe::Cursor { .. }
+            | ViewRecipe::Rows { .. } => {
                 return Err(Error::config("labels are chosen for a view that does not let them be chosen")
                     .hint("pack, records, windows, bins and segments do"));
             }

@@ -1,16 +1,18 @@
-//! A batch: named tensors in aligned memory that is used again once nobody holds it.
+//! A batch: named tensors in aligned memory that is used again once nobody holds it, or records as they are.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::array::{Buffer, DType};
 use crate::error::{Error, Result};
+use crate::row::Value;
 
 /// One named tensor of a batch: `[rows, shape…]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Its name: `input_ids`, `labels`, …
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Type of its numbers.
     pub dtype: DType,
     /// Shape of one row; empty for one number per row.
@@ -19,8 +21,8 @@ pub struct Field {
 
 impl Field {
     /// A field of one row's shape.
-    pub fn new(name: &'static str, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
-        Field { name, dtype, shape: shape.into() }
+    pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
+        Field { name: name.into(), dtype, shape: shape.into() }
     }
 
     /// Numbers in one row.
@@ -34,12 +36,28 @@ impl Field {
     }
 }
 
-/// What leaves: named tensors `[rows, …]`, contiguous, 64-byte aligned. Its memory goes back to the pool on drop.
+/// A column of a batch that cannot be a tensor: texts, bytes, lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// Its name.
+    pub name: String,
+    /// One value per row.
+    pub values: Vec<Value>,
+    /// Fields of the batch that are columns before it.
+    pub n_fields_before: usize,
+}
+
+/// What leaves: named tensors `[rows, …]`, contiguous, 64-byte aligned, whose memory goes back to the pool on drop. Of a
+/// view of rows instead a record for each row, or stacked their columns: tensors, and lists of what is not numbers.
 pub struct Batch {
     fields: Arc<[Field]>,
     buffers: Vec<Buffer>,
     rows: usize,
     pool: Option<Pool>,
+    records: Option<Vec<Value>>,
+    lists: Vec<List>,
+    // Counted where it is assembled, not where it is delivered.
+    values_size: usize,
 }
 
 impl Batch {
@@ -54,13 +72,42 @@ impl Batch {
             let size = field.row_size().checked_mul(rows);
             if !size.is_some_and(|size| buffer.resize_within(size)) {
                 *buffer = size.and_then(Buffer::try_zeroed).ok_or_else(|| {
-                    let (name, row) = (field.name, field.row_size());
+                    let (name, row) = (&field.name, field.row_size());
                     Error::memory(format!("{rows} rows of {row} bytes of {name}"))
                         .hint("choose a smaller batch size or length")
                 })?;
             }
         }
-        Ok(Batch { fields, buffers, rows, pool: pool.cloned() })
+        Ok(Batch {
+            fields,
+            buffers,
+            rows,
+            pool: pool.cloned(),
+            records: None,
+            lists: Vec::new(),
+            values_size: 0,
+        })
+    }
+
+    /// Records as they are, one for each row.
+    pub fn of_records(records: Vec<Value>) -> Self {
+        Batch {
+            fields: Arc::new([]),
+            buffers: Vec::new(),
+            rows: records.len(),
+            pool: None,
+            values_size: records.iter().map(Value::size).sum(),
+            records: Some(records),
+            lists: Vec::new(),
+        }
+    }
+
+    /// The same tensors with these lists beside them.
+    #[must_use]
+    pub fn with_lists(mut self, lists: Vec<List>) -> Self {
+        self.values_size = lists.iter().flat_map(|list| &list.values).map(Value::size).sum();
+        self.lists = lists;
+        self
     }
 
     /// Names, dtypes and row shapes.
@@ -71,6 +118,43 @@ impl Batch {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The records of a view of rows, one for each row; none of other views, and of stacked rows.
+    pub fn records(&self) -> &[Value] {
+        self.records.as_deref().unwrap_or_default()
+    }
+
+    /// The records, as [`Batch::records`] gives them, to own; `None` where rows are not records.
+    pub fn take_records(&mut self) -> Option<Vec<Value>> {
+        self.records.take()
+    }
+
+    /// Columns of stacked rows that are not numbers.
+    pub fn lists(&self) -> &[List] {
+        &self.lists
+    }
+
+    /// The columns that are not numbers, to own.
+    pub fn take_lists(&mut self) -> Vec<List> {
+        std::mem::take(&mut self.lists)
+    }
+
+    /// The values of a column that is not numbers.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such list.
+    pub fn list(&self, name: &str) -> Result<&[Value]> {
+        let found = self.lists.iter().find(|list| list.name == name);
+        found.map(|list| &list.values[..]).ok_or_else(|| {
+            let names: Vec<&str> = self.lists.iter().map(|list| list.name.as_str()).collect();
+            Error::not_found(format!("the batch has no list {name:?}")).hint(format!("it has {names:?}"))
+        })
+    }
+
+    /// Bytes of its tensors and values.
+    pub fn size(&self) -> usize {
+        self.fields.iter().map(|field| field.row_size() * self.rows).sum::<usize>() + self.values_size
     }
 
     /// The bytes of field number `field`.
@@ -90,7 +174,7 @@ impl Batch {
     pub fn get<T: bytemuck::Pod>(&self, name: &str) -> Result<&[T]> {
         let i = self.fields.iter().position(|f| f.name == name).ok_or_else(|| {
             Error::not_found(format!("the batch has no field {name:?}"))
-                .hint(format!("it has {:?}", self.fields.iter().map(|f| f.name).collect::<Vec<_>>()))
+                .hint(format!("it has {:?}", self.fields.iter().map(|f| &f.name).collect::<Vec<_>>()))
         })?;
         if self.fields[i].dtype.size() != size_of::<T>() {
             return Err(Error::mismatch(format!("field {name:?} holds {}", self.fields[i].dtype)));
@@ -120,7 +204,8 @@ impl Drop for Batch {
 
 impl fmt::Debug for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Batch of {} rows: {:?}", self.rows, self.fields)
+        write!(f, "Batch of {} rows: {:?}", self.rows, self.fields)?;
+        self.lists.iter().try_for_each(|list| write!(f, ", list {:?}", list.name))
     }
 }
 

@@ -8,16 +8,20 @@ mod missing;
 mod next_token;
 mod pairs;
 mod raw;
+mod rows;
 mod segments;
 mod shifted;
+mod stack;
 
-pub use batch::{Batch, Field, Pool, Row};
+pub use batch::{Batch, Field, List, Pool, Row};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
 pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK};
 pub use next_token::NextToken;
 pub use pairs::Pairs;
 pub use raw::Raw;
+pub use rows::Rows;
+pub(crate) use rows::{place_of, whole_span};
 pub use segments::Segments;
 pub use shifted::Shifted;
 
@@ -54,6 +58,11 @@ pub trait Collate: Send + Sync {
     /// # Errors
     /// What reading the source says.
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()>;
+
+    /// How whole records leave, where there are no tensors to fill: then [`Collate::fill`] is not called.
+    fn rows(&self) -> Option<&Rows> {
+        None
+    }
 
     /// What decides the tensors, in words that never change for the same layout.
     fn describe(&self) -> String;

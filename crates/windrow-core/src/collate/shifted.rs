@@ -192,7 +192,9 @@ impl Collate for Shifted {
     fn describe(&self) -> String {
         let fields = match self.parts[..] == PARTS {
             true => String::new(),
-            false => format!(",fields={}", self.fields.iter().map(|f| f.name).collect::<Vec<_>>().join("/")),
+            false => {
+                format!(",fields={}", self.fields.iter().map(|f| &*f.name).collect::<Vec<_>>().join("/"))
+            }
         };
         format!("shifted(length={},dtype={}{fields})", self.length, self.dtype)
     }

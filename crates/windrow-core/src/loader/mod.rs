@@ -63,7 +63,7 @@ pub struct Stats {
     pub samples: u64,
     /// Rows among them that came a second time in their epoch, to fill its last batch.
     pub repeated: u64,
-    /// Bytes of the tensors delivered to this rank.
+    /// Bytes of the tensors and values delivered to this rank.
     pub bytes: u64,
     /// Seconds that the consumer waited for a batch, or laid one itself because none was ready.
     pub waited_secs: f64,
@@ -277,7 +277,7 @@ impl Loader {
         self.stats.batches += 1;
         self.stats.samples += batch.rows() as u64;
         self.stats.repeated += step.own_repeated();
-        self.stats.bytes += (0..batch.fields().len()).map(|f| batch.bytes(f).len() as u64).sum::<u64>();
+        self.stats.bytes += batch.size() as u64;
         Next::Batch(batch)
     }
 }

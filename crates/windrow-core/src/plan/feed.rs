@@ -3,9 +3,10 @@
 use std::iter;
 use std::sync::Arc;
 
-use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch};
+use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_of};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
+use crate::row::Value;
 use crate::source::{SharedSource, whole};
 use crate::view::{Coverage, View};
 
@@ -59,6 +60,15 @@ impl Feed {
     /// # Errors
     /// `Mismatch` that names the tensors that differ.
     pub fn check_rows(&self, other: &Feed, names: [&str; 2]) -> Result<()> {
+        match (self.collate.rows(), other.collate.rows()) {
+            (Some(ours), Some(theirs)) => return ours.check_mixed(theirs, names),
+            (None, None) => {}
+            (ours, _) => {
+                let [rows, tensors] = if ours.is_some() { names } else { [names[1], names[0]] };
+                return Err(Error::mismatch(format!("{rows} gives rows, {tensors} tensors"))
+                    .hint("a batch takes rows of every view of a mix: cut all with the same view"));
+            }
+        }
         let layouts = [self, other].map(|feed| feed.collate.describe());
         // The same layout of records with and without channels, or of bins of more segments, has other shapes.
         let [ours, theirs] = [self, other].map(|feed| feed.collate.fields(&mut iter::empty()));
@@ -114,20 +124,20 @@ pub struct Pick {
 pub fn batch_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Result<Batch> {
     let mut workspace = Workspace::default();
     whole(|| {
-        workspace.clear();
-        for Pick { feed: number, sample, draw } in picks.clone() {
-            let feed =
-                feeds.get(number).ok_or_else(|| Error::out_of_range("view", number, feeds.len() as u64))?;
-            if sample >= feed.len() {
-                return Err(Error::out_of_range("sample", sample, feed.len()));
-            }
-            workspace.add(feed, number, sample, draw)?;
-        }
-        // A loader's threads decode side by side; here is one.
-        for (number, feed) in feeds.iter().enumerate() {
-            feed.source.decode_ahead(&mut workspace.spans_of(number));
-        }
+        workspace.pick(feeds, picks.clone())?;
         workspace.lay(feeds, feeds.first().map(|feed| &feed.pool))
+    })
+}
+
+/// The records that samples of views of rows are, in order, also where their batches stack them.
+///
+/// # Errors
+/// As [`batch_of`]; `Config` for views of something else.
+pub fn records_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Result<Vec<Value>> {
+    let mut workspace = Workspace::default();
+    whole(|| {
+        workspace.pick(feeds, picks.clone())?;
+        workspace.records(feeds)
     })
 }
 
@@ -135,12 +145,12 @@ pub fn batch_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Re
 fn differences(fields: [&[Field]; 2], names: [&str; 2]) -> String {
     let there = |of: usize, name: &str| fields[of].iter().find(|field| field.name == name);
     let only = |of: usize| {
-        let all = fields[of].iter().filter(|field| there(1 - of, field.name).is_none());
-        let all: Vec<&str> = all.map(|field| field.name).collect();
+        let all = fields[of].iter().filter(|field| there(1 - of, &field.name).is_none());
+        let all: Vec<&str> = all.map(|field| &*field.name).collect();
         (!all.is_empty()).then(|| format!("only {} has {}", names[of], all.join(", ")))
     };
     let other = fields[0].iter().filter_map(|ours| {
-        let theirs = there(1, ours.name).filter(|theirs| *theirs != ours)?;
+        let theirs = there(1, &ours.name).filter(|theirs| *theirs != ours)?;
         let [ours_are, theirs_are] = [ours, theirs].map(|field| format!("{} {:?}", field.dtype, field.shape));
         Some(format!("{} is {ours_are} of {}, {theirs_are} of {}", ours.name, names[0], names[1]))
     });
@@ -175,6 +185,24 @@ impl Workspace {
         Ok(())
     }
 
+    // The samples of a batch that is asked for by number.
+    fn pick(&mut self, feeds: &[Feed], picks: impl Iterator<Item = Pick>) -> Result<()> {
+        self.clear();
+        for Pick { feed: number, sample, draw } in picks {
+            let feed =
+                feeds.get(number).ok_or_else(|| Error::out_of_range("view", number, feeds.len() as u64))?;
+            if sample >= feed.len() {
+                return Err(Error::out_of_range("sample", sample, feed.len()));
+            }
+            self.add(feed, number, sample, draw)?;
+        }
+        // A loader's threads decode side by side; here is one.
+        for (number, feed) in feeds.iter().enumerate() {
+            feed.source.decode_ahead(&mut self.spans_of(number));
+        }
+        Ok(())
+    }
+
     // What is read of one feed.
     fn spans_of(&self, feed: usize) -> impl Iterator<Item = Span> {
         let starts = [0].into_iter().chain(self.rows.iter().map(|row| row.end));
@@ -191,17 +219,26 @@ impl Workspace {
         }
     }
 
-    pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
-        let Workspace { rows, pieces, scratch } = self;
-        let samples = || {
-            let starts = [0].into_iter().chain(rows.iter().map(|r| r.end));
-            rows.iter().zip(starts).map(|(row, start)| Sample {
-                source: feeds[row.feed].source.as_ref(),
-                pieces: &pieces[start..row.end],
-                draw: row.draw,
-            })
+    fn records(&self, feeds: &[Feed]) -> Result<Vec<Value>> {
+        let layouts = self.rows.iter().map(|row| feeds[row.feed].collate.rows());
+        let record = |(sample, layout): (Sample<'_>, Option<&Rows>)| match layout {
+            Some(layout) => layout.read(&sample),
+            None => Err(Error::config("samples of tensors are no records")),
         };
-        let collate = feeds[rows.first().map_or(0, |r| r.feed)].collate.as_ref();
+        samples(feeds, &self.rows, &self.pieces).zip(layouts).map(record).collect()
+    }
+
+    pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
+        let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
+        if let Some(layout) = collate.rows() {
+            let place = |row| {
+                let sample = samples(feeds, &self.rows, &self.pieces).nth(row);
+                sample.map(|sample| place_of(&sample)).unwrap_or_default()
+            };
+            return layout.batch(self.records(feeds)?, &place, pool);
+        }
+        let Workspace { rows, pieces, scratch } = self;
+        let samples = || samples(feeds, rows, pieces);
         let mut batch = Batch::new(collate.fields(&mut samples())?, rows.len(), pool)?;
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
@@ -215,4 +252,17 @@ impl Workspace {
         }
         Ok(batch)
     }
+}
+
+fn samples<'w>(
+    feeds: &'w [Feed],
+    rows: &'w [RowPlan],
+    pieces: &'w [Piece],
+) -> impl Iterator<Item = Sample<'w>> {
+    let starts = [0].into_iter().chain(rows.iter().map(|row| row.end));
+    rows.iter().zip(starts).map(|(row, start)| Sample {
+        source: feeds[row.feed].source.as_ref(),
+        pieces: &pieces[start..row.end],
+        draw: row.draw,
+    })
 }

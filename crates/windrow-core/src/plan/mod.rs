@@ -9,7 +9,7 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use feed::{Feed, Pick, batch_of};
+pub use feed::{Feed, Pick, batch_of, records_of};
 pub use identity::Identity;
 pub use state::{STATE_VERSION, State};
 pub use step::{Cursor, LastBatch, Step, Steps};

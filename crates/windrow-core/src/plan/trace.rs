@@ -1,6 +1,7 @@
 //! What a position read, and which positions read a record: the plan forwards and backwards.
 
 use super::{Identity, Plan};
+use crate::collate::whole_span;
 use crate::error::{Error, Kind, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::sampler::Turn;
@@ -60,16 +61,19 @@ impl Plan {
         let mut pieces = Vec::new();
         let draw = Draw::new(self.seed(), epoch, turn.pass, turn.sample);
         self.feeds()[feed].view().pieces(sample, draw, &mut pieces)?;
-        let spans: Vec<Span> = pieces
-            .iter()
-            .filter_map(|p| match p {
-                Piece::Read(span) => Some(*span),
-                Piece::Value(_) => None,
-            })
-            .collect();
+        let spans = pieces.iter().filter_map(|p| match p {
+            Piece::Read(span) => Some(*span),
+            Piece::Value(_) => None,
+        });
+        let source = self.feeds()[feed].source().as_ref();
+        let spans: Vec<Span> = match self.feeds()[feed].collate().rows() {
+            // A view of whole records asks for no lengths.
+            Some(_) => spans.map(|span| whole_span(source, span.record)).collect::<Result<_>>()?,
+            None => spans.collect(),
+        };
         let mut locations = Vec::new();
         for span in &spans {
-            locations.extend(self.feeds()[feed].source().locate(*span)?);
+            locations.extend(source.locate(*span)?);
         }
         Ok(Traced { feed, sample, pass: turn.pass, pieces, spans, locations })
     }

@@ -9,6 +9,7 @@ mod fit;
 mod lengths;
 mod pack;
 mod records;
+mod rows;
 mod segments;
 mod window;
 
@@ -19,6 +20,7 @@ pub use crop::{Crop, Mode};
 pub use cursor::Cursor;
 pub use pack::Pack;
 pub use records::Records;
+pub use rows::Rows;
 pub use segments::Segments;
 pub use window::{Tail, Windows};
 

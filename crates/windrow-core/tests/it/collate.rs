@@ -73,7 +73,7 @@ fn shifted_rows_lay_the_fields_that_are_asked_for() {
         &["position_ids", "targets", "inputs"],
     ] {
         let some = laid(names);
-        assert_eq!(some.fields().iter().map(|f| f.name).collect::<Vec<_>>(), names);
+        assert_eq!(some.fields().iter().map(|f| &*f.name).collect::<Vec<_>>(), names);
         for (i, name) in names.iter().enumerate() {
             let there = all.fields().iter().position(|f| f.name == *name).unwrap();
             assert_eq!(some.bytes(i), all.bytes(there), "{name} of {names:?}");
@@ -194,8 +194,9 @@ fn rows_without_labels_keep_the_masks_of_their_inputs() {
         let layout = NextToken::new(toy.schema(), 3, None, short, 0).unwrap();
         Arc::new(layout.labels(Labels::None).unwrap())
     };
-    let names =
-        |feed: &Feed| feed.batch(&[0], 0).unwrap().fields().iter().map(|f| f.name).collect::<Vec<_>>();
+    let names = |feed: &Feed| {
+        feed.batch(&[0], 0).unwrap().fields().iter().map(|f| f.name.clone()).collect::<Vec<_>>()
+    };
     let pack = feed(Toy::tokens(&[3, 4]), |t| Pack::apart(t, 3, None), |t, _| none(t, false));
     assert_eq!(names(&pack), ["input_ids"]);
     let records =

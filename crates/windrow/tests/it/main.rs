@@ -24,4 +24,6 @@ mod names;
 #[cfg(test)]
 mod real_series;
 #[cfg(test)]
+mod rows;
+#[cfg(test)]
 mod states;

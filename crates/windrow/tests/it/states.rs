@@ -29,12 +29,18 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/states")
 }
 
-// Names, dtypes, shapes and values of all tensors.
+// Names, dtypes, shapes and values of all tensors; records and lists as text.
 fn hash_of(batch: &Batch) -> String {
     let mut all = Vec::new();
     for (i, field) in batch.fields().iter().enumerate() {
         all.extend_from_slice(format!("{} {} {:?}", field.name, field.dtype, field.shape).as_bytes());
         all.extend_from_slice(batch.bytes(i));
+    }
+    for record in batch.records() {
+        all.extend_from_slice(record.shown().to_string().as_bytes());
+    }
+    for list in batch.lists() {
+        all.extend_from_slice(format!("{} {:?}", list.name, list.values).as_bytes());
     }
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&all))
 }
@@ -73,6 +79,7 @@ fn cases() -> Vec<(&'static str, Value)> {
     mixture["names"] = json!(["stream", "documents"]);
     mixture["weights"] = json!([3.0, 1.0]);
     mixture["stop"] = json!("all");
+    let rows = |view: Value| plan(json!([one("data/series.jsonl", json!({"format": "jsonl"}), view)]));
     let mut sequential = tokens(json!({"pack": {"length": 16}}));
     sequential["shuffle"] = json!(false);
     sequential["drop_last"] = json!(true);
@@ -90,6 +97,8 @@ fn cases() -> Vec<(&'static str, Value)> {
         ("segments", series(json!({"segments": {"length": 32, "buckets": [16, 32]}}))),
         ("codes", codes(json!({"codes": {"length": 10, "mode": "random", "layout": {"text_length": 12}}}))),
         ("mixture", mixture),
+        ("rows", rows(json!({"rows": {}}))),
+        ("rows_stacked", rows(json!({"rows": {"columns": ["name"], "stack": true}}))),
     ]
 }
 

@@ -116,7 +116,7 @@ fn check(name: &str) {
     // Without masks the same tokens, and with lengths the number of text tokens.
     let lengths = CodesLayout { masks: Masks::Lengths, ..layout(&case) };
     let shorter = lay(&case, &lengths).unwrap();
-    let names: Vec<_> = shorter.fields().iter().map(|f| f.name).collect();
+    let names: Vec<_> = shorter.fields().iter().map(|f| &*f.name).collect();
     assert_eq!(
         names,
         ["src_tokens", "src_positions", "tgt_tokens", "tgt_positions", "src_lens", "seq_lens", "tgt_lens"]
