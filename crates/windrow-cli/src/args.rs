@@ -105,6 +105,12 @@ pub(crate) struct Cutting {
     /// Records one after the other in N positions, split where a row is full
     #[arg(long, value_name = "N", group = "view")]
     segments: Option<u64>,
+    /// Records whole, of data whose records are rows or JSON
+    #[arg(long, group = "view")]
+    rows: bool,
+    /// With --rows: batches are columns, of numbers tensors
+    #[arg(long)]
+    stack: bool,
     /// With --pack: this id stands after every record
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     eos: Option<i64>,
@@ -179,7 +185,9 @@ impl Cutting {
             loss_on: self.loss_on.unwrap_or_default(),
             labels,
         });
-        Ok(pack.or(records).or(windows).or(crop).or(bins).or(segments))
+        // Which columns, data is opened with.
+        let rows = self.rows.then_some(ViewRecipe::Rows { columns: None, stack: self.stack });
+        Ok(pack.or(records).or(windows).or(crop).or(bins).or(segments).or(rows))
     }
 
     // clap waives `requires` where the views exclude each other.
@@ -189,6 +197,7 @@ impl Cutting {
         let labelled = series || self.pack.is_some() || self.records.is_some() || self.bins.is_some();
         let options = [
             ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
+            ("--stack", self.stack, "--rows", self.rows),
             ("--shifted", self.shifted, "--pack", self.pack.is_some()),
             (
                 "--labels",
@@ -382,6 +391,13 @@ mod tests {
     }
 
     #[test]
+    fn rows_take_no_number() {
+        assert_eq!(view("--rows"), serde_json::json!({ "rows": {} }));
+        assert_eq!(view("--rows --stack"), serde_json::json!({ "rows": { "stack": true } }));
+        assert_eq!(cutting("--rows --pack 8").unwrap_err(), ErrorKind::ArgumentConflict);
+    }
+
+    #[test]
     fn an_option_that_the_view_does_not_have_is_refused() {
         for (options, said) in [
             ("--scaler max", "--scaler is an option of --windows or --segments"),
@@ -389,6 +405,7 @@ mod tests {
             ("--segments 8 --tail pad", "--tail is an option of --windows"),
             ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
             ("--records 8 --eos 3", "--eos is an option of --pack"),
+            ("--records 8 --stack", "--stack is an option of --rows"),
         ] {
             let failure = cutting(options).unwrap().view().unwrap_err();
             assert_eq!((failure.to_string().as_str(), failure.exit()), (said, 2));

@@ -19,7 +19,7 @@ pub(crate) struct Speed {
     pub(crate) samples: f64,
     /// Model inputs a second.
     pub(crate) positions: f64,
-    /// Bytes of tensors a second.
+    /// Bytes of tensors and values a second.
     pub(crate) bytes: f64,
     /// Bytes of one batch.
     pub(crate) batch_bytes: u64,

@@ -53,7 +53,7 @@ pub fn of_records(data: &Dataset, path: &Path, asked: &Asked, watch: &dyn Watch)
         object["records_read"] = codes["codebooks"]["tracks_read"].clone();
         object["codes"] = codes;
     } else if data.is_json() {
-        // A view of JSON is refused as everywhere.
+        // A view that needs numbers is refused as everywhere.
         asked.view.clone().map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
         lengths::show(data, "lines", "bytes", &mut page, watch)?;
         json::keys(data, &mut page, watch, &sample)?;

@@ -57,7 +57,12 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let feed = &loader.plan().feeds()[0];
     let size = feed.source().files().iter().map(|f| f.size).sum();
     let copied = speed::copying(size, fed.batch_bytes, fed.threads, args.seconds.min(0.5));
-    let unit = if tokens::is_tokens(feed.source().as_ref()) { "tokens" } else { "values" };
+    let is_tokens = || tokens::is_tokens(feed.source().as_ref());
+    let unit = match feed.collate().rows() {
+        Some(_) => "records",
+        None if is_tokens() => "tokens",
+        None => "values",
+    };
     out.pairs(&[
         ("view", format!("{}, {}", feed.view().describe(), text::counted(feed.len(), "sample"))),
         ("batch", format!("{} rows, {}", recipe.global_batch_size, text::size(fed.batch_bytes))),

@@ -212,17 +212,19 @@ fn show_row(
     let part = if plan.feeds().len() > 1 { format!(", part {}", traced.part) } else { String::new() };
     let sample = text::count(traced.sample);
     out.line(format_args!("row {row}  position {position}{part}, sample {sample} of {}", traced.view))?;
+    let is_whole = plan.feeds()[traced.part].collate().rows().is_some();
     for read in &traced.reads {
         let (record, from, to) =
             (text::count(read.record), text::count(read.start), text::count(read.start + read.len));
         for l in &read.locations {
             let (start, end) = (text::count(l.start), text::count(l.start + l.size));
             let file = text::escaped(&l.file);
-            out.line(format_args!("  record {record}  values {from}..{to}  {file}  bytes {start}..{end}"))?;
+            let values = if is_whole { String::new() } else { format!("values {from}..{to}  ") };
+            out.line(format_args!("  record {record}  {values}{file}  bytes {start}..{end}"))?;
         }
     }
     let mut object = json!(traced);
-    if let (Some(tokenizer), Some(read)) = (tokenizer, traced.reads.first()) {
+    if let (Some(tokenizer), Some(read)) = (tokenizer.filter(|_| !is_whole), traced.reads.first()) {
         let first = Span { record: read.record, start: read.start, len: read.len.min(PREVIEW_VALUES) };
         let ids = numbers::whole_numbers(plan.feeds()[traced.part].source().as_ref(), first)?;
         if let Some(preview) = tokens::decoded(tokenizer, &ids) {

@@ -171,6 +171,12 @@ fn bench_measures_each_kind_of_view() {
     }
     let said = desk.windrow("bench tok --pack 8 --batch-size 2 --seconds 0.05").done();
     assert!(said.contains("memcpy   "), "{said}");
+    fs::write(desk.path("a.jsonl"), "{\"text\": \"one\"}\n{\"text\": \"two\"}\n").unwrap();
+    let said = desk.windrow("bench a.jsonl --rows --batch-size 2 --seconds 0.05").done();
+    assert!(said.contains("records  "), "{said}");
+    let traced =
+        desk.windrow("trace a.jsonl --rows --stack --batch-size 2 --no-shuffle --step 0 --row 1").done();
+    assert!(traced.contains("sample 1 of rows\n  record 1  ") && traced.contains("bytes 16..31"), "{traced}");
 }
 
 #[test]
