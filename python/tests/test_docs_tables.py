@@ -41,7 +41,7 @@ def test_a_table_shows_what_is_given_by_name_alone(name: str, arguments: str) ->
 
 
 def test_all_views_are_in_the_tables() -> None:
-    assert {name for name, _ in views()} == {"pack", "records", "windows", "segments", "crop", "bins", "codes"}
+    assert {name for name, _ in views()} == {"pack", "records", "windows", "segments", "crop", "bins", "codes", "rows"}
 
 
 def test_the_table_of_the_loader_names_its_options() -> None:

@@ -9,13 +9,13 @@ use numpy::npyffi::{
     get_type_object, npy_intp,
 };
 use pyo3::prelude::*;
-use windrow::DType;
 use windrow::dev::collate::{Batch, Field};
 use windrow::dev::values::copy_values;
+use windrow::{Array, DType, Error};
 use windrow_core::{Result, Values};
 
 use crate::dtype::descr;
-use crate::error::OrRaise;
+use crate::error::{OrRaise, raise};
 
 /// A batch that Python's arrays look into; its memory goes back to the pool when the last of them dies.
 #[pyclass(frozen, module = "windrow._native")]
@@ -65,7 +65,7 @@ pub(crate) fn field_array<'py>(
     dims.extend(layout.shape.iter().map(|&n| n as npy_intp));
     let dtype = descr(memory.py(), as_type.unwrap_or(layout.dtype))?;
     // SAFETY: the field has `rows × row shape` numbers of its dtype, aligned to 64 bytes, and `memory` keeps them.
-    unsafe { array_over(memory, dtype, &mut dims, inner.starts[field].0) }
+    unsafe { array_over(memory.as_any(), dtype, &mut dims, inner.starts[field].0, true) }
 }
 
 /// One row of a field as a writable array of the row's shape, without a copy.
@@ -81,19 +81,93 @@ pub(crate) fn row_array<'py>(
     // SAFETY: `row < rows`, so the row lies within the field's memory.
     let start = unsafe { inner.starts[field].0.byte_add(row * layout.row_size()) };
     // SAFETY: as for the whole field; a row starts at a whole number.
-    unsafe { array_over(memory, descr(memory.py(), layout.dtype)?, &mut dims, start) }
+    unsafe { array_over(memory.as_any(), descr(memory.py(), layout.dtype)?, &mut dims, start, true) }
+}
+
+/// Bytes that an array looks into.
+#[pyclass(frozen, module = "windrow._native")]
+struct Owned {
+    // Only the array reads or writes there.
+    _bytes: Vec<u8>,
+}
+
+/// Below this a copy costs less than an owner.
+const MOST_COPIED: usize = 1024;
+
+/// Little-endian numbers as an array of their own; large ones keep the memory that they are in.
+pub(crate) fn owned_array<'py>(
+    py: Python<'py>,
+    numbers: Array,
+    is_writable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Array { dtype, shape, mut bytes } = numbers;
+    let mut dims: Vec<_> = shape.iter().map(|&n| n as npy_intp).collect();
+    let start = bytes.as_mut_ptr();
+    let is_whole = shape.iter().try_fold(dtype.size() as u64, |size, n| size.checked_mul(*n));
+    if is_whole != Some(bytes.len() as u64) {
+        let error = Error::corrupt(format!("{} bytes of {dtype} {shape:?}", bytes.len()));
+        return Err(raise(py, &error));
+    }
+    if bytes.len() > MOST_COPIED && start.align_offset(dtype.size()) == 0 {
+        let owner = Bound::new(py, Owned { _bytes: bytes })?;
+        // SAFETY: the bytes stay where they are while they move into their owner; their number and place were checked.
+        return unsafe {
+            array_over(owner.as_any(), descr(py, dtype)?, &mut dims, start.cast(), is_writable)
+        };
+    }
+    let (array, start) = new_array(py, dtype, &mut dims)?;
+    // SAFETY: the array is new and has as many bytes; nobody else knows it yet.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start.cast::<u8>(), bytes.len()) };
+    if !is_writable {
+        make_read_only(&array);
+    }
+    Ok(array)
+}
+
+// An array with memory of numpy's, and where that is.
+fn new_array<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    dims: &mut [npy_intp],
+) -> PyResult<(Bound<'py, PyAny>, *mut std::ffi::c_char)> {
+    let descr = descr(py, dtype)?;
+    // SAFETY: numpy takes the reference to the dtype and allocates the same number of numbers as the dims say.
+    unsafe {
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            get_type_object(py, NpyTypes::PyArray_Type),
+            descr.into_ptr().cast(),
+            dims.len() as c_int,
+            dims.as_mut_ptr(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        let start = (*array.as_ptr().cast::<PyArrayObject>()).fields.data;
+        Ok((array, start))
+    }
+}
+
+// Of an array that nobody else knows yet.
+fn make_read_only(array: &Bound<'_, PyAny>) {
+    // SAFETY: it is an array of numpy's.
+    unsafe { (*array.as_ptr().cast::<PyArrayObject>()).fields.flags &= !NPY_ARRAY_WRITEABLE };
 }
 
 /// # Safety
 /// `start` leads to as many numbers of the dtype as `dims` say, aligned for it, in memory that `owner` keeps.
 unsafe fn array_over<'py>(
-    owner: &Bound<'py, Memory>,
+    owner: &Bound<'py, PyAny>,
     dtype: Bound<'py, PyArrayDescr>,
     dims: &mut [npy_intp],
     start: *mut c_void,
+    is_writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = owner.py();
-    let flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
+    let writable = if is_writable { NPY_ARRAY_WRITEABLE } else { 0 };
+    let flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | writable;
     // SAFETY: numpy takes the reference to the dtype; dims hold nd numbers; the caller vouches for the memory.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
@@ -130,29 +204,11 @@ pub(crate) fn value_array<'py>(
     if has_channels {
         dims.push(values.channels as npy_intp);
     }
-    let descr = descr(py, dtype)?;
-    // SAFETY: numpy takes the reference to the dtype and allocates the same number of numbers as the dims say.
-    let (array, start) = unsafe {
-        let array = PY_ARRAY_API.PyArray_NewFromDescr(
-            py,
-            get_type_object(py, NpyTypes::PyArray_Type),
-            descr.into_ptr().cast(),
-            dims.len() as c_int,
-            dims.as_mut_ptr(),
-            ptr::null_mut(),
-            ptr::null_mut(),
-            0,
-            ptr::null_mut(),
-        );
-        let array = Bound::from_owned_ptr_or_err(py, array)?;
-        let start = (*array.as_ptr().cast::<PyArrayObject>()).fields.data;
-        (array, start)
-    };
+    let (array, start) = new_array(py, dtype, &mut dims)?;
     let size = n_numbers / values.channels.max(1) * values.channels * dtype.size();
     // SAFETY: the array is new and has that many bytes; nobody else knows it yet.
     let out = unsafe { std::slice::from_raw_parts_mut(start.cast::<u8>(), size) };
     py.detach(|| -> Result<()> { copy_values(values, 0, out, dtype) }).or_raise(py)?;
-    // SAFETY: nobody else knows the array yet.
-    unsafe { (*array.as_ptr().cast::<PyArrayObject>()).fields.flags &= !NPY_ARRAY_WRITEABLE };
+    make_read_only(&array);
     Ok(array)
 }

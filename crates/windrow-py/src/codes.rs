@@ -10,7 +10,6 @@ use windrow::dev::source::Schema;
 use windrow::{DType, Error, ViewRecipe};
 use windrow_core::{Decode, Draw, Element, Values};
 
-use crate::array::Memory;
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::near::none_left;
@@ -253,7 +252,7 @@ pub(crate) fn _lay_codes<'py>(
     layout: &str,
     length: u64,
     random: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let layout: CodesLayout = serde_json::from_str(layout)
         .map_err(|e| raise(py, &Error::config("this is not a layout of codes").caused_by(e)))?;
     let mut given = Vec::with_capacity(items.len());
@@ -295,5 +294,5 @@ pub(crate) fn _lay_codes<'py>(
     let batch = py
         .detach(|| Codes::new(&schema, length, &layout, None).and_then(|codes| codes.batch(&examples)))
         .or_raise(py)?;
-    Framework::named(py, "torch")?.batch(&Memory::new(py, batch)?)
+    Framework::named(py, "torch")?.batch(py, batch)
 }

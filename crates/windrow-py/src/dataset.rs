@@ -180,8 +180,7 @@ impl Dataset {
             return self.json(py, record);
         }
         if self.data.is_rows() {
-            let row = py.detach(|| self.data.source().row(record)).or_raise(py)?;
-            return if schema.is_value() { row::value(py, row) } else { row::dict(py, row) };
+            return row::value(py, py.detach(|| self.data.source().value(record, None)).or_raise(py)?);
         }
         let has_channels = schema.channels.is_some();
         let source = self.data.source();
@@ -763,6 +762,40 @@ impl Dataset {
         none_left(py, "Dataset.crop", unknown)?;
         let mode = choice(py, "mode", mode, &["random", "start"])?;
         self.view(py, ViewRecipe::Crop { length: length.0, mode }, dtype, seed.0)
+    }
+
+    /// Records whole, as ``ds[i]`` gives them: rows of columns, or JSON. Text, pictures and sound go through as they are stored.
+    ///
+    /// A batch is a list of them; ``Loader(..., collate=)`` makes tensors of it. Arrays are writable.
+    ///
+    /// Args:
+    ///     columns: only these columns or keys, in this order; a key that a JSON record lacks is None there. The others are not
+    ///         read.
+    ///     stack: a batch is a dict of columns: an array ``[B, …]`` of numbers, and of arrays and lists of numbers of one shape; a
+    ///         list of anything else. Records without names are the column ``"value"``. ``view[i]`` stays a record.
+    ///
+    /// Raises:
+    ///     ConfigError: records of numbers, which ``records``, ``pack`` and others cut; a column that is not there.
+    ///     MismatchError: when a batch is stacked: numbers of a column that differ in shape or dtype; names column and record.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "pages.jsonl"
+    /// >>> _ = path.write_text('{"text": "one", "label": 1}\n{"text": "two", "label": 2}\n')
+    /// >>> ds = wr.open(path)
+    /// >>> next(ds.rows().loader(batch_size=2, shuffle=False))
+    /// [{'text': 'one', 'label': 1}, {'text': 'two', 'label': 2}]
+    /// >>> next(ds.rows(["label", "text"], stack=True).loader(batch_size=2, shuffle=False))
+    /// {'label': array([1, 2]), 'text': ['one', 'two']}
+    #[pyo3(signature = (columns=None, *, stack=false, **unknown), text_signature = "($self, columns=None, *, stack=False)")]
+    fn rows(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        stack: bool,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<View> {
+        none_left(py, "Dataset.rows", unknown)?;
+        self.view(py, ViewRecipe::Rows { columns, stack }, None, 0)
     }
 
     /// Up to ``length`` frames of each track of audio codes ``[T, C]`` with its prompt, as a codec language model is trained:

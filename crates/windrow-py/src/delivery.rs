@@ -3,7 +3,6 @@
 use pyo3::prelude::*;
 use windrow::State;
 
-use crate::array::Memory;
 use crate::framework::{Framework, watch_worker};
 use crate::running::Running;
 
@@ -25,10 +24,10 @@ impl Delivery {
         let before = self.running.cursor();
         let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
         let handed = || -> PyResult<Bound<'py, PyAny>> {
-            let dict = self.framework.batch(&Memory::new(py, batch)?)?;
+            let batch = self.framework.batch(py, batch)?;
             match &self.collate {
-                None => Ok(dict.into_any()),
-                Some(collate) => collate.bind(py).call1((dict,)),
+                None => Ok(batch),
+                Some(collate) => collate.bind(py).call1((batch,)),
             }
         };
         match handed() {

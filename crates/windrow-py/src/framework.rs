@@ -4,9 +4,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString};
-use windrow::DType;
+use windrow::{Batch, DType, List};
 
 use crate::array::{Memory, field_array, row_array};
+use crate::row;
 
 /// Whose arrays a loader gives.
 pub(crate) enum Framework {
@@ -60,11 +61,20 @@ impl Framework {
         }
     }
 
-    /// A whole batch as a dict of name → array `[B, …]`.
-    pub(crate) fn batch<'py>(&self, memory: &Bound<'py, Memory>) -> PyResult<Bound<'py, PyDict>> {
-        let py = memory.py();
+    /// A whole batch: a dict of name → array `[B, …]`, or list where columns hold something else; of a view of rows the list
+    /// of its records.
+    pub(crate) fn batch<'py>(&self, py: Python<'py>, mut batch: Batch) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(records) = batch.take_records() {
+            return Ok(row::list(py, records)?.into_any());
+        }
+        let mut lists = batch.take_lists().into_iter().peekable();
+        let memory = &Memory::new(py, batch)?;
         let dict = PyDict::new(py);
+        let add = |list: List| dict.set_item(PyString::intern(py, &list.name), row::list(py, list.values)?);
         for (number, field) in memory.get().fields().iter().enumerate() {
+            while let Some(list) = lists.next_if(|list| list.n_fields_before <= number) {
+                add(list)?;
+            }
             let array = match self {
                 Framework::Numpy => field_array(memory, number, None)?,
                 Framework::Torch(torch) => torch.field(memory, number)?,
@@ -72,14 +82,15 @@ impl Framework {
                     let array = field_array(memory, number, None)?;
                     let laid = asarray.bind(py).call1((&array,))?;
                     if matches!(field.dtype, DType::I64 | DType::U64) {
-                        check_narrowed(&laid, &array, field.name)?;
+                        check_narrowed(&laid, &array, &field.name)?;
                     }
                     laid
                 }
             };
-            dict.set_item(PyString::intern(py, field.name), array)?;
+            dict.set_item(PyString::intern(py, &field.name), array)?;
         }
-        Ok(dict)
+        lists.try_for_each(add)?;
+        Ok(dict.into_any())
     }
 }
 
@@ -105,10 +116,10 @@ fn check_narrowed(laid: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, name: &str)
 }
 
 /// One row of a batch as a dict of name → numpy array.
-pub(crate) fn row<'py>(memory: &Bound<'py, Memory>, row: usize) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn row_of<'py>(memory: &Bound<'py, Memory>, row: usize) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(memory.py());
     for (number, field) in memory.get().fields().iter().enumerate() {
-        dict.set_item(PyString::intern(memory.py(), field.name), row_array(memory, number, row)?)?;
+        dict.set_item(PyString::intern(memory.py(), &field.name), row_array(memory, number, row)?)?;
     }
     Ok(dict)
 }
@@ -118,12 +129,12 @@ pub(crate) fn rows<'py>(memory: &Bound<'py, Memory>, n_rows: usize) -> PyResult<
     static ROWS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = memory.py();
     let Some(torch) = imported_torch(py)? else {
-        let rows = (0..n_rows).map(|i| row(memory, i)).collect::<PyResult<Vec<_>>>()?;
+        let rows = (0..n_rows).map(|i| row_of(memory, i)).collect::<PyResult<Vec<_>>>()?;
         return Ok(PyList::new(py, rows)?.into_any());
     };
     let whole = PyDict::new(py);
     for (number, field) in memory.get().fields().iter().enumerate() {
-        whole.set_item(PyString::intern(py, field.name), torch.field(memory, number)?)?;
+        whole.set_item(PyString::intern(py, &field.name), torch.field(memory, number)?)?;
     }
     let rows = ROWS.get_or_try_init(py, || py.import("windrow.torch")?.getattr("Rows").map(Bound::unbind))?;
     rows.bind(py).call1((whole,))

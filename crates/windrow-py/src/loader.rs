@@ -49,7 +49,7 @@ use crate::{near, shown};
 ///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
 ///     dtype: dtype of the numbers; None gives int64 for whole numbers, float32 for floats. (jax takes 64-bit numbers without
 ///         a copy only in its 64-bit mode.)
-///     collate: called with each dict; its result is the batch.
+///     collate: called with each batch, a dict or of a view of rows a list of records; its result is the batch.
 ///
 /// Raises:
 ///     ConfigError: options that would never give a batch.

@@ -3,25 +3,58 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use windrow::{Array, DType, Decode, Element, Row, Value, Values};
+use windrow::{Array, DType, Row, Value};
 
-use crate::array::value_array;
+use crate::array::owned_array;
 
 /// A dict of the row's values; arrays are read-only.
 pub(crate) fn dict(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyAny>> {
+    named(py, row, false)
+}
+
+/// A value; arrays are read-only.
+pub(crate) fn value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    object(py, value, false)
+}
+
+/// Records of a batch, whose arrays are the caller's to write.
+pub(crate) fn list(py: Python<'_>, records: Vec<Value>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    let mut names: Vec<(String, Bound<'_, PyString>)> = Vec::new();
+    for record in records {
+        let Value::Struct(row) = record else {
+            list.append(object(py, record, true)?)?;
+            continue;
+        };
+        let dict = PyDict::new(py);
+        for (number, (name, value)) in row.into_iter().enumerate() {
+            // Records mostly have the same names in the same order: their strings are made once.
+            if names.get(number).is_none_or(|(known, _)| *known != name) {
+                names.truncate(number);
+                let made = PyString::new(py, &name);
+                names.push((name, made));
+            }
+            dict.set_item(&names[number].1, object(py, value, true)?)?;
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// A record of a batch.
+pub(crate) fn record(py: Python<'_>, record: Value) -> PyResult<Bound<'_, PyAny>> {
+    object(py, record, true)
+}
+
+fn named(py: Python<'_>, row: Row, is_writable: bool) -> PyResult<Bound<'_, PyAny>> {
     let dict = PyDict::new(py);
     for (name, value) in row {
-        dict.set_item(name, object(py, value)?)?;
+        dict.set_item(name, object(py, value, is_writable)?)?;
     }
     Ok(dict.into_any())
 }
 
-/// The only value of a row.
-pub(crate) fn value(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyAny>> {
-    object(py, row.into_iter().next().map_or(Value::Null, |(_, value)| value))
-}
-
-fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+fn object(py: Python<'_>, value: Value, is_writable: bool) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
@@ -32,26 +65,16 @@ fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
         Value::F64(value) => PyFloat::new(py, value).into_any(),
         Value::Text(text) => PyString::new(py, &text).into_any(),
         Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
-        Value::Array(array) => numbers(py, &array)?,
+        Value::Array(array) => owned_array(py, array, is_writable)?,
         Value::List(values) => {
             let list = PyList::empty(py);
             for value in values {
-                list.append(object(py, value)?)?;
+                list.append(object(py, value, is_writable)?)?;
             }
             list.into_any()
         }
-        Value::Struct(row) => dict(py, row)?,
+        Value::Struct(row) => named(py, row, is_writable)?,
     })
-}
-
-fn numbers<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
-    let element = Element::little(array.dtype);
-    let values = Values { bytes: &array.bytes, element, channels: 1, decode: Decode::Plain };
-    let flat = value_array(py, &values, array.dtype, false)?;
-    if array.shape.len() == 1 {
-        return Ok(flat);
-    }
-    flat.call_method1("reshape", (PyTuple::new(py, &array.shape)?,))
 }
 
 /// The row that a dict is.

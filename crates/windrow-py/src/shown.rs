@@ -6,8 +6,11 @@ use std::iter;
 use windrow::Samples;
 pub(crate) use windrow::preview::text::count;
 
-/// The tensors of a row, as `input_ids int64 [1024], labels int64 [1024]`.
+/// The tensors of a row, as `input_ids int64 [1024], labels int64 [1024]`; of records their columns.
 pub(crate) fn tensors(samples: &Samples) -> String {
+    if let Some(rows) = samples.feed().collate().rows() {
+        return rows.holds().to_string();
+    }
     // Where shapes follow the samples, these are the shortest.
     let fields = samples.feed().collate().fields(&mut iter::empty()).unwrap_or_default();
     let each = fields.iter().map(|field| format!("{} {} {:?}", field.name, field.dtype, field.shape));

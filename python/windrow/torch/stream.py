@@ -108,6 +108,9 @@ class Stream(IterableDataset[Any]):
     def _items(self, batch: Any) -> Iterator[Any]:
         if self.is_batched:
             yield batch
+        elif isinstance(batch, list):
+            # Records of a view of rows.
+            yield from batch
         else:
             for row in range(len(next(iter(batch.values())))):
                 yield {name: field[row] for name, field in batch.items()}

@@ -3,16 +3,16 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use windrow::Value;
 use windrow::dev::sampler::Sampler;
-use windrow_core::collate::Batch;
 
-use super::{Mix, Pickled, Recut, Remix, View};
+use super::{ByNumber, Mix, Pickled, Recut, Remix, View};
 use crate::array::Memory;
 use crate::index::{Each, Index, many};
 use crate::loader::Loader;
 use crate::options::Count;
 use crate::waiting::wait_for;
-use crate::{framework, json, near, shown};
+use crate::{framework, json, near, row, shown};
 
 #[pymethods]
 impl View {
@@ -21,17 +21,17 @@ impl View {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let index = Index::read(key, "sample", self.samples.len())?;
-        item(py, index, |number| self.laid(py, &[number]))
+        item(py, Index::read(key, "sample", self.samples.len())?, self)
     }
 
-    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
+    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported; of a
+    /// view of rows its records.
     fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let numbers = many(indices, "sample", self.samples.len())?;
-        framework::rows(&Memory::new(py, self.laid(py, &numbers)?)?, numbers.len())
+        items(py, &many(indices, "sample", self.samples.len())?, self)
     }
 
-    /// The samples with these numbers as one batch: a dict of name → numpy array ``[len(indices), …]``.
+    /// The samples with these numbers as one batch: a dict of name → numpy array ``[len(indices), …]``; of a view of rows
+    /// the list of its records, or their columns where it stacks them.
     ///
     /// What a sampler of one's own feeds.
     ///
@@ -44,9 +44,9 @@ impl View {
     /// >>> view = wr.open(path, dtype="uint16").pack(2)
     /// >>> view.batch([3, 0])["input_ids"].tolist()
     /// [[6, 7], [0, 1]]
-    fn batch<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    fn batch<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let numbers = many(indices, "sample", self.samples.len())?;
-        framework::Framework::Numpy.batch(&Memory::new(py, self.laid(py, &numbers)?)?)
+        framework::Framework::Numpy.batch(py, self.laid(py, &numbers)?)
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> Each {
@@ -155,14 +155,13 @@ impl Mix {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let index = Index::read(key, "sample", self.end())?;
-        item(py, index, |number| self.laid(py, &[number]))
+        item(py, Index::read(key, "sample", self.end())?, self)
     }
 
-    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported.
+    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported; of a
+    /// view of rows its records.
     fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let numbers = many(indices, "sample", self.end())?;
-        framework::rows(&Memory::new(py, self.laid(py, &numbers)?)?, numbers.len())
+        items(py, &many(indices, "sample", self.end())?, self)
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> Each {
@@ -258,21 +257,27 @@ impl Mix {
     }
 }
 
-fn item<'py>(
-    py: Python<'py>,
-    index: Index,
-    laid: impl Fn(u64) -> PyResult<Batch>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let one = |number: u64| -> PyResult<Bound<'py, PyDict>> {
+fn item<'py>(py: Python<'py>, index: Index, of: &impl ByNumber) -> PyResult<Bound<'py, PyAny>> {
+    let one = |number: u64| -> PyResult<Bound<'py, PyAny>> {
         py.check_signals()?;
-        framework::row(&Memory::new(py, laid(number)?)?, 0)
+        if of.is_rows() {
+            return row::record(py, of.records(py, &[number])?.pop().unwrap_or(Value::Null));
+        }
+        Ok(framework::row_of(&Memory::new(py, of.laid(py, &[number])?)?, 0)?.into_any())
     };
     match index {
-        Index::One(number) => Ok(one(number)?.into_any()),
+        Index::One(number) => one(number),
         Index::Many(numbers) => {
             let rows = numbers.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
             Ok(PyList::new(py, rows)?.into_any())
         }
+    }
+}
+
+fn items<'py>(py: Python<'py>, numbers: &[u64], of: &impl ByNumber) -> PyResult<Bound<'py, PyAny>> {
+    match of.is_rows() {
+        true => Ok(row::list(py, of.records(py, numbers)?)?.into_any()),
+        false => framework::rows(&Memory::new(py, of.laid(py, numbers)?)?, numbers.len()),
     }
 }
 

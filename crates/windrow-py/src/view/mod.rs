@@ -8,10 +8,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 use windrow::dev::sampler::{Mix as Sequence, Sampler};
-use windrow::{Error, Mixture, RecipePart, Samples, Stop, mix as mix_samples};
+use windrow::{Error, Mixture, RecipePart, Samples, Stop, Value, mix as mix_samples};
 use windrow_core::Draw;
 use windrow_core::collate::Batch;
-use windrow_core::plan::{Feed, Pick, batch_of};
+use windrow_core::plan::{Feed, Pick, batch_of, records_of};
 
 use crate::epochs::Epochs;
 use crate::error::{OrRaise, raise};
@@ -27,7 +27,8 @@ use crate::waiting::wait_for;
 /// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
 /// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. What is
 /// random of a sample is drawn anew each time that it comes again; ``set_epoch`` says which draw it is. Made by
-/// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins`` and ``codes``.
+/// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins``, ``codes`` and ``rows``, whose samples are
+/// records as they are.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -70,15 +71,66 @@ impl View {
     pub(crate) fn samples(&self) -> &Samples {
         &self.samples
     }
+}
 
+/// What is asked for samples by number.
+trait ByNumber {
+    /// The views that they are of.
+    fn feeds(&self) -> &[Feed];
+
+    /// The samples with these numbers.
+    fn picked(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Vec<Pick>>;
+
+    /// They are records, not tensors.
+    fn is_rows(&self) -> bool {
+        self.feeds().first().is_some_and(|feed| feed.collate().rows().is_some())
+    }
+
+    /// The samples as one batch.
     fn laid(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Batch> {
+        let picks = self.picked(py, numbers)?;
+        let feeds = self.feeds();
+        py.detach(|| batch_of(feeds, picks.into_iter())).or_raise(py)
+    }
+
+    /// The records that samples are.
+    fn records(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Vec<Value>> {
+        let picks = self.picked(py, numbers)?;
+        let feeds = self.feeds();
+        py.detach(|| records_of(feeds, picks.into_iter())).or_raise(py)
+    }
+}
+
+impl ByNumber for View {
+    fn feeds(&self) -> &[Feed] {
+        slice::from_ref(self.samples.feed())
+    }
+
+    fn picked(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Vec<Pick>> {
         let epochs = self.epochs.of(py, numbers)?;
-        let picks = numbers.iter().zip(&epochs).map(|(&sample, &epoch)| Pick {
+        let pick = |(&sample, &epoch): (&u64, &u64)| Pick {
             feed: 0,
             sample,
             draw: Draw::new(self.seed, epoch, 0, sample),
-        });
-        py.detach(|| batch_of(slice::from_ref(self.samples.feed()), picks)).or_raise(py)
+        };
+        Ok(numbers.iter().zip(&epochs).map(pick).collect())
+    }
+}
+
+impl ByNumber for Mix {
+    fn feeds(&self) -> &[Feed] {
+        &self.feeds
+    }
+
+    fn picked(&self, py: Python<'_>, positions: &[u64]) -> PyResult<Vec<Pick>> {
+        let draws = self.epochs.of(py, positions)?;
+        let epoch = self.epochs.said(py)?.unwrap_or(0);
+        let pick = |(&position, &draws): (&u64, &u64)| {
+            let turn = self.sequence.onward(epoch, position);
+            let (feed, sample) = self.sequence.part_of(turn.sample);
+            Pick { feed, sample, draw: Draw::new(self.seeds[feed], draws, turn.pass, sample) }
+        };
+        Ok(positions.iter().zip(&draws).map(pick).collect())
     }
 }
 
@@ -132,17 +184,6 @@ impl Mix {
     // Positions that may be asked for.
     fn end(&self) -> u64 {
         self.sequence.len(0).unwrap_or(NO_END)
-    }
-
-    fn laid(&self, py: Python<'_>, positions: &[u64]) -> PyResult<Batch> {
-        let draws = self.epochs.of(py, positions)?;
-        let epoch = self.epochs.said(py)?.unwrap_or(0);
-        let picks = positions.iter().zip(&draws).map(|(&position, &draws)| {
-            let turn = self.sequence.onward(epoch, position);
-            let (feed, sample) = self.sequence.part_of(turn.sample);
-            Pick { feed, sample, draw: Draw::new(self.seeds[feed], draws, turn.pass, sample) }
-        });
-        py.detach(|| batch_of(&self.feeds, picks)).or_raise(py)
     }
 }
 
