@@ -264,7 +264,7 @@ def test_a_mix_of_other_rows_is_refused(pages, pictures, tmp_path):
     more = wr.open(tmp_path / "more")
     with pytest.raises(wr.MismatchError, match=r'columns=\["text"\]\) and rows\(columns=\["extra"\]'):
         wr.mix({"pages": (pages.rows(["text"]), 1), "more": (more.rows(["extra"]), 1)})
-    with pytest.raises(wr.MismatchError, match='only "more" has "text", "extra"'):
+    with pytest.raises(wr.MismatchError, match='only "more" has "extra", "text"'):
         wr.mix({"pictures": (pictures.rows(), 1), "more": (more.rows(), 1)})
     with pytest.raises(wr.MismatchError, match="stack=true"):
         wr.mix({"a": (pages.rows(), 1), "b": (pages.rows(stack=True), 1)})
@@ -307,13 +307,13 @@ def test_damaged_shards_name_file_and_record(tmp_path):
     file = tmp_path / "out.tfrecord"
     wr.write(file, rows, to="tfrecord")
     data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0xFF
+    data[len(data) // 2 + 300] ^= 0xFF
     file.write_bytes(data)
     view = wr.open(file, trust=True).rows()
     with pytest.raises(wr.CorruptError) as error:
         all_rows(view, batch_size=2, num_threads=3, epochs=1)
     assert str(error.value.path) == str(file)
-    assert error.value.record in (9, 10)
+    assert error.value.record in (9, 10, 11)
 
 
 def test_numbers_beyond_64_bits_come_whole(tmp_path):
