@@ -18,9 +18,11 @@ mod shaped;
 mod stacked;
 mod times;
 mod value;
+mod write;
 
 pub use file::Table;
 pub use joined::Joined;
 pub use matched::SHAPE;
 pub use numbers::Run;
 pub use schema::{Kind, Node};
+pub use write::{StreamWriter, check_dtype};

@@ -7,7 +7,7 @@ use crate::schema::{Kind, Node};
 use crate::value::Reader;
 
 impl Reader<'_> {
-    /// Elements of a list as an array: numbers, truth values, or lists of so many of them each. A null among floats is NaN;
+    /// Elements of a list as an array: numbers, truth values, or lists of so many of them each, at any depth. A null among floats is NaN;
     /// `None` for a null among others, and for elements that are no numbers.
     ///
     /// # Errors
@@ -18,14 +18,21 @@ impl Reader<'_> {
                 let shape = vec![end - first];
                 Ok(self.flat(child, first, end)?.map(|(dtype, bytes)| Array { dtype, shape, bytes }))
             }
-            Kind::FixedList(width) => {
-                let inner = &child.children[0];
-                if !matches!(inner.kind, Kind::Number(_) | Kind::Bool) || self.has_nulls(child, first, end)? {
+            Kind::FixedList(_) => {
+                let (mut inner, mut shape, mut range) = (child, vec![end - first], (first, end));
+                while let Kind::FixedList(width) = inner.kind {
+                    if self.has_nulls(inner, range.0, range.1)? {
+                        return Ok(None);
+                    }
+                    shape.push(width);
+                    // The number of elements was compared with the lists when the file was opened.
+                    range = (range.0 * width, range.1 * width);
+                    inner = &inner.children[0];
+                }
+                if !matches!(inner.kind, Kind::Number(_) | Kind::Bool) {
                     return Ok(None);
                 }
-                // The number of elements was compared with the lists when the file was opened.
-                let flat = self.flat(inner, first * width, end * width)?;
-                let shape = vec![end - first, *width];
+                let flat = self.flat(inner, range.0, range.1)?;
                 Ok(flat.map(|(dtype, bytes)| Array { dtype, shape, bytes }))
             }
             _ => Ok(None),

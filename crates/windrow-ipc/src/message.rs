@@ -9,7 +9,7 @@ use crate::flat::Flat;
 
 pub(crate) const MAGIC: &[u8; 6] = b"ARROW1";
 /// What a message begins with since Arrow 0.15.
-const CONTINUES: u32 = u32::MAX;
+pub(crate) const CONTINUES: u32 = u32::MAX;
 
 pub(crate) const SCHEMA: u8 = 1;
 pub(crate) const DICTIONARY: u8 = 2;
