@@ -35,7 +35,7 @@ TEXTS = ["one", "", "three and four", "five"] * 9
 # Of records that every format holds; codes have channels.
 ENDINGS = {
     "npy": ".npy", "npz": ".npz", "jsonl": ".jsonl", "tokens": ".bin",
-    "tfrecord": ".tfrecord", "array_record": ".array_record", "bagz": ".bagz",
+    "tfrecord": ".tfrecord", "array_record": ".array_record", "bagz": ".bagz", "arrow": ".arrow", "parquet": ".parquet",
 }
 RECORDS = [[[i, 2], [3, i]] if case == "write codes" else [i, i + 1, 7] for i in range(12)]
 if case.startswith("write"):

@@ -219,7 +219,8 @@ def test_options_of_a_format(tmp_path: Path) -> None:
         ("shards", {"max_shard_bytes": True}, "max_shard_bytes is true, expected a whole number"),
         ("shards", {"normalize": 1}, "normalize is 1, expected true or false"),
         ("orc", {}, '"orc" is not a format'),
-        ("parquet", {}, '"parquet" is only read'),
+        ("gluonts", {}, '"gluonts" is only read'),
+        ("parquet", {"compression": "lzma"}, 'compression is "lzma", expected zstd'),
         ("yaml", {}, '"yaml" is only read'),
     ],
 )

@@ -2,7 +2,10 @@
 
 use windrow_core::format::columns::{self, Samples as _};
 use windrow_core::format::data_files::DataFiles;
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, discover, splits};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{
+    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
+};
 use windrow_core::source::SharedSource;
 use windrow_core::store::key;
 use windrow_core::{Error, Result};
@@ -12,6 +15,7 @@ use crate::file::File;
 use crate::hub::Listed;
 use crate::samples::Samples;
 use crate::set::Files;
+use crate::write::WriteParquet;
 
 /// How the names of its files end.
 const SUFFIXES: &[&str] = &[".parquet", ".pq"];
@@ -26,10 +30,25 @@ static INFO: FormatInfo = FormatInfo {
     title: "Parquet",
     layout: "`.parquet` files, alone or in a folder, also as the Hub names them: `data/train-00000-of-00002.parquet`",
     records: "a row of the columns; with `column=`, or where the only column holds lists of numbers, its numbers [T] or [T, C] with the other columns beside them",
-    written_by: "pyarrow, pandas, polars, DuckDB, Spark, `datasets`, the Hub",
+    written_by: "`windrow convert --to parquet`, `wr.write`, pyarrow, pandas, polars, DuckDB, Spark, `datasets`, the Hub",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
     open_options: &["column", "columns"],
+    written_as: "one `.parquet` file: rows, or numbers in a column `tokens` with their metadata beside it",
+    write_options: &[
+        WriteOption {
+            name: "to_column",
+            takes: Takes::Text("NAME"),
+            help: "the column of the numbers [default: tokens]",
+            of_tokenize: false,
+        },
+        WriteOption {
+            name: "compression",
+            takes: Takes::Text("CODEC"),
+            help: "zstd, zstd:LEVEL, snappy or none [default: zstd]",
+            of_tokenize: false,
+        },
+    ],
     ..FormatInfo::NONE
 };
 
@@ -55,6 +74,10 @@ impl Format for Parquet {
             true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
             false => Vec::new(),
         }
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteParquet::of(options, INFO.name, SUFFIXES)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -9,6 +9,7 @@ mod hub;
 mod object;
 mod samples;
 mod set;
+mod write;
 
 use windrow_core::format::Table;
 

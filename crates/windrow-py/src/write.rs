@@ -30,11 +30,14 @@ use crate::row;
 ///     out: the folder (shards, forager, codes, flat-tokens: of one split, ``corpus.zarr/train``) or file to write; of Megatron
 ///         what both names begin with.
 ///     records: an iterable of records ``[T]``, or ``[T, C]`` with C channels in all of them (lists, arrays, tensors), or of
-///         dicts with ``sequence``; with ``to="mds"`` also dicts without it, which are rows of named columns. What else such a dict holds is metadata, which shards, jsonl and codes keep and
-///         ``ds.extras(i)`` gives back. An array ``[N, T]`` is N records; a ``Dataset`` is written as by ``convert``.
+///         dicts with ``sequence``. What else such a dict holds is metadata, which shards, jsonl, codes and the formats of
+///         rows keep and ``ds.extras(i)`` gives back. In a format of rows (arrow, parquet, mds, webdataset, tfrecord,
+///         array_record, bagz) also dicts without it, which are rows of named columns. An array ``[N, T]`` is N records; a
+///         ``Dataset`` is written as by ``convert``.
 ///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of token
 ///         IDs), ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``),
-///         ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts) or ``"flat-tokens"`` (zarr).
+///         ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts), ``"flat-tokens"`` (zarr), ``"arrow"`` or
+///         ``"parquet"`` (a file of rows, or of a column of lists), or another that docs/formats.md says is written.
 ///     dtype: dtype of a stored number. None takes that of the first record: an array's own; of a list float32, int64 for
 ///         whole numbers, and uint32 in formats of token IDs (int32 in Megatron's). It is never guessed from how large the
 ///         numbers are: ``dtype="uint16"`` halves a small vocabulary's file. Codes are int16, flat-tokens always uint32.
@@ -50,7 +53,8 @@ use crate::row;
 ///         float32 and mean and std of each record beside it; reading undoes it. flat-tokens: ``zarr_format`` 2 as seqax
 ///         writes it (blosc: lz4, bitshuffle) or 3 (zstd, crc32c), ``tokens_chunk_size`` (4,194,304),
 ///         ``seq_starts_chunk_size`` (1,048,576), and with ``zarr_format=3`` ``chunks_per_shard``, which puts that many chunks
-///         into a file.
+///         into a file. Arrow and Parquet: ``to_column`` (``"tokens"``), the column of the numbers; Parquet: ``compression``
+///         (``"zstd"``, ``"zstd:9"``, ``"snappy"``, ``"none"``).
 ///
 /// Returns:
 ///     A dict: output, files, records, tokens (of token IDs), output_bytes, ….

@@ -1,16 +1,21 @@
 //! Arrow IPC streams and files, Feather 2 among them, and the folders that `datasets` saves them in.
 
 mod saved;
+mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, discover, splits};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{
+    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
+};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, key};
 use windrow_core::{Error, Result};
 use windrow_ipc::{Joined, Table};
 
 use self::saved::{DICT, Saved};
+use self::write::WriteArrow;
 use crate::columns;
 use crate::data_files::DataFiles;
 
@@ -29,10 +34,17 @@ static INFO: FormatInfo = FormatInfo {
     title: "Arrow",
     layout: "`.arrow`, `.feather` and `.ipc` files, alone or in a folder; a folder of `datasets`' save_to_disk, each split one",
     records: "a row of the columns; with `column=`, or where the only column holds lists of numbers, its numbers [T] or [T, C] with the other columns beside them",
-    written_by: "`datasets` (save_to_disk, its cache), pyarrow, pandas' to_feather",
+    written_by: "`windrow convert --to arrow`, `wr.write`, `datasets` (save_to_disk, its cache), pyarrow, pandas' to_feather",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
     open_options: &["column", "columns"],
+    written_as: "one `.arrow` stream: rows, or numbers in a column `tokens` with their metadata beside it",
+    write_options: &[WriteOption {
+        name: "to_column",
+        takes: Takes::Text("NAME"),
+        help: "the column of the numbers [default: tokens]",
+        of_tokenize: false,
+    }],
     ..FormatInfo::NONE
 };
 
@@ -56,6 +68,10 @@ impl Format for Arrow {
             true => joined(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
             false => Vec::new(),
         }
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteArrow::of(options)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
