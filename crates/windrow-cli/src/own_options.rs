@@ -8,30 +8,44 @@ use windrow::format::{Takes, WriteOption};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnOptions<const TOKENIZE: bool>(Map<String, Value>);
 
+/// What some formats say of an option.
+struct Said {
+    formats: Vec<&'static str>,
+    help: &'static str,
+}
+
 impl<const TOKENIZE: bool> OwnOptions<TOKENIZE> {
     /// Those that are given.
     pub(crate) fn given(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    // Each option with the formats that have it.
-    fn all() -> Vec<(&'static WriteOption, Vec<&'static str>)> {
-        let mut all: Vec<(&WriteOption, Vec<&str>)> = Vec::new();
+    // Each option with what the formats that have it say of it.
+    fn all() -> Vec<(&'static WriteOption, Vec<Said>)> {
+        let mut all: Vec<(&WriteOption, Vec<Said>)> = Vec::new();
         let written = windrow::written();
         for format in written.iter().filter(|format| format.is_for_tokenize || !TOKENIZE) {
             for option in format.info.write_options.iter().filter(|option| TOKENIZE || !option.of_tokenize) {
-                match all.iter_mut().find(|(known, _)| known.name == option.name) {
-                    Some((_, formats)) => formats.push(format.to),
-                    None => all.push((option, vec![format.to])),
+                if all.iter().all(|(known, _)| known.name != option.name) {
+                    all.push((option, Vec::new()));
+                }
+                let said = all.iter_mut().filter(|(known, _)| known.name == option.name);
+                for (_, said) in said {
+                    match said.iter_mut().find(|said| said.help == option.help) {
+                        Some(said) => said.formats.push(format.to),
+                        None => said.push(Said { formats: vec![format.to], help: option.help }),
+                    }
                 }
             }
         }
         all
     }
 
-    fn arg((option, formats): (&'static WriteOption, Vec<&'static str>)) -> Arg {
+    fn arg((option, said): (&'static WriteOption, Vec<Said>)) -> Arg {
         let long = option.name.replace('_', "-");
-        let arg = Arg::new(option.name).help(format!("With --to {}: {}", formats.join(", "), option.help));
+        let help =
+            said.iter().map(|Said { formats, help }| format!("With --to {}: {help}", formats.join(", ")));
+        let arg = Arg::new(option.name).help(help.collect::<Vec<_>>().join(". "));
         match option.takes {
             Takes::Number(value) => arg.long(long).value_name(value).value_parser(value_parser!(u64)),
             Takes::Text(value) => arg.long(long).value_name(value),
