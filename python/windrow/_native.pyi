@@ -15,7 +15,7 @@ _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[A
 _Sample: TypeAlias = dict[str, Any]
 _Scaler: TypeAlias = Literal["max", "zero", "max-float32", "zero-float32"] | Callable[[npt.NDArray[Any]], Any]
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
-_Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens", "mds", "llmc", "datatrove", "olmo", "webdataset", "tfrecord", "array_record", "bagz", "arrow", "parquet"]
+_Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens", "mds", "llmc", "datatrove", "olmo", "webdataset", "tfrecord", "array_record", "bagz", "arrow", "parquet", "litdata"]
 
 __all__ = [
     "__version__",

@@ -31,8 +31,8 @@ use crate::row;
 ///         what both names begin with.
 ///     records: an iterable of records ``[T]``, or ``[T, C]`` with C channels in all of them (lists, arrays, tensors), or of
 ///         dicts with ``sequence``. What else such a dict holds is metadata, which shards, jsonl, codes and the formats of
-///         rows keep and ``ds.extras(i)`` gives back. In a format of rows (arrow, parquet, mds, webdataset, tfrecord,
-///         array_record, bagz) also dicts without it, which are rows of named columns. An array ``[N, T]`` is N records; a
+///         rows keep and ``ds.extras(i)`` gives back. In a format of rows (arrow, parquet, mds, litdata, webdataset,
+///         tfrecord, array_record, bagz) also dicts without it, which are rows of named columns. An array ``[N, T]`` is N records; a
 ///         ``Dataset`` is written as by ``convert``.
 ///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of token
 ///         IDs), ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``),

@@ -164,23 +164,60 @@ fn torch(code: u32) -> Result<DType> {
     })
 }
 
+/// numpy's dtypes by their code.
+const NUMPY: [DType; 11] = [
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+    DType::F16,
+    DType::F32,
+    DType::F64,
+];
+const NUMPY_BOOL: u32 = 13;
+
+/// The code of a dtype, and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    Torch(u32),
+    Numpy(u32),
+}
+
+/// The code of a dtype among torch's, where that is known there, of two the one that is written; else among numpy's.
+pub(super) fn code(dtype: DType) -> Code {
+    Code::Torch(match dtype {
+        DType::F32 => 1,
+        DType::F64 => 3,
+        DType::F16 => 9,
+        DType::Bf16 => 10,
+        DType::U8 => 11,
+        DType::I8 => 12,
+        DType::I16 => 14,
+        DType::I32 => 16,
+        DType::I64 => 18,
+        DType::Bool => 19,
+        DType::U16 => 20,
+        DType::U32 | DType::U64 => return numpy_code(dtype),
+    })
+}
+
+/// The code of a dtype among numpy's; of bfloat16, which numpy does not have, that of torch.
+pub(super) fn numpy_code(dtype: DType) -> Code {
+    match NUMPY.iter().position(|known| *known == dtype) {
+        Some(code) => Code::Numpy(code as u32),
+        None if dtype == DType::Bool => Code::Numpy(NUMPY_BOOL),
+        None => code(dtype),
+    }
+}
+
 fn numpy(code: u32) -> Result<DType> {
-    const CODES: [DType; 11] = [
-        DType::I8,
-        DType::I16,
-        DType::I32,
-        DType::I64,
-        DType::U8,
-        DType::U16,
-        DType::U32,
-        DType::U64,
-        DType::F16,
-        DType::F32,
-        DType::F64,
-    ];
     match code {
-        13 => Ok(DType::Bool),
-        _ => CODES
+        NUMPY_BOOL => Ok(DType::Bool),
+        _ => NUMPY
             .get(code as usize)
             .copied()
             .ok_or_else(|| Error::unsupported(format!("the code {code} of a dtype of numpy"))),

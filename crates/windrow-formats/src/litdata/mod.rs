@@ -2,6 +2,7 @@
 //! (`streaming/writer.py`, `item_loader.py`, `serializers.py`).
 
 mod chunks;
+mod encode;
 mod frames;
 mod index;
 mod json_leaf;
@@ -11,15 +12,18 @@ mod rows;
 mod samples;
 mod temporal;
 mod tree;
+mod write;
 
 use windrow_core::Result;
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{key, open_if_there};
 
 use self::chunks::Chunks;
 use self::index::{INDEX, Index, Storage};
 use self::samples::Samples;
+use self::write::WriteLitData;
 use crate::columns;
 
 /// Chunks of LitData.
@@ -31,10 +35,25 @@ static INFO: FormatInfo = FormatInfo {
     title: "LitData",
     layout: "a folder of `index.json` and `chunk-*.bin`, items, frames or chunks of them also compressed; each split is such a folder",
     records: "an item: a row of its keys, a list or a value; with `column=`, or where the item is an array, its numbers [T] or [T, C]",
-    written_by: "litdata's optimize",
+    written_by: "`windrow convert --to litdata`, `wr.write`, litdata's optimize",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".bin"],
     open_options: &["column", "columns"],
+    written_as: "index.json and chunk-0-N.bin: tokens for its TokensLoader, or items that are dicts",
+    write_options: &[
+        WriteOption {
+            name: "to_column",
+            takes: Takes::Text("NAME"),
+            help: "items are dicts with the numbers under this key and their metadata [default: the numbers alone]",
+            of_tokenize: false,
+        },
+        WriteOption {
+            name: "chunk_bytes",
+            takes: Takes::Number("BYTES"),
+            help: "most bytes of a chunk [default: 67108864]",
+            of_tokenize: false,
+        },
+    ],
     ..FormatInfo::NONE
 };
 
@@ -48,6 +67,10 @@ impl Format for LitData {
             true => Confidence::Yes,
             false => Confidence::No,
         }
+    }
+
+    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+        Ok(Some(Box::new(WriteLitData::of(options)?)))
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
