@@ -181,6 +181,35 @@ impl File {
         }
     }
 
+    /// Begins to read some columns of all rows from one on; [`File::next`] gives them.
+    ///
+    /// # Errors
+    /// As [`File::decode`].
+    pub(crate) fn rows_from(&self, names: &[String], row: u64) -> Result<ParquetRecordBatchReader> {
+        let group = self.firsts.partition_point(|first| *first <= row).saturating_sub(1);
+        let rest = group..self.firsts.len() - 1;
+        let skipped = row.saturating_sub(self.firsts[group]) as usize;
+        let all = self.rows().saturating_sub(self.firsts[group]) as usize;
+        guarded(&self.reader, || self.groups(names, rest, skipped..all))
+    }
+
+    /// The next of these rows, some of them together; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`File::decode`].
+    pub(crate) fn next(&self, rows: &mut ParquetRecordBatchReader) -> Result<Option<Table>> {
+        let stream = guarded(&self.reader, || {
+            let Some(batch) = rows.next() else { return Ok(None) };
+            let batch = batch.map_err(|e| self.wrong_arrow(e))?;
+            let mut stream = Vec::new();
+            let writer = StreamWriter::try_new(&mut stream, &batch.schema());
+            let written = writer.and_then(|mut writer| writer.write(&batch).and_then(|()| writer.finish()));
+            written.map_err(|e| self.wrong_arrow(e))?;
+            Ok(Some(stream))
+        })?;
+        stream.map(|stream| self.table(stream)).transpose()
+    }
+
     /// Writes some columns of all rows as an Arrow stream, on `most` threads; `limit` bytes at most.
     ///
     /// # Errors
@@ -193,7 +222,7 @@ impl File {
         out: &mut dyn Write,
     ) -> Result<()> {
         let mut out = Limited { out, left: limit, refused: false };
-        let meta = guarded(&self.reader, || self.groups(names, 0..0).map(|reader| reader.schema()))?;
+        let meta = guarded(&self.reader, || self.groups(names, 0..0, 0..0).map(|reader| reader.schema()))?;
         let mut rows = 0;
         let mut writer = StreamWriter::try_new(&mut out, &meta).map_err(|e| self.wrong_arrow(e))?;
         let done = self.batches(names, most, &mut |batch| {
@@ -219,13 +248,26 @@ impl File {
         }
     }
 
-    fn groups(&self, names: &[String], groups: Range<usize>) -> Result<ParquetRecordBatchReader> {
-        ParquetRecordBatchReaderBuilder::new_with_metadata(self.reader.clone(), self.meta.clone())
-            .with_projection(self.mask(names))
-            .with_row_groups(groups.collect())
-            .with_batch_size(self.rows_of(BATCH, names) as usize)
-            .build()
-            .map_err(|e| self.wrong(e))
+    // Row groups from the first of their rows to be read on, to the end.
+    fn groups(
+        &self,
+        names: &[String],
+        groups: Range<usize>,
+        rows: Range<usize>,
+    ) -> Result<ParquetRecordBatchReader> {
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.reader.clone(), self.meta.clone())
+                .with_projection(self.mask(names))
+                .with_row_groups(groups.collect())
+                .with_batch_size(self.rows_of(BATCH, names) as usize);
+        let builder = match rows.start {
+            0 => builder,
+            _ => {
+                let all = rows.end;
+                builder.with_row_selection(RowSelection::from_consecutive_ranges(std::iter::once(rows), all))
+            }
+        };
+        builder.build().map_err(|e| self.wrong(e))
     }
 
     // Gives all batches in order; row groups are decoded beside each other.
@@ -246,7 +288,7 @@ impl File {
                     let group = next;
                     let work = move || {
                         let sent = guarded(&self.reader, || {
-                            for batch in self.groups(names, group..group + 1)? {
+                            for batch in self.groups(names, group..group + 1, 0..0)? {
                                 // Nobody waits for it after an error.
                                 if sender.send(batch.map_err(|e| self.wrong_arrow(e))).is_err() {
                                     break;

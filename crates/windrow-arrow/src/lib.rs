@@ -8,6 +8,7 @@ mod format;
 mod hub;
 mod object;
 mod samples;
+mod scan;
 mod set;
 mod write;
 

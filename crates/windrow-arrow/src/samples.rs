@@ -5,12 +5,13 @@ use std::ops::Range;
 use windrow_core::format::Options;
 use windrow_core::format::columns::{self, Column, Found};
 use windrow_core::format::data_files::DataFiles;
-use windrow_core::source::FileInfo;
-use windrow_core::{DType, Error, Result, Row};
+use windrow_core::source::{self, FileInfo};
+use windrow_core::{DType, Result, Row};
 use windrow_ipc::SHAPE;
 
 use crate::file::gone;
-use crate::set::{Access, Files, Set};
+use crate::scan::Scan;
+use crate::set::{Access, Files, Set, number_of};
 
 /// The rows of a data set.
 pub(crate) struct Samples {
@@ -47,26 +48,15 @@ impl Samples {
         Samples { format, sets: vec![of(true), of(false)], files, data, columns, of_column }
     }
 
-    // The file of a sample, and the number of its row there.
-    fn find(&self, sample: u64) -> Result<(usize, u64)> {
-        columns::Samples::check(self, sample)?;
-        let file = self.files.firsts.partition_point(|first| *first <= sample) - 1;
-        Ok((file, sample - self.files.firsts[file]))
-    }
-
     fn access(&self, sample: u64, set: usize) -> Result<(usize, Access<'_>)> {
-        let (file, row) = self.find(sample)?;
+        let (file, row) = self.files.find(sample)?;
         let access = self.sets[set].row(&self.files, sample, file, row).map_err(|e| e.record(sample))?;
         Ok((file, access))
     }
 
     // A column's number among those of its set.
     fn number(&self, rows: &impl columns::Samples, column: usize) -> Result<usize> {
-        let name = &self.columns[column].name;
-        let at = rows.columns().iter().position(|of_set| of_set.name == *name);
-        at.ok_or_else(|| {
-            Error::corrupt(format!("no column {name:?} in what was decoded")).field(name.clone())
-        })
+        number_of(rows, &self.columns[column].name)
     }
 }
 
@@ -102,6 +92,17 @@ impl columns::Samples for Samples {
             Some((name.clone(), values.remove(name)?))
         });
         Ok(ordered.collect())
+    }
+
+    fn rows_from<'a>(&'a self, first: u64, columns: &'a [usize]) -> source::Rows<'a> {
+        // What is in the cache anyway is read from there.
+        match columns.iter().all(|column| self.of_column[*column] == 0) && self.sets[0].cached().is_none() {
+            true => {
+                let names = columns.iter().map(|column| self.columns[*column].name.as_str()).collect();
+                Box::new(Scan::new(&self.files, &self.sets[0], names, first))
+            }
+            false => Box::new((first..self.count()).map(move |sample| self.row(sample, columns))),
+        }
     }
 
     fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
@@ -147,7 +148,7 @@ impl columns::Samples for Samples {
     }
 
     fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {
-        let (file, row) = self.find(sample)?;
+        let (file, row) = self.files.find(sample)?;
         let name = column.map(|column| self.columns[column].name.as_str());
         Ok((self.data.name(file), self.files.files[file].place(row, name)))
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use windrow_core::format::columns::Samples;
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::store::{Object, Store, cached};
-use windrow_core::{Result, threads};
+use windrow_core::{Error, Result, threads};
 use windrow_ipc::{Joined, Table};
 
 use crate::file::File;
@@ -25,7 +25,7 @@ pub(crate) struct Set {
     format: &'static str,
     joined: OnceLock<Joined>,
     making: Mutex<()>,
-    decoded: AtomicUsize,
+    n_decoded: AtomicUsize,
     /// Those that were used last come last.
     kept: Mutex<Vec<Part>>,
 }
@@ -63,9 +63,22 @@ impl Set {
             format,
             joined: OnceLock::new(),
             making: Mutex::new(()),
-            decoded: AtomicUsize::new(0),
+            n_decoded: AtomicUsize::new(0),
             kept: Mutex::new(Vec::new()),
         }
+    }
+
+    /// The names of its columns.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Rows of a file that were decoded.
+    ///
+    /// # Errors
+    /// As [`Joined::new`].
+    pub(crate) fn decoded(&self, files: &Files, file: usize, table: Table) -> Result<Joined> {
+        self.joined_of(files, vec![table], vec![files.files[file].object().clone()])
     }
 
     /// All rows, where they are in the cache already.
@@ -94,12 +107,12 @@ impl Set {
                 return Ok(Access::Decoded(decoded, local));
             }
         }
-        if self.decoded.fetch_add(1, Ordering::Relaxed) >= MOST_DECODED {
+        if self.n_decoded.fetch_add(1, Ordering::Relaxed) >= MOST_DECODED {
             return Ok(Access::Cached(self.all(files)?, record));
         }
         let first = rows.start;
         let table = of_file.decode(&self.names, rows)?;
-        let joined = Arc::new(self.joined_of(files, vec![table], vec![of_file.object().clone()])?);
+        let joined = Arc::new(self.decoded(files, file, table)?);
         let mut kept = kept();
         if kept.len() >= KEPT {
             kept.remove(0);
@@ -161,4 +174,25 @@ impl Files {
     pub(crate) fn rows(&self) -> u64 {
         self.firsts[self.files.len()]
     }
+
+    /// The file of a row of all, and its number there.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    pub(crate) fn find(&self, record: u64) -> Result<(usize, u64)> {
+        if record >= self.rows() {
+            return Err(Error::out_of_range("record", record, self.rows()));
+        }
+        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        Ok((file, record - self.firsts[file]))
+    }
+}
+
+/// The number of the column of this name among those that were decoded.
+///
+/// # Errors
+/// `Corrupt` when it is not among them.
+pub(crate) fn number_of(rows: &impl Samples, name: &str) -> Result<usize> {
+    let at = rows.columns().iter().position(|column| column.name == name);
+    at.ok_or_else(|| Error::corrupt(format!("no column {name:?} in what was decoded")).field(name))
 }

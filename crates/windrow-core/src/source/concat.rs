@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Column, Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
+use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
@@ -185,6 +185,16 @@ impl Source for Concat {
     fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
         let (part, local) = self.find(record)?;
         part.value(local, columns).map_err(|e| renumber(e, local, record))
+    }
+
+    fn rows_from(&self, first: u64) -> Rows<'_> {
+        let Some(part) = self.part_of(first) else { return Box::new(std::iter::empty()) };
+        let rest = self.parts[part..].iter().zip(&self.first_records[part..]);
+        Box::new(rest.flat_map(move |(part, &begin)| {
+            let local = first.saturating_sub(begin);
+            let rows = (local..).zip(part.rows_from(local));
+            rows.map(move |(local, row)| row.map_err(|e| renumber(e, local, begin + local)))
+        }))
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

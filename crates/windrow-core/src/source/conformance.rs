@@ -144,7 +144,29 @@ fn check_rows(source: &dyn Source) -> Result<()> {
         refuses("a row that is not there", source.row(record), record)?;
         refuses("length of a record that is not there", source.length(record), record)?;
     }
-    Ok(())
+    let len = source.len();
+    [0, len / 2, len.saturating_sub(1), len].iter().try_for_each(|first| check_in_order(source, *first))
+}
+
+// Rows that are read one after the other are those that are read by number.
+fn check_in_order(source: &dyn Source, first: u64) -> Result<()> {
+    const MOST: u64 = 100;
+    let end = source.len().min(first + MOST);
+    let mut rows = source.rows_from(first);
+    for record in first..end {
+        match rows.next() {
+            Some(Ok(row)) => {
+                let by_number = source.row(record)?;
+                same("a row, in its order", format!("{row:?}"), format!("{by_number:?}"), record)?;
+            }
+            Some(Err(error)) => return check_unreadable(&error, record),
+            None => return Err(broken("rows in their order end with the last one", record)),
+        }
+    }
+    match end < source.len() || rows.next().is_none() {
+        true => Ok(()),
+        false => Err(broken("rows in their order end with the last one", end)),
+    }
 }
 
 fn check_outside(source: &dyn Source) -> Result<()> {

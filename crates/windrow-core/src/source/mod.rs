@@ -34,6 +34,9 @@ pub type Extras = Row;
 /// More codebooks than any codec of audio has, those of both sides together.
 pub const MOST_CODEBOOKS: u64 = 128;
 
+/// Rows one after the other, see [`Source::rows_from`].
+pub type Rows<'a> = Box<dyn Iterator<Item = Result<Row>> + Send + 'a>;
+
 /// What a record is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -205,6 +208,12 @@ pub trait Source: Lengths {
         let row = self.row(record)?;
         let Some(columns) = columns else { return Ok(self.schema().value_of(row)) };
         chosen(self.schema(), row, columns).map(Value::Struct)
+    }
+
+    /// The rows from `first` on, in their order: for whoever reads each once and never comes back, so that nothing is kept
+    /// of what was read, neither in memory nor in the cache.
+    fn rows_from(&self, first: u64) -> Rows<'_> {
+        Box::new((first..self.len()).map(|record| self.row(record)))
     }
 
     /// What is beside the values of a record; empty when nothing does.

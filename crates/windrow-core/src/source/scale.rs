@@ -8,7 +8,7 @@ use super::fit::Fit;
 use super::floats::Precision;
 use super::measure::measure_all;
 use super::scaling::Scaling;
-use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source};
+use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -152,6 +152,10 @@ impl Source for Scaled {
 
     fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
         self.inner.value(record, columns)
+    }
+
+    fn rows_from(&self, first: u64) -> Rows<'_> {
+        self.inner.rows_from(first)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

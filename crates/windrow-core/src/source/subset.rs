@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Extras, FileInfo, Location, Schema, SharedSource, Source};
+use super::{Extras, FileInfo, Location, Rows, Schema, SharedSource, Source};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -113,6 +113,11 @@ impl Source for Subset {
 
     fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
         self.inner.value(self.number(record)?, columns)
+    }
+
+    // Its records do not follow each other there.
+    fn rows_from(&self, first: u64) -> Rows<'_> {
+        Box::new((first..self.len()).map(|record| self.row(record)))
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::floats::Precision;
-use super::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span, floats};
+use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, check_span, floats};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -257,6 +257,10 @@ impl Source for Transformed {
 
     fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
         self.inner.value(record, columns)
+    }
+
+    fn rows_from(&self, first: u64) -> Rows<'_> {
+        self.inner.rows_from(first)
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {

@@ -11,7 +11,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{Options, Probe};
 use crate::row::Row;
-use crate::source::{FileInfo, SharedSource};
+use crate::source::{self, FileInfo, SharedSource};
 
 use self::numbers::Numbers;
 use self::rows::Rows;
@@ -70,6 +70,11 @@ pub trait Samples: Send + Sync + 'static {
     /// # Errors
     /// `OutOfRange`; `Corrupt` with the place of the value; `Unsupported` for a value that is more than data.
     fn row(&self, sample: u64, columns: &[usize]) -> Result<Row>;
+
+    /// Some values of all samples from `first` on, as [`Source::rows_from`](crate::source::Source::rows_from).
+    fn rows_from<'a>(&'a self, first: u64, columns: &'a [usize]) -> source::Rows<'a> {
+        Box::new((first..self.count()).map(move |sample| self.row(sample, columns)))
+    }
 
     /// The array in a column of [`Kind::Array`], or of [`Kind::Bytes`] with the dtype that was given.
     ///

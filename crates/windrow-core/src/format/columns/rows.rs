@@ -64,6 +64,10 @@ impl<S: Samples> Source for Rows<S> {
         self.samples.row(record, &numbers).map(Value::Struct)
     }
 
+    fn rows_from(&self, first: u64) -> source::Rows<'_> {
+        self.samples.rows_from(first, &self.columns)
+    }
+
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         spans.for_each(|(span, _)| self.samples.prefetch(span.record));
     }
