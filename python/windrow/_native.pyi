@@ -307,6 +307,7 @@ def tokenize(
     eos: SupportsIndex | str | None = "auto",
     text_field: str = "text",
     text_function: Callable[[bytes], str] | None = None,
+    split: str | None = None,
     dtype: _DType | None = None,
     vocab_size: SupportsIndex | None = None,
     append_eos: bool = False,

@@ -1,32 +1,38 @@
-//! Inputs cut into chunks of whole lines.
+//! Inputs as chunks of whole records: lines, or texts of rows.
 
-use windrow_core::Result;
+use windrow_core::{Error, Result, store};
 
 use super::input::{Input, PART, Stream};
+use super::rows::{RowInput, Texts};
+use super::text_input::TextInput;
 
 /// Longer buffers are not used again.
 pub(super) const MOST_KEPT: usize = 8 << 20;
+/// Texts of a chunk, at most: empty ones take room too.
+const MOST_TEXTS: usize = 1 << 16;
 
-/// Whole lines of one input.
+/// Whole records of one input.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     /// Number of the input.
     pub(super) input: usize,
-    /// First byte in the (expanded) input.
+    /// First byte in the (expanded) input; of rows, bytes of all texts before.
     pub(super) byte: u64,
-    /// Number of the first line.
+    /// Number of the first line, or row.
     pub(super) line: u64,
     /// Nothing of this input follows. Every input ends with such a chunk.
     pub(super) is_last: bool,
     /// Bytes of this input behind it, as they are stored.
     pub(super) stored: u64,
+    /// Where each text ends, where records are not lines.
+    pub(super) ends: Option<Vec<usize>>,
     // Longer than what it holds: what was zeroed once is not zeroed again for the next chunk.
     room: Vec<u8>,
     len: usize,
 }
 
 impl Chunk {
-    /// The lines with their line breaks; may be empty at the end of an input.
+    /// The lines with their line breaks, or the texts; may be empty at the end of an input.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.room[..self.len]
     }
@@ -39,45 +45,61 @@ impl Chunk {
 
 /// Reads inputs one after the other.
 pub(super) struct Chunks<'a> {
-    inputs: &'a [Input],
+    inputs: &'a [TextInput],
     size: usize,
     input: usize,
     byte: u64,
     line: u64,
-    rest: Vec<u8>,
-    stream: Option<Stream>,
+    /// The input that is being read, and what was read of it beyond the last chunk.
+    stream: Option<(Stream, Vec<u8>)>,
+    texts: Option<(Texts<'a>, Option<Error>)>,
 }
 
 impl<'a> Chunks<'a> {
-    /// Chunks of about `size` bytes, from a line of an input on.
-    pub(super) fn new(inputs: &'a [Input], size: usize, input: usize, byte: u64, line: u64) -> Self {
-        Chunks { inputs, size: size.max(1), input, byte, line, rest: Vec::new(), stream: None }
+    /// Chunks of about `size` bytes, from a record of an input on.
+    pub(super) fn new(inputs: &'a [TextInput], size: usize, input: usize, byte: u64, line: u64) -> Self {
+        Chunks { inputs, size: size.max(1), input, byte, line, stream: None, texts: None }
     }
 
     /// The next chunk, in the memory of another one; nothing follows an error.
     ///
     /// # Errors
-    /// As [`Stream::fill`] and [`Stream::finish`].
+    /// As [`Stream::fill`] and [`Stream::finish`], or [`Texts::next`] and [`RowInput::check`].
     pub(super) fn read(&mut self, room: Vec<u8>) -> Option<Result<Chunk>> {
-        let input = self.inputs.get(self.input)?;
-        let chunk = self.cut(input, room);
-        if chunk.is_err() {
-            self.input = self.inputs.len();
+        let chunk = match self.inputs.get(self.input)? {
+            TextInput::Lines(input) => self.lines(input, room),
+            // The files of rows may be maps.
+            TextInput::Rows(input) => store::whole_at_once(|| self.texts(input, room)),
+        };
+        match &chunk {
+            Err(_) => self.input = self.inputs.len(),
+            Ok(chunk) if chunk.is_last => {
+                (self.stream, self.texts) = (None, None);
+                (self.input, self.byte, self.line) = (self.input + 1, 0, 0);
+            }
+            Ok(chunk) => {
+                let n = match &chunk.ends {
+                    Some(ends) => ends.len(),
+                    None => memchr::memchr_iter(b'\n', chunk.bytes()).count(),
+                };
+                self.byte += chunk.len as u64;
+                self.line += n as u64;
+            }
         }
         Some(chunk)
     }
 
-    fn cut(&mut self, input: &Input, mut room: Vec<u8>) -> Result<Chunk> {
-        let stream = match &mut self.stream {
-            Some(stream) => stream,
-            empty => empty.insert(input.stream(self.byte)?),
+    fn lines(&mut self, input: &Input, mut room: Vec<u8>) -> Result<Chunk> {
+        let (stream, rest) = match &mut self.stream {
+            Some(open) => open,
+            empty => empty.insert((input.stream(self.byte)?, Vec::new())),
         };
         let part = PART.min(self.size);
-        let mut filled = self.rest.len();
+        let mut filled = rest.len();
         // As much as most chunks take, so that it grows once.
         room.resize(room.len().max(filled + self.size + part), 0);
-        room[..filled].copy_from_slice(&self.rest);
-        self.rest.clear();
+        room[..filled].copy_from_slice(rest);
+        rest.clear();
         let mut searched = 0;
         let (end, is_last) = loop {
             if filled >= self.size {
@@ -98,23 +120,61 @@ impl<'a> Chunks<'a> {
                 n => filled += n,
             }
         };
-        self.rest.extend_from_slice(&room[end..filled]);
-        let chunk = Chunk {
+        rest.extend_from_slice(&room[end..filled]);
+        let stored = stream.stored();
+        Ok(Chunk {
             input: self.input,
             byte: self.byte,
             line: self.line,
             is_last,
-            stored: stream.stored(),
+            stored,
+            ends: None,
             room,
             len: end,
+        })
+    }
+
+    fn texts(&mut self, input: &'a RowInput, mut room: Vec<u8>) -> Result<Chunk> {
+        let (texts, failed) = match &mut self.texts {
+            Some(open) => open,
+            empty => {
+                input.check()?;
+                empty.insert((input.texts(self.line), None))
+            }
         };
-        if is_last {
-            self.stream = None;
-            (self.input, self.byte, self.line) = (self.input + 1, 0, 0);
-        } else {
-            self.byte += end as u64;
-            self.line += memchr::memchr_iter(b'\n', chunk.bytes()).count() as u64;
-        }
-        Ok(chunk)
+        room.clear();
+        let mut ends = Vec::new();
+        let is_last = loop {
+            if let Some(error) = failed.take() {
+                return Err(error);
+            }
+            if room.len() >= self.size || ends.len() >= MOST_TEXTS {
+                break false;
+            }
+            match texts.next(&mut room) {
+                Some(Ok(())) => ends.push(room.len()),
+                // Texts before it are encoded first, as lines are: the first error is always the same one.
+                Some(Err(error)) => {
+                    *failed = Some(error);
+                    if !ends.is_empty() {
+                        break false;
+                    }
+                }
+                None => {
+                    input.check()?;
+                    break true;
+                }
+            }
+        };
+        Ok(Chunk {
+            input: self.input,
+            byte: self.byte,
+            line: self.line,
+            is_last,
+            stored: input.bytes_before(self.line + ends.len() as u64),
+            len: room.len(),
+            ends: Some(ends),
+            room,
+        })
     }
 }

@@ -1,10 +1,11 @@
-//! Lines into IDs: the trait that an encoder implements, and the checks on what it gives.
+//! Lines and texts into IDs: the trait that an encoder implements, and the checks on what it gives.
 
 use windrow_core::manifest::TokenizerLock;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::chunks::Chunk;
 use super::ids::{Ids, Kept};
+use super::text_input::TextInput;
 
 /// Turns one line into token IDs.
 pub trait Encode: Sync {
@@ -15,6 +16,22 @@ pub trait Encode: Sync {
     /// # Errors
     /// Any; file, line and byte are added where they are missing. [`LinePlace::error`] makes one.
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()>;
+
+    /// The column of the text, where an input holds rows: its name, or a path of names with dots. `None` where lines alone are
+    /// encoded.
+    fn text_field(&self) -> Option<&str> {
+        None
+    }
+
+    /// Appends the IDs of a text that was read from a row, as [`Encode::encode`] those of a line that holds it. Asked only
+    /// where there is a [`Encode::text_field`].
+    ///
+    /// # Errors
+    /// Any; file, record and column are added where they are missing.
+    fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {
+        let _ = (text, out);
+        Err(Error::unsupported("what encodes takes lines, not texts of rows"))
+    }
 
     /// Whether several threads may encode at once; otherwise all lines come in order on the calling thread.
     fn parallel(&self) -> bool {
@@ -109,9 +126,10 @@ pub(super) struct EncodedChunk {
     pub(super) most_id: Option<i64>,
 }
 
-/// Encodes a chunk line by line; `go_on` is asked before each. Of `spare`, the buffers are used again.
+/// Encodes a chunk of `input` record by record; `go_on` is asked before each. Of `spare`, the buffers are used again.
 pub(super) fn encode_chunk(
     chunk: &Chunk,
+    input: &TextInput,
     file: &str,
     encoder: &dyn Encode,
     rules: &Rules,
@@ -136,19 +154,36 @@ pub(super) fn encode_chunk(
     };
     let mut document = Encoded { tracks: vec![Vec::new(); rules.tracks.len()], ..Encoded::default() };
     let mut start = 0;
-    let breaks = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
-    let unbroken = bytes.last().is_some_and(|b| *b != b'\n').then_some(bytes.len());
-    for end in breaks.chain(unbroken) {
+    // The record that ends at a byte.
+    let mut add = |end: usize| {
         go_on()?;
-        let place = LinePlace { file, line: out.end_line, byte: chunk.byte + start as u64 };
+        let (record, byte) = (&bytes[start..end], chunk.byte + start as u64);
+        let place = LinePlace { file, line: out.end_line, byte };
         document.ids.clear();
         document.tracks.iter_mut().for_each(Vec::clear);
-        encoder
-            .encode(without_break(&bytes[start..end]), &place, &mut document)
-            .and_then(|()| rules.take(&document, &mut out))
-            .map_err(|e| place.complete(e))?;
+        let encoded = match chunk.ends {
+            None => encoder.encode(without_break(record), &place, &mut document),
+            // It was a text when it was read.
+            Some(_) => simdutf8::basic::from_utf8(record)
+                .map_err(|_| Error::corrupt("invalid UTF-8"))
+                .and_then(|text| encoder.encode_text(text, &mut document)),
+        };
+        encoded.and_then(|()| rules.take(&document, &mut out)).map_err(|e| match input {
+            TextInput::Lines(_) => place.complete(e),
+            TextInput::Rows(rows) => rows.complete(e, place.line),
+        })?;
         start = end;
         out.end_line += 1;
+        Ok(())
+    };
+    match &chunk.ends {
+        Some(ends) => ends.iter().try_for_each(|end| add(*end))?,
+        None => {
+            let mut breaks = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+            let unbroken = bytes.last().is_some_and(|b| *b != b'\n').then_some(bytes.len());
+            breaks.try_for_each(&mut add)?;
+            unbroken.map_or(Ok(()), add)?;
+        }
     }
     Ok(out)
 }

@@ -11,6 +11,7 @@ use windrow_core::{Error, Kind, Result};
 
 use super::chunks::{Chunk, Chunks, MOST_KEPT};
 use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
+use super::text_input::TextInput;
 
 /// How often the watcher is asked while a chunk is being encoded.
 const ASK: Duration = Duration::from_millis(20);
@@ -19,7 +20,8 @@ const ASK: Duration = Duration::from_millis(20);
 pub(super) struct Work<'a> {
     pub(super) encode: &'a dyn Encode,
     pub(super) rules: &'a Rules,
-    /// Of the inputs, for errors.
+    pub(super) inputs: &'a [TextInput],
+    /// What they are called, for errors.
     pub(super) names: &'a [String],
 }
 
@@ -31,7 +33,8 @@ impl Work<'_> {
         spare: EncodedChunk,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<EncodedChunk> {
-        encode_chunk(chunk, &self.names[chunk.input], self.encode, self.rules, spare, go_on)
+        let (input, name) = (&self.inputs[chunk.input], &self.names[chunk.input]);
+        encode_chunk(chunk, input, name, self.encode, self.rules, spare, go_on)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) enum Ids {
 pub(crate) struct LineEncoder {
     /// Where IDs come from.
     pub(crate) ids: Ids,
-    /// Key of the text in a JSON line.
+    /// Key of the text in a JSON line, or its column.
     pub(crate) field: String,
     /// A Python function from a line's bytes to its text, instead of the field.
     pub(crate) text: Option<Py<PyAny>>,
@@ -59,6 +59,14 @@ impl Encode for LineEncoder {
             None => self.ids_of(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids),
             Some(function) => self.ids_of(&self.text_by_python(function, line)?, &mut out.ids),
         }
+    }
+
+    fn text_field(&self) -> Option<&str> {
+        self.text.is_none().then_some(self.field.as_str())
+    }
+
+    fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {
+        self.ids_of(text, &mut out.ids)
     }
 
     fn parallel(&self) -> bool {

@@ -68,12 +68,13 @@ pub(crate) fn index<'py>(
     json::plain(py, &watcher.finish(py, report)?)
 }
 
-/// Turns the text of JSONL files into token IDs on disk.
+/// Turns text into token IDs on disk: that of JSON Lines, or of a column of Parquet, Arrow, WebDataset and others.
 ///
 /// The output appears complete or not at all; a run that was stopped continues where it was when it is called again.
 ///
 /// Args:
-///     inputs: a path or several: JSONL files, or folders that hold some; ``.gz`` and ``.zst`` too.
+///     inputs: a path or several: JSONL files, or folders that hold some, ``.gz`` and ``.zst`` too; or files and folders of
+///         rows, as ``open`` reads them: Parquet, Arrow, what ``datasets`` saved, WebDataset.
 ///     out: the folder to write.
 ///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs.
 ///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
@@ -82,8 +83,10 @@ pub(crate) fn index<'py>(
 ///     sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
 ///     eos: the ID that ends a document: ``"auto"`` the tokenizer's own, an ID, a token's name, None or ``"none"``.
 ///         ``"append"`` is ``"auto"`` with ``append_eos``.
-///     text_field: key of the text in a line.
-///     text_function: a function from a line's bytes to its text, instead.
+///     text_field: key of the text in a line, or the column of rows: ``"meta.text"`` is the key ``text`` in the column
+///         ``meta``. Of WebDataset a suffix: ``"txt"``, or ``"json.text"``.
+///     text_function: a function from a line's bytes to its text, instead; not for rows.
+///     split: of folders that hold several splits, the one to read: ``"train"``.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
 ///         Megatron; flat-tokens are uint32, IDs up to 2**31 - 1).
 ///     vocab_size: IDs of a function are below this.
@@ -106,8 +109,8 @@ pub(crate) fn index<'py>(
 ///     A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, ….
 ///
 /// Raises:
-///     CorruptError: a line without that text; names file, record and byte.
-///     ConfigError: an ID that does not fit the dtype.
+///     CorruptError: a line or row without that text; names file, record, and byte or column.
+///     ConfigError: an ID that does not fit the dtype; a column that is not there.
 ///     ExistsError: another output is there, and no ``overwrite``.
 ///
 /// >>> import windrow as wr, tempfile, pathlib
@@ -118,10 +121,10 @@ pub(crate) fn index<'py>(
 /// >>> wr.open(folder / "tokens")[1].tolist()
 /// [116, 119, 111, 256]
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
                     seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
                     block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -133,6 +136,7 @@ pub(crate) fn tokenize<'py>(
     eos: Eos,
     text_field: &str,
     text_function: Option<Py<PyAny>>,
+    split: Option<String>,
     dtype: Option<AnyDType>,
     vocab_size: Option<Count>,
     append_eos: bool,
@@ -199,6 +203,7 @@ pub(crate) fn tokenize<'py>(
         durable,
         threads: threads.map(Count::size),
         allow_empty,
+        split,
         ..TokenizeOptions::new(to)
     };
     let encoder = LineEncoder {

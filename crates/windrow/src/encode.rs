@@ -1,11 +1,11 @@
-//! A tokenizer over a text field, as `prepare` asks for it.
+//! A tokenizer over a text field or column, as `prepare` asks for it.
 
 use windrow_core::Result;
 use windrow_core::manifest::TokenizerLock;
 use windrow_prepare::{Encode, Encoded, Ids, LinePlace, text_of};
 use windrow_text::Tokenizer;
 
-/// Takes the text of a JSON field and encodes it.
+/// Takes the text of a JSON field, or of a column, and encodes it.
 pub struct TextEncoder {
     tokenizer: Tokenizer,
     field: String,
@@ -14,7 +14,7 @@ pub struct TextEncoder {
 }
 
 impl TextEncoder {
-    /// Encodes the field `field` of each line. `eos`: `auto`, `none`, an ID or a token's name.
+    /// Encodes the field `field` of each line, or that column of each row. `eos`: `auto`, `none`, an ID or a token's name.
     ///
     /// # Errors
     /// `Config` when the tokenizer has no such EOS token.
@@ -50,6 +50,14 @@ impl TextEncoder {
 impl Encode for TextEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
         self.encode_text(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids)
+    }
+
+    fn text_field(&self) -> Option<&str> {
+        Some(&self.field)
+    }
+
+    fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {
+        TextEncoder::encode_text(self, text, &mut out.ids)
     }
 
     fn lock(&self) -> Option<TokenizerLock> {

@@ -17,13 +17,13 @@ use crate::own_options::OwnOptions;
 use crate::progress::Progress;
 use crate::{text, to};
 
-/// Turn the text of JSONL files into token IDs
+/// Turn text into token IDs: that of JSONL files, or of a column of Parquet, Arrow, WebDataset and others
 ///
 /// The output appears complete or not at all. A run that was stopped continues where it was when the same command is run
 /// again, and ends in the same files.
 #[derive(Args, Debug)]
 pub(crate) struct Tokenize {
-    /// JSONL files, or folders that hold some; .gz and .zst too
+    /// JSONL files, or folders that hold some; .gz and .zst too. Or files and folders of rows, as `inspect` reads them
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
     /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base
@@ -44,9 +44,12 @@ pub(crate) struct Tokenize {
     /// End documents with it where each is a record, too
     #[arg(long)]
     append_eos: bool,
-    /// Key of the text
+    /// Key of the text, or its column: meta.text is the key text in the column meta; of WebDataset a suffix, as txt
     #[arg(long, value_name = "KEY", default_value = "text")]
     text_field: String,
+    /// Of folders that hold several splits, the one to read
+    #[arg(long, value_name = "SPLIT")]
+    split: Option<String>,
     /// Special tokens that are in the text become their IDs; by default text is text
     #[arg(long)]
     special_tokens: bool,
@@ -104,6 +107,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         durable: !args.no_fsync,
         threads: args.threads,
         checkpoint_bytes: args.checkpoint_bytes,
+        split: args.split.clone(),
         ..TokenizeOptions::new(to)
     };
     let interrupt = Interrupt::listen();

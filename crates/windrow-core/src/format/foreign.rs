@@ -153,10 +153,7 @@ impl Seen<'_> {
 
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
 const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
-const TO_LINES: &str = "open it without format=; tokenize reads JSON Lines, as pandas writes them: \
-    read_parquet(OLD).to_json(NEW, orient=\"records\", lines=True)";
-const FROM_DATASETS: &str = "open it without format=; tokenize reads JSON Lines, as datasets writes them: \
-    load_from_disk(FOLDER).to_json(\"NEW.jsonl\")";
+const AS_IT_IS: &str = "it is read as it is, by `windrow tokenize` too: leave format= out, and let its name end as such names do";
 const WITH_ITS_LIBRARY: &str =
     "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
@@ -247,7 +244,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "Parquet",
-        hint: TO_LINES,
+        hint: AS_IT_IS,
         suffixes: &[".parquet"],
         fits: |seen| {
             seen.begins(b"PAR1")
@@ -257,7 +254,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "an Arrow file",
-        hint: FROM_DATASETS,
+        hint: AS_IT_IS,
         suffixes: &[],
         fits: |seen| {
             seen.begins(b"ARROW1\0\0")

@@ -23,6 +23,8 @@ pub struct FormatInfo {
     pub gives_way: bool,
     /// How the names of its files end, where nothing else is called so: `verify` reports those that nothing describes.
     pub data_suffixes: &'static [&'static str],
+    /// It has no type for text: a text is bytes, alone in a list.
+    pub text_is_bytes: bool,
     /// Options of opening that it follows, of those that only some formats do.
     pub open_options: &'static [&'static str],
     /// An option of opening that means this format, whatever else is there.
@@ -45,6 +47,7 @@ impl FormatInfo {
         series_suffixes: &[],
         gives_way: false,
         data_suffixes: &[],
+        text_is_bytes: false,
         open_options: &[],
         chosen_by: None,
         written_as: "",

@@ -36,6 +36,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "array_record, TFDS, `windrow convert --to array_record`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".array_record", ".arrayrecord"],
+    text_is_bytes: true,
     open_options: &["column", "columns", "payload"],
     written_as: "one .array_record of a chunk for every record, uncompressed: rows as tf.train.Example, arrays as their bytes",
     ..FormatInfo::NONE

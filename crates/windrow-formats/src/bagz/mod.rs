@@ -42,6 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "bagz, `windrow convert --to bagz`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".bagz", ".bag"],
+    text_is_bytes: true,
     open_options: &["column", "columns", "payload"],
     written_as: "one .bagz of zstd frames or .bag: rows as JSON, arrays as their bytes",
     ..FormatInfo::NONE

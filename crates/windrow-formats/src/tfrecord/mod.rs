@@ -37,6 +37,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "TensorFlow, TFDS, the tfrecord package, `windrow convert --to tfrecord`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".tfrecord", ".tfrecords", ".tfrecord.gz"],
+    text_is_bytes: true,
     open_options: &["column", "columns", "payload"],
     written_as: "one .tfrecord of tf.train.Example: rows, or arrays in a feature `tokens`",
     write_options: &[WriteOption {

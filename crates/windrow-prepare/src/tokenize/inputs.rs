@@ -1,14 +1,69 @@
-//! The inputs of a task: files, and the files of folders, none of them twice.
+//! The inputs of a task: files of lines, those of folders, and what formats read as rows; none of them twice.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use windrow_core::format::lines;
+use windrow_core::format::verify::Content;
+use windrow_core::format::{Confidence, Format, Holds, Probe, Table, choose, discover, lines};
 use windrow_core::output::files;
-use windrow_core::store::{Local, Store};
+use windrow_core::store::{Entry, Local, Store, key};
 use windrow_core::{Error, Result};
 
 use super::options::TokenizeOptions;
 use crate::names::{Given, Named, below_common_folder};
+use crate::rows::RowInput;
+
+/// Every input with the name it goes by, none of them twice; those that hold rows are opened.
+pub(super) fn find(
+    table: Table,
+    inputs: &[PathBuf],
+    field: Option<&str>,
+    options: &TokenizeOptions,
+) -> Result<(Vec<Named>, Vec<Option<RowInput>>)> {
+    let (mut found, mut opened) = (Vec::new(), Vec::new());
+    let mut single = Vec::new();
+    // One alone gives each of its files once.
+    let mut given = (inputs.len() > 1).then(Given::default);
+    let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
+    for (number, input) in inputs.iter().enumerate() {
+        let input = At::of(table, &absolute(input)?, options.split.as_deref())?;
+        match input.content()? {
+            Holding::Rows(probe, format) => {
+                let split = input.split.as_deref();
+                let rows = RowInput::open(table, &input.path, &probe, format, field, split)?;
+                rows.files().try_for_each(|(file, _)| note(number, file))?;
+                single.push((found.len(), input.path.clone()));
+                found.push(Named { file: input.path, relative: String::new() });
+                opened.push(Some(rows));
+            }
+            Holding::File => {
+                note(number, &input.path)?;
+                single.push((found.len(), input.path.clone()));
+                found.push(Named { file: input.path, relative: String::new() });
+                opened.push(None);
+            }
+            Holding::Lines(entries) => {
+                if entries.is_empty() && !options.allow_empty {
+                    return Err(lines::no_line_files(&Local::new(&input.path)).at(&input.path));
+                }
+                for entry in entries {
+                    let file = input.path.join(&entry.key);
+                    note(number, &file)?;
+                    found.push(Named { file, relative: entry.key });
+                    opened.push(None);
+                }
+            }
+        }
+    }
+    if found.is_empty() && !options.allow_empty {
+        return Err(Error::not_found("no input is given"));
+    }
+    let (places, files): (Vec<usize>, Vec<PathBuf>) = single.into_iter().unzip();
+    for (place, relative) in places.into_iter().zip(below_common_folder(&files)) {
+        found[place].relative = relative;
+    }
+    Ok((found, opened))
+}
 
 // An input's path from the root. What goes up and down again is followed: names of outputs are made from it.
 fn absolute(input: &Path) -> Result<PathBuf> {
@@ -19,39 +74,139 @@ fn absolute(input: &Path) -> Result<PathBuf> {
     }
 }
 
-// Every input with the name it goes by, none of them twice.
-pub(super) fn find(inputs: &[PathBuf], options: &TokenizeOptions) -> Result<Vec<Named>> {
-    let mut found = Vec::new();
-    let mut single = Vec::new();
-    // One alone gives each of its files once.
-    let mut given = (inputs.len() > 1).then(Given::default);
-    let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
-    for (number, input) in inputs.iter().enumerate() {
-        let path = absolute(input)?;
-        let store = Local::new(&path);
-        if !store.entry("")?.is_folder {
-            note(number, &path)?;
-            single.push((found.len(), path.clone()));
-            found.push(Named { file: path, relative: String::new() });
-            continue;
+/// An input that is there.
+struct At {
+    table: Table,
+    path: PathBuf,
+    is_folder: bool,
+    /// The split that is meant, where it is not a folder of its own.
+    split: Option<String>,
+}
+
+/// What an input holds.
+enum Holding {
+    /// A file of lines, as far as can be told.
+    File,
+    /// Files of lines in a folder.
+    Lines(Vec<Entry>),
+    /// What this format reads as rows.
+    Rows(Box<Probe>, &'static dyn Format),
+}
+
+impl At {
+    fn of(table: Table, path: &Path, split: Option<&str>) -> Result<At> {
+        let is_folder = Local::new(path).entry("")?.is_folder;
+        let Some(split) = split else {
+            return Ok(At { table, path: path.to_path_buf(), is_folder, split: None });
+        };
+        if split.is_empty() || split.starts_with('.') || split.contains(['/', '\\', '\0']) {
+            return Err(Error::config(format!("split {split:?}, expected the name of a split"))
+                .at(path)
+                .field("split"));
         }
-        let entries = lines::line_files(&store, "")?;
-        let before = found.len();
-        for entry in entries {
-            let file = path.join(&entry.key);
-            note(number, &file)?;
-            found.push(Named { file, relative: entry.key });
+        if !is_folder {
+            return Err(Error::config(format!("the input is a file, which has no split {split:?}"))
+                .at(path)
+                .field("split")
+                .hint("leave split out: the file is all there is"));
         }
-        if found.len() == before && !options.allow_empty {
-            return Err(lines::no_line_files(&store).at(input));
+        let inside = path.join(split);
+        let is_own = Local::new(&inside).entry("").is_ok_and(|entry| entry.is_folder);
+        Ok(At {
+            table,
+            path: if is_own { inside } else { path.to_path_buf() },
+            is_folder,
+            split: (!is_own).then(|| split.to_string()),
+        })
+    }
+
+    fn content(&self) -> Result<Holding> {
+        if !self.is_folder {
+            return self.of_file();
+        }
+        let store = Local::new(&self.path);
+        if self.split.is_none() && !store.walk("")?.iter().any(|entry| self.may_be_rows(&entry.key)) {
+            return Ok(Holding::Lines(lines::line_files(&store, "")?));
+        }
+        let mut probe = self.probe()?;
+        if let Some(split) = &self.split {
+            probe = probe.only_split(split)?;
+        }
+        let lines: Vec<Entry> =
+            lines::lines_among(&store, &probe.entries, false)?.into_iter().cloned().collect();
+        discover::refuse_copies(lines.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
+        // Lines may lie beside what might be something else, such as an archive of them.
+        let least = if lines.is_empty() { Confidence::Maybe } else { Confidence::Yes };
+        let rows: Vec<&'static dyn Format> =
+            self.of_rows().filter(|format| format.recognise(&probe) >= least).collect();
+        self.refuse_mixed(&probe, &rows, &lines)?;
+        let chosen = match lines.is_empty() {
+            true => choose(self.table, &probe, None).ok().filter(|format| is_of_rows(*format)),
+            false => None,
+        };
+        Ok(match chosen {
+            Some(format) => Holding::Rows(Box::new(probe), format),
+            None => Holding::Lines(lines),
+        })
+    }
+
+    fn of_file(&self) -> Result<Holding> {
+        if lines::is_named(&self.path.to_string_lossy()) {
+            return Ok(Holding::File);
+        }
+        let probe = match self.probe() {
+            Ok(probe) => probe,
+            Err(error) if self.may_be_rows(&self.path.to_string_lossy()) => return Err(error),
+            // Whoever reads its lines says what is wrong with it.
+            Err(_) => return Ok(Holding::File),
+        };
+        let format = self.of_rows().find(|format| format.recognise(&probe) == Confidence::Yes);
+        Ok(format.map_or(Holding::File, |format| Holding::Rows(Box::new(probe), format)))
+    }
+
+    fn probe(&self) -> Result<Probe> {
+        let (root, key) = match (self.is_folder, self.path.parent(), self.path.file_name()) {
+            (false, Some(folder), Some(name)) => (folder, name.to_string_lossy().into_owned()),
+            _ => (self.path.as_path(), String::new()),
+        };
+        Probe::at(self.table, Arc::new(Local::new(root)), &key)
+    }
+
+    fn of_rows(&self) -> impl Iterator<Item = &'static dyn Format> {
+        self.table.iter().copied().filter(|format| is_of_rows(*format))
+    }
+
+    // By its name alone.
+    fn may_be_rows(&self, name: &str) -> bool {
+        let name = key::name_of(name).to_ascii_lowercase();
+        self.of_rows().any(|format| is_data(format, &name))
+    }
+
+    // A folder is read by one format: what another one reads would be left out unseen.
+    fn refuse_mixed(&self, probe: &Probe, rows: &[&'static dyn Format], lines: &[Entry]) -> Result<()> {
+        let first = |format: &&'static dyn Format| {
+            let mut names = probe.names();
+            let name = names.find(|name| is_data(*format, &key::name_of(name).to_ascii_lowercase()));
+            Some((format.info().title, name?.to_string()))
+        };
+        let lines = lines.first().map(|entry| ("JSON Lines", entry.key.clone()));
+        let found: Vec<String> = (rows.iter().filter_map(first).chain(lines))
+            .map(|(title, name)| format!("{title} ({name})"))
+            .collect();
+        match found.len() > 1 {
+            false => Ok(()),
+            true => Err(Error::config(format!("the folder holds several formats: {}", found.join(", ")))
+                .at(&self.path)
+                .hint("name the files of one of them, or move the others elsewhere")),
         }
     }
-    if found.is_empty() && !options.allow_empty {
-        return Err(Error::not_found("no input is given"));
-    }
-    let (places, files): (Vec<usize>, Vec<PathBuf>) = single.into_iter().unzip();
-    for (place, relative) in places.into_iter().zip(below_common_folder(&files)) {
-        found[place].relative = relative;
-    }
-    Ok(found)
+}
+
+// Whether a format's records are rows, and it is not the lines themselves or an index of them.
+fn is_of_rows(format: &dyn Format) -> bool {
+    format.info().holds.contains(&Holds::Rows) && format.verifier().content() == Content::Records
+}
+
+fn is_data(format: &dyn Format, name: &str) -> bool {
+    format.info().data_suffixes.iter().any(|suffix| name.ends_with(suffix))
 }

@@ -26,21 +26,23 @@ use crate::input::Input;
 use crate::names::output_names;
 use crate::pack::{Packer, Packing, State};
 use crate::pipeline::{self, Work};
+use crate::text_input::TextInput;
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
 const CHUNK: u64 = 1 << 20;
 
-/// Tokenises every line of the inputs and packs the token IDs into samples.
+/// Tokenises every text of the inputs and packs the token IDs into samples.
 ///
-/// Inputs are files, or folders in which JSONL files are found as [`crate::index()`] finds them; `.gz` and `.zst` are
-/// expanded on the way. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
+/// Inputs are files of JSON Lines, or folders in which such files are found as [`crate::index()`] finds them, `.gz` and `.zst`
+/// expanded on the way; and files and folders whose records a format of `table` reads as rows, one column of which
+/// ([`Encode::text_field`]) is the text. Rows are read once, in their order, and not kept in the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
 /// cut every S tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
 ///
 /// The result depends on inputs and options only, not on threads, restarts or time. A stopped run leaves a hidden work
 /// folder; the same call continues from its last checkpoint.
 ///
 /// # Errors
-/// `NotFound`, `Config`, `Exists` before anything is read; `Corrupt` naming file, line and byte; `Config` naming a token ID
+/// `NotFound`, `Config`, `Exists` before anything is read; `Corrupt` naming file, line and byte, or row and column; `Config` naming a token ID
 /// that does not fit the dtype; `Stale` when an input changes meanwhile; `Interrupted`; `Io`. After an error nothing
 /// visible has changed.
 pub fn tokenize(
@@ -52,10 +54,14 @@ pub fn tokenize(
     watch: &dyn Watch,
 ) -> Result<Report> {
     let rules = rules(encode, options)?;
-    let found = inputs::find(inputs, options)?;
-    let stems = output_names(&found)?;
-    let inputs: Vec<Input> =
-        found.iter().map(|named| Input::of(&named.file, &named.relative)).collect::<Result<_>>()?;
+    let (named, found) = inputs::find(table, inputs, encode.text_field(), options)?;
+    let stems = output_names(&named)?;
+    let inputs: Vec<TextInput> = std::iter::zip(&named, found)
+        .map(|(named, found)| match found {
+            Some(rows) => Ok(TextInput::Rows(rows.named(&named.relative))),
+            None => Input::of(&named.file, &named.relative).map(TextInput::Lines),
+        })
+        .collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options);
     let place = Place::of(out, options.to.as_ref())?;
     let hash = hash_of(&wanted.to_text());
@@ -106,13 +112,13 @@ fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: 
 }
 
 // What decides the output: the manifest without its findings.
-fn wanted(inputs: &[Input], rules: &Rules, encode: &dyn Encode, options: &TokenizeOptions) -> Manifest {
+fn wanted(inputs: &[TextInput], rules: &Rules, encode: &dyn Encode, options: &TokenizeOptions) -> Manifest {
     let mut manifest = Manifest::new(options.to.name());
     manifest.dtype = Some(rules.dtype);
     manifest.vocab_size = rules.vocab_size;
     manifest.eos = options.eos.or(encode.eos());
     manifest.tokenizer = encode.lock();
-    manifest.inputs = inputs.iter().map(|i| i.row.clone()).collect();
+    manifest.inputs = inputs.iter().flat_map(TextInput::files).collect();
     manifest.options = options.describe();
     manifest.options.insert("task".to_string(), json!("tokenize"));
     manifest.options.insert("encode".to_string(), json!(encode.describe()));
@@ -138,7 +144,7 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
 }
 
 struct Task<'a> {
-    inputs: &'a [Input],
+    inputs: &'a [TextInput],
     packing: Packing,
     rules: Rules,
     encode: &'a dyn Encode,
@@ -156,16 +162,16 @@ impl Task<'_> {
         let before: Vec<u64> = self
             .inputs
             .iter()
-            .scan(0, |sum, input| Some(std::mem::replace(sum, *sum + input.row.size)))
+            .scan(0, |sum, input| Some(std::mem::replace(sum, *sum + input.size())))
             .collect();
-        let total_bytes = self.inputs.iter().map(|i| i.row.size).sum();
+        let total_bytes = self.inputs.iter().map(TextInput::size).sum();
         let done_bytes = |state: &State| before.get(state.input).map_or(total_bytes, |b| b + state.stored);
         let from = packer.state().clone();
         let resumed = done_bytes(&from);
         let size = CHUNK.min(self.packing.checkpoint_bytes) as usize;
         let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
-        let names: Vec<String> = self.inputs.iter().map(|i| i.file.display().to_string()).collect();
-        let encoding = Work { encode: self.encode, rules: &self.rules, names: &names };
+        let names: Vec<String> = self.inputs.iter().map(TextInput::display).collect();
+        let encoding = Work { encode: self.encode, rules: &self.rules, inputs: self.inputs, names: &names };
         let mut take = |chunk: &EncodedChunk| {
             let is_end = chunk.is_last && chunk.input + 1 == self.inputs.len();
             packer.take(chunk, is_end)?;

@@ -59,6 +59,8 @@ pub struct TokenizeOptions {
     pub checkpoint_bytes: u64,
     /// No input at all gives an empty output instead of an error.
     pub allow_empty: bool,
+    /// Of folders that hold several splits, the one of this name.
+    pub split: Option<String>,
 }
 
 /// Input bytes between checkpoints unless something else is said.
@@ -80,6 +82,7 @@ impl TokenizeOptions {
             threads: None,
             checkpoint_bytes: CHECKPOINT_BYTES,
             allow_empty: false,
+            split: None,
         }
     }
 
@@ -95,7 +98,9 @@ impl TokenizeOptions {
             ("tracks", json!(self.tracks)),
         ];
         let shared = said.map(|(name, value)| (name.to_string(), value));
-        shared.into_iter().chain(self.to.describe()).collect()
+        // Said only where it is given: outputs of before are the same task.
+        let split = self.split.as_ref().map(|split| ("split".to_string(), json!(split)));
+        shared.into_iter().chain(split).chain(self.to.describe()).collect()
     }
 }
 

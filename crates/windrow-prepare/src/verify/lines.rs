@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Work;
 use crate::chunks::Chunks;
 use crate::input::Input;
+use crate::text_input::TextInput;
 
 impl Work<'_> {
     /// Every line of a file, plain or compressed.
@@ -16,6 +17,7 @@ impl Work<'_> {
         };
         self.out.findings.checked_files += 1;
         let mut before = 0;
+        let input = TextInput::Lines(input);
         let mut chunks = Chunks::new(std::slice::from_ref(&input), 1 << 20, 0, 0, 0);
         let mut room = Vec::new();
         while let Some(chunk) = chunks.read(room) {

@@ -12,6 +12,15 @@ impl Encode for Ord {
         Ok(())
     }
 
+    fn text_field(&self) -> Option<&str> {
+        Some("text")
+    }
+
+    fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {
+        out.ids.extend(text.chars().map(i64::from_char));
+        Ok(())
+    }
+
     fn describe(&self) -> String {
         "ord".to_string()
     }

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
+use windrow_core::format::write::{WriteOptions, writer};
 use windrow_core::format::{self, Options, Probe};
+use windrow_core::source::Schema;
 use windrow_core::store::Local;
 use windrow_core::{DType, Kind, Result};
 use windrow_formats::FORMATS;
 use windrow_prepare::{
-    Encode, Encoded, IndexOptions, LinePlace, Progress, TokenizeOptions, Track, Watch, index, tokenize,
+    Encode, Encoded, IndexOptions, LinePlace, Progress, TokenizeOptions, Track, Watch, Writer, index,
+    tokenize,
 };
 
 use crate::encoders::{FailsAt, Ord, Parts};
@@ -144,6 +147,75 @@ impl Watch for StopsAfter {
     fn cancelled(&self) -> bool {
         self.left.load(Ordering::Relaxed) <= 1
     }
+}
+
+/// The same texts as in [`inputs`], as rows of two files.
+fn rows() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let own = serde_json::json!({ "size_limit": 60_000 });
+    let format = writer(FORMATS, "webdataset", own.as_object().unwrap()).unwrap();
+    let out = folder.path().join("rows");
+    let schema = Schema::rows(Vec::new());
+    let mut writer = Writer::create(&out, &schema, format.as_ref(), &WriteOptions::default()).unwrap();
+    for i in 0..2 * LINES {
+        let text = format!("{} {}", if i < LINES { "first" } else { "second" }, i % LINES);
+        writer.add_row(&[("text", text)].into_iter().collect()).unwrap();
+    }
+    assert!(writer.finish().unwrap().files > 1);
+    folder
+}
+
+#[test]
+fn rows_give_the_tokens_of_lines_and_the_same_bytes_after_every_stop() {
+    let (lines, rows) = (inputs(), rows());
+    let path = rows.path().join("rows");
+    for (options, is_one) in [
+        (options(To::Forager, Some(7), 1), false),
+        (options(To::Forager, None, 3), false),
+        (options(To::Tokens, None, 2), true),
+    ] {
+        let whole = tempfile::tempdir().unwrap();
+        tokenize(FORMATS, std::slice::from_ref(&path), whole.path(), &Ord, &options, &()).unwrap();
+        let samples = |tree: Tree| -> Vec<u8> {
+            tree.into_iter().filter(|(name, _)| name.ends_with(".bin")).flat_map(|(_, bytes)| bytes).collect()
+        };
+        let of_lines = unbroken(&lines, &options);
+        if is_one {
+            assert_eq!(samples(tree(whole.path())), samples(of_lines));
+        } else {
+            let of =
+                |tree: Tree| samples(tree.into_iter().filter(|(name, _)| !name.contains("index")).collect());
+            assert_eq!(of(tree(whole.path())), of(of_lines));
+        }
+        let mut n_stopped = 0;
+        for after in 0..60 {
+            let out = tempfile::tempdir().unwrap();
+            let stops = StopsAfter::new(after);
+            if tokenize(FORMATS, std::slice::from_ref(&path), out.path(), &Ord, &options, &stops).is_err() {
+                n_stopped += 1;
+                assert!(tree(out.path()).keys().all(|name| is_hidden(name)));
+                let report =
+                    tokenize(FORMATS, std::slice::from_ref(&path), out.path(), &Ord, &options, &()).unwrap();
+                assert_eq!(report.resumed_bytes > 0, after > 0, "{after}");
+            }
+            assert_eq!(tree(out.path()), tree(whole.path()), "{after}");
+        }
+        assert!(n_stopped > 5, "{n_stopped}");
+    }
+}
+
+#[test]
+fn rows_that_changed_begin_again() {
+    let rows = rows();
+    let (path, out) = (rows.path().join("rows"), tempfile::tempdir().unwrap());
+    let options = options(To::Forager, Some(7), 1);
+    tokenize(FORMATS, std::slice::from_ref(&path), out.path(), &Ord, &options, &StopsAfter::new(5))
+        .unwrap_err();
+    let last = path.join("shard-000001.tar");
+    let file = fs::File::options().write(true).open(last).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let report = tokenize(FORMATS, &[path], out.path(), &Ord, &options, &()).unwrap();
+    assert_eq!((report.resumed_bytes, report.documents), (0, 2 * LINES));
 }
 
 #[test]

@@ -1,0 +1,268 @@
+//! One input whose records are rows: what a format opens, and the column with the text.
+
+use std::path::{Path, PathBuf};
+
+use windrow_core::format::{self, Format, Options, Probe, Table};
+use windrow_core::manifest::FileRow;
+use windrow_core::source::{Kind as Records, Rows, SharedSource};
+use windrow_core::store::{Local, Store};
+use windrow_core::{Error, Kind, Result, Row, Span, Value};
+
+/// A file or folder of rows as it was found when the task began.
+pub(super) struct RowInput {
+    /// Where it lies.
+    pub(super) file: PathBuf,
+    source: SharedSource,
+    /// The files that are read, and what the manifest keeps of them.
+    files: Vec<(PathBuf, FileRow)>,
+    /// The column with the text, or a path of names to it.
+    field: String,
+    /// A text may be bytes, alone in a list.
+    text_is_bytes: bool,
+}
+
+impl RowInput {
+    /// Opens what lies at `path`, which `probe` saw, for the texts in `field`; of several splits the one of this name.
+    ///
+    /// # Errors
+    /// What opening it says; `Config` where there is no such column, or no column is named.
+    pub(super) fn open(
+        table: Table,
+        path: &Path,
+        probe: &Probe,
+        format: &dyn Format,
+        field: Option<&str>,
+        split: Option<&str>,
+    ) -> Result<RowInput> {
+        let field = field.ok_or_else(|| {
+            Error::config(format!("{} holds rows, and what encodes takes lines", format.name()))
+                .at(path)
+                .hint("name the column of the text with text_field")
+        })?;
+        let options = Options {
+            format: Some(format.name().to_string()),
+            part: split.map(str::to_string),
+            ..Options::default()
+        };
+        let source = match format.info().takes("columns") {
+            true => only_column(table, probe, &options, field)?,
+            false => format::open(table, probe, &options)?,
+        };
+        if source.schema().kind != Records::Rows {
+            return Err(Error::config(format!("the records of {} are not rows with a text", format.name()))
+                .at(path)
+                .hint("`windrow inspect` says what it holds"));
+        }
+        let files = source.files().into_iter().map(|info| found(path, &info.file)).collect::<Result<_>>()?;
+        let text_is_bytes = format.info().text_is_bytes;
+        Ok(RowInput { file: path.to_path_buf(), source, files, field: field.to_string(), text_is_bytes })
+    }
+
+    /// The same under the name by which it goes among the inputs.
+    pub(super) fn named(mut self, relative: &str) -> RowInput {
+        if let [(path, row)] = self.files.as_mut_slice()
+            && *path == self.file
+        {
+            row.name = relative.to_string();
+        }
+        self
+    }
+
+    /// The files that are read.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Path, &FileRow)> {
+        self.files.iter().map(|(path, row)| (path.as_path(), row))
+    }
+
+    /// Their bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.files.iter().map(|(_, row)| row.size).sum()
+    }
+
+    /// Their bytes before a record, were all records of one size.
+    pub(super) fn bytes_before(&self, record: u64) -> u64 {
+        let all = u128::from(self.source.len().max(1));
+        u64::try_from(u128::from(self.size()) * u128::from(record) / all).unwrap_or(u64::MAX)
+    }
+
+    /// Its texts from a record on, each read once.
+    pub(super) fn texts(&self, first: u64) -> Texts<'_> {
+        Texts { input: self, rows: self.source.rows_from(first), next: first }
+    }
+
+    /// That its files are those that were found when the task began.
+    ///
+    /// # Errors
+    /// `Stale` naming the file.
+    pub(super) fn check(&self) -> Result<()> {
+        self.files.iter().try_for_each(|(path, row)| {
+            let changed = |how: String| {
+                Error::new(Kind::Stale, format!("the input changed while it was read: {how}"))
+                    .at(path)
+                    .hint("run it again when nothing writes to the input")
+            };
+            let now = Local::new(path).entry("").map_err(|_| changed("it is gone".to_string()))?;
+            match (now.size == row.size, now.modified_ns == row.modified_ns) {
+                (true, true) => Ok(()),
+                (false, _) => Err(changed(format!("{} bytes, found {}", row.size, now.size))),
+                (true, false) => Err(changed("its time of change is another one".to_string())),
+            }
+        })
+    }
+
+    /// Adds file, record and column where an error about a text lacks them.
+    pub(super) fn complete(&self, error: Error, record: u64) -> Error {
+        let has_record = error.place().record.is_some();
+        let error = if has_record { error } else { error.record(record) };
+        let error = if error.place().field.is_some() { error } else { error.field(self.field.clone()) };
+        match error.place().file {
+            Some(_) => error,
+            None => error.at(self.file_of(record)),
+        }
+    }
+
+    fn file_of(&self, record: u64) -> String {
+        let place = self.source.locate(Span { record, start: 0, len: 1 });
+        let file = place.ok().and_then(|places| places.into_iter().next()).map(|place| place.file);
+        file.unwrap_or_else(|| self.file.display().to_string())
+    }
+
+    fn text<'r>(&self, row: &'r Row) -> Result<&'r str> {
+        let field = &self.field;
+        let found = match row.get("") {
+            Some(Value::Struct(record)) => in_row(record, field),
+            Some(record) => Some(record),
+            None => in_row(row, field),
+        };
+        let declared = self.source.schema().columns.iter().find(|column| column.name == *field);
+        if self.text_is_bytes
+            && let Some(Value::List(one)) = found
+            && let [Value::Bytes(bytes)] = one.as_slice()
+        {
+            return simdutf8::compat::from_utf8(bytes).map_err(|e| {
+                let byte = bytes.get(e.valid_up_to()).copied().unwrap_or_default();
+                Error::corrupt(format!(
+                    "column {field:?} holds bytes that are no UTF-8 text: byte 0x{byte:02x}"
+                ))
+            });
+        }
+        match (found, declared) {
+            (Some(Value::Text(text)), _) => Ok(text),
+            (Some(Value::Struct(inner)), _) => {
+                let names: Vec<String> =
+                    inner.names().take(10).map(|name| format!("{field}.{name}")).collect();
+                Err(Error::corrupt(format!("column {field:?} holds an object; expected text"))
+                    .hint(format!("name one of its keys: {}", names.join(", "))))
+            }
+            (Some(Value::Null), _) => {
+                Err(Error::corrupt(format!("column {field:?} holds null; expected text"))
+                    .hint("leave such rows out, or write an empty text there"))
+            }
+            (Some(value), declared) => {
+                let holds = declared.map(|column| column.holds.as_str()).filter(|holds| *holds != "JSON");
+                Err(Error::corrupt(format!(
+                    "column {field:?} holds {}; expected text",
+                    holds.unwrap_or(kind_of(value))
+                ))
+                .hint("choose a column of text with the text field option"))
+            }
+            (None, _) => Err(Error::corrupt(format!("no {field:?} in the row"))),
+        }
+    }
+}
+
+/// Texts one after the other.
+pub(super) struct Texts<'a> {
+    input: &'a RowInput,
+    rows: Rows<'a>,
+    next: u64,
+}
+
+impl Texts<'_> {
+    /// Adds the next text to `out`; `None` at the end.
+    ///
+    /// # Errors
+    /// What reading the row says; `Corrupt` naming file, record and column where it holds no text.
+    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<Result<()>> {
+        let row = self.rows.next()?;
+        let text =
+            row.and_then(|row| self.input.text(&row).map(|text| out.extend_from_slice(text.as_bytes())));
+        let record = self.next;
+        self.next += 1;
+        Some(text.map_err(|e| self.input.complete(e, record)))
+    }
+}
+
+// Rows of the column in which a path begins: the column of the whole name, or of what is before one of its dots.
+fn only_column(table: Table, probe: &Probe, options: &Options, field: &str) -> Result<SharedSource> {
+    let of = |column: &str| {
+        format::open(table, probe, &Options { columns: Some(vec![column.to_string()]), ..options.clone() })
+    };
+    let is_missing = |e: &Error| e.kind() == Kind::Config && e.place().field.as_deref() == Some("columns");
+    let whole = of(field);
+    let Some(missing) = whole.as_ref().err().filter(|e| is_missing(e)) else { return whole };
+    for (dot, _) in field.rmatch_indices('.') {
+        match of(&field[..dot]) {
+            Err(e) if is_missing(&e) => {}
+            other => return other,
+        }
+    }
+    let hint = missing.hint_text().map_or_else(String::new, |hint| format!("{hint}; "));
+    Err(Error::config(missing.message().to_string())
+        .at(probe.display())
+        .field("text_field")
+        .hint(format!("{hint}choose one with the text field option")))
+}
+
+// The value at a path of names: names may have dots themselves.
+fn in_row<'r>(row: &'r Row, path: &str) -> Option<&'r Value> {
+    let inside = |dot: usize| match row.get(&path[..dot]) {
+        Some(Value::Struct(inner)) => in_row(inner, &path[dot + 1..]),
+        _ => None,
+    };
+    row.get(path).or_else(|| path.rmatch_indices('.').find_map(|(dot, _)| inside(dot)))
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::I64(_) | Value::U64(_) | Value::Big(_) | Value::F64(_) => "a number",
+        Value::Text(_) => "text",
+        Value::Bytes(_) => "bytes",
+        Value::Array(_) => "an array of numbers",
+        Value::List(_) => "a list",
+        Value::Struct(_) => "an object",
+    }
+}
+
+// A file as it is now.
+fn found(root: &Path, file: &str) -> Result<(PathBuf, FileRow)> {
+    let path = PathBuf::from(file);
+    let entry = Local::new(&path).entry("")?;
+    let name = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+    let name = name.map_or_else(|| file.to_string(), |below| below.display().to_string());
+    Ok((path, FileRow { name, size: entry.size, modified_ns: entry.modified_ns, xxh3: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_goes_into_objects_and_names_may_have_dots() {
+        let row = |json: serde_json::Value| match Value::from(json) {
+            Value::Struct(row) => row,
+            _ => Row::new(),
+        };
+        let at = |path: &str, json| in_row(&row(json), path).cloned();
+        assert_eq!(at("a", json!({"a": "x"})), Some("x".into()));
+        assert_eq!(at("a.b", json!({"a": {"b": "x"}})), Some("x".into()));
+        assert_eq!(at("a.b", json!({"a": {"b": "y"}, "a.b": "x"})), Some("x".into()));
+        assert_eq!(at("a.b.c", json!({"a": {"b.c": "x"}, "a.b": 1})), Some("x".into()));
+        assert_eq!(at("a.b.c", json!({"a": {"b": {"c": "x"}}})), Some("x".into()));
+        assert_eq!(at("a.b", json!({"a": "x"})), None);
+        assert_eq!(at(".", json!({"": {"": "x"}})), Some("x".into()));
+    }
+}
