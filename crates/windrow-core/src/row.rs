@@ -146,6 +146,14 @@ impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Row {
 }
 
 impl Value {
+    /// The values by name that it is, or a row of it alone, called `value`.
+    pub fn into_row(self) -> Row {
+        match self {
+            Value::Struct(row) => row,
+            other => Row(vec![("value".to_string(), other)]),
+        }
+    }
+
     /// The text, where it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {

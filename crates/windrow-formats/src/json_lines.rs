@@ -9,6 +9,8 @@ use windrow_core::{
 use super::data_files::DataFiles;
 use super::json_value::json_value;
 
+/// The format of lines that have no index, which whoever writes such lines names too.
+pub(super) const NAME: &str = "jsonl";
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Options that speak of token IDs cannot be kept where records are JSON; they are refused rather than forgotten.

@@ -18,7 +18,7 @@ use crate::own_options;
 /// Writes all records of a data set in another format; the output appears complete or not at all.
 ///
 /// Args:
-///     ds_or_path: a ``Dataset`` of numbers, or the path of one. ``open`` has the options of reading:
+///     ds_or_path: a ``Dataset``, or the path of one: numbers, or rows where the format holds rows. ``open`` has the options of reading:
 ///         ``wr.convert(wr.open(path, format="tokens", dtype="uint16", eos=0), …)``. A part of a data set, as
 ///         ``ds.split(…)`` gives it, is written as it is.
 ///     out: the folder (shards, forager, codes, flat-tokens) or file to write; of Megatron what both names begin with.

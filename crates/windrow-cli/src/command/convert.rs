@@ -1,4 +1,4 @@
-//! `windrow convert`: records of numbers from any layout into another.
+//! `windrow convert`: records from any layout into another.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::own_options::OwnOptions;
 use crate::progress::Progress;
 use crate::{text, to};
 
-/// Write records of numbers in another layout
+/// Write records in another layout
 ///
 /// Reads whatever `inspect` can read, one record at a time. The output appears complete or not at all.
 #[derive(Args, Debug)]

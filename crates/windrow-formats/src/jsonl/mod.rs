@@ -14,7 +14,7 @@ use windrow_core::{Error, Result};
 
 use crate::data_files::DataFiles;
 use crate::gluonts::begins_with_a_row;
-use crate::json_lines::{JsonLines, Row, Rows, refuse_number_options};
+use crate::json_lines::{JsonLines, NAME, Row, Rows, refuse_number_options};
 use crate::key_rows::KeyRows;
 use crate::series_json::begins_with_a_series;
 use crate::{Collection, SeriesJsonLines};
@@ -27,11 +27,11 @@ const UNIT: u64 = 32 << 20;
 pub struct Jsonl;
 
 static INFO: FormatInfo = FormatInfo {
-    name: "jsonl",
+    name: NAME,
     title: "JSON Lines",
     layout: "`.jsonl` or `.ndjson` files, and `.json` files that hold lines, also `.gz` and `.zst`, at any depth below a folder",
     records: "one JSON value per line; with `columns=` a row of these keys",
-    written_by: "any program",
+    written_by: "`windrow convert --to jsonl`, `wr.write`, any program",
     holds: &[Holds::Rows],
     open_options: &["columns"],
     ..FormatInfo::NONE

@@ -1,5 +1,6 @@
 //! Series written as JSON: one list of them in a `.json`, or one a line in a `.jsonl`; converted once, then read in place.
 
+mod json;
 pub(super) mod scan;
 mod write;
 
@@ -15,6 +16,7 @@ use windrow_core::{Error, Result};
 use self::scan::Scan;
 use self::write::WriteLines;
 use super::converted::{self, Event, Parse, Shapes, Sink, TARGET, word_of_target};
+use super::json_lines::NAME;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -74,7 +76,7 @@ static LINES: FormatInfo = FormatInfo {
     holds: &[Holds::Series],
     series_suffixes: lines::SUFFIXES,
     open_options: &["column"],
-    written_as: "a line per record: {\"sequence\": [...]}",
+    written_as: "a line per record: a row as an object, numbers as {\"sequence\": [...]}",
     ..FormatInfo::NONE
 };
 
@@ -87,7 +89,9 @@ impl Format for SeriesJsonLines {
     fn recognise(&self, probe: &Probe) -> Confidence {
         let name = probe.file_name();
         let named = lines::is_named(&name) || !probe.is_folder && json_kind::is_lines(probe);
-        match !probe.is_folder && named && begins_with_a_series(&text_head(probe)) {
+        // What was written as rows is read as rows, whatever numbers they hold.
+        let are_rows = probe.manifest.as_ref().is_some_and(|written| written.format == NAME);
+        match !probe.is_folder && named && !are_rows && begins_with_a_series(&text_head(probe)) {
             true => Confidence::Yes,
             false => Confidence::No,
         }

@@ -1,19 +1,21 @@
-//! A line per record, `{"sequence": […], …extras}`, and the manifest of them.
+//! A line per record, `{"sequence": […], …extras}`, or the object that a row is; and the manifest of them.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
+    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records, not_json,
 };
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, write_manifest_beside};
 use windrow_core::values::copy_values;
-use windrow_core::{Buffer, DType, Decode, Element, Error, Result, Values};
+use windrow_core::{Buffer, DType, Decode, Element, Error, Result, Row, Values};
 
-use super::SeriesJsonLines;
+use super::{SeriesJsonLines, json};
+use crate::json_lines::NAME;
 
 const SEQUENCE: &str = "sequence";
 
@@ -33,6 +35,10 @@ impl WriteFormat for WriteLines {
         names_of_file(name)
     }
 
+    fn holds_rows(&self) -> bool {
+        true
+    }
+
     fn bytes_per_number(&self, _dtype: DType) -> u64 {
         // A digit, a comma and a space.
         3
@@ -45,6 +51,7 @@ impl WriteFormat for WriteLines {
             file: Growing::create(begin.work.join(begin.name))?,
             dtype: begin.dtype,
             channels: begin.channels,
+            are_rows: begin.are_rows,
             records: 0,
             durable: begin.durable,
             line: String::new(),
@@ -58,6 +65,7 @@ struct Writer {
     file: Growing,
     dtype: DType,
     channels: Option<usize>,
+    are_rows: bool,
     records: u64,
     durable: bool,
     line: String,
@@ -87,9 +95,30 @@ impl RecordWriter for Writer {
         self.file.write(line.as_bytes())
     }
 
-    fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written> {
+    fn add_row(&mut self, number: u64, row: &Row) -> Result<()> {
+        self.records += 1;
+        self.line.clear();
+        json::row(row, &mut self.line).map_err(|e| e.record(number))?;
+        self.line.push('\n');
+        self.file.write(self.line.as_bytes())
+    }
+
+    fn add_json(&mut self, number: u64, text: &str) -> Result<()> {
+        serde_json::from_str::<IgnoredAny>(text).map_err(|e| not_json(number).caused_by(e))?;
+        self.records += 1;
+        self.line.clear();
+        // Between its words only: a line break within a text is escaped.
+        self.line.extend(text.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }));
+        self.line.push('\n');
+        self.file.write(self.line.as_bytes())
+    }
+
+    fn finish(self: Box<Self>, mut manifest: Manifest) -> Result<Written> {
         if self.records == 0 {
             return Err(no_records());
+        }
+        if self.are_rows {
+            manifest.format = NAME.to_string();
         }
         let bytes = self.file.size();
         let file = self.file.finish(self.durable)?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use windrow_core::format::write::{WriteFormat, WriteOptions};
-use windrow_core::source::{Kind, Schema, Source};
-use windrow_core::{Progress, Result, Row, Span, Value, Watch, check, store};
+use windrow_core::source::{Kind, Source};
+use windrow_core::{Progress, Result, Span, Watch, check, store};
 
 use super::origin::Origin;
 use super::writer::{PART, Writer};
@@ -42,13 +42,29 @@ fn written(
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
     let total_bytes = lengths.saturating_mul(width);
     let mut scratch = Vec::new();
-    if source.schema().kind == Kind::Rows {
-        for record in 0..source.len() {
-            check(watch)?;
-            writer.add_row(&named(source.schema(), source.row(record)?))?;
-            watch.progress(Progress { done_bytes: record, total_bytes: lengths, records: writer.records });
+    let told = |done_bytes, records| {
+        watch.progress(Progress { done_bytes, total_bytes: lengths, records });
+        check(watch)
+    };
+    match source.schema().kind {
+        Kind::Rows => {
+            for row in source.rows_from(0) {
+                writer.add_row(&source.schema().value_of(row?).into_row())?;
+                told(writer.records, writer.records)?;
+            }
+            return Ok((writer, source.files().iter().map(|file| file.size).sum()));
         }
-        return Ok((writer, source.files().iter().map(|file| file.size).sum()));
+        Kind::Json => {
+            let mut done = 0;
+            for record in 0..source.len() {
+                let text = source.read_whole(record, &mut scratch)?;
+                done += text.bytes.len() as u64;
+                writer.add_json(text.bytes)?;
+                told(done, writer.records)?;
+            }
+            return Ok((writer, source.files().iter().map(|file| file.size).sum()));
+        }
+        Kind::Numbers => {}
     }
     for record in 0..source.len() {
         let extras = source.extras(record)?;
@@ -70,17 +86,6 @@ fn written(
         }
     }
     Ok((writer, total_bytes))
-}
-
-// The columns of a row; those of a record that is one value are what the value has, or it is one column.
-fn named(schema: &Schema, row: Row) -> Row {
-    match schema.is_value() {
-        false => row,
-        true => match row.into_iter().next() {
-            Some((_, Value::Struct(row))) => row,
-            value => value.map(|(_, value)| ("value".to_string(), value)).into_iter().collect(),
-        },
-    }
 }
 
 fn sum_of_lengths(source: &dyn Source) -> Result<u64> {

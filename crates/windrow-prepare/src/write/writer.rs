@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windrow_core::format::vocabulary::first_outside;
 use windrow_core::format::write::{
-    Begin, RecordWriter, Stored, Target, WriteFormat, WriteOptions, Written, not_an_option,
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteOptions, Written, not_an_option, not_json,
 };
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{self, Site, files, hash_of};
@@ -115,11 +115,11 @@ impl Writer {
         total_values: Option<u64>,
         mut manifest: Manifest,
     ) -> Result<Writer> {
-        if schema.kind == Kind::Json {
+        if schema.kind == Kind::Json && !format.holds_rows() {
             return Err(Error::config("the records are JSON texts, not numbers")
                 .hint("`windrow tokenize` makes token IDs of them"));
         }
-        let are_rows = schema.kind == Kind::Rows;
+        let are_rows = schema.kind != Kind::Numbers;
         if are_rows && !format.holds_rows() {
             return Err(schema.need_numbers().err().unwrap_or_else(|| Error::config("rows")).hint(format!(
                 "{} holds numbers: open the data with column=, which chooses them",
@@ -239,6 +239,21 @@ impl Writer {
         let number = self.records;
         match self.records_to.as_mut() {
             Some(to) => to.add_row(number, row).map_err(|e| e.record(number))?,
+            None => return Err(Error::config("the writer ended with an error before")),
+        }
+        (self.records, self.values) = (self.records + 1, self.values + 1);
+        Ok(())
+    }
+
+    /// Writes the next record, where records are JSON.
+    ///
+    /// # Errors
+    /// As [`Writer::add_row`]; `Corrupt` naming the record for what is not JSON.
+    pub fn add_json(&mut self, text: &[u8]) -> Result<()> {
+        let number = self.records;
+        let text = std::str::from_utf8(text).map_err(|e| not_json(number).caused_by(e))?;
+        match self.records_to.as_mut() {
+            Some(to) => to.add_json(number, text).map_err(|e| e.record(number))?,
             None => return Err(Error::config("the writer ended with an error before")),
         }
         (self.records, self.values) = (self.records + 1, self.values + 1);

@@ -15,7 +15,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::output::{self, Disk, files};
-use crate::row::Row;
+use crate::row::{self, Row};
 
 /// Statistics of a manifest that lists no data files because there may be very many: how many there are, and their bytes.
 pub const CHUNK_FILES: &str = "chunk_files";
@@ -171,6 +171,16 @@ pub trait RecordWriter: Send {
         Err(Error::unsupported("this format holds numbers, not rows").record(number))
     }
 
+    /// Writes the next record, where records are JSON: only where [`WriteFormat::holds_rows`]. An object is a row of its keys,
+    /// any other value one of the column `value`.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::add_row`]; `Corrupt` for what is not JSON.
+    fn add_json(&mut self, number: u64, text: &str) -> Result<()> {
+        let json: Value = serde_json::from_str(text).map_err(|e| not_json(number).caused_by(e))?;
+        self.add_row(number, &row::Value::from(json).into_row())
+    }
+
     /// Hands what is in memory to files, and these to `disk`, which brings them there; says how to continue behind it,
     /// whatever is written to them later.
     ///
@@ -292,6 +302,11 @@ pub fn names_of_file(name: &str) -> Vec<String> {
 /// The error of a format that nobody could open without a token ID.
 pub fn no_ids() -> Error {
     Error::config("no token ID to write: an empty file is not data")
+}
+
+/// The error of a record that should be JSON.
+pub fn not_json(number: u64) -> Error {
+    Error::corrupt("expected JSON, found something else").record(number)
 }
 
 /// The error of a format that nobody could open without a record.
