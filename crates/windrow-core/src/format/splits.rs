@@ -96,6 +96,32 @@ fn with_more(first: &str, more: usize) -> String {
     }
 }
 
+/// Which of these files are of a split, as words in their names and in those of their folders say. Files without such a word
+/// are the training split where no other file is. `at` is where they are.
+///
+/// # Errors
+/// `NotFound` where none is of that split, naming those there are.
+pub fn chosen<'k>(names: impl Iterator<Item = &'k str> + Clone, split: &str, at: &str) -> Result<Vec<bool>> {
+    let word = split.to_ascii_lowercase();
+    let wanted = SPLITS.iter().find(|words| words.contains(&word.as_str())).map(|words| words[0]);
+    let splits = among(names.clone());
+    let is_rest = wanted == Some(TRAIN) && !splits.is_empty() && !splits.contains_key(TRAIN);
+    let has = is_rest || wanted.is_some_and(|wanted| splits.contains_key(wanted));
+    if !has {
+        let what = format!("no folder is called {split:?}, and no file is of that split");
+        let error = Error::not_found(what).at(at).field("split");
+        return Err(match splits.is_empty() {
+            true => error,
+            false => error.hint(format!("there are {}", listed(&splits))),
+        });
+    }
+    let is_in = |name: &str| match (is_rest, of_path(name)) {
+        (true, of) => of.is_none(),
+        (false, of) => of == wanted,
+    };
+    Ok(names.map(is_in).collect())
+}
+
 impl Probe {
     /// The same folder with the files of one split alone, as words in their names and in those of their folders say; where
     /// they make up one folder, that folder. Files without such a word are the training split where no other file is. A folder
@@ -107,31 +133,14 @@ impl Probe {
         if self.table.iter().any(|format| format.defines_splits(&self)) {
             return Ok(self);
         }
-        let word = split.to_ascii_lowercase();
-        let wanted = SPLITS.iter().find(|words| words.contains(&word.as_str())).map(|words| words[0]);
-        let splits = among(self.names());
-        let is_rest = wanted == Some(TRAIN) && !splits.is_empty() && !splits.contains_key(TRAIN);
-        let has = is_rest || wanted.is_some_and(|wanted| splits.contains_key(wanted));
-        if !has {
-            let error =
-                Error::not_found(format!("no folder is called {split:?}, and no file is of that split"))
-                    .at(self.display())
-                    .field("split");
-            return Err(match splits.is_empty() {
-                true => error,
-                false => error.hint(format!("there are {}", listed(&splits))),
-            });
-        }
-        let is_in = |name: &str| match (is_rest, of_path(name)) {
-            (true, of) => of.is_none(),
-            (false, of) => of == wanted,
-        };
-        if let Some(folder) = self.names().find(|name| is_in(name)).and_then(outermost_folder)
-            && self.names().all(|name| is_in(name) == key::is_below(folder, name))
+        let kept = chosen(self.names(), split, &self.display())?;
+        let first =
+            self.names().zip(&kept).find(|(_, kept)| **kept).and_then(|(name, _)| outermost_folder(name));
+        if let Some(folder) = first
+            && self.names().zip(&kept).all(|(name, kept)| *kept == key::is_below(folder, name))
         {
             return Probe::at(self.table, self.store.clone(), &self.below(folder));
         }
-        let kept: Vec<bool> = self.names().map(is_in).collect();
         let mut kept = kept.into_iter();
         self.entries.retain(|_| kept.next().unwrap_or_default());
         Ok(self)

@@ -4,11 +4,13 @@
 //! never touches the file system; it asks a store.
 
 mod allowance;
+pub mod braces;
 mod cache;
 mod compression;
 mod expand;
 mod file;
 mod file_system;
+pub mod glob;
 mod kept;
 pub mod key;
 mod memory;

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 use windrow_core::format::{Probe, splits};
+use windrow_core::store::braces::expand;
 use windrow_core::store::{open_if_there, read_small};
 use windrow_core::{Error, Result};
-
-use super::braces::expand;
 
 /// The file that lists the splits. A walk leaves out its folder.
 const SPLITS: &str = ".nv-meta/split.yaml";

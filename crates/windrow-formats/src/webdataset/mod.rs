@@ -1,6 +1,5 @@
 //! WebDataset: archives (tar) whose members make up samples, by the part of their names before the first dot.
 
-mod braces;
 mod energon;
 mod names;
 mod samples;

@@ -48,6 +48,20 @@ impl Findings {
         self.n_problems += 1;
     }
 
+    /// Adds those of other data; `name` gives a file's name here.
+    pub fn take_all(&mut self, other: Findings, name: &dyn Fn(&str) -> String) {
+        let kept = other.problems.len() as u64;
+        for problem in other.problems {
+            let file = name(&problem.file);
+            self.problem(&file, problem.record, &problem.what, problem.expected, problem.found);
+        }
+        self.n_problems += other.n_problems - kept;
+        self.checked_files += other.checked_files;
+        self.checked_bytes += other.checked_bytes;
+        self.checked_records += other.checked_records;
+        self.notes.extend(other.notes);
+    }
+
     /// What could be had; an error about the data is a problem of `file`, and there is nothing then.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Brace ranges in names: `shard_{000..127}.tar`, `{a,b}-{1..3}.tar`, as shells and Megatron-Energon expand them.
 
-use windrow_core::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Longer patterns are refused.
 const MOST_LENGTH: usize = 4096;
@@ -11,14 +11,46 @@ const MOST_GROUPS: usize = 32;
 ///
 /// # Errors
 /// `Corrupt` for a pattern that is too long; what `each` says.
-pub(super) fn expand(pattern: &str, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-    if pattern.len() > MOST_LENGTH || pattern.matches('{').count() > MOST_GROUPS {
-        let shown: String = pattern.chars().take(40).collect();
-        return Err(Error::corrupt(format!(
-            "the name {shown:?}…: expected at most {MOST_LENGTH} bytes and {MOST_GROUPS} braces"
-        )));
-    }
+pub fn expand(pattern: &str, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    check(pattern)?;
     step(String::new(), pattern, each)
+}
+
+/// That a pattern is of a length and depth that is expanded.
+///
+/// # Errors
+/// `Corrupt`.
+pub fn check(pattern: &str) -> Result<()> {
+    if pattern.len() <= MOST_LENGTH && pattern.matches('{').count() <= MOST_GROUPS {
+        return Ok(());
+    }
+    let shown: String = pattern.chars().take(40).collect();
+    Err(Error::corrupt(format!(
+        "the name {shown:?}…: expected at most {MOST_LENGTH} bytes and {MOST_GROUPS} braces"
+    )))
+}
+
+/// How many names a pattern that was checked stands for, at most 2^64 - 1, without making them.
+pub fn count(pattern: &str) -> u64 {
+    let Some((_, inner, after)) = group(pattern) else { return 1 };
+    let parts = parts(inner);
+    let of_inner = match Range::of(inner) {
+        _ if parts.len() > 1 => parts.iter().map(|part| count(part)).fold(0, u64::saturating_add),
+        Some(range) => range.len(),
+        None => count(inner),
+    };
+    of_inner.saturating_mul(count(after))
+}
+
+/// What stands between braces like a range, `{0..x}`, and is not one.
+pub fn not_a_range(pattern: &str) -> Option<&str> {
+    let (_, inner, after) = group(pattern)?;
+    let parts = parts(inner);
+    let is_meant = parts.len() == 1 && inner.contains("..") && !inner.contains(['{', '}']);
+    match is_meant && Range::of(inner).is_none() {
+        true => Some(inner),
+        false => parts.into_iter().find_map(not_a_range).or_else(|| not_a_range(after)),
+    }
 }
 
 fn step(done: String, rest: &str, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
@@ -101,9 +133,13 @@ impl Range {
         Some(Range { first: first.parse().ok()?, last: last.parse().ok()?, step, width: Some(width) })
     }
 
+    fn len(&self) -> u64 {
+        (self.first.abs_diff(self.last) / self.step).saturating_add(1)
+    }
+
     fn names(&self) -> impl Iterator<Item = String> + '_ {
-        let count = self.first.abs_diff(self.last) / self.step;
-        (0..=count).map(|number| {
+        let last = self.first.abs_diff(self.last) / self.step;
+        (0..=last).map(|number| {
             // Between the first and the last.
             let by = number.wrapping_mul(self.step) as i64;
             let value = if self.first <= self.last {
@@ -133,6 +169,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(found, expected, "{pattern}");
+        assert_eq!(count(pattern), expected.len() as u64, "{pattern}");
     }
 
     #[test]
@@ -157,5 +194,25 @@ mod tests {
         });
         assert!(expanded.is_err() && count == 9);
         assert!(expand(&"{a,b}".repeat(33), &mut |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn names_are_counted_without_being_made() {
+        assert_eq!(count("{0..9223372036854775807}{0..9223372036854775807}"), u64::MAX);
+        assert_eq!(count("{000..127}-{a,b{1..3}}.tar"), 128 * 4);
+    }
+
+    #[test]
+    fn a_range_that_is_none_is_found() {
+        for (pattern, found) in [
+            ("x-{0..x}.tar", Some("0..x")),
+            ("{a,b}-{1..}", Some("1..")),
+            ("{a,{0..1.5}}", Some("0..1.5")),
+            ("{0..3}-{a..c}", None),
+            ("{a}", None),
+            ("a..b", None),
+        ] {
+            assert_eq!(not_a_range(pattern), found, "{pattern}");
+        }
     }
 }

@@ -1,0 +1,293 @@
+//! Paths by pattern, as shells know them: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for folders of any depth.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+
+/// Whether a text has characters that stand for others.
+pub fn is_glob(text: &str) -> bool {
+    text.split('/').any(|part| !matches!(Part::of(part), Part::Name(_)))
+}
+
+/// The files and folders below `folder` that a pattern names, in no order. A name that is there as it is written is that
+/// name. Names that start with a dot are found only by a pattern that does. With `**` files are meant, and folders where no
+/// file fits; a link to a folder is followed, and each folder is searched once.
+///
+/// # Errors
+/// `Io`, where a folder cannot be listed.
+pub fn glob(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
+    let mut parts: Vec<Part> = pattern.split('/').filter(|part| !part.is_empty()).map(Part::of).collect();
+    parts.dedup_by(|a, b| matches!((a, b), (Part::Deep, Part::Deep)));
+    let is_deep = parts.iter().any(|part| matches!(part, Part::Deep));
+    let mut search = Search { only_folders: pattern.ends_with('/'), ..Search::default() };
+    search.step(folder, &parts)?;
+    let Search { files, folders, .. } = search;
+    Ok(match (is_deep, files.is_empty()) {
+        (true, false) => files,
+        _ => files.into_iter().chain(folders).collect(),
+    })
+}
+
+/// What stands between two slashes.
+enum Part {
+    /// A name as it is.
+    Name(String),
+    /// A pattern, and how it is written.
+    Pattern(Vec<Letter>, String),
+    /// `**`: no folder, or folders in folders.
+    Deep,
+}
+
+/// What one character of a pattern stands for.
+enum Letter {
+    Is(char),
+    Any,
+    /// Any number of characters.
+    Many,
+    /// One in these ranges, or in none of them.
+    In(Vec<(char, char)>, bool),
+}
+
+impl Part {
+    fn of(text: &str) -> Part {
+        if text == "**" {
+            return Part::Deep;
+        }
+        let chars: Vec<char> = text.chars().collect();
+        let (mut letters, mut at) = (Vec::new(), 0);
+        while let Some(&c) = chars.get(at) {
+            at += 1;
+            letters.push(match c {
+                '*' => Letter::Many,
+                '?' => Letter::Any,
+                '[' => match class(&chars[at..]) {
+                    Some((letter, size)) => {
+                        at += size;
+                        letter
+                    }
+                    None => Letter::Is('['),
+                },
+                c => Letter::Is(c),
+            });
+        }
+        match letters.iter().all(|letter| matches!(letter, Letter::Is(_))) {
+            true => Part::Name(text.to_string()),
+            false => Part::Pattern(letters, text.to_string()),
+        }
+    }
+}
+
+// What is behind `[` up to its `]`, and how many characters that are; `]` as the first is one of those that are meant.
+fn class(rest: &[char]) -> Option<(Letter, usize)> {
+    let is_negated = matches!(rest.first(), Some('!' | '^'));
+    let start = usize::from(is_negated);
+    let end = (start + 1..rest.len()).find(|at| rest[*at] == ']')?;
+    let (inner, mut ranges, mut at) = (&rest[start..end], Vec::new(), 0);
+    while at < inner.len() {
+        let is_range = inner.get(at + 1) == Some(&'-') && at + 2 < inner.len();
+        ranges.push((inner[at], inner[if is_range { at + 2 } else { at }]));
+        at += if is_range { 3 } else { 1 };
+    }
+    Some((Letter::In(ranges, is_negated), end + 1))
+}
+
+// Goes back to the last `*` alone: each of the others has taken as little as it can.
+fn fits(letters: &[Letter], name: &str) -> bool {
+    if name.starts_with('.') && !matches!(letters.first(), Some(Letter::Is('.'))) {
+        return false;
+    }
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut letter) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while at < name.len() {
+        let is_one = match letters.get(letter) {
+            Some(Letter::Many) => {
+                back = Some((at, letter));
+                letter += 1;
+                continue;
+            }
+            Some(Letter::Is(c)) => *c == name[at],
+            Some(Letter::Any) => true,
+            Some(Letter::In(ranges, is_negated)) => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&name[at])) != *is_negated
+            }
+            None => false,
+        };
+        (at, letter) = match (is_one, back) {
+            (true, _) => (at + 1, letter + 1),
+            (false, Some((taken, many))) => {
+                back = Some((taken + 1, many));
+                (taken + 1, many + 1)
+            }
+            (false, None) => return false,
+        };
+    }
+    letters[letter..].iter().all(|letter| matches!(letter, Letter::Many))
+}
+
+#[derive(Default)]
+struct Search {
+    only_folders: bool,
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    found: HashSet<PathBuf>,
+    /// Folders that were searched at any depth, by how many parts were left.
+    seen: HashSet<(usize, u64, u64)>,
+}
+
+impl Search {
+    fn step(&mut self, at: &Path, parts: &[Part]) -> Result<()> {
+        let Some((part, rest)) = parts.split_first() else {
+            self.add(at);
+            return Ok(());
+        };
+        match part {
+            Part::Name(name) => self.go_on(&at.join(name), rest),
+            Part::Pattern(_, written) if fs::symlink_metadata(at.join(written)).is_ok() => {
+                self.go_on(&at.join(written), rest)
+            }
+            Part::Pattern(letters, _) => {
+                let names = names(at)?.into_iter().filter(|(name, _)| fits(letters, name));
+                names.into_iter().try_for_each(|(_, path)| self.go_on(&path, rest))
+            }
+            Part::Deep => self.deep(at, parts, rest),
+        }
+    }
+
+    // What is there, where more of the pattern is left only a folder.
+    fn go_on(&mut self, path: &Path, rest: &[Part]) -> Result<()> {
+        match fs::symlink_metadata(path) {
+            Err(_) => Ok(()),
+            Ok(_) if rest.is_empty() || path.is_dir() => self.step(path, rest),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn deep(&mut self, at: &Path, parts: &[Part], rest: &[Part]) -> Result<()> {
+        if let Ok(about) = fs::metadata(at)
+            && !self.seen.insert((parts.len(), about.dev(), about.ino()))
+        {
+            return Ok(());
+        }
+        if !rest.is_empty() {
+            self.step(at, rest)?;
+        }
+        for (_, path) in names(at)?.into_iter().filter(|(name, _)| !name.starts_with('.')) {
+            match path.is_dir() {
+                true => self.step(&path, parts)?,
+                false if rest.is_empty() => self.add(&path),
+                false => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path) {
+        if self.found.insert(path.to_path_buf()) {
+            match path.is_dir() {
+                true => self.folders.push(path.to_path_buf()),
+                // A link that leads nowhere too, so that opening it says so: a shard must not vanish.
+                false if !self.only_folders => self.files.push(path.to_path_buf()),
+                false => {}
+            }
+        }
+    }
+}
+
+/// Names in a folder and their paths, sorted; none where there is no such folder.
+fn names(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let failed = |e| Error::io("list the folder", folder, e);
+    let listing = match fs::read_dir(folder).map_err(failed) {
+        Ok(listing) => listing,
+        Err(e) if e.kind() == Kind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(e),
+    };
+    let mut names = Vec::new();
+    for item in listing {
+        let item = item.map_err(failed)?;
+        // Of a relative folder the paths are relative, without the dot.
+        let path = match folder == Path::new(".") {
+            true => PathBuf::from(item.file_name()),
+            false => item.path(),
+        };
+        names.push((item.file_name().to_string_lossy().into_owned(), path));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Some names in a folder, in words: `a.tar, b.tar and 3 more`; `None` where it has none, or is not there.
+pub fn some_names(folder: &Path) -> Option<String> {
+    const SHOWN: usize = 3;
+    let names = names(folder).ok()?;
+    let names: Vec<&str> =
+        names.iter().map(|(name, _)| name.as_str()).filter(|n| !n.starts_with('.')).collect();
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => None,
+        1..=SHOWN => Some(shown),
+        n => Some(format!("{shown} and {} more", n - SHOWN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, fitting: &[&str], others: &[&str]) {
+        let Part::Pattern(letters, _) = Part::of(pattern) else { panic!("{pattern} is a name") };
+        for (name, expected) in fitting.iter().map(|n| (n, true)).chain(others.iter().map(|n| (n, false))) {
+            assert_eq!(fits(&letters, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn patterns_fit_names() {
+        check("*.tar", &["a.tar", "a.b.tar"], &[".tar", ".a.tar", "a.tar.gz", "a"]);
+        check("?-[0-9].x", &["a-0.x", "ü-9.x"], &["a-10.x", "-1.x", ".-1.x"]);
+        check("[!a-c]*[]x]", &["dx", "d]"], &["ax", "d"]);
+        check("a*b*c", &["abc", "a-b-b-c"], &["ab", "acb"]);
+        check(".*", &[".a"], &["a"]);
+        check(&"*a".repeat(40), &[], &[&"a".repeat(39), "b"]);
+        for name in ["a", "a[b", "[]", "{a}"] {
+            assert!(!is_glob(name), "{name}");
+        }
+        assert!(is_glob("a/**") && is_glob("[a]/b"));
+    }
+
+    #[test]
+    fn files_are_found_below_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.x", "b.x", "c.y", "[v1]/a.x", "[v1]/z/b.x", "s.x/c.x", ".h/a.x", ".h.x"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("[v1]/back")).unwrap();
+        let check = |pattern: &str, expected: &[&str]| {
+            let mut found = glob(folder.path(), pattern).unwrap();
+            found.sort();
+            let found: Vec<&str> = found
+                .iter()
+                .map(|path| path.strip_prefix(folder.path()).unwrap().to_str().unwrap())
+                .collect();
+            assert_eq!(found, expected, "{pattern}");
+        };
+        check("*.x", &["a.x", "b.x", "s.x"]);
+        check("*.x/", &["s.x"]);
+        check("[v1]/*.x", &["[v1]/a.x"]);
+        check("**/*.x", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "s.x/c.x"]);
+        check("**/**/b.x", &["[v1]/z/b.x", "b.x"]);
+        check("**", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "c.y", "s.x/c.x"]);
+        check("**/s.*", &["s.x"]);
+        check(".h/*", &[".h/a.x"]);
+        check("*/none/*", &[]);
+        check("none/*", &[]);
+        assert_eq!(some_names(folder.path()).as_deref(), Some("[v1], a.x, b.x and 2 more"));
+    }
+}
