@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 _Path: TypeAlias = str | PathLike[str]
+_Paths: TypeAlias = _Path | Sequence[_Path]
 _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
 _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 # Arrays; values of any kind in a view of rows.
@@ -56,7 +57,7 @@ __all__ = [
 __version__: str
 
 def open(
-    path: _Path,
+    path: _Paths,
     *,
     format: str | None = None,
     dtype: _DType | None = None,
@@ -80,7 +81,7 @@ def open(
 @final
 class Dataset:
     @property
-    def path(self) -> str: ...
+    def path(self) -> str | list[str]: ...
     @property
     def format(self) -> str: ...
     def __len__(self) -> int: ...
@@ -343,7 +344,7 @@ def write(
     **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
 def convert(
-    ds_or_path: Dataset | _Path,
+    ds_or_path: Dataset | _Paths,
     out: _Path,
     *,
     to: _Format,
@@ -353,7 +354,7 @@ def convert(
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
-def verify(path: _Path) -> dict[str, Any]: ...
+def verify(path: _Paths) -> dict[str, Any]: ...
 def create_dummy_data(
     vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
 ) -> npt.NDArray[np.uint32]: ...
@@ -437,7 +438,7 @@ def find(
     epoch: SupportsIndex = 0,
     most: SupportsIndex = 1000,
 ) -> list[dict[str, int]]: ...
-def _reopen(path: _Path, options: str, data: SupportsIndex) -> Dataset: ...
+def _reopen(path: _Paths, options: str, data: SupportsIndex) -> Dataset: ...
 def _recut(recipe: str, seed: SupportsIndex, scaler: Any = None, epoch: Any = None) -> View: ...
 def _remix(
     recipe: str, seeds: list[SupportsIndex], scalers: list[Any] = ..., epoch: Any = None

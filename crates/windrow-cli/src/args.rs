@@ -5,13 +5,42 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
-    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Recipe, RecipePart, ScalerName, Strategy, Tail,
-    ViewRecipe,
+    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Recipe, RecipePart, ScalerName, Strategy,
+    Tail, ViewRecipe,
 };
 
 use crate::failure::Failure;
+
+/// What to read.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Data {
+    /// A file or folder, or several as one data set; also a pattern in quotes: 'data/*.parquet', 'x-{000..127}.tar'
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+impl Data {
+    /// The paths as they were typed.
+    ///
+    /// # Errors
+    /// For `-`.
+    pub(crate) fn paths(&self) -> Result<Paths, Failure> {
+        no_stdin(&self.paths)?;
+        Ok(Paths::list(self.paths.iter()))
+    }
+}
+
+/// Paths in an object of `--json`: one path as text, several as a list.
+pub(crate) fn shown(paths: &Paths) -> Value {
+    let mut shown = paths.iter().map(|path| Value::from(path.display().to_string())).collect::<Vec<_>>();
+    match shown.len() {
+        1 => shown.remove(0),
+        _ => shown.into(),
+    }
+}
 
 /// How to open data; what is not said is found out.
 #[derive(Args, Clone, Debug)]
@@ -243,8 +272,8 @@ impl Ordering {
         self.batch_size.is_some() || self.seed.is_some() || self.no_shuffle || self.keep_last
     }
 
-    pub(crate) fn recipe(&self, path: &Path, opening: &Opening, view: ViewRecipe) -> Recipe {
-        let part = RecipePart { path: path.to_path_buf(), options: opening.options(), view, dtype: None };
+    pub(crate) fn recipe(&self, path: Paths, opening: &Opening, view: ViewRecipe) -> Recipe {
+        let part = RecipePart { path, options: opening.options(), view, dtype: None };
         Recipe {
             version: 1,
             parts: vec![part],
@@ -330,7 +359,7 @@ fn word<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     words: &'static [&'static str],
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(words)
-        .try_map(|word| serde_json::from_value(serde_json::Value::String(word.to_lowercase())))
+        .try_map(|word| serde_json::from_value(Value::String(word.to_lowercase())))
 }
 
 #[cfg(test)]

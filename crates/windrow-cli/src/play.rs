@@ -37,7 +37,7 @@ pub(crate) fn play(
         return Err(Error::mismatch(format!(
             "frames of {channels} codes; the codec has {n} for each of one or two sides"
         ))
-        .at(data.path())
+        .at(data.paths().to_string())
         .hint("give the weights of the codec that made the codes")
         .into());
     }
@@ -52,7 +52,7 @@ pub(crate) fn play(
             at % channels,
             codec.codebook_size()
         ))
-        .at(data.path())
+        .at(data.paths().to_string())
         .record(record)
         .into());
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use windrow::format::{WriteFormat, WriteOptions};
+use windrow::format::{Options, WriteFormat, WriteOptions};
 use windrow::prepare;
 
 use crate::callback::Watcher;
@@ -14,11 +14,12 @@ use crate::dataset::Dataset;
 use crate::dtype::AnyDType;
 use crate::json;
 use crate::own_options;
+use crate::paths::AnyPaths;
 
 /// Writes all records of a data set in another format; the output appears complete or not at all.
 ///
 /// Args:
-///     ds_or_path: a ``Dataset``, or the path of one: numbers, or rows where the format holds rows. ``open`` has the options of reading:
+///     ds_or_path: a ``Dataset``, or the path of one, as for ``open``: numbers, or rows where the format holds rows. ``open`` has the options of reading:
 ///         ``wr.convert(wr.open(path, format="tokens", dtype="uint16", eos=0), …)``. A part of a data set, as
 ///         ``ds.split(…)`` gives it, is written as it is.
 ///     out: the folder (shards, forager, codes, flat-tokens) or file to write; of Megatron what both names begin with.
@@ -68,12 +69,12 @@ pub(crate) fn convert<'py>(
         let data = data.get().data().clone();
         return all_records(py, || Ok(data), &out, format.as_ref(), asked, watcher);
     }
-    let Ok(path) = ds_or_path.extract::<PathBuf>() else {
+    let Ok(AnyPaths(paths)) = ds_or_path.extract::<AnyPaths>() else {
         let class = ds_or_path.get_type().name()?.to_string();
         let hint = "wr.write(out, records, to=…) writes records";
         return Err(PyTypeError::new_err(format!("expected a Dataset or a path, found {class}; {hint}")));
     };
-    all_records(py, || windrow::open(&path), &out, format.as_ref(), asked, watcher)
+    all_records(py, || paths.open(&Options::default()), &out, format.as_ref(), asked, watcher)
 }
 
 /// Writes what `data` opens; the report as a dict.

@@ -1,7 +1,5 @@
 //! `windrow.open` and the data set it gives: records by number, and the views that cut them.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
@@ -22,6 +20,7 @@ use crate::json_strings::Stop;
 use crate::near;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
+use crate::paths::{self, AnyPaths};
 use crate::pickled::{check, fingerprint};
 use crate::row;
 use crate::scaler::{Scaler, cut, read_fit};
@@ -29,10 +28,13 @@ use crate::shown;
 use crate::view::View;
 use crate::waiting::wait_for;
 
-/// Opens a file or folder of training data; the format is recognised by content.
+/// Opens files or folders of training data; the format is recognised by content.
 ///
 /// Args:
-///     path: a file or folder, or its ``file://`` URL.
+///     path: a file or folder, or its ``file://`` URL; a pattern that stands for several, opened as one data set: a glob
+///         (``"data/*.parquet"``, ``"data/**/*.jsonl"``), whose files come in natural order, or braces (``"x-{000..127}.tar"``,
+///         ``"{a,b}.bin"``), which keep their order; or a list of all these, in its order. Each file or folder is opened by
+///         itself, and all have to be of one format, dtype and shape. A name that is there as it is written is no pattern.
 ///     format: the name of a format, to force it; see ``windrow.formats()``.
 ///     dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
 ///     vocab_size: IDs must be below this; checked once over all of them, unless the manifest knows it.
@@ -68,7 +70,8 @@ use crate::waiting::wait_for;
 /// Raises:
 ///     NotFoundError, UnrecognisedError: nothing there, or nothing known.
 ///     CorruptError, StaleError: a claim in the files does not hold.
-///     ConfigError: options that do not fit.
+///     MismatchError: several paths whose records cannot be one data set; it names two of them.
+///     ConfigError: options that do not fit; an empty list, or a path that is in it twice.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "prices.npy"
@@ -82,12 +85,18 @@ use crate::waiting::wait_for;
 /// (1, [0, 1, 2])
 /// >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
 /// [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+/// >>> for i in range(12):
+/// ...     np.save(path.with_name(f"x-{i}.npy"), np.full((2, 3), i))
+/// >>> [series[0].item() for series in wr.open(path.with_name("x-*.npy"))][-3:]
+/// [10, 11, 11]
+/// >>> len(wr.open(path.with_name("x-{0..9}.npy"))), len(wr.open([path.with_name("x-3.npy"), path.with_name("x-1?.npy")]))
+/// (20, 6)
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='mmap', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
-    path: PathBuf,
+    path: AnyPaths,
     format: Option<String>,
     dtype: Option<AnyDType>,
     vocab_size: Option<Count>,
@@ -132,16 +141,8 @@ pub(crate) fn open(
         fill_missing,
         split: None,
     };
-    let path = absolute(&path);
-    Ok(Dataset::new(wait_for(py, move || windrow::open_with(&path, &options))?))
-}
-
-// A view is opened again from its path, in a process that may stand elsewhere.
-fn absolute(path: &Path) -> PathBuf {
-    match path.to_string_lossy().contains("://") {
-        true => path.to_path_buf(),
-        false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
-    }
+    let paths = path.absolute();
+    Ok(Dataset::new(wait_for(py, move || paths.open(&options))?))
 }
 
 /// Records on disk, by number.
@@ -318,9 +319,9 @@ impl Dataset {
     }
 
     fn __repr__(&self) -> String {
-        let path = self.data.path();
+        let path = shown::paths(self.data.paths());
         format!(
-            "Dataset({path:?}, format={:?}, {} records of {})",
+            "Dataset({path}, format={:?}, {} records of {})",
             self.data.source().format(),
             shown::count(self.data.len()),
             self.kind()
@@ -333,7 +334,7 @@ impl Dataset {
         shown::table(
             "windrow.Dataset",
             &[
-                ("path", self.data.path().display().to_string()),
+                ("path", self.data.paths().to_string()),
                 ("format", self.data.source().format().to_string()),
                 ("records", format!("{} of {}", shown::count(self.data.len()), self.kind())),
                 (
@@ -348,11 +349,11 @@ impl Dataset {
         Err(near::no_attribute(this.as_any(), name))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (OsString, String, u64))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (paths::Given, String, u64))> {
         let reopen = py.import("windrow._native")?.getattr("_reopen")?;
         let options = serde_json::to_string(self.data.options()).unwrap_or_default();
         let data = fingerprint(py, self.data.source())?;
-        Ok((reopen, (self.data.path().into(), options, data)))
+        Ok((reopen, (paths::Given::of(self.data.paths()), options, data)))
     }
 
     /// Two data sets: ``(train, validation)``, by whole records, so that no value is on both sides.
@@ -385,10 +386,10 @@ impl Dataset {
         Ok((Dataset::new(train), Dataset::new(rest)))
     }
 
-    /// Where it lies: an absolute path.
+    /// Where it lies: an absolute path, or a list of them where a list was opened.
     #[getter]
-    fn path(&self) -> OsString {
-        self.data.path().into()
+    fn path(&self) -> paths::Given {
+        paths::Given::of(self.data.paths())
     }
 
     /// Name of the format.
@@ -884,14 +885,14 @@ impl Dataset {
 
 /// Opens a pickled data set again.
 #[pyfunction]
-pub(crate) fn _reopen(py: Python<'_>, path: PathBuf, options: &str, data: u64) -> PyResult<Dataset> {
+pub(crate) fn _reopen(py: Python<'_>, path: AnyPaths, options: &str, data: u64) -> PyResult<Dataset> {
     let options: Options = serde_json::from_str(options)
         .map_err(|e| raise(py, &Error::corrupt("this is not a pickled data set").caused_by(e)))?;
     let opened = {
-        let path = path.clone();
-        wait_for(py, move || windrow::open_with(&path, &options))?
+        let paths = path.0.clone();
+        wait_for(py, move || paths.open(&options))?
     };
-    check(py, opened.source(), data, &path)?;
+    check(py, opened.source(), data, &path.0)?;
     Ok(Dataset::new(opened))
 }
 

@@ -23,6 +23,7 @@ mod logging;
 mod near;
 mod options;
 mod own_options;
+mod paths;
 mod pickled;
 mod prepare;
 mod ranks;

@@ -6,10 +6,9 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use windrow::TextEncoder;
 use windrow::prepare::{self, IndexOptions, Remainder, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::{Error, formats as all_formats};
+use windrow::{Error, Paths, TextEncoder, formats as all_formats};
 
 use crate::callback::{Ids, LineEncoder, Watcher};
 use crate::dtype::{AnyDType, numpy_ready};
@@ -18,6 +17,7 @@ use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::own_options::OwnOptions;
+use crate::paths::AnyPaths;
 use crate::waiting::wait_for;
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
@@ -214,7 +214,10 @@ pub(crate) fn tokenize<'py>(
         eos,
     };
     let watcher = Watcher::new(py, progress)?;
-    let report = py.detach(|| prepare::tokenize(&inputs.0, &out, &encoder, &options, &watcher));
+    let report = py.detach(|| {
+        let inputs = Paths::list(&inputs.0).resolved()?;
+        prepare::tokenize(&inputs, &out, &encoder, &options, &watcher)
+    });
     json::plain(py, &watcher.finish(py, report)?)
 }
 
@@ -315,6 +318,9 @@ impl Eos {
 
 /// Checks every claim that is made about a data set, or about every one below a folder: sizes, hashes, counts, offsets.
 ///
+/// Args:
+///     path: a file or folder, a pattern or a list, as for ``open``.
+///
 /// Returns:
 ///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.
 ///
@@ -331,9 +337,9 @@ impl Eos {
 /// >>> [problem["what"] for problem in wr.verify(path)["problems"]]
 /// ['xxh3']
 #[pyfunction]
-pub(crate) fn verify<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn verify<'py>(py: Python<'py>, path: AnyPaths) -> PyResult<Bound<'py, PyAny>> {
     let watcher = Watcher::new(py, None)?;
-    let findings = py.detach(|| windrow::verify(&path, &prepare::VerifyOptions::default(), &watcher));
+    let findings = py.detach(|| path.0.verify(&prepare::VerifyOptions::default(), &watcher));
     json::plain(py, &watcher.finish(py, findings)?)
 }
 

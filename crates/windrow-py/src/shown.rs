@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::iter;
 
-use windrow::Samples;
 pub(crate) use windrow::preview::text::count;
+use windrow::{Paths, Samples};
 
 /// The tensors of a row, as `input_ids int64 [1024], labels int64 [1024]`; of records their columns.
 pub(crate) fn tensors(samples: &Samples) -> String {
@@ -15,6 +15,18 @@ pub(crate) fn tensors(samples: &Samples) -> String {
     let fields = samples.feed().collate().fields(&mut iter::empty()).unwrap_or_default();
     let each = fields.iter().map(|field| format!("{} {} {:?}", field.name, field.dtype, field.shape));
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// A path in quotes, or a list of them, the first ones of many.
+pub(crate) fn paths(paths: &Paths) -> String {
+    const SHOWN: usize = 3;
+    if let Some(path) = paths.only() {
+        return format!("{path:?}");
+    }
+    let mut shown: Vec<String> = paths.iter().take(SHOWN).map(|path| format!("{path:?}")).collect();
+    let more = paths.iter().len().saturating_sub(SHOWN);
+    shown.extend((more > 0).then(|| format!("… {more} more")));
+    format!("[{}]", shown.join(", "))
 }
 
 /// A title and rows of name and text, as HTML.

@@ -1,11 +1,9 @@
 //! A page about records: what they are, and by their kind keys, series, tokens or audio codes.
 
-use std::path::Path;
-
 use serde_json::json;
 use windrow::prepare::Watch;
 use windrow::preview::{text, tokens::is_tokens, tokens::tokenizer};
-use windrow::{Dataset, Labels, Plan, Result, Samples, ScalerName, ViewRecipe};
+use windrow::{Dataset, Labels, Paths, Plan, Result, Samples, ScalerName, ViewRecipe};
 
 use crate::codes::Codes;
 use crate::page::Page;
@@ -41,8 +39,8 @@ impl Asked {
 ///
 /// # Errors
 /// Those of reading the records and of the view; `Interrupted` once `watch` wants to stop.
-pub fn of_records(data: &Dataset, path: &Path, asked: &Asked, watch: &dyn Watch) -> Result<Report> {
-    let mut page = Page::new(&format!("windrow: {}", path.display()));
+pub fn of_records(data: &Dataset, paths: &Paths, asked: &Asked, watch: &dyn Watch) -> Result<Report> {
+    let mut page = Page::new(&format!("windrow: {paths}"));
     let sample = Sample::of(data.len(), MOST_RECORDS);
     let mut object = json!({ "records": data.len(), "records_read": sample.records.len() });
     let mut from = sample.said();

@@ -1,9 +1,9 @@
 //! What is at a path: records of some format, or sound files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use windrow::format::Options;
-use windrow::{Dataset, Error, Kind, Result, open_with};
+use windrow::{Dataset, Error, Kind, Paths, Result};
 
 use crate::sound::{Files, has_content, has_name};
 
@@ -16,12 +16,14 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Opens `path` as records, or as sound files where it holds nothing else: sound is not a format of records, it is
+    /// Opens `paths` as records, or as sound files where it holds nothing else: sound is not a format of records, it is
     /// known by the names of files, or by the content of one. `sound`: as sound files, whatever else the folder holds.
     ///
     /// # Errors
-    /// Those of [`open_with`]; `NotFound` where sound was asked for and there is none.
-    pub fn open(path: &Path, options: &Options, sound: bool) -> Result<Subject> {
+    /// Those of [`Paths::open`]; `NotFound` where sound was asked for and there is none.
+    pub fn open(paths: &Paths, options: &Options, sound: bool) -> Result<Subject> {
+        // Sound is looked for at one path; several, or a pattern, are records.
+        let Some(path) = paths.only() else { return Self::records(paths, options) };
         let is_named = options.format.is_none() && path.is_file() && has_name(path);
         if sound || is_named {
             let files = Files::find(path)?;
@@ -30,9 +32,9 @@ impl Subject {
                 false => Ok(Subject::Sound(files)),
             };
         }
-        let refused = match open_with(path, options) {
-            Ok(data) => return Ok(Subject::Records(Box::new(data))),
+        let refused = match Self::records(paths, options) {
             Err(e) => e,
+            opened => return opened,
         };
         // Notes beside sounds may look like some format: they are not what the folder is about.
         let is_unknown = refused.kind() == Kind::Unrecognised;
@@ -51,6 +53,10 @@ impl Subject {
             }
         }
         Err(refused)
+    }
+
+    fn records(paths: &Paths, options: &Options) -> Result<Subject> {
+        paths.open(options).map(|data| Subject::Records(Box::new(data)))
     }
 
     /// The files it is read from, which a page must not replace.

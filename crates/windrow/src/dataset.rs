@@ -1,6 +1,5 @@
 //! An opened data set, and the samples cut from it.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -17,6 +16,7 @@ use windrow_core::{Buffer, DType, Decode, Draw, Error, Lengths, Place, Result, R
 use windrow_formats::{key_rows, parse_json};
 
 use crate::formats::format_info;
+use crate::paths::Paths;
 use crate::recipe::RecipePart;
 use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
 use crate::windowing::{Scaler, Windowing, check_fit, scaling_of};
@@ -24,7 +24,7 @@ use crate::windowing::{Scaler, Windowing, check_fit, scaling_of};
 /// Records on disk, by number.
 #[derive(Clone)]
 pub struct Dataset {
-    path: PathBuf,
+    paths: Paths,
     options: Options,
     source: SharedSource,
     manifest: Option<Manifest>,
@@ -72,12 +72,12 @@ const MOST_COUNTED: u64 = 10_000_000;
 
 impl Dataset {
     pub(crate) fn new(
-        path: &Path,
+        paths: Paths,
         options: Options,
         source: SharedSource,
         manifest: Option<Manifest>,
     ) -> Dataset {
-        Dataset { path: path.to_path_buf(), options, source, manifest }
+        Dataset { paths, options, source, manifest }
     }
 
     /// Number of records.
@@ -90,9 +90,9 @@ impl Dataset {
         self.len() == 0
     }
 
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where it lies, as it was asked for.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
     }
 
     /// How it was opened.
@@ -162,7 +162,7 @@ impl Dataset {
     fn check(&self, record: u64) -> Result<()> {
         match record < self.len() {
             true => Ok(()),
-            false => Err(Error::out_of_range("record", record, self.len()).or_at(&self.path)),
+            false => Err(Error::out_of_range("record", record, self.len()).or_at(self.paths.to_string())),
         }
     }
 
@@ -173,7 +173,9 @@ impl Dataset {
     pub fn json(&self, record: u64) -> Result<Value> {
         if !self.is_json() {
             let what = if self.is_rows() { "rows of columns" } else { "numbers" };
-            return Err(Error::config(format!("the records are {what}, not JSON")).or_at(&self.path));
+            return Err(
+                Error::config(format!("the records are {what}, not JSON")).or_at(self.paths.to_string())
+            );
         }
         self.check(record)?;
         store::whole(|| self.parsed(record))
@@ -473,7 +475,7 @@ impl Dataset {
         };
         log::warn!(
             "{}: {short} of {all} windows are padded, as their series have fewer than the {} values of a window; {hint}",
-            self.path.display(),
+            self.paths,
             view.positions() + 1
         );
     }
@@ -578,7 +580,7 @@ impl Dataset {
             ViewRecipe::Cursor { batch_size, length, rank, world_size } => {
                 let collate = next_token(*length, false, 0)?;
                 let cursor = Cursor::new(lengths, *batch_size, *length, (*rank, *world_size));
-                (Arc::new(cursor.map_err(|e| e.or_at(&self.path))?), Arc::new(collate))
+                (Arc::new(cursor.map_err(|e| e.or_at(self.paths.to_string()))?), Arc::new(collate))
             }
             ViewRecipe::Rows { columns, stack } => {
                 let collate = collate::Rows::new(schema, columns.as_deref(), *stack)?;
@@ -601,7 +603,7 @@ impl Dataset {
             }
         };
         let recipe =
-            RecipePart { path: self.path.clone(), options: self.options.clone(), view: recipe, dtype };
+            RecipePart { path: self.paths.clone(), options: self.options.clone(), view: recipe, dtype };
         Ok(Samples { feed: Feed::new(source, view, collate), data: self.clone(), recipe })
     }
 }

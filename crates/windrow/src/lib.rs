@@ -32,12 +32,15 @@ mod mixture;
 mod open;
 #[cfg(doctest)]
 mod pages;
+mod paths;
 pub mod prepare;
 pub mod preview;
 pub mod ranks;
 mod rebuild;
 mod recipe;
 mod reopen;
+mod resolve;
+mod several;
 #[cfg(feature = "dac")]
 pub mod sound;
 mod split;
@@ -53,6 +56,7 @@ pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
 pub use mixture::{Mixture, mix, part_named};
 pub use open::{open, open_with, verify};
+pub use paths::Paths;
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart};
 pub use traced::{TracedRead, TracedRow, trace_row};

@@ -34,7 +34,9 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
             )));
         }
         if samples.is_empty() {
-            return Err(Error::config(format!("{name:?} has no samples")).at(samples.dataset().path()));
+            return Err(
+                Error::config(format!("{name:?} has no samples")).at(samples.dataset().paths().to_string())
+            );
         }
         if let (Some(first), Some(its_name)) = (mixture.samples.first(), mixture.names.first()) {
             let names = [its_name, &name].map(|name| format!("{name:?}"));

@@ -14,16 +14,22 @@ use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 
 use crate::Dataset;
 use crate::formats::formats;
+use crate::paths::Paths;
 use crate::split::part_of;
 
-/// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names.
+/// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names. A glob
+/// (`data/*.parquet`, `**`) and braces (`x-{000..127}.tar`, `{a,b}.bin`) stand for the files and folders of these names, which
+/// are opened as one data set: those of a glob in natural order, those of braces as they are written. A file whose name really
+/// has these characters is that file. [`Paths::list`](crate::Paths::list) opens a list of paths.
 ///
 /// # Errors
-/// `NotFound`, `Unrecognised`; `Corrupt` or `Stale` when a claim in the files does not hold.
+/// `NotFound`, `Unrecognised`; `Corrupt` or `Stale` when a claim in the files does not hold; `Mismatch` where the records of
+/// several paths cannot be joined.
 ///
 /// ```no_run
 /// let corpus = windrow::open("corpus/")?;
 /// println!("{} records", corpus.len());
+/// let shards = windrow::open("shards/x-{000..127}.tar")?;
 /// # Ok::<(), windrow::Error>(())
 /// ```
 pub fn open(path: impl AsRef<Path>) -> Result<Dataset> {
@@ -35,7 +41,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<Dataset> {
 /// # Errors
 /// As [`open`]; `Config` for options that do not fit.
 pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
-    let path = &*local(path.as_ref())?;
+    Paths::from(path.as_ref()).open(options)
+}
+
+/// Opens one path, which is no pattern.
+pub(crate) fn open_one(path: &Path, options: &Options) -> Result<Dataset> {
     if let Some(part) = &options.part {
         if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
             return Err(Error::config(format!("split {part:?}, expected the name of a folder"))
@@ -43,7 +53,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
                 .field("split"));
         }
         if path.join(part).exists() || !path.is_dir() {
-            return open_with(path.join(part), &Options { part: None, ..options.clone() });
+            return open_one(&path.join(part), &Options { part: None, ..options.clone() });
         }
     }
     let asked = path;
@@ -72,11 +82,11 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
         Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
         None => source,
     };
-    Ok(Dataset::new(asked, options.clone(), source, probe.manifest))
+    Ok(Dataset::new(asked.into(), options.clone(), source, probe.manifest))
 }
 
-// The path that a file:// URL names; any other path as it is.
-fn local(path: &Path) -> Result<Cow<'_, Path>> {
+/// The path that a file:// URL names; any other path as it is.
+pub(crate) fn local(path: &Path) -> Result<Cow<'_, Path>> {
     let text = path.to_string_lossy();
     let Some((scheme, place)) = text.split_once("://") else { return Ok(Cow::Borrowed(path)) };
     let place_here = place.strip_prefix("localhost").unwrap_or(place);
@@ -121,11 +131,17 @@ fn no_url(scheme: &str, place: &str) -> Error {
     }
 }
 
-/// Checks the data set or file at `path` by the formats of all crates; see [`windrow_prepare::verify()`].
+/// Checks the data set or file at `path`, or those that a glob or braces stand for, by the formats of all crates; see
+/// [`windrow_prepare::verify()`].
 ///
 /// # Errors
 /// `NotFound` when nothing is there; `Interrupted`; `Io`. Bad data is not an error.
 pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+    Paths::from(path).verify(options, watch)
+}
+
+/// Checks one path, which is no pattern.
+pub(crate) fn verify_one(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
     store::whole(|| windrow_prepare::verify(formats(), &file_of_pair(path), options, watch))
 }
 
@@ -145,8 +161,8 @@ fn file_of_pair(path: &Path) -> PathBuf {
     pair.filter(|pair| !path.exists() && pair.is_file()).unwrap_or_else(|| path.to_path_buf())
 }
 
-// Formats compare hashes; people name tokenizers.
-fn with_tokenizer_hash(options: &Options) -> Result<Options> {
+/// Formats compare hashes; people name tokenizers.
+pub(crate) fn with_tokenizer_hash(options: &Options) -> Result<Options> {
     let Some(named) = &options.tokenizer else { return Ok(options.clone()) };
     let is_hash = named.len() == 16 && named.bytes().all(|b| b.is_ascii_hexdigit());
     let hash = if is_hash { named.clone() } else { hash_of_tokenizer(named)? };

@@ -2,7 +2,7 @@
 //! plans are made of it.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use windrow_core::format::Options;
@@ -10,15 +10,15 @@ use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
 use windrow_core::{DType, Error, Result};
 
+use crate::paths::Paths;
 use crate::view_recipe::{ViewRecipe, is_default};
 
 /// A data set and the view that cuts it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecipePart {
-    /// Where the data lies: a text, or where that is not UTF-8 a list of its bytes.
-    #[serde(with = "any_path")]
-    pub path: PathBuf,
+    /// Where the data lies, as it was written: a text, where that is not UTF-8 a list of its bytes; several paths are a list.
+    pub path: Paths,
     /// How it is opened.
     #[serde(default)]
     pub options: Options,
@@ -27,36 +27,6 @@ pub struct RecipePart {
     /// dtype of the tensors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
-}
-
-/// Paths in JSON, which holds text.
-mod any_path {
-    use std::ffi::OsString;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    use std::path::{Path, PathBuf};
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Text(PathBuf),
-        Bytes(Vec<u8>),
-    }
-
-    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
-        match path.to_str() {
-            Some(text) => text.serialize(to),
-            None => path.as_os_str().as_bytes().serialize(to),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
-        Ok(match Written::deserialize(from)? {
-            Written::Text(path) => path,
-            Written::Bytes(bytes) => OsString::from_vec(bytes).into(),
-        })
-    }
 }
 
 /// A whole plan: parts, order and batch size.

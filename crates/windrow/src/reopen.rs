@@ -5,16 +5,15 @@ use windrow_core::{Error, Result};
 use crate::builder::LoaderBuilder;
 use crate::dataset::Samples;
 use crate::mixture::mix;
-use crate::open::open_with;
 use crate::recipe::{Recipe, RecipePart};
 
 impl RecipePart {
     /// Opens the data, and the view of it.
     ///
     /// # Errors
-    /// As [`open_with`] and [`crate::Dataset::view`].
+    /// As [`open_with`](crate::open_with) and [`crate::Dataset::view`].
     pub fn open(&self) -> Result<Samples> {
-        open_with(&self.path, &self.options)?.view(self.view.clone(), self.dtype)
+        self.path.open(&self.options)?.view(self.view.clone(), self.dtype)
     }
 }
 
@@ -22,7 +21,7 @@ impl Recipe {
     /// Opens all parts.
     ///
     /// # Errors
-    /// As [`open_with`]; `Config` when names, weights and parts do not agree in number; `Mismatch` when the plan was saved
+    /// As [`open_with`](crate::open_with); `Config` when names, weights and parts do not agree in number; `Mismatch` when the plan was saved
     /// of other data.
     pub fn builder(&self) -> Result<LoaderBuilder> {
         let mut samples: Vec<Samples> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;

@@ -33,7 +33,9 @@ impl Dataset {
         }
         let n = self.len();
         if n < 2 {
-            return Err(Error::config(format!("{n} records cannot be split in two")).or_at(self.path()));
+            return Err(
+                Error::config(format!("{n} records cannot be split in two")).or_at(self.paths().to_string())
+            );
         }
         if self.options().split.is_some() {
             return Err(
@@ -45,7 +47,7 @@ impl Dataset {
             let split = Split { n_validation, seed, is_validation };
             let source = part_of(self.source().clone(), split)?;
             let options = Options { split: Some(split), ..self.options().clone() };
-            Ok(Dataset::new(self.path(), options, source, self.manifest().cloned()))
+            Ok(Dataset::new(self.paths().clone(), options, source, self.manifest().cloned()))
         };
         Ok((part(false)?, part(true)?))
     }

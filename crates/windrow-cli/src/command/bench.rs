@@ -1,13 +1,11 @@
 //! `windrow bench`: how fast a view of some data feeds here.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 use windrow::preview::tokens;
 use windrow::{Labels, ViewRecipe};
 
-use crate::args::{Cutting, Opening, Ordering, loader, no_stdin};
+use crate::args::{Cutting, Data, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -18,8 +16,8 @@ use crate::{speed, text};
 /// Without an option that cuts: --pack 1024.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// A file or folder
-    path: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Threads that lay batches; by default as many as there are cores, at most 8
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -35,7 +33,7 @@ pub(crate) struct Bench {
 }
 
 pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(std::slice::from_ref(&args.path))?;
+    let paths = args.data.paths()?;
     if !(args.seconds > 0.0 && args.seconds < 86_400.0) {
         return Err(Failure::usage(format!(
             "--seconds {}: expected a time above 0, below a day",
@@ -49,7 +47,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         fields: Vec::new(),
         labels: Labels::default(),
     });
-    let recipe = args.ordering.recipe(&args.path, &args.opening, view);
+    let recipe = args.ordering.recipe(paths, &args.opening, view);
     let mut loader = loader(&recipe, args.threads)?.build()?;
     let interrupt = Interrupt::listen();
     let fed = speed::feed(&mut loader, args.seconds, &interrupt)?;

@@ -23,7 +23,7 @@ use crate::{text, to};
 /// Reads whatever `inspect` can read, one record at a time. The output appears complete or not at all.
 #[derive(Args, Debug)]
 pub(crate) struct Convert {
-    /// What to read
+    /// What to read: a file or folder, or a pattern in quotes
     input: PathBuf,
     /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file
     output: PathBuf,

@@ -1,13 +1,11 @@
 //! `windrow inspect`: what some data is.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::manifest::Manifest;
-use windrow::{Dataset, Info, open_with};
+use windrow::{Dataset, Info};
 
-use crate::args::{Opening, no_stdin};
+use crate::args::{Data, Opening, shown};
 use crate::codes;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
@@ -16,8 +14,8 @@ use crate::text;
 /// Show what some data is: format, counts, dtype, lengths, files
 #[derive(Args, Debug)]
 pub(crate) struct Inspect {
-    /// A file or folder
-    path: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Count records by length
     #[arg(long)]
     histogram: bool,
@@ -38,8 +36,8 @@ const BAR_COLUMNS: u64 = 40;
 const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(std::slice::from_ref(&args.path))?;
-    let data = open_with(&args.path, &args.opening.options())?;
+    let paths = args.data.paths()?;
+    let data = paths.open(&args.opening.options())?;
     let side = data.manifest();
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };
@@ -58,8 +56,7 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     if let Some(bars) = &bars {
         show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
     }
-    let mut object =
-        json!({ "path": args.path.display().to_string(), "info": info, "side_file": side.map(side_facts) });
+    let mut object = json!({ "path": shown(&paths), "info": info, "side_file": side.map(side_facts) });
     if let Some((used, _)) = used {
         object["codes_used"] = json!(used);
     }

@@ -9,9 +9,9 @@ use windrow::dev::source::Extras;
 use windrow::preview::series::{self, Facts};
 use windrow::preview::{numbers, tokens};
 use windrow::text::Tokenizer;
-use windrow::{Dataset, Error, open_with};
+use windrow::{Dataset, Error};
 
-use crate::args::{Opening, no_stdin};
+use crate::args::{Data, Opening, shown};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::braille;
@@ -20,8 +20,8 @@ use crate::{codes, play, text};
 /// Show records in readable form: text decoded, JSON arranged, series drawn
 #[derive(Args, Debug)]
 pub(crate) struct Peek {
-    /// A file or folder
-    path: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// How many, from the first
     #[arg(short, value_name = "N", default_value_t = 3)]
     n: u64,
@@ -59,8 +59,8 @@ const MOST_LINES: usize = 12;
 const LEAST_PLOTTED: usize = 16;
 
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(std::slice::from_ref(&args.path))?;
-    let data = open_with(&args.path, &args.opening.options())?;
+    let paths = args.data.paths()?;
+    let data = paths.open(&args.opening.options())?;
     let tokenizer = match data.is_json() || data.is_rows() {
         true if args.tokenizer.is_some() => {
             let what = if data.is_json() { "JSON" } else { "rows of columns" };
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let records = match args.index {
         Some(index) => {
             let record = from_the_end(index, data.len())
-                .ok_or_else(|| Error::out_of_range("record", index, data.len()).at(data.path()))?;
+                .ok_or_else(|| Error::out_of_range("record", index, data.len()).at(paths.to_string()))?;
             record..record + 1
         }
         None => 0..args.n.min(data.len()),
@@ -99,9 +99,7 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
             objects.push(object);
         }
     }
-    out.object(
-        json!({ "path": args.path.display().to_string(), "records_in_all": data.len(), "records": objects }),
-    )?;
+    out.object(json!({ "path": shown(&paths), "records_in_all": data.len(), "records": objects }))?;
     Ok(DONE)
 }
 

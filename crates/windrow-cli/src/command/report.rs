@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::output::write_whole;
-use windrow::{Dataset, Error, Kind};
+use windrow::{Dataset, Error, Kind, Paths};
 use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
 
-use crate::args::{Cutting, Opening, no_stdin, no_stdout};
+use crate::args::{Cutting, Data, Opening, no_stdout};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -23,8 +23,8 @@ use crate::text;
 /// be read, and some of them to see and to hear.
 #[derive(Args, Debug)]
 pub(crate) struct Report {
-    /// A file or folder
-    path: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// The page
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
@@ -100,24 +100,24 @@ impl CodesArgs {
 }
 
 pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(std::slice::from_ref(&args.path))?;
+    let paths = args.data.paths()?;
     no_stdout(&args.out)?;
     refuse_existing(&args.out, args.overwrite)?;
-    let subject = Subject::open(&args.path, &args.opening.options(), args.sound)?;
+    let subject = Subject::open(&paths, &args.opening.options(), args.sound)?;
     match &subject {
         Subject::Records(data) => {
             refuse_own_data(args, &subject)?;
-            records(args, data, out)
+            records(args, &paths, data, out)
         }
         Subject::Sound(files) => {
             sound_options(args)?;
             refuse_own_data(args, &subject)?;
-            sound(args, files, out)
+            sound(args, &paths, files, out)
         }
     }
 }
 
-fn records(args: &Report, data: &Dataset, out: &mut Out) -> Result<i32, Failure> {
+fn records(args: &Report, paths: &Paths, data: &Dataset, out: &mut Out) -> Result<i32, Failure> {
     let asked =
         Asked { view: args.cutting.view()?, tokenizer: args.tokenizer.clone(), codes: args.codes.codes() };
     match asked.is_about_codes(data) {
@@ -128,15 +128,15 @@ fn records(args: &Report, data: &Dataset, out: &mut Out) -> Result<i32, Failure>
         false => args.codes.refuse("other records")?,
     }
     let stop = Interrupt::listen();
-    let report = of_records(data, &args.path, &asked, &stop)?;
+    let report = of_records(data, paths, &asked, &stop)?;
     finish(args, report, out)?;
     Ok(DONE)
 }
 
-fn sound(args: &Report, files: &Files, out: &mut Out) -> Result<i32, Failure> {
+fn sound(args: &Report, paths: &Paths, files: &Files, out: &mut Out) -> Result<i32, Failure> {
     let stop = Interrupt::listen();
     let progress = Progress::new("reading", out.quiet(), &stop).counting("file");
-    let report = of_sound(files, &args.path, &progress)?;
+    let report = of_sound(files, paths, &progress)?;
     drop(progress);
     let unread = report.unread;
     finish(args, report, out)?;
@@ -187,7 +187,9 @@ fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failure> {
 fn refuse_own_data(args: &Report, subject: &Subject) -> Result<(), Failure> {
     let Ok(out) = args.out.canonicalize() else { return Ok(()) };
     let is_out = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == out);
-    match is_out(args.path.clone()) || subject.files().into_iter().any(is_out) {
+    match args.data.paths()?.iter().any(|path| is_out(path.to_path_buf()))
+        || subject.files().into_iter().any(is_out)
+    {
         true => Err(Error::config("the page would replace its own data").at(&args.out).into()),
         false => Ok(()),
     }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use windrow::prepare::{self, CHECKPOINT_BYTES, Encode, Remainder, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::{DType, TextEncoder};
+use windrow::{DType, Paths, TextEncoder};
 
 use crate::args::{dtype, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure};
@@ -23,7 +23,8 @@ use crate::{text, to};
 /// again, and ends in the same files.
 #[derive(Args, Debug)]
 pub(crate) struct Tokenize {
-    /// JSONL files, or folders that hold some; .gz and .zst too. Or files and folders of rows, as `inspect` reads them
+    /// JSONL files, or folders that hold some; .gz and .zst too. Or files and folders of rows, as `inspect` reads them; also
+    /// patterns in quotes: 'text/*.jsonl.gz'
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
     /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base
@@ -113,7 +114,8 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
-    let report = prepare::tokenize(&args.inputs, &args.out, &encoder, &options, &watch)?;
+    let inputs = Paths::list(&args.inputs).resolved()?;
+    let report = prepare::tokenize(&inputs, &args.out, &encoder, &options, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();
 

@@ -12,7 +12,7 @@ use windrow::dev::sampler::Shard;
 use windrow::format::Options;
 use windrow::preview::{numbers, tokens};
 use windrow::text::Tokenizer;
-use windrow::{Error, Plan, Recipe, Span, trace_row};
+use windrow::{Error, Paths, Plan, Recipe, Span, trace_row};
 
 use crate::args::{Cutting, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
@@ -25,8 +25,9 @@ use crate::text;
 /// PLAN is a plan's JSON file (`-` for stdin), or data and how to cut it: `windrow trace tokens/ --pack 1024 --step 7`.
 #[derive(Args, Debug)]
 pub(crate) struct Trace {
-    /// A plan's JSON, `-` for stdin, or data
-    plan: PathBuf,
+    /// A plan's JSON, `-` for stdin, or data: a file or folder, several of them, or a pattern in quotes
+    #[arg(required = true, value_name = "PLAN")]
+    plan: Vec<PathBuf>,
     /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
     #[arg(long, value_name = "K", required_unless_present = "record", conflicts_with = "record")]
     step: Option<u64>,
@@ -101,12 +102,18 @@ fn check(args: &Trace) -> Result<(), Failure> {
 
 fn recipe(args: &Trace) -> Result<Recipe, Failure> {
     if let Some(view) = args.cutting.view()? {
-        refuse_plan(&args.plan)?;
-        return Ok(args.ordering.recipe(&args.plan, &args.opening, view));
+        args.plan.iter().try_for_each(|path| refuse_plan(path))?;
+        return Ok(args.ordering.recipe(Paths::list(&args.plan), &args.opening, view));
     }
-    if args.plan.is_dir() {
+    let [plan] = &args.plan[..] else {
         return Err(Failure::Usage {
-            message: format!("{} is data; how is it cut?", args.plan.display()),
+            message: format!("{} are data; how is it cut?", Paths::list(&args.plan)),
+            hint: Some("name a view, as in --pack 1024 --batch-size 32 --seed 0, or one plan".to_string()),
+        });
+    };
+    if plan.is_dir() {
+        return Err(Failure::Usage {
+            message: format!("{} is data; how is it cut?", plan.display()),
             hint: Some(
                 "name a view, as in --pack 1024 --batch-size 32 --seed 0, or give a plan's JSON".to_string(),
             ),
@@ -119,7 +126,7 @@ fn recipe(args: &Trace) -> Result<Recipe, Failure> {
         });
     }
     let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
-    Ok(read_plan(&args.plan).map_err(|e| e.hint(hint))?)
+    Ok(read_plan(plan).map_err(|e| e.hint(hint))?)
 }
 
 // A plan beside a view: it would be opened as data, and the error be about series.
@@ -148,7 +155,7 @@ fn read_plan(path: &Path) -> windrow::Result<Recipe> {
 /// The tokenizer that shows what a plan reads.
 fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
     let side = match recipe.parts.first() {
-        Some(part) => windrow::open_with(&part.path, &part.options)?.manifest().cloned(),
+        Some(part) => part.path.open(&part.options)?.manifest().cloned(),
         None => None,
     };
     tokens::tokenizer(args.tokenizer.as_deref(), side.as_ref())

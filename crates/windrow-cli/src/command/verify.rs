@@ -1,13 +1,11 @@
 //! `windrow verify`: every claim that is written beside the data, checked.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::prepare::VerifyOptions;
 
-use crate::args::no_stdin;
+use crate::args::Data;
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -17,8 +15,8 @@ use crate::text;
 /// Check every claim: sizes, hashes, counts, offsets; exit 3 and a list where data is bad
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
-    /// A file or folder
-    path: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Name of the index folder
     #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]
     index_folder: String,
@@ -28,10 +26,10 @@ pub(crate) struct Verify {
 }
 
 pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(std::slice::from_ref(&args.path))?;
+    let paths = args.data.paths()?;
     let interrupt = Interrupt::listen();
     let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
-    let found = windrow::verify(&args.path, &options, &Progress::new("verify", out.quiet(), &interrupt))?;
+    let found = paths.verify(&options, &Progress::new("verify", out.quiet(), &interrupt))?;
     for problem in &found.problems {
         let record =
             problem.record.map_or(String::new(), |record| format!(", record {}", text::count(record)));
@@ -52,7 +50,7 @@ pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
         0 => "good".to_string(),
         n => text::counted(n, "problem"),
     };
-    let path = text::escaped(&args.path.display().to_string());
+    let path = text::escaped(&paths.to_string());
     out.line(format_args!("{path}: {verdict}; {files}, {size} checked"))?;
     out.object(json!({ "good": found.n_problems == 0, "findings": found }))?;
     Ok(if found.n_problems == 0 { DONE } else { BAD_DATA })

@@ -54,9 +54,10 @@ impl View {
     }
 
     fn __repr__(&self) -> String {
-        let (view, path) = (self.samples.feed().view().describe(), &self.samples.recipe().path);
+        let path = shown::paths(&self.samples.recipe().path);
+        let view = self.samples.feed().view().describe();
         let n_samples = shown::count(self.samples.len());
-        format!("View({view} of {path:?}, {n_samples} samples of {})", shown::tensors(&self.samples))
+        format!("View({view} of {path}, {n_samples} samples of {})", shown::tensors(&self.samples))
     }
 
     fn _repr_html_(&self) -> String {
@@ -64,7 +65,7 @@ impl View {
             "windrow.View",
             &[
                 ("view", self.samples.feed().view().describe()),
-                ("of", self.samples.recipe().path.display().to_string()),
+                ("of", self.samples.recipe().path.to_string()),
                 ("samples", shown::count(self.samples.len())),
                 ("each", shown::tensors(&self.samples)),
             ],

@@ -301,8 +301,8 @@ impl Pickled {
 
 fn reopen(py: Python<'_>, pickled: &Pickled, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
     let part = &pickled.recipe;
-    let (path, options) = (part.path.clone(), part.options.clone());
-    let opened = wait_for(py, move || windrow::open_with(&path, &options))?;
+    let (paths, options) = (part.path.clone(), part.options.clone());
+    let opened = wait_for(py, move || paths.open(&options))?;
     let samples = cut(py, &opened, part.view.clone(), part.dtype, function)?;
     check(py, samples.feed().source(), pickled.data, &part.path)?;
     Ok(samples)

@@ -8,12 +8,11 @@ mod spectrogram;
 mod survey;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{Error, Result};
+use windrow::{Error, Paths, Result};
 
 pub use self::files::Files;
 pub(crate) use self::files::{has_content, has_name};
@@ -37,8 +36,8 @@ const FULL_SCALE: f64 = 32_767.0 / 32_768.0;
 ///
 /// # Errors
 /// `Io`; `Interrupted` once `watch` wants to stop. A file that cannot be read is a finding, not an error.
-pub fn of_sound(files: &Files, path: &Path, watch: &dyn Watch) -> Result<Report> {
-    let mut page = Page::new(&format!("windrow: {}", path.display()));
+pub fn of_sound(files: &Files, paths: &Paths, watch: &dyn Watch) -> Result<Report> {
+    let mut page = Page::new(&format!("windrow: {paths}"));
     let survey = Survey::of(files, BUDGET, watch)?;
     facts(files, &survey, &mut page);
     unread(files, &survey, &mut page);

@@ -42,9 +42,9 @@ impl Desk {
     /// The page about what is at a path.
     pub(crate) fn try_report(&self, name: &str, asked: &Asked) -> windrow::Result<Report> {
         let path = self.path(name);
-        match Subject::open(&path, &Options::default(), false)? {
-            Subject::Records(data) => of_records(&data, &path, asked, &()),
-            Subject::Sound(files) => of_sound(&files, &path, &()),
+        match Subject::open(&path.clone().into(), &Options::default(), false)? {
+            Subject::Records(data) => of_records(&data, &path.into(), asked, &()),
+            Subject::Sound(files) => of_sound(&files, &path.into(), &()),
         }
     }
 

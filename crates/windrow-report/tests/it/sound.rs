@@ -161,7 +161,7 @@ fn sound_is_known_by_name_by_content_or_because_it_is_said() {
     desk.write("both/a.jsonl", "{\"id\": 1}\n");
     desk.write("both/a.wav", wav(&[1, 2, 3]));
     assert!(html("both").contains("<h2>Keys</h2>"));
-    let asked = |name, sound| Subject::open(&desk.path(name), &format::Options::default(), sound);
+    let asked = |name, sound| Subject::open(&desk.path(name).into(), &format::Options::default(), sound);
     assert!(matches!(asked("both", true), Ok(Subject::Sound(_))));
     // Notes beside sounds are no data set, and broken tracks are no notes.
     desk.write("notes/a.wav", wav(&[1, 2, 3]));

@@ -85,7 +85,8 @@ fn every_layout_becomes_every_other_and_comes_back() {
         for from in LAYOUTS {
             let source = open(&root.join(from), from);
             assert_eq!(records(&source), expected, "{}", from);
-            let findings = windrow::verify(source.path(), &VerifyOptions::default(), &()).unwrap();
+            let findings =
+                windrow::verify(source.paths().only().unwrap(), &VerifyOptions::default(), &()).unwrap();
             assert_eq!(findings.problems, [], "{}", from);
             for to in LAYOUTS {
                 let folder = tempfile::tempdir().unwrap();

@@ -37,7 +37,7 @@ fn a_split_is_opened_by_name_and_a_plan_remembers_it() {
     let folder = tempfile::tempdir().unwrap();
     let root = written(folder.path());
     let train = open_with(&root, &split("train")).unwrap();
-    assert_eq!(train.path(), root.join("train"));
+    assert_eq!(train.paths().only().unwrap(), root.join("train"));
     let view = train.pack_shifted(8).unwrap();
     let builder = view.loader().batch_size(4).seed(3);
     let text = builder.recipe().unwrap().to_json();

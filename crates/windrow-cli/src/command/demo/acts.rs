@@ -114,7 +114,9 @@ pub(super) fn feed(
     let mut recipe = builder.recipe()?;
     // The plan is to work from any folder.
     for part in &mut recipe.parts {
-        part.path = std::path::absolute(&part.path).map_err(|e| Error::io("find the data", &part.path, e))?;
+        part.path = part
+            .path
+            .try_map(|path| std::path::absolute(path).map_err(|e| Error::io("find the data", path, e)))?;
     }
     if let (Some(folder), Some(name)) = (place.plan.parent(), place.plan.file_name().and_then(|n| n.to_str()))
     {
