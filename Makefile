@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench pictures py rust-test python-test fuzz-check clean
+.PHONY: demo test test-peers check bench pictures py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -21,6 +21,10 @@ rust-test:
 
 python-test: py
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 python/tests
+
+# Only the files of tests that run the packages of other loaders, whose folder is made from their list; `make test` runs them too.
+test-peers: py
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $$(grep -lE 'with_loaders|printed_by_loaders' python/tests/test_*.py)
 
 # The Python package, built into .venv.
 py: $(STAMP)
