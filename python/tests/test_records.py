@@ -236,8 +236,9 @@ def test_numbers_are_read_back_and_by_its_package(name, tmp_path):
             assert [row["tokens"] for row in theirs] == [[kind, array.tolist()] for array in arrays]
         else:
             assert read_by_its_package("of", path) == [array.tobytes() for array in arrays]
-    with pytest.raises(wr.ConfigError, match="channels"):
+    with pytest.raises(wr.ConfigError, match=r"holds records \[T\], and these have 2 channels") as caught:
         wr.write(path, [[[1, 2], [3, 4]]], to=to, overwrite=True)
+    assert "parquet" in caught.value.hint and caught.value.field == ("tokens" if to == "tfrecord" else None)
 
 
 @pytest.mark.parametrize("name", WRITTEN)

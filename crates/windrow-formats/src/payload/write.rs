@@ -46,8 +46,13 @@ pub(crate) fn begin(
     layout: impl Layout + 'static,
 ) -> Result<Box<dyn RecordWriter>> {
     if let Some(channels) = begin.channels {
-        return Err(Error::config(format!("{what} holds records [T], and these have {channels} channels"))
-            .hint("mds, webdataset and npz hold records [T, C]"));
+        let mut error =
+            Error::config(format!("{what} holds records [T], and these have {channels} channels"))
+                .hint("arrow, parquet, mds, webdataset, litdata and npz hold records [T, C]");
+        if let Some(column) = &column {
+            error = error.field(column);
+        }
+        return Err(error);
     }
     Ok(Box::new(Writer {
         work: begin.work.to_path_buf(),

@@ -144,7 +144,7 @@ impl Type {
         }
     }
 
-    /// The first struct without fields in it: by the name of the field, where it has one.
+    /// Whether it is a struct without fields, or holds one.
     pub(super) fn has_empty_struct(&self) -> bool {
         match self {
             Type::List(inner) | Type::Fixed(_, inner) => inner.has_empty_struct(),
