@@ -7,6 +7,7 @@ mod key;
 mod limit;
 mod listing;
 mod space;
+mod turn;
 
 use std::fs;
 use std::io::{self, Write};
@@ -19,6 +20,7 @@ pub use self::listing::{Cleared, Entry};
 
 use self::key::Key;
 use self::limit::Limit;
+use self::turn::Turn;
 use super::Object;
 use super::torn::whole_at_once;
 use crate::error::{Error, Kind, Result};
@@ -66,7 +68,7 @@ impl Cache {
         &self.folder
     }
 
-    /// The file that was made from `object`, or that `make` makes now.
+    /// The file that was made from `object`, or that `make` makes now: once, however many processes ask for it.
     pub(super) fn made(
         &self,
         object: &dyn Object,
@@ -76,6 +78,13 @@ impl Cache {
     ) -> Result<Arc<dyn Object>> {
         let key = Key::of(object, kind, what)?;
         if let Some(found) = self.open(&key.name(), |note| key.is_of(note, object))? {
+            return Ok(found);
+        }
+        self.create()?;
+        let turn = Turn::take(&self.folder, &key.name());
+        if turn.waited
+            && let Some(found) = self.open(&key.name(), |note| key.is_of(note, object))?
+        {
             return Ok(found);
         }
         let note = Note::new(object.name(), kind, key.content_to_verify(object)?);
@@ -101,9 +110,13 @@ impl Cache {
 
     /// An empty file that is to become the entry of this name.
     pub(super) fn draft(&self, name: &str) -> Result<Draft> {
-        fs::create_dir_all(&self.folder)
-            .map_err(|e| hinted(Error::io("create the cache folder", &self.folder, e)))?;
+        self.create()?;
         Draft::to(self, name)
+    }
+
+    fn create(&self) -> Result<()> {
+        fs::create_dir_all(&self.folder)
+            .map_err(|e| hinted(Error::io("create the cache folder", &self.folder, e)))
     }
 }
 

@@ -51,6 +51,25 @@ fn what_is_there_is_not_made_again_and_what_differs_is() {
 }
 
 #[test]
+fn what_several_ask_for_at_once_is_made_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let times = std::sync::atomic::AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let made = Cache::at(folder.path()).made(object(b"a").as_ref(), "test", "1", |draft| {
+                    times.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    draft.append(b"xyz")
+                });
+                assert_eq!(made.unwrap().mapped(), Some(&b"xyz"[..]));
+            });
+        }
+    });
+    assert_eq!(times.into_inner(), 1);
+}
+
+#[test]
 fn what_fails_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let error = Cache::at(folder.path()).made(object(b"a").as_ref(), "test", "1", |draft| {
