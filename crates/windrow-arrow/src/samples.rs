@@ -6,6 +6,7 @@ use windrow_core::format::Options;
 use windrow_core::format::columns::{self, Column, Found};
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::source::{self, FileInfo};
+use windrow_core::store::Object;
 use windrow_core::{DType, Result, Row};
 use windrow_ipc::SHAPE;
 
@@ -145,6 +146,13 @@ impl columns::Samples for Samples {
         scratch.clear();
         scratch.extend_from_slice(part);
         Ok(scratch)
+    }
+
+    fn object(&self, column: usize, file: usize) -> Result<Option<&dyn Object>> {
+        match self.sets[self.of_column[column]].cached() {
+            Some(joined) => joined.object(self.number(joined, column)?, file),
+            None => Ok(None),
+        }
     }
 
     fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {

@@ -2,7 +2,7 @@
 
 use windrow_core::format::verify::Verifier;
 use windrow_core::format::{Format, Options, Probe};
-use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, check_span};
+use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span};
 use windrow_core::store::Object;
 use windrow_core::{Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
@@ -130,6 +130,16 @@ impl<R: Runs> Source for TokenRuns<R> {
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         let (file, start, size) = self.place(span)?;
         Ok(vec![Location { file: self.files.name(file), start, size }])
+    }
+
+    fn stored(&self, record: u64) -> Result<Option<Stored>> {
+        let run = self.run(record)?;
+        let (file, start, _) = self.place(Span { record, start: 0, len: run.len })?;
+        Ok(Some(Stored { object: file as u64, start, len: run.len }))
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        self.files.get(usize::try_from(number).unwrap_or(usize::MAX))
     }
 
     fn files(&self) -> Vec<FileInfo> {

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples};
+use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples, Shape};
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::source::FileInfo;
+use windrow_core::store::Object;
 use windrow_core::{Array, DType, Error, Result, Row};
 
 use crate::file::Table;
@@ -176,7 +177,12 @@ impl Samples for Joined {
         if let Some(dtype) = dtype {
             let (start, size) = part.table.bytes(row, own).map_err(at)?;
             return match size % dtype.size() as u64 {
-                0 => Ok(Found { dtype, shape: vec![size / dtype.size() as u64], file: table, start }),
+                0 => Ok(Found {
+                    dtype,
+                    shape: Shape::from_slice(&[size / dtype.size() as u64]),
+                    file: table,
+                    start,
+                }),
                 _ => Err(Error::corrupt(format!("{size} bytes, expected {dtype} numbers"))
                     .at(part.table.stored().name())
                     .record(sample)
@@ -189,7 +195,7 @@ impl Samples for Joined {
         };
         if shape.is_some() {
             let array = self.made(part, row, (own, shape)).map_err(at)?;
-            return Ok(Found { dtype: array.dtype, shape: array.shape, file: table, start: 0 });
+            return Ok(Found { dtype: array.dtype, shape: array.shape.into(), file: table, start: 0 });
         }
         let run = part.table.run(row, own).map_err(at)?;
         let shape = [run.len].into_iter().chain(run.channels).collect();
@@ -220,6 +226,11 @@ impl Samples for Joined {
         scratch
             .get(start..start.saturating_add(size))
             .ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the record became shorter").record(sample))
+    }
+
+    fn object(&self, column: usize, file: usize) -> Result<Option<&dyn Object>> {
+        let part = self.tables.get(file).filter(|part| part.columns[column].1.is_none());
+        Ok(part.map(|part| part.table.data()))
     }
 
     fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {

@@ -9,7 +9,7 @@ use windrow_core::collate::{
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::{Feed, Pick, records_of};
-use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Scaled, SharedSource, Transformed};
+use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Runs, Scaled, SharedSource, Transformed};
 use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{Buffer, DType, Decode, Draw, Error, Lengths, Place, Result, Row, Span, store};
@@ -602,9 +602,19 @@ impl Dataset {
                 (Arc::new(cut(lengths, *length, buckets)?), Arc::new(collate))
             }
         };
+        let mut feed = Feed::new(source.clone(), view, collate);
+        // Shifted rows ask where records begin.
+        if let ViewRecipe::Pack { length, eos: None, shifted: false, .. } = recipe
+            && let Some(runs) = Runs::of(&source)
+        {
+            let runs: SharedSource = Arc::new(runs);
+            let cut = if is_next { Pack::new } else { Pack::apart };
+            let view = cut(runs.clone(), length, None)?;
+            feed = feed.read_in_runs(runs, Arc::new(view));
+        }
         let recipe =
             RecipePart { path: self.paths.clone(), options: self.options.clone(), view: recipe, dtype };
-        Ok(Samples { feed: Feed::new(source, view, collate), data: self.clone(), recipe })
+        Ok(Samples { feed, data: self.clone(), recipe })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_o
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
-use crate::source::{SharedSource, whole};
+use crate::source::{SharedSource, Source, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -16,6 +16,8 @@ pub struct Feed {
     source: SharedSource,
     view: Arc<dyn View>,
     collate: Arc<dyn Collate>,
+    /// The same values as fewer pieces: what is read instead.
+    runs: Option<(SharedSource, Arc<dyn View>)>,
     /// For batches that are asked for by number; a loader has its own.
     pool: Pool,
 }
@@ -26,7 +28,23 @@ const BATCHES_KEPT: usize = 4;
 impl Feed {
     /// Puts the three together.
     pub fn new(source: SharedSource, view: Arc<dyn View>, collate: Arc<dyn Collate>) -> Feed {
-        Feed { source, view, collate, pool: Pool::new(BATCHES_KEPT) }
+        Feed { source, view, collate, runs: None, pool: Pool::new(BATCHES_KEPT) }
+    }
+
+    /// Reads the samples from [`Runs`](crate::source::Runs) of the source, by a view that cuts them alike. What a sample
+    /// is made of is still asked of the source, and so is a sample that cannot be read: the error then names its record.
+    #[must_use]
+    pub fn read_in_runs(self, source: SharedSource, view: Arc<dyn View>) -> Feed {
+        debug_assert_eq!(self.view.len(), view.len());
+        Feed { runs: Some((source, view)), ..self }
+    }
+
+    // What samples are read from.
+    fn read_from(&self, by_record: bool) -> (&dyn Source, &dyn View) {
+        match &self.runs {
+            Some((source, view)) if !by_record => (source.as_ref(), view.as_ref()),
+            _ => (self.source.as_ref(), self.view.as_ref()),
+        }
     }
 
     /// Number of samples.
@@ -122,11 +140,8 @@ pub struct Pick {
 /// # Errors
 /// `OutOfRange`; what reading the sources says.
 pub fn batch_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Result<Batch> {
-    let mut workspace = Workspace::default();
-    whole(|| {
-        workspace.pick(feeds, picks.clone())?;
-        workspace.lay(feeds, feeds.first().map(|feed| &feed.pool))
-    })
+    let pool = feeds.first().map(|feed| &feed.pool);
+    Workspace::default().batch(feeds, pool, &mut |workspace| workspace.pick(feeds, picks.clone()))
 }
 
 /// The records that samples of views of rows are, in order, also where their batches stack them.
@@ -136,6 +151,7 @@ pub fn batch_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Re
 pub fn records_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> Result<Vec<Value>> {
     let mut workspace = Workspace::default();
     whole(|| {
+        workspace.clear();
         workspace.pick(feeds, picks.clone())?;
         workspace.records(feeds)
     })
@@ -164,6 +180,8 @@ pub(super) struct Workspace {
     rows: Vec<RowPlan>,
     pieces: Vec<Piece>,
     scratch: Scratch,
+    /// Reads no runs.
+    by_record: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,15 +197,39 @@ impl Workspace {
         self.pieces.clear();
     }
 
+    /// The batch of the samples that `add` adds.
+    pub(super) fn batch(
+        &mut self,
+        feeds: &[Feed],
+        pool: Option<&Pool>,
+        add: &mut dyn FnMut(&mut Workspace) -> Result<()>,
+    ) -> Result<Batch> {
+        let mut read = |workspace: &mut Workspace| {
+            whole(|| {
+                workspace.clear();
+                add(workspace)?;
+                workspace.lay(feeds, pool)
+            })
+        };
+        let batch = read(self);
+        if batch.is_ok() || feeds.iter().all(|feed| feed.runs.is_none()) {
+            return batch;
+        }
+        self.by_record = true;
+        let batch = read(self);
+        self.by_record = false;
+        batch
+    }
+
     pub(super) fn add(&mut self, feed: &Feed, number: usize, sample: u64, draw: Draw) -> Result<()> {
-        feed.view.pieces(sample, draw, &mut self.pieces)?;
+        let (_, view) = feed.read_from(self.by_record);
+        view.pieces(sample, draw, &mut self.pieces)?;
         self.rows.push(RowPlan { feed: number, end: self.pieces.len(), draw });
         Ok(())
     }
 
     // The samples of a batch that is asked for by number.
     fn pick(&mut self, feeds: &[Feed], picks: impl Iterator<Item = Pick>) -> Result<()> {
-        self.clear();
         for Pick { feed: number, sample, draw } in picks {
             let feed =
                 feeds.get(number).ok_or_else(|| Error::out_of_range("view", number, feeds.len() as u64))?;
@@ -198,7 +240,7 @@ impl Workspace {
         }
         // A loader's threads decode side by side; here is one.
         for (number, feed) in feeds.iter().enumerate() {
-            feed.source.decode_ahead(&mut self.spans_of(number));
+            feed.read_from(self.by_record).0.decode_ahead(&mut self.spans_of(number));
         }
         Ok(())
     }
@@ -215,7 +257,7 @@ impl Workspace {
 
     pub(super) fn prefetch(&self, feeds: &[Feed], step: u64) {
         for (number, feed) in feeds.iter().enumerate() {
-            feed.source.prefetch(&mut self.spans_of(number).map(|span| (span, step)));
+            feed.read_from(self.by_record).0.prefetch(&mut self.spans_of(number).map(|span| (span, step)));
         }
     }
 
@@ -225,20 +267,20 @@ impl Workspace {
             Some(layout) => layout.read(&sample),
             None => Err(Error::config("samples of tensors are no records")),
         };
-        samples(feeds, &self.rows, &self.pieces).zip(layouts).map(record).collect()
+        samples(feeds, &self.rows, &self.pieces, self.by_record).zip(layouts).map(record).collect()
     }
 
-    pub(super) fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
+    fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
         let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
         if let Some(layout) = collate.rows() {
             let place = |row| {
-                let sample = samples(feeds, &self.rows, &self.pieces).nth(row);
+                let sample = samples(feeds, &self.rows, &self.pieces, self.by_record).nth(row);
                 sample.map(|sample| place_of(&sample)).unwrap_or_default()
             };
             return layout.batch(self.records(feeds)?, &place, pool);
         }
-        let Workspace { rows, pieces, scratch } = self;
-        let samples = || samples(feeds, rows, pieces);
+        let Workspace { rows, pieces, scratch, by_record } = self;
+        let samples = || samples(feeds, rows, pieces, *by_record);
         let mut batch = Batch::new(collate.fields(&mut samples())?, rows.len(), pool)?;
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
@@ -258,10 +300,11 @@ fn samples<'w>(
     feeds: &'w [Feed],
     rows: &'w [RowPlan],
     pieces: &'w [Piece],
+    by_record: bool,
 ) -> impl Iterator<Item = Sample<'w>> {
     let starts = [0].into_iter().chain(rows.iter().map(|row| row.end));
-    rows.iter().zip(starts).map(|(row, start)| Sample {
-        source: feeds[row.feed].source.as_ref(),
+    rows.iter().zip(starts).map(move |(row, start)| Sample {
+        source: feeds[row.feed].read_from(by_record).0,
         pieces: &pieces[start..row.end],
         draw: row.draw,
     })

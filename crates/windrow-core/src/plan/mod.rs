@@ -106,8 +106,10 @@ impl Plan {
     /// Says to the sources what this rank's rows of a step read, `number` steps after the loader's first. A hint: what
     /// cannot be found is an error of the step's own turn.
     pub fn prefetch(&self, step: &Step, number: u64, workspace: &mut Workspace) {
-        if whole(|| self.pieces(step.epoch, step.own.clone(), workspace)).is_ok() {
-            workspace.feed.prefetch(&self.feeds, number);
+        let Workspace { turns, feed } = workspace;
+        feed.clear();
+        if whole(|| self.add(step.epoch, step.own.clone(), turns, feed)).is_ok() {
+            feed.prefetch(&self.feeds, number);
         }
     }
 
@@ -118,15 +120,18 @@ impl Plan {
         pool: Option<&Pool>,
         workspace: &mut Workspace,
     ) -> Result<Batch> {
-        whole(|| {
-            self.pieces(epoch, positions.clone(), workspace)?;
-            workspace.feed.lay(&self.feeds, pool)
-        })
+        let Workspace { turns, feed } = workspace;
+        feed.batch(&self.feeds, pool, &mut |feed| self.add(epoch, positions.clone(), turns, feed))
     }
 
     // What the samples at these positions are made of. Positions past the epoch's end stand for its first samples again.
-    fn pieces(&self, epoch: u64, positions: Range<u64>, workspace: &mut Workspace) -> Result<()> {
-        let Workspace { turns, feed } = workspace;
+    fn add(
+        &self,
+        epoch: u64,
+        positions: Range<u64>,
+        turns: &mut Vec<Turn>,
+        workspace: &mut feed::Workspace,
+    ) -> Result<()> {
         turns.clear();
         let len = self.sampler.len(epoch).unwrap_or(u64::MAX).max(1);
         let mut at = positions.start;
@@ -136,11 +141,10 @@ impl Plan {
             self.sampler.turns(epoch, start..start + rows, turns);
             at += rows;
         }
-        feed.clear();
         for turn in turns.iter() {
             let (number, sample) = self.feed_of(turn.sample);
             let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
-            feed.add(&self.feeds[number], number, sample, draw)?;
+            workspace.add(&self.feeds[number], number, sample, draw)?;
         }
         Ok(())
     }

@@ -2,11 +2,15 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source};
+use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
+use crate::store::Object;
+
+/// The largest number of a part's object, and of a part, that fits the number of an object here.
+const OBJECTS: u64 = u32::MAX as u64;
 
 /// The records of several sources, source by source.
 ///
@@ -220,6 +224,23 @@ impl Source for Concat {
         for (part, spans) in self.parts.iter().zip(of_parts).filter(|(_, spans)| !spans.is_empty()) {
             part.decode_ahead(&mut spans.into_iter());
         }
+    }
+
+    fn stored(&self, record: u64) -> Result<Option<Stored>> {
+        let (part, local) = self.find(record)?;
+        if part.schema().element != self.schema.element {
+            return Ok(None);
+        }
+        let number = self.part_of(record).unwrap_or(0) as u64;
+        let stored = part.stored(local).map_err(|e| renumber(e, local, record))?;
+        // A part's own objects have the lower half of the number.
+        let stored = stored.filter(|stored| stored.object <= OBJECTS && number <= OBJECTS);
+        Ok(stored.map(|stored| Stored { object: (number << 32) | stored.object, ..stored }))
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        let part = usize::try_from(number >> 32).ok().and_then(|part| self.parts.get(part));
+        part.ok_or_else(|| Error::out_of_range("object", number, 0))?.object(number & OBJECTS)
     }
 
     // The parts follow each other, but not in one stream that could be asked for.

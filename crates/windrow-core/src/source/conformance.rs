@@ -3,7 +3,7 @@
 use super::{Kind, Location, Source};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::record::{Span, Values};
+use crate::record::{Decode, Span, Values};
 
 /// Records looked at; of more, the first, the last, and some between.
 const MOST_RECORDS: u64 = 300;
@@ -226,12 +226,26 @@ fn check_record(source: &dyn Source, record: u64) -> Result<()> {
             check_parts(source, span, &whole, &read)?;
         }
         check_places(source, span)?;
+        check_stored(source, span, length, &whole)?;
         source.prefetch(&mut std::iter::once((span, 0)));
     }
     check_extras(source, record)?;
     let no_track = schema.tracks.len();
     let nothing = Span { record, start: 0, len: 0 };
     refuses("a track that is not there", source.read_track(no_track, nothing, &mut Vec::new()), record)
+}
+
+// Where a record is said to lie, its values are as they are read.
+fn check_stored(source: &dyn Source, span: Span, length: u64, values: &Values<'_>) -> Result<()> {
+    let Some(stored) = source.stored(span.record)? else { return Ok(()) };
+    let schema = source.schema();
+    same("the length of a record that lies somewhere", stored.len, length, span.record)?;
+    keeps(values.decode == Decode::Plain, "values that lie somewhere are plain", span.record)?;
+    same("the type of values that lie somewhere", values.element, schema.element, span.record)?;
+    let width = (schema.element.size() * schema.channels.unwrap_or(1)) as u64;
+    let (start, mut scratch) = (stored.start + span.start * width, Vec::new());
+    let found = source.object(stored.object)?.read(start, (span.len * width) as usize, &mut scratch)?;
+    keeps(found == values.bytes, "where a record lies are its values", span.record)
 }
 
 // What is beside a record may be damaged where the record is not: that is an error of its own, each time.
@@ -424,21 +438,24 @@ fn same_error<T>(error: &Error, again: Result<T>, record: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Decode, Lengths};
-    use crate::source::{FileInfo, Schema, check_span};
+    use crate::record::Lengths;
+    use crate::source::{FileInfo, Schema, Stored, check_span};
+    use crate::store::{Memory, Object, Store};
 
     /// Three records of uint16 in one file, and a promise that may be broken.
     struct Three {
         schema: Schema,
         breaks: &'static str,
         asked: std::sync::atomic::AtomicU64,
+        object: std::sync::Arc<dyn Object>,
     }
 
     const LENGTHS: [u64; 3] = [4, 0, 7];
     const BYTES: [u8; 22] = [1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0, 9, 0, 10, 0, 11, 0];
 
     fn three(breaks: &'static str) -> Three {
-        Three { schema: Schema::numbers(Element::little(DType::U16)), breaks, asked: 0.into() }
+        let schema = Schema::numbers(Element::little(DType::U16));
+        Three { schema, breaks, asked: 0.into(), object: Memory::new().with("f", BYTES).open("f").unwrap() }
     }
 
     impl Lengths for Three {
@@ -487,6 +504,19 @@ mod tests {
             let start = (before + span.start) * 2 + shift;
             Ok(vec![Location { file: file.into(), start, size: span.len * 2 }])
         }
+        fn stored(&self, record: u64) -> Result<Option<Stored>> {
+            let len = self.length(record)?;
+            let start = self.locate(Span { record, start: 0, len })?[0].start;
+            let start = match self.breaks {
+                "astray" => 0,
+                "shifted" => start - 1,
+                _ => start,
+            };
+            Ok(Some(Stored { object: 0, start, len }))
+        }
+        fn object(&self, _number: u64) -> Result<&dyn Object> {
+            Ok(self.object.as_ref())
+        }
         fn files(&self) -> Vec<FileInfo> {
             vec![FileInfo { file: "f".into(), size: BYTES.len() as u64 }]
         }
@@ -519,6 +549,7 @@ mod tests {
             ("short", 0, "size in bytes of what was read: expected 8, found 7"),
             ("scratch", 0, "a part of a record"),
             ("elsewhere", 0, "the file of a place"),
+            ("astray", 2, "where a record lies are its values"),
             ("shifted", 2, "a place ends within its file"),
             ("fingerprint", 0, "the fingerprint, asked again"),
         ] {

@@ -5,6 +5,7 @@ pub mod conformance;
 mod fit;
 mod floats;
 mod measure;
+mod runs;
 mod scale;
 mod scaling;
 mod statistics;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 pub use fit::Fit;
 pub use floats::Precision;
+pub use runs::Runs;
 pub use scale::Scaled;
 pub use scaling::{Nan, Scale, Scaling};
 pub use subset::Subset;
@@ -24,6 +26,7 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
+use crate::store::Object;
 
 pub use crate::store::whole;
 pub use concat::Concat;
@@ -161,6 +164,17 @@ pub struct FileInfo {
     pub size: u64,
 }
 
+/// A record whose values lie as [`Schema::element`] says, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The number by which [`Source::object`] gives what holds them.
+    pub object: u64,
+    /// The byte in it where the first one is.
+    pub start: u64,
+    /// How many there are.
+    pub len: u64,
+}
+
 /// Records by number: the number of records and their lengths from [`Lengths`], their bytes from here.
 pub trait Source: Lengths {
     /// What the records have in common.
@@ -276,6 +290,24 @@ pub trait Source: Lengths {
 
     /// Name of the format it was read from.
     fn format(&self) -> &'static str;
+
+    /// Where the values of a record lie, compared with the bytes there; `None` where they are made, or have tracks.
+    /// [`Runs`] joins what lies end to end.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn stored(&self, record: u64) -> Result<Option<Stored>> {
+        let _ = record;
+        Ok(None)
+    }
+
+    /// The object that [`Stored::object`] numbers.
+    ///
+    /// # Errors
+    /// `OutOfRange`; what opening it says.
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        Err(Error::out_of_range("object", number, 0))
+    }
 
     /// All records end to end as one record, where they lie so: a view over the joined stream then asks for no lengths.
     fn joined(&self) -> Option<SharedSource> {

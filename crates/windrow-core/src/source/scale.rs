@@ -8,7 +8,7 @@ use super::fit::Fit;
 use super::floats::Precision;
 use super::measure::measure_all;
 use super::scaling::Scaling;
-use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source};
+use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -196,6 +196,15 @@ impl Source for Scaled {
     fn treatment(&self) -> Option<String> {
         let own = self.scaling.to_string();
         Some(self.inner.treatment().map_or(own.clone(), |inner| format!("{inner},{own}")))
+    }
+
+    // What it gives does not lie anywhere.
+    fn stored(&self, _record: u64) -> Result<Option<Stored>> {
+        Ok(None)
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        Err(Error::out_of_range("object", number, 0))
     }
 
     // A scaler knows records, not a stream of them.

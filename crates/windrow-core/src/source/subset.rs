@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Extras, FileInfo, Location, Rows, Schema, SharedSource, Source};
+use super::{Extras, FileInfo, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
+use crate::store::Object;
 
 /// The records with given numbers, or those without. Memory: 8 bytes per given number, for either.
 pub struct Subset {
@@ -160,6 +161,14 @@ impl Source for Subset {
 
     fn treatment(&self) -> Option<String> {
         self.inner.treatment()
+    }
+
+    fn stored(&self, record: u64) -> Result<Option<Stored>> {
+        self.inner.stored(self.number(record)?)
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        self.inner.object(number)
     }
 
     // Its records do not follow each other.

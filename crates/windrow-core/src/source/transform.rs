@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::floats::Precision;
-use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, check_span, floats};
+use super::{
+    Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, check_span, floats,
+};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Row, Value};
-use crate::store;
+use crate::store::{self, Object};
 
 /// A whole record on its way through a function.
 #[derive(Clone, Copy, Debug)]
@@ -309,6 +311,15 @@ impl Source for Transformed {
 
     fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
         self.inner.decode_ahead(&mut spans.filter_map(|span| self.all_of(span)));
+    }
+
+    // What a function makes does not lie anywhere.
+    fn stored(&self, _record: u64) -> Result<Option<Stored>> {
+        Ok(None)
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        Err(Error::out_of_range("object", number, 0))
     }
 
     // A function is given whole records.

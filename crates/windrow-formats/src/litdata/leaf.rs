@@ -1,5 +1,6 @@
 //! What the leaf of an item is, and how it is stored.
 
+use windrow_core::format::columns::Shape;
 use windrow_core::{Array, DType, Error, Result, Value};
 
 use super::{json_leaf, pickled};
@@ -38,7 +39,7 @@ pub(super) const MOST_HEAD: usize = 8 + 4 * MOST_AXES;
 /// Where the numbers of an array are in its leaf.
 pub(super) struct Head {
     pub(super) dtype: DType,
-    pub(super) shape: Vec<u64>,
+    pub(super) shape: Shape,
     /// Bytes before them.
     pub(super) size: usize,
 }
@@ -81,7 +82,7 @@ impl Leaf {
         let head = match self {
             Leaf::Bare(dtype) => {
                 let whole = size / dtype.size();
-                Head { dtype: *dtype, shape: vec![whole as u64], size: 0 }
+                Head { dtype: *dtype, shape: Shape::from_slice(&[whole as u64]), size: 0 }
             }
             Leaf::Array { torch: is_torch } => {
                 let word = |at: usize| -> Result<u32> {
@@ -136,7 +137,7 @@ impl Leaf {
                 let head = self.head(bytes, bytes.len())?;
                 Value::Array(Array {
                     dtype: head.dtype,
-                    shape: head.shape,
+                    shape: head.shape.to_vec(),
                     bytes: bytes[head.size..].to_vec(),
                 })
             }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use windrow_core::format::Format;
 use windrow_core::source::FileInfo;
+use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result, Row, Value};
 
 use super::LitData;
@@ -115,7 +116,12 @@ impl Samples {
         let start = base + place.start as u64;
         if let Some(dtype) = dtype {
             return match place.len() % dtype.size() {
-                0 => Ok(Found { dtype, shape: vec![(place.len() / dtype.size()) as u64], file, start }),
+                0 => Ok(Found {
+                    dtype,
+                    shape: columns::Shape::from_slice(&[(place.len() / dtype.size()) as u64]),
+                    file,
+                    start,
+                }),
                 _ => Err(Error::corrupt(format!("{} bytes, expected {dtype} numbers", place.len()))),
             };
         }
@@ -203,7 +209,7 @@ impl columns::Samples for Samples {
         if let Items::Temporal(temporal) = &self.items {
             let (chunk, _) = self.chunks.find(sample)?;
             let array = self.with(sample, |item| temporal.array(item, column))?;
-            return Ok(Found { dtype: array.dtype, shape: array.shape, file: chunk, start: 0 });
+            return Ok(Found { dtype: array.dtype, shape: array.shape.into(), file: chunk, start: 0 });
         }
         let (chunk, local) = self.chunks.find(sample)?;
         if !self.chunks.is_plain() {
@@ -242,6 +248,14 @@ impl columns::Samples for Samples {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let part = scratch.get(start..start.saturating_add(size));
         part.ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the item became shorter").record(sample))
+    }
+
+    fn object(&self, _column: usize, file: usize) -> Result<Option<&dyn Object>> {
+        match self.items {
+            Items::Temporal(_) => Ok(None),
+            _ if self.chunks.is_plain() => self.chunks.object(file).map(Some),
+            _ => Ok(None),
+        }
     }
 
     fn locate(&self, sample: u64, _column: Option<usize>) -> Result<(String, Range<u64>)> {

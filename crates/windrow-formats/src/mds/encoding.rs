@@ -1,5 +1,6 @@
 //! How the value of a column is written, and what it is.
 
+use windrow_core::format::columns::Shape;
 use windrow_core::{Array, DType, Error, Result, Value};
 
 /// An encoding of values.
@@ -47,7 +48,7 @@ const CODES: [(u8, DType); 11] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) dtype: DType,
-    pub(super) shape: Vec<u64>,
+    pub(super) shape: Shape,
     /// Bytes before the numbers.
     pub(super) size: u64,
 }
@@ -148,7 +149,7 @@ impl Encoding {
             }
         };
         let shape = match shape {
-            Some(shape) => shape.clone(),
+            Some(shape) => Shape::from_slice(shape),
             None => {
                 let first = *head.get(at).ok_or_else(short)?;
                 let (axes, width) = (usize::from(first >> 2), 1usize << (first & 3));
@@ -197,7 +198,7 @@ impl Encoding {
             Encoding::Array(..) => {
                 let head = self.head(bytes, bytes.len() as u64)?;
                 let numbers = bytes.get(head.size as usize..).unwrap_or_default();
-                Value::Array(Array { dtype: head.dtype, shape: head.shape, bytes: numbers.to_vec() })
+                Value::Array(Array { dtype: head.dtype, shape: head.shape.to_vec(), bytes: numbers.to_vec() })
             }
             Encoding::List { padded } => Value::List(list(bytes, if *padded { 4 } else { 0 })?),
             Encoding::Pickle => {

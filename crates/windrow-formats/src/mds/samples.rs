@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use windrow_core::format::Format;
 use windrow_core::source::FileInfo;
+use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result, Row, Value};
 
 use super::Mds;
@@ -11,6 +13,9 @@ use super::encoding::{Encoding, MOST_HEAD};
 use super::index::{Column, Index};
 use super::shards::{Shards, word};
 use crate::columns::{self, Found, Kind};
+
+/// Where the value of each column is.
+type Places = SmallVec<[Range<u64>; 4]>;
 
 /// The samples of a data set.
 pub(super) struct Samples {
@@ -36,7 +41,7 @@ impl Samples {
     }
 
     /// The shard of a sample, and where the value of each column is in its file.
-    fn places(&self, sample: u64) -> Result<(usize, Vec<Range<u64>>)> {
+    fn places(&self, sample: u64) -> Result<(usize, Places)> {
         let (shard, local) = self.shards.find(sample)?;
         let at = |e: Error| e.record(sample);
         let place = self.shards.place(shard, local).map_err(at)?;
@@ -55,7 +60,7 @@ impl Samples {
         let mut scratch = Vec::new();
         let words = object.read(place.start, sizes as usize, &mut scratch).map_err(at)?;
         let (mut start, mut variable) = (place.start + sizes, 0);
-        let mut places = Vec::with_capacity(self.columns.len());
+        let mut places = Places::new();
         for column in &self.columns {
             let size = column.size.unwrap_or_else(|| {
                 variable += 4;
@@ -116,7 +121,7 @@ impl columns::Samples for Samples {
         match dtype {
             Some(dtype) => match size % dtype.size() as u64 {
                 0 => {
-                    let shape = vec![size / dtype.size() as u64];
+                    let shape = columns::Shape::from_slice(&[size / dtype.size() as u64]);
                     Ok(Found { dtype, shape, file: shard, start: place.start })
                 }
                 _ => Err(named(Error::corrupt(format!("{size} bytes, expected {dtype} numbers")))),
@@ -141,6 +146,10 @@ impl columns::Samples for Samples {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]> {
         self.shards.object(found.file)?.read(start, size, scratch)
+    }
+
+    fn object(&self, _column: usize, file: usize) -> Result<Option<&dyn Object>> {
+        self.shards.object(file).map(Some)
     }
 
     fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {

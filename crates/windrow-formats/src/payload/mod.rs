@@ -245,12 +245,17 @@ impl<B: Blobs> columns::Samples for Records<B> {
             // A view asks for all lengths: no record is read for them.
             let (size, width) = (self.blobs.size(sample)?, dtype.size() as u64);
             return match size % width {
-                0 => Ok(Found { dtype: *dtype, shape: vec![size / width], file, start: 0 }),
+                0 => Ok(Found {
+                    dtype: *dtype,
+                    shape: columns::Shape::from_slice(&[size / width]),
+                    file,
+                    start: 0,
+                }),
                 _ => Err(self.at(sample, Error::corrupt(format!("{size} bytes, expected {dtype} numbers")))),
             };
         }
         let array = self.numbers_of(sample)?;
-        Ok(Found { dtype: array.dtype, shape: array.shape, file, start: 0 })
+        Ok(Found { dtype: array.dtype, shape: array.shape.into(), file, start: 0 })
     }
 
     fn bytes<'a>(

@@ -301,7 +301,7 @@ impl columns::Samples for Samples {
             let size = place.end - place.start;
             if let Some(dtype) = dtype {
                 let shape = vec![whole_numbers(size, dtype).map_err(wrong)?];
-                return Ok(Found { dtype, shape, file: found.file, start: place.start });
+                return Ok(Found { dtype, shape: shape.into(), file: found.file, start: place.start });
             }
             if coding.holds == Holds::Npy {
                 let mut scratch = Vec::new();
@@ -312,7 +312,7 @@ impl columns::Samples for Samples {
                     let start = place.start + header.data_start;
                     return Ok(Found {
                         dtype: header.element.dtype,
-                        shape: header.shape,
+                        shape: header.shape.into(),
                         file: found.file,
                         start,
                     });
@@ -320,7 +320,7 @@ impl columns::Samples for Samples {
             }
         }
         let array = self.array_in(sample, &found, suffix, dtype)?;
-        Ok(Found { dtype: array.dtype, shape: array.shape, file: found.file, start: place.start })
+        Ok(Found { dtype: array.dtype, shape: array.shape.into(), file: found.file, start: place.start })
     }
 
     fn bytes<'a>(

@@ -26,4 +26,6 @@ mod real_series;
 #[cfg(test)]
 mod rows;
 #[cfg(test)]
+mod runs;
+#[cfg(test)]
 mod states;

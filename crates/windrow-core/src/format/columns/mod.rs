@@ -7,11 +7,14 @@ mod rows;
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{Options, Probe};
 use crate::row::Row;
 use crate::source::{self, FileInfo, SharedSource};
+use crate::store::Object;
 
 use self::numbers::Numbers;
 use self::rows::Rows;
@@ -41,14 +44,17 @@ pub enum Kind {
     LeftOut,
 }
 
+/// The lengths of an array's axes: one or two, mostly.
+pub type Shape = SmallVec<[u64; 2]>;
+
 /// An array that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Type of its numbers.
     pub dtype: DType,
     /// Lengths of its axes; its bytes are there.
-    pub shape: Vec<u64>,
-    /// The number of its file, and its first byte in what the file holds.
+    pub shape: Shape,
+    /// The number of its file, and its first byte in what the file holds; 0 where it is made of that.
     pub file: usize,
     /// See [`Found::file`].
     pub start: u64,
@@ -95,6 +101,15 @@ pub trait Samples: Send + Sync + 'static {
         size: usize,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]>;
+
+    /// What holds the arrays of a column as they are, from [`Found::start`] on; `None` where they are made.
+    ///
+    /// # Errors
+    /// What opening it says.
+    fn object(&self, column: usize, file: usize) -> Result<Option<&dyn Object>> {
+        let _ = (column, file);
+        Ok(None)
+    }
 
     /// The file of a sample, or of one of its values, and the bytes in it.
     ///

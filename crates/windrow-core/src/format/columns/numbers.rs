@@ -4,7 +4,8 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::Options;
 use crate::record::{Decode, Lengths, Span, Values};
-use crate::source::{Extras, FileInfo, Location, Schema, Source, check_span};
+use crate::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span};
+use crate::store::Object;
 
 use super::{Column, Found, Kind, Samples};
 
@@ -61,7 +62,7 @@ impl<S: Samples> Numbers<S> {
                     schema.element = Element::little(dtype);
                     schema.own_dtypes = true;
                 }
-                Some(found.shape)
+                Some(found.shape.to_vec())
             }
         };
         schema.channels = match first.as_deref() {
@@ -185,6 +186,31 @@ impl<S: Samples> Source for Numbers<S> {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         spans.for_each(|(span, _)| self.samples.prefetch(span.record));
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok((found, start, size)) = self.place(span)
+            && let Ok(Some(object)) = self.samples.object(self.column, found.file)
+        {
+            object.touch(start, size);
+        }
+    }
+
+    fn stored(&self, record: u64) -> Result<Option<Stored>> {
+        let found = self.found(record)?;
+        if found.start == 0 || self.samples.object(self.column, found.file)?.is_none() {
+            return Ok(None);
+        }
+        // Values of many dtypes are read as one.
+        let is_as_said = !self.schema.own_dtypes && found.dtype == self.schema.element.dtype;
+        let len = found.shape.first().copied().unwrap_or(0);
+        Ok(is_as_said.then_some(Stored { object: found.file as u64, start: found.start, len }))
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        let file = usize::try_from(number).unwrap_or(usize::MAX);
+        let object = self.samples.object(self.column, file)?;
+        object.ok_or_else(|| Error::out_of_range("object", number, 0))
     }
 
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
