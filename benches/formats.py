@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from measure import DATA, in_turns, per_second, table
 # The packages of other loaders, behind everything else.
 LOADERS = Path(sys.prefix) / "loaders"
 RECORDS = 20_000
+SHARDS = 1_000
 PACKED = int(os.environ.get("WINDROW_BENCH_TOKENS", 40_000_000))
 
 
@@ -49,12 +52,12 @@ def write(folder, ids):
     }
 
 
-def litdata(folder, ids):
+def litdata(folder, ids, each=2000):
     """Chunks of tokens as litdata's TokensLoader reads them."""
     folder.mkdir()
     chunks = []
-    for number, first in enumerate(range(0, len(ids), 2000)):
-        items = [row.tobytes() for row in ids[first : first + 2000]]
+    for number, first in enumerate(range(0, len(ids), each)):
+        items = [row.tobytes() for row in ids[first : first + each]]
         ends = np.cumsum([4 + 4 * (len(items) + 1), *map(len, items)]).astype("<u4")
         data = np.uint32(len(items)).tobytes() + ends.tobytes() + b"".join(items)
         name = f"chunk-0-{number}.bin"
@@ -81,6 +84,129 @@ def at_random(get, n, seconds):
         elapsed = time.perf_counter() - start
         if elapsed > seconds:
             return count / elapsed
+
+
+def write_shards(folder):
+    """1,000 shards of 20 records in every format whose package opens a folder of them; how windrow and the package open it."""
+    import array_record.python.array_record_data_source as array_record
+    import bagz
+    import datasets
+    import litdata as theirs_litdata
+    import pyarrow as pa
+    import pyarrow.dataset
+    import pyarrow.parquet as pq
+    from datatrove.utils.dataset import DatatroveFolderDataset
+    from streaming import StreamingDataset
+    from tfrecord.tools import tfrecord2idx
+
+    rng = np.random.default_rng(2)
+    ids = [rng.integers(0, 50_000, 64).astype(np.int32) for _ in range(20 * SHARDS)]
+    shards = [ids[first : first + 20] for first in range(0, len(ids), 20)]
+    if not (folder / "done").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        for name in ("datatrove", "parquet", "tfrecord", "array_record", "bagz"):
+            (folder / name).mkdir(parents=True)
+        # A limit of so many bytes gives shards of about 20 records.
+        wr.write(folder / "mds", ({"tokens": row} for row in ids), to="mds", size_limit=20 * 272)
+        litdata(folder / "litdata", ids, 20)
+        datasets.Dataset.from_dict({"input_ids": ids}).save_to_disk(str(folder / "arrow"), num_shards=SHARDS)
+        for number, shard in enumerate(shards):
+            np.concatenate(shard).astype("<u4").tofile(folder / f"datatrove/{number:05d}.ds")
+            np.cumsum([64] * 20).astype("<u8").tofile(folder / f"datatrove/{number:05d}.ds.index")
+            column = pa.table({"input_ids": pa.array([row.tolist() for row in shard], pa.list_(pa.int32()))})
+            pq.write_table(column, folder / f"parquet/{number:05d}.parquet")
+            part = f"{number:05d}-of-{SHARDS:05d}"
+            with open(folder / f"tfrecord/train.tfrecord-{part}", "wb") as out:
+                for row in shard:
+                    out.write(frame(row.tobytes()))
+            writer = array_record.array_record_module.ArrayRecordWriter(
+                str(folder / f"array_record/train.array_record-{part}"), "group_size:1"
+            )
+            for row in shard:
+                writer.write(row.tobytes())
+            writer.close()
+            with bagz.Writer(str(folder / f"bagz/{number:05d}.bag")) as writer:
+                for row in shard:
+                    writer.write(row.tobytes())
+        (folder / "done").touch()
+    files = lambda name: sorted(str(path) for path in (folder / name).iterdir() if path.name != "windrow.json")
+
+    def indexed():
+        with tempfile.TemporaryDirectory() as out:
+            for number, path in enumerate(files("tfrecord")):
+                tfrecord2idx.create_index(path, f"{out}/{number}")
+
+    tokens = lambda: theirs_litdata.TokensLoader(block_size=64)
+    return {
+        "mds": lambda: len(StreamingDataset(local=str(folder / "mds"), shuffle=False, batch_size=1)),
+        "litdata": lambda: len(theirs_litdata.StreamingDataset(str(folder / "litdata"), item_loader=tokens())),
+        "arrow": lambda: len(datasets.load_from_disk(str(folder / "arrow"))),
+        "datatrove": lambda: len(DatatroveFolderDataset(str(folder / "datatrove"), seq_len=63, token_size=4)),
+        "parquet": lambda: pyarrow.dataset.dataset(files("parquet")).count_rows(),
+        "tfrecord": indexed,
+        "array_record": lambda: len(array_record.ArrayRecordDataSource(files("array_record"))),
+        "bagz": lambda: sum(len(bagz.Reader(path)) for path in files("bagz")),
+    }
+
+
+def frame(data):
+    """A record of TFRecord: its size and bytes, each with a masked CRC-32C."""
+    import crc32c
+
+    def masked(part):
+        crc = crc32c.crc32c(part)
+        return np.uint32((((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF).tobytes()
+
+    size = np.uint64(len(data)).tobytes()
+    return size + masked(size) + data + masked(data)
+
+
+def without_cache(work):
+    """How long it takes where nothing was opened before."""
+    with tempfile.TemporaryDirectory(dir=DATA) as cache:
+        before = os.environ.get("WINDROW_CACHE")
+        os.environ["WINDROW_CACHE"] = cache
+        start = time.perf_counter()
+        work()
+        elapsed = time.perf_counter() - start
+        os.environ.pop("WINDROW_CACHE")
+        if before is not None:
+            os.environ["WINDROW_CACHE"] = before
+    return elapsed
+
+
+def timed(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def opening(passes):
+    """Microseconds until the number of records is known."""
+    folder = DATA / "formats-shards"
+    result = {}
+    for name, theirs in write_shards(folder).items():
+        ours = lambda: len(wr.open(folder / name))
+        ours()
+        measures = {
+            "windrow, nothing cached": lambda: 1e6 * without_cache(ours),
+            "windrow, again": lambda: 1e6 * timed(ours),
+            "its package": lambda: 1e6 * timed(theirs),
+        }
+        found = in_turns(passes, **measures)
+        result[name] = table(f"1,000 shards of {name} opened, microseconds", found, "its package")
+    return result
+
+
+def decoding(passes, path):
+    """Microseconds to have a column of token IDs: in the cache of windrow, in memory by pyarrow."""
+    import pyarrow.parquet as pq
+
+    measures = {
+        "windrow, into the cache on disk, and packed": lambda: 1e6 * without_cache(lambda: wr.open(path).pack(1024)),
+        "pyarrow, into memory": lambda: 1e6 * timed(lambda: pq.read_table(path, columns=["input_ids"])),
+    }
+    return table("a column of Parquet decoded, microseconds", in_turns(passes, **measures), "pyarrow, into memory")
 
 
 def bench_o(passes, seconds):
@@ -120,5 +246,7 @@ def bench_o(passes, seconds):
             return per_second(loader.stream(), seconds, 32)
 
     found = in_turns(passes, **{name: lambda view=view: packed(view) for name, view in views.items()})
+    result["decoding"] = decoding(passes, DATA / f"formats-{PACKED}" / "zstd.parquet")
+    result["opening"] = opening(passes)
     result["packed"] = table(f"{PACKED:,} tokens packed at 1,024, rows a second on one thread", found, "raw .bin")
     return result
