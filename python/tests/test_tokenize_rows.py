@@ -207,7 +207,7 @@ def test_a_function_takes_the_texts_too(made, tmp_path):
     )
     assert report["tokens"] == len(texts)
     assert [record.tolist() for record in wr.open(tmp_path / "out")] == [[len(text)] for text in texts]
-    with pytest.raises(wr.ConfigError, match="takes lines"):
+    with pytest.raises(wr.ConfigError, match="reads lines"):
         wr.tokenize(folder / "parquet", tmp_path / "no", tokenizer="bytes", text_function=lambda line: "x")
 
 

@@ -30,7 +30,7 @@ pub trait Encode: Sync {
     /// Any; file, record and column are added where they are missing.
     fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {
         let _ = (text, out);
-        Err(Error::unsupported("what encodes takes lines, not texts of rows"))
+        Err(Error::unsupported("this encoder reads lines, not texts of rows"))
     }
 
     /// Whether several threads may encode at once; otherwise all lines come in order on the calling thread.

@@ -35,7 +35,7 @@ impl RowInput {
         split: Option<&str>,
     ) -> Result<RowInput> {
         let field = field.ok_or_else(|| {
-            Error::config(format!("{} holds rows, and what encodes takes lines", format.name()))
+            Error::config(format!("{} holds rows, but this encoder reads lines", format.name()))
                 .at(path)
                 .hint("name the column of the text with text_field")
         })?;
@@ -141,7 +141,7 @@ impl RowInput {
             return simdutf8::compat::from_utf8(bytes).map_err(|e| {
                 let byte = bytes.get(e.valid_up_to()).copied().unwrap_or_default();
                 Error::corrupt(format!(
-                    "column {field:?} holds bytes that are no UTF-8 text: byte 0x{byte:02x}"
+                    "column {field:?} holds bytes that are not UTF-8 text: byte 0x{byte:02x}"
                 ))
             });
         }
