@@ -298,3 +298,13 @@ print(json.dumps([meta.row_group(i).total_byte_size for i in range(meta.num_row_
 """
     sizes = with_loaders(groups, out)
     assert len(sizes) >= 2 and max(sizes) < 100 << 20
+
+
+@pytest.mark.parametrize("to", [*FORMATS, "litdata"])
+def test_json_lines_are_written_as_rows_of_their_keys(tmp_path, to):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "n": 1}\n{"text": "b", "n": 2}\n')
+    out = path(tmp_path, to) if to in FORMATS else tmp_path / "out"
+    wr.convert(wr.open(tmp_path / "a.jsonl", format="jsonl"), out, to=to)
+    assert list(wr.open(out)) == [{"text": "a", "n": 1}, {"text": "b", "n": 2}]
+    if to in FORMATS:
+        assert with_loaders(READ, out)["rows"] == list(wr.open(out))
