@@ -19,8 +19,14 @@ pub fn opened(table: Table, store: Memory, key: &str, options: &Options) {
         let mut scratch = Vec::new();
         for record in 0..source.len().min(MOST_RECORDS) {
             match source.schema().kind {
-                Kind::Rows => drop(source.row(record)),
-                _ => {
+                Kind::Rows => {
+                    drop(source.row(record));
+                    drop(source.value(record, Some(&[source.schema().columns.len().saturating_sub(1)])));
+                }
+                Kind::Json | Kind::Numbers => {
+                    if source.schema().kind == Kind::Json {
+                        drop(source.value(record, None));
+                    }
                     let _ = source.extras(record);
                     let _ = source.read_whole(record, &mut scratch);
                 }

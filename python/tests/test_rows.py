@@ -149,6 +149,15 @@ def test_columns_that_are_not_there(pages, pictures):
         pages.rows(stak=True)
 
 
+def test_values_without_names_have_no_columns(tmp_path):
+    wr.write(tmp_path / "a.tfrecord", [{"value": f"{i}".encode()} for i in range(3)], to="tfrecord")
+    ds = wr.open(tmp_path / "a.tfrecord", payload="bytes")
+    assert all_rows(ds.rows(), batch_size=3, shuffle=False, epochs=1) == [b"0", b"1", b"2"]
+    assert next(wr.Loader(ds.rows(stack=True), 3, shuffle=False)) == {"value": [b"0", b"1", b"2"]}
+    with pytest.raises(wr.ConfigError, match="values without names"):
+        ds.rows(["value"])
+
+
 def test_numbers_are_refused_with_the_views_that_take_them(tmp_path):
     path = tmp_path / "tokens.bin"
     np.arange(10, dtype=np.uint16).tofile(path)

@@ -34,6 +34,12 @@ impl KeyRows {
         if columns.is_empty() {
             return Err(Error::config("no column is named").field("columns"));
         }
+        if records.schema().is_value()
+            && let Ok(value) = records.value(0, None)
+            && !matches!(value, Value::Struct(_))
+        {
+            return Err(Error::config("the records are values without names").field("columns"));
+        }
         let holds = if records.schema().kind == Kind::Json { "JSON" } else { "value" };
         let column = |name: &String| Column { name: name.clone(), holds: holds.to_string() };
         let rows = KeyRows { records, schema: Schema::rows(columns.iter().map(column).collect()) };

@@ -4,6 +4,7 @@ use super::{Kind, Location, Source};
 use crate::array::{DType, Element};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::record::{Decode, Span, Values};
+use crate::row::{Row, Value};
 
 /// Records looked at; of more, the first, the last, and some between.
 const MOST_RECORDS: u64 = 300;
@@ -131,6 +132,7 @@ fn check_rows(source: &dyn Source) -> Result<()> {
                 keeps(row.names().eq(names.iter().copied()), "a row has the declared columns", record)?;
                 // NaN is not NaN.
                 same("a row, asked again", format!("{row:?}"), format!("{again:?}"), record)?;
+                check_value(source, row, record)?;
                 source.locate(span)?;
             }
             (Err(error), again) => {
@@ -142,6 +144,7 @@ fn check_rows(source: &dyn Source) -> Result<()> {
     }
     for record in [source.len(), u64::MAX] {
         refuses("a row that is not there", source.row(record), record)?;
+        refuses("a value that is not there", source.value(record, None), record)?;
         refuses("length of a record that is not there", source.length(record), record)?;
     }
     let len = source.len();
@@ -167,6 +170,25 @@ fn check_in_order(source: &dyn Source, first: u64) -> Result<()> {
         true => Ok(()),
         false => Err(broken("rows in their order end with the last one", end)),
     }
+}
+
+// A row as one value, and its columns by number, the last one first.
+fn check_value(source: &dyn Source, row: Row, record: u64) -> Result<()> {
+    let schema = source.schema();
+    let chosen: Vec<usize> = (0..schema.columns.len()).rev().collect();
+    let turned: Row = {
+        let mut row = row.clone();
+        let names = chosen.iter().map(|number| &schema.columns[*number].name);
+        names.filter_map(|name| Some((name.clone(), row.remove(name)?))).collect()
+    };
+    for (found, expected) in [
+        (source.value(record, None), schema.value_of(row)),
+        (source.value(record, Some(&chosen)), Value::Struct(turned)),
+    ] {
+        same("a row as a value", format!("{:?}", found?), format!("{expected:?}"), record)?;
+    }
+    let none = source.value(record, Some(&[chosen.len()]));
+    refuses("a column that is not there", none, record)
 }
 
 fn check_outside(source: &dyn Source) -> Result<()> {
