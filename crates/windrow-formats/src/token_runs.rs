@@ -67,11 +67,14 @@ impl<R: Runs> TokenRuns<R> {
     fn place(&self, span: Span) -> Result<(usize, u64, u64)> {
         let run = self.run(span.record)?;
         check_span(span, run.len)?;
-        let width = self.schema.element.size() as u64;
-        let start =
-            (run.start + span.start).checked_mul(width).and_then(|start| start.checked_add(self.header));
+        let start = self.byte(run.start + span.start);
         let start = start.ok_or_else(|| Error::out_of_range("value", span.start, run.len))?;
-        Ok((run.file, start, span.len * width))
+        Ok((run.file, start, span.len * self.schema.element.size() as u64))
+    }
+
+    // Where a value of a file is in it; `None` beyond 64 bits.
+    fn byte(&self, value: u64) -> Option<u64> {
+        value.checked_mul(self.schema.element.size() as u64)?.checked_add(self.header)
     }
 }
 
@@ -134,8 +137,8 @@ impl<R: Runs> Source for TokenRuns<R> {
 
     fn stored(&self, record: u64) -> Result<Option<Stored>> {
         let run = self.run(record)?;
-        let (file, start, _) = self.place(Span { record, start: 0, len: run.len })?;
-        Ok(Some(Stored { object: file as u64, start, len: run.len }))
+        let start = self.byte(run.start).ok_or_else(|| Error::out_of_range("value", 0, run.len))?;
+        Ok(Some(Stored { object: run.file as u64, start, len: run.len }))
     }
 
     fn object(&self, number: u64) -> Result<&dyn Object> {
