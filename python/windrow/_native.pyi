@@ -303,7 +303,7 @@ def tokenize(
     out: _Path,
     *,
     tokenizer: Tokenizer | _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
-    to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards"] = "forager",
+    to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards", "llmc", "datatrove"] = "forager",
     sample_size: SupportsIndex | None = None,
     eos: SupportsIndex | str | None = "auto",
     text_field: str = "text",
