@@ -220,8 +220,8 @@ impl columns::Samples for Samples {
             });
         }
         // Sizes and heads alone are read: a view asks for the lengths of all items.
-        let place = self.chunks.place(chunk, local)?;
-        let object = self.chunks.object(chunk)?;
+        let place = self.chunks.place(chunk, local).map_err(|e| e.record(sample))?;
+        let object = self.chunks.object(chunk).map_err(|e| e.record(sample))?;
         let mut read = |start: usize, size: usize| {
             object.read(place.start + start as u64, size, &mut Vec::new()).map(<[u8]>::to_vec)
         };
@@ -260,7 +260,8 @@ impl columns::Samples for Samples {
 
     fn locate(&self, sample: u64, _column: Option<usize>) -> Result<(String, Range<u64>)> {
         let (chunk, local) = self.chunks.find(sample)?;
-        Ok((self.chunks.files.name(chunk), self.chunks.place(chunk, local)?))
+        let place = self.chunks.place(chunk, local).map_err(|e| e.record(sample))?;
+        Ok((self.chunks.files.name(chunk), place))
     }
 
     fn prefetch(&self, sample: u64) {

@@ -125,3 +125,20 @@ fn r0006_a_series_is_known_behind_long_keys_and_empty_series() {
     let found = crate::disk::open(folder.path()).unwrap();
     assert_eq!((found.format(), found.len()), ("collection", 4));
 }
+
+/// An item of LitData whose place leaves the chunk was an error that named no record.
+#[test]
+fn r0007_an_item_outside_its_chunk_names_its_record() {
+    let index = r#"{"chunks": [{"filename": "c.bin", "chunk_size": 2, "chunk_bytes": 24, "dim": null}],
+        "config": {"data_format": ["no_header_tensor:16"], "compression": null, "encryption": null, "item_loader": "PyTreeLoader",
+        "data_spec": "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]"}}"#;
+    // Two items; the first ends behind the file.
+    let words = [2u32, 16, 99, 24, 0, 0];
+    let chunk: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let store = Memory::new().with("index.json", index.as_bytes()).with("c.bin", chunk);
+    let probe = Probe::at(FORMATS, Arc::new(store), "").unwrap();
+    // The first item says what records are.
+    let error = open(FORMATS, &probe, &Options::default()).err().unwrap();
+    assert_eq!((error.kind(), error.place().record), (Kind::Corrupt, Some(0)), "{error}");
+    assert!(error.place().file.as_deref().is_some_and(|file| file.ends_with("c.bin")), "{error}");
+}
