@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::plan::{Cursor, LastBatch, Steps};
-use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
+use windrow_core::sampler::{BlockShape, Blocks, Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -25,6 +25,8 @@ struct Input {
 enum Order {
     Sequential(u64),
     Shuffle(u64),
+    Blocks { len: u64, shape: [u64; 4] },
+    SmallBlocks { len: u16, shape: [u8; 4] },
     Mix { parts: Vec<(u64, f64)>, shuffle: bool, stop: u8 },
     SmallMix { parts: Vec<(u8, u8)>, shuffle: bool, stop: u8 },
 }
@@ -34,9 +36,15 @@ fuzz_target!(|input: Input| {
     let mix = |parts: Vec<(u64, f64)>, shuffle, n| {
         Mix::new(&parts[..parts.len().min(20)], shuffle, input.seed, stop(n)).ok()
     };
+    let blocks = |len, [size, lanes, rows, pool]: [u64; 4]| {
+        let order = Blocks::new(len, input.seed, BlockShape { size, lanes, rows, pool }).ok()?;
+        Some(Arc::new(order) as Arc<dyn Sampler>)
+    };
     let sampler: Option<Arc<dyn Sampler>> = match input.order {
         Order::Sequential(len) => Some(Arc::new(Sequential::new(len))),
         Order::Shuffle(len) => Some(Arc::new(Shuffle::new(len, input.seed))),
+        Order::Blocks { len, shape } => blocks(len, shape),
+        Order::SmallBlocks { len, shape } => blocks(len.into(), shape.map(u64::from)),
         Order::Mix { parts, shuffle, stop } => mix(parts, shuffle, stop).map(|mix| Arc::new(mix) as _),
         Order::SmallMix { parts, shuffle, stop } => {
             let parts = parts.into_iter().map(|(len, weight)| (len.into(), weight.into())).collect();

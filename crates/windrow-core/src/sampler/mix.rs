@@ -1,6 +1,7 @@
 //! A weighted mixture of several views: whose turn it is, by a table of one block that repeats.
 
 mod block;
+mod part;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,8 +9,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use self::block::Block;
-use super::shuffle::order;
-use super::{Permutation, Sampler, Turn};
+use self::part::{Part, PassOrder};
+use super::{Order, Sampler, Turn};
 use crate::error::{Error, Result};
 use crate::record::keyed_hash;
 
@@ -49,17 +50,8 @@ pub enum Stop {
 pub struct Mix {
     parts: Vec<Part>,
     block: Block,
-    shuffle: bool,
     stop: Stop,
     len: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    /// Number of its first sample.
-    offset: u64,
-    len: u64,
-    seed: u64,
 }
 
 /// A turn before the order of its pass is applied.
@@ -76,21 +68,31 @@ impl Mix {
     /// `Config`, naming the part, when there is none or more than 65,535, when one is empty, when a weight is not a
     /// number above 0 or is less than about 1/65,536 of the whole, and when there are more than 2^63 samples.
     pub fn new(parts: &[(u64, f64)], shuffle: bool, seed: u64, stop: Stop) -> Result<Self> {
+        let order = if shuffle { Order::Shuffle } else { Order::Sequential };
+        let parts: Vec<_> = parts.iter().map(|&(len, weight)| (len, weight, order)).collect();
+        Mix::in_orders(&parts, seed, stop)
+    }
+
+    /// Mixes parts of `(number of samples, weight, order)`, each in its own order.
+    ///
+    /// # Errors
+    /// As [`Mix::new`]; `Config` where a part has not enough blocks for the lanes of its order.
+    pub fn in_orders(parts: &[(u64, f64, Order)], seed: u64, stop: Stop) -> Result<Self> {
         let weights: Vec<f64> = parts.iter().map(|part| part.1).collect();
         let block = Block::new(&weights, seed)?;
         let mut offset = 0u64;
         let mut placed = Vec::with_capacity(parts.len());
-        for (number, &(len, _)) in parts.iter().enumerate() {
+        for (number, &(len, _, order)) in parts.iter().enumerate() {
             if len == 0 {
                 return Err(Error::config(format!("part {number} of the mixture has no samples"))
                     .hint("leave it out, or cut shorter samples"));
             }
-            placed.push(Part { offset, len, seed: keyed_hash(seed, [number as u64, 0, PART]) });
+            placed.push(Part::new(offset, len, order, keyed_hash(seed, [number as u64, 0, PART]))?);
             offset = offset.checked_add(len).filter(|&all| all <= 1 << 63).ok_or_else(|| {
                 Error::config(format!("part {number} with {len} samples makes the mixture longer than 2^63"))
             })?;
         }
-        let mut mix = Mix { parts: placed, block, shuffle, stop, len: None };
+        let mut mix = Mix { parts: placed, block, stop, len: None };
         mix.len = mix.length();
         Ok(mix)
     }
@@ -114,7 +116,7 @@ impl Mix {
         let place = u128::from(epoch) * u128::from(in_an_epoch) + u128::from(place);
         let len = u128::from(part.len);
         let (pass, inner) = ((place / len) as u64, (place % len) as u64);
-        let inner = if self.shuffle { self.order(0, number, pass).apply(inner) } else { inner };
+        let inner = part.order(0, pass).sample(inner);
         Turn { sample: part.offset + inner, pass }
     }
 
@@ -139,19 +141,14 @@ impl Mix {
         }
     }
 
-    fn part(&self, number: u16) -> Part {
-        self.parts[usize::from(number)]
+    fn part(&self, number: u16) -> &Part {
+        &self.parts[usize::from(number)]
     }
 
     fn place(&self, position: u64) -> Place {
         let (part, place) = self.block.place(position);
         let len = self.part(part).len;
         Place { part, pass: place / len, inner: place % len }
-    }
-
-    fn order(&self, epoch: u64, part: u16, pass: u64) -> Permutation {
-        let part = self.part(part);
-        order(part.seed, epoch, pass, part.len)
     }
 }
 
@@ -162,24 +159,21 @@ impl Sampler for Mix {
 
     fn turn(&self, epoch: u64, position: u64) -> Turn {
         let Place { part, pass, inner } = self.place(position);
-        let inner = if self.shuffle { self.order(epoch, part, pass).apply(inner) } else { inner };
-        Turn { sample: self.part(part).offset + inner, pass }
+        let part = self.part(part);
+        Turn { sample: part.offset + part.order(epoch, pass).sample(inner), pass }
     }
 
     fn turns(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Turn>) {
-        if !self.shuffle {
-            out.extend(positions.map(|p| self.turn(epoch, p)));
-            return;
-        }
         // Neighbouring positions belong to different parts: each part keeps the order of its latest pass.
-        let mut orders: BTreeMap<u16, (u64, Permutation)> = BTreeMap::new();
+        let mut orders: BTreeMap<u16, (u64, PassOrder<'_>)> = BTreeMap::new();
         out.extend(positions.map(|position| {
-            let Place { part, pass, inner } = self.place(position);
-            let latest = orders.entry(part).or_insert_with(|| (pass, self.order(epoch, part, pass)));
+            let Place { part: number, pass, inner } = self.place(position);
+            let part = self.part(number);
+            let latest = orders.entry(number).or_insert_with(|| (pass, part.order(epoch, pass)));
             if latest.0 != pass {
-                *latest = (pass, self.order(epoch, part, pass));
+                *latest = (pass, part.order(epoch, pass));
             }
-            Turn { sample: self.part(part).offset + latest.1.apply(inner), pass }
+            Turn { sample: part.offset + latest.1.sample(inner), pass }
         }));
     }
 
@@ -191,10 +185,32 @@ impl Sampler for Mix {
         if inner >= part.len {
             return None;
         }
-        let inner = if self.shuffle { self.order(epoch, number, pass).invert(inner) } else { inner };
+        let inner = part.order(epoch, pass).place(inner);
         let place = pass.checked_mul(part.len)?.checked_add(inner)?;
         let position = self.block.position(number, place)?;
         self.len.is_none_or(|len| position < len).then_some(position)
+    }
+
+    fn blocks(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Range<u64>>) -> bool {
+        let positions = positions.start..self.len.map_or(positions.end, |len| len.min(positions.end));
+        let mut needed = Vec::new();
+        for (number, part) in (0u16..).zip(&self.parts) {
+            let [mut place, end] =
+                [positions.start, positions.end].map(|p| self.block.turns_before(number, p));
+            while place < end {
+                let (pass, inner) = (place / part.len, place % part.len);
+                let n = (end - place).min(part.len - inner);
+                let at = |inner| self.block.position(number, pass * part.len + inner).unwrap_or(u64::MAX);
+                if !part.blocks(epoch, pass, inner..inner + n, &at, &mut needed) {
+                    return false;
+                }
+                place += n;
+            }
+        }
+        // Stable: the blocks of a pool stay in their order.
+        needed.sort_by_key(|(position, _)| *position);
+        out.extend(needed.into_iter().map(|(_, samples)| samples));
+        true
     }
 
     fn describe(&self) -> String {
@@ -203,7 +219,12 @@ impl Sampler for Mix {
             .zip(&self.parts)
             .map(|(number, part)| format!("{}*{}", part.len, self.block.slots_of(number)))
             .collect();
-        let order = if self.shuffle { "shuffle:feistel-v1" } else { "sequential" };
+        let orders: Vec<String> = self.parts.iter().map(Part::describe).collect();
+        // One order of all parts is named once.
+        let order = match orders.iter().all(|order| *order == orders[0]) {
+            true => orders[0].clone(),
+            false => orders.join("+"),
+        };
         let stop = match self.stop {
             Stop::First => "first",
             Stop::All => "all",

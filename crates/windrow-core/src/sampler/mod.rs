@@ -1,6 +1,8 @@
 //! In which order samples come: (epoch, position) → sample, by arithmetic. No IO, no clock, no generator state.
 
+mod blocks;
 mod mix;
+mod order;
 mod permutation;
 mod sequential;
 mod shard;
@@ -8,7 +10,9 @@ mod shuffle;
 
 use std::ops::Range;
 
+pub use blocks::{BlockShape, Blocks};
 pub use mix::{Mix, Stop};
+pub use order::Order;
 pub use permutation::Permutation;
 pub use sequential::Sequential;
 pub use shard::Shard;
@@ -38,6 +42,16 @@ pub trait Sampler: Send + Sync {
 
     /// The inverse: the position of a turn in this epoch, if it comes at all.
     fn position(&self, epoch: u64, turn: Turn) -> Option<u64>;
+
+    /// Appends the samples of the blocks that positions of an epoch draw from, each as one run of sample numbers, in the order
+    /// in which the positions first need them; a pool of blocks that are mixed with each other comes whole. False for an order
+    /// that draws from everywhere: then nothing is appended.
+    ///
+    /// A hint of what is worth reading whole, and before it is needed. Each block comes once at most in a pass.
+    fn blocks(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Range<u64>>) -> bool {
+        let _ = (epoch, positions, out);
+        false
+    }
 
     /// What decides the order besides the seed, in words that never change for the same order.
     fn describe(&self) -> String;

@@ -11,7 +11,7 @@ use windrow_core::sampler::{Mix, Permutation, Sampler, Shard, Shuffle, Stop, Tur
 
 /// How many standard deviations chi-square lies above its mean, for equally likely cells: it has mean `freedom` and
 /// variance `2 * freedom`. Far below its mean is as wrong as far above.
-fn chi_square(counts: &[u64], freedom: usize) -> f64 {
+pub(crate) fn chi_square(counts: &[u64], freedom: usize) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     let sum: f64 = counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
     (sum - freedom as f64) / (2.0 * freedom as f64).sqrt()
