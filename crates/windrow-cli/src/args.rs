@@ -280,7 +280,7 @@ impl Ordering {
             names: Vec::new(),
             weights: Vec::new(),
             stop: None,
-            shuffle: !self.no_shuffle,
+            shuffle: (!self.no_shuffle).into(),
             seed: self.seed.unwrap_or(0),
             global_batch_size: self.batch_size.unwrap_or(32),
             drop_last: !self.keep_last,

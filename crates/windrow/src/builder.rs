@@ -5,12 +5,14 @@ use std::sync::Arc;
 use windrow_core::Result;
 use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{LastBatch, Plan};
-use windrow_core::sampler::{Sampler, Sequential, Shard, Shuffle, Stop};
+use windrow_core::sampler::{Order, Shard, Stop};
 
 use crate::dataset::Samples;
 use crate::mixture::Mixture;
+use crate::ordered;
 use crate::ranks;
 use crate::recipe::{Recipe, RecipePart};
+use crate::shuffle::Shuffle;
 use crate::view_recipe::ScalerName;
 use crate::windowing::function_in_text;
 
@@ -19,7 +21,7 @@ use crate::windowing::function_in_text;
 #[derive(Clone)]
 pub struct LoaderBuilder {
     from: From,
-    shuffle: bool,
+    shuffle: Shuffle,
     seed: u64,
     batch: BatchSize,
     last: LastBatch,
@@ -53,7 +55,7 @@ impl LoaderBuilder {
     fn new(from: From) -> Self {
         LoaderBuilder {
             from,
-            shuffle: true,
+            shuffle: Shuffle::On,
             seed: 0,
             batch: BatchSize::PerRank(1),
             last: LastBatch::Drop,
@@ -78,10 +80,11 @@ impl LoaderBuilder {
         self
     }
 
-    /// Random order, another one each epoch; else the order of the records.
+    /// `true`: random order, another one each epoch; `false`: the order of the records; [`Blocks`](crate::Blocks): random too,
+    /// and neighbours come at about the same time, for data in a slow store.
     #[must_use]
-    pub fn shuffle(mut self, shuffle: bool) -> Self {
-        self.shuffle = shuffle;
+    pub fn shuffle(mut self, shuffle: impl Into<Shuffle>) -> Self {
+        self.shuffle = shuffle.into();
         self
     }
 
@@ -138,18 +141,78 @@ impl LoaderBuilder {
     /// The pure function without the loader.
     ///
     /// # Errors
-    /// `Config`, `Mismatch` when the views of a mixture lay different tensors.
+    /// `Config` where blocks do not fit the view or its number of samples; `Mismatch` when the views of a mixture lay different
+    /// tensors.
     pub fn plan(&self) -> Result<Plan> {
+        let orders = self.orders()?;
         match &self.from {
             From::One(samples) => {
-                let sampler: Arc<dyn Sampler> = match self.shuffle {
-                    true => Arc::new(Shuffle::new(samples.len(), self.seed)),
-                    false => Arc::new(Sequential::new(samples.len())),
-                };
+                let order = orders.first().copied().unwrap_or_default();
+                let sampler = order.of(samples.len(), self.seed)?;
                 Plan::new(vec![samples.feed().clone()], sampler, self.seed)
             }
-            From::Mixed(mixture) => mixture.plan(self.shuffle, self.seed),
+            From::Mixed(mixture) => mixture.plan(&orders, self.seed),
         }
+    }
+
+    /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, where
+    /// the batch is given for each.
+    pub fn order_asks_for_ranks(&self) -> bool {
+        matches!(self.batch, BatchSize::PerRank(_)) && self.shuffle.asks_for_batch()
+    }
+
+    /// The same with the order that it has now, whatever the number of ranks and the batch size become.
+    ///
+    /// # Errors
+    /// As [`LoaderBuilder::plan`].
+    pub fn with_order_fixed(&self) -> Result<LoaderBuilder> {
+        Ok(LoaderBuilder { shuffle: self.fixed()?, ..self.clone() })
+    }
+
+    // The order of each view.
+    fn orders(&self) -> Result<Vec<Order>> {
+        ordered::orders(
+            &self.shuffle,
+            self.parts(),
+            (self.part_names(), self.weights()),
+            self.global_batch()?,
+        )
+    }
+
+    // The order with its numbers.
+    fn fixed(&self) -> Result<Shuffle> {
+        if matches!(self.shuffle, Shuffle::Off | Shuffle::On) {
+            return Ok(self.shuffle.clone());
+        }
+        let mut shapes = self.orders()?.into_iter().filter_map(|order| match order {
+            Order::Blocks(shape) => Some(shape.into()),
+            Order::Sequential | Order::Shuffle => None,
+        });
+        Ok(match &self.from {
+            From::One(_) => shapes.next().map_or(Shuffle::On, Shuffle::Blocks),
+            From::Mixed(_) => Shuffle::Parts(shapes.collect()),
+        })
+    }
+
+    fn parts(&self) -> &[Samples] {
+        match &self.from {
+            From::One(samples) => std::slice::from_ref(samples.as_ref()),
+            From::Mixed(mixture) => &mixture.samples,
+        }
+    }
+
+    fn weights(&self) -> &[f64] {
+        match &self.from {
+            From::One(_) => &[1.0],
+            From::Mixed(mixture) => &mixture.weights,
+        }
+    }
+
+    fn global_batch(&self) -> Result<u64> {
+        Ok(match self.batch {
+            BatchSize::Global(rows) => rows,
+            BatchSize::PerRank(rows) => rows.saturating_mul(self.shard()?.world_size()),
+        })
     }
 
     /// The loader, before its first batch.
@@ -165,7 +228,9 @@ impl LoaderBuilder {
             threads: self.threads,
             prefetch: self.prefetch,
         };
-        Loader::new(Arc::new(self.plan()?), &options)
+        let loader = Loader::new(Arc::new(self.plan()?), &options)?;
+        ordered::tell(&self.orders()?, self.parts(), self.part_names(), loader.steps());
+        Ok(loader)
     }
 
     /// The plan as text, to trace it later.
@@ -173,15 +238,7 @@ impl LoaderBuilder {
     /// # Errors
     /// As [`LoaderBuilder::build`]; `Config` where records are scaled by a function of the caller's.
     pub fn recipe(&self) -> Result<Recipe> {
-        let global_batch_size = match self.batch {
-            BatchSize::Global(rows) => rows,
-            BatchSize::PerRank(rows) => rows.saturating_mul(self.shard()?.world_size()),
-        };
-        let one_or_many = match &self.from {
-            From::One(samples) => std::slice::from_ref(samples.as_ref()),
-            From::Mixed(mixture) => &mixture.samples[..],
-        };
-        for samples in one_or_many {
+        for samples in self.parts() {
             if let ScalerName::Custom(name) = samples.recipe().view.scaler() {
                 return Err(function_in_text(name));
             }
@@ -202,9 +259,9 @@ impl LoaderBuilder {
             names,
             weights,
             stop,
-            shuffle: self.shuffle,
+            shuffle: self.fixed()?,
             seed: self.seed,
-            global_batch_size,
+            global_batch_size: self.global_batch()?,
             drop_last: self.last == LastBatch::Drop,
             repeat_last: self.last == LastBatch::Repeat,
             plan: Some(self.plan()?.identity()?.to_string()),

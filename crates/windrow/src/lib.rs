@@ -22,6 +22,7 @@
 //! This crate is the facade: [`open`] finds the format among those of all crates, [`Dataset`] slices records into samples,
 //! [`LoaderBuilder`] makes a loader. What they are made of is in [`windrow_core`], re-exported here as [`dev`].
 
+mod blocks;
 mod builder;
 mod dataset;
 #[cfg(feature = "text")]
@@ -30,6 +31,7 @@ pub mod format;
 mod formats;
 mod mixture;
 mod open;
+mod ordered;
 #[cfg(doctest)]
 mod pages;
 mod paths;
@@ -41,6 +43,7 @@ mod recipe;
 mod reopen;
 mod resolve;
 mod several;
+mod shuffle;
 #[cfg(feature = "dac")]
 pub mod sound;
 mod split;
@@ -49,6 +52,7 @@ mod view_recipe;
 mod windowing;
 mod write;
 
+pub use blocks::Blocks;
 pub use builder::LoaderBuilder;
 pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]
@@ -59,6 +63,7 @@ pub use open::{open, open_with, verify};
 pub use paths::Paths;
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart};
+pub use shuffle::Shuffle;
 pub use traced::{TracedRead, TracedRow, trace_row};
 pub use view_recipe::{LossOn, ScalerName, ViewRecipe};
 pub use windowing::{Scaler, Windowing};

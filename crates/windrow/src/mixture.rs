@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::plan::Plan;
-use windrow_core::sampler::{Mix, Stop};
+use windrow_core::sampler::{Mix, Order, Stop};
 use windrow_core::{Error, Kind, Result};
 
 use crate::dataset::Samples;
@@ -46,7 +46,7 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
         mixture.samples.push(samples);
         mixture.weights.push(weight);
     }
-    mixture.plan(true, 0)?;
+    mixture.plan(&vec![Order::Shuffle; mixture.samples.len()], 0)?;
     Ok(mixture)
 }
 
@@ -77,9 +77,11 @@ impl Mixture {
     /// The pure function of its batches.
     ///
     /// # Errors
-    /// As [`mix`].
-    pub(crate) fn plan(&self, shuffle: bool, seed: u64) -> Result<Plan> {
-        let sampler = Mix::new(&self.sizes(), shuffle, seed, self.stop)?;
+    /// As [`mix`]; as [`windrow_core::sampler::Blocks::new`].
+    pub(crate) fn plan(&self, orders: &[Order], seed: u64) -> Result<Plan> {
+        let parts: Vec<_> =
+            self.sizes().iter().zip(orders).map(|(&(n, weight), &o)| (n, weight, o)).collect();
+        let sampler = Mix::in_orders(&parts, seed, self.stop)?;
         let feeds = self.samples.iter().map(|samples| samples.feed().clone()).collect();
         Plan::new(feeds, Arc::new(sampler), seed)
     }

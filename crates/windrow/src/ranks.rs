@@ -37,6 +37,20 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<(u64, u64
     Ok((0, 1))
 }
 
+/// Machines that this many processes run on, as torchrun (`LOCAL_WORLD_SIZE`) or Slurm (`SLURM_NNODES`) says; 1 if neither does.
+pub(crate) fn nodes(world_size: u64) -> u64 {
+    nodes_of(world_size, |name| std::env::var(name).ok())
+}
+
+fn nodes_of(world_size: u64, variable: impl Fn(&str) -> Option<String>) -> u64 {
+    let number = |name| variable(name)?.trim().parse::<u64>().ok().filter(|number| *number > 0);
+    match (number("LOCAL_WORLD_SIZE"), number("SLURM_NNODES")) {
+        (Some(ranks_of_node), _) => world_size.div_ceil(ranks_of_node),
+        (None, Some(nodes)) => nodes.min(world_size),
+        (None, None) => 1,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +64,18 @@ mod tests {
         assert_eq!(from(&[]).unwrap(), (0, 1));
         assert_eq!(from(&[("RANK", "3"), ("WORLD_SIZE", "8")]).unwrap(), (3, 8));
         assert_eq!(from(&[("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")]).unwrap(), (1, 2));
+    }
+
+    #[test]
+    fn nodes_are_those_of_the_launcher_and_never_more_than_ranks() {
+        let nodes = |world_size, pairs: &[(&str, &str)]| {
+            nodes_of(world_size, |name| pairs.iter().find(|p| p.0 == name).map(|p| p.1.to_string()))
+        };
+        assert_eq!(nodes(16, &[]), 1);
+        assert_eq!(nodes(16, &[("LOCAL_WORLD_SIZE", "8"), ("SLURM_NNODES", "3")]), 2);
+        assert_eq!(nodes(16, &[("SLURM_NNODES", "4")]), 4);
+        assert_eq!(nodes(1, &[("SLURM_NNODES", "4")]), 1);
+        assert_eq!(nodes(16, &[("LOCAL_WORLD_SIZE", "x")]), 1);
     }
 
     #[test]

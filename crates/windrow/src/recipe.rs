@@ -11,6 +11,7 @@ use windrow_core::sampler::Stop;
 use windrow_core::{DType, Error, Result};
 
 use crate::paths::Paths;
+use crate::shuffle::Shuffle;
 use crate::view_recipe::{ViewRecipe, is_default};
 
 /// A data set and the view that cuts it.
@@ -46,8 +47,8 @@ pub struct Recipe {
     /// When a mixture's epoch ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Random order, another one each epoch.
-    pub shuffle: bool,
+    /// Random order, another one each epoch: `true`, `false`, or the numbers of blocks, of a mixture one for each part.
+    pub shuffle: Shuffle,
     /// Keys the order.
     pub seed: u64,
     /// Rows of a batch over all ranks.

@@ -40,7 +40,7 @@ impl Recipe {
             }
         };
         let builder = builder
-            .shuffle(self.shuffle)
+            .shuffle(self.shuffle.clone())
             .seed(self.seed)
             .global_batch_size(self.global_batch_size)
             .last_batch(self.last_batch());

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Plan;
 use crate::error::{Error, Result};
+use crate::sampler::BlockShape;
 use crate::source::whole;
 
 /// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`.
@@ -54,7 +55,17 @@ impl Identity {
             Some(differences) => Err(Error::mismatch(format!(
                 "the state belongs to another plan: {differences}"
             ))
-            .hint("open the same data with the same view, order and dtype as the run that saved the state")),
+            .hint(match BlockShape::described(part(other, "order")) {
+                // Numbers that were chosen for another batch size.
+                Some(BlockShape { size, lanes, rows, pool }) if self.differs_in_order_alone(other) => {
+                    format!(
+                        "continue in the order of the run that saved the state: \
+                     shuffle=wr.Blocks(size={size}, lanes={lanes}, rows={rows}, pool={pool})"
+                    )
+                }
+                _ => "open the same data with the same view, order and dtype as the run that saved the state"
+                    .into(),
+            })),
         }
     }
 
@@ -70,6 +81,10 @@ impl Identity {
                     .hint("it says what was read from the data as it was when the plan was saved"))
             }
         }
+    }
+
+    fn differs_in_order_alone(&self, other: &str) -> bool {
+        ["source", "view", "layout"].iter().all(|name| part(&self.0, name) == part(other, name))
     }
 
     fn differences(&self, other: &str, it: &str, this: &str) -> Option<String> {
@@ -88,6 +103,12 @@ impl Identity {
             .collect();
         Some(differences.join("; "))
     }
+}
+
+// What an identity says of a part.
+fn part<'i>(identity: &'i str, name: &str) -> &'i str {
+    let parts = identity.split(';').filter_map(|part| part.split_once('='));
+    parts.into_iter().find(|(found, _)| *found == name).map_or("", |(_, text)| text)
 }
 
 impl fmt::Display for Identity {

@@ -4,6 +4,8 @@
 #[cfg(feature = "zarr")]
 mod any_to_any;
 #[cfg(test)]
+mod blocks;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 #[cfg(all(feature = "zarr", feature = "text"))]

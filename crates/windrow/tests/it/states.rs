@@ -83,6 +83,12 @@ fn cases() -> Vec<(&'static str, Value)> {
     let mut sequential = tokens(json!({"pack": {"length": 16}}));
     sequential["shuffle"] = json!(false);
     sequential["drop_last"] = json!(true);
+    let mut blocks = tokens(json!({"pack": {"length": 16}}));
+    blocks["shuffle"] = json!({"blocks": {"size": 5, "lanes": 3, "rows": 2, "pool": 2}});
+    let mut mixed_blocks = mixture.clone();
+    mixed_blocks["shuffle"] = json!({"blocks": [
+        {"size": 5, "lanes": 2, "rows": 2, "pool": 2}, {"size": 3, "lanes": 1, "rows": 1, "pool": 4},
+    ]});
     vec![
         ("pack", tokens(json!({"pack": {"length": 16}}))),
         ("pack_eos", documents(json!({"pack": {"length": 16, "eos": 3}}))),
@@ -97,6 +103,8 @@ fn cases() -> Vec<(&'static str, Value)> {
         ("segments", series(json!({"segments": {"length": 32, "buckets": [16, 32]}}))),
         ("codes", codes(json!({"codes": {"length": 10, "mode": "random", "layout": {"text_length": 12}}}))),
         ("mixture", mixture),
+        ("blocks", blocks),
+        ("mixture_blocks", mixed_blocks),
         ("rows", rows(json!({"rows": {}}))),
         ("rows_stacked", rows(json!({"rows": {"columns": ["name"], "stack": true}}))),
     ]
