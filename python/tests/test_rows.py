@@ -7,6 +7,7 @@ import threading
 import foreign_cases
 import numpy as np
 import pytest
+import torch
 from foreign_cases import GOLDEN, same
 
 import windrow as wr
@@ -413,10 +414,7 @@ def test_threads_of_python_share_a_loader_of_rows(pages):
 class TestTorch:
     """What torch's loader and streams make of rows."""
 
-    torch = pytest.importorskip("torch")
-
     def test_stacked_arrays_are_tensors(self, pages):
-        torch = self.torch
         batch = next(wr.Loader(pages.rows(stack=True), 4, framework="torch", shuffle=False))
         assert batch["label"].dtype == torch.int64
         assert batch["box"].shape == (4, 3)
@@ -426,7 +424,7 @@ class TestTorch:
 
     @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_worker_processes(self, pages, method):
-        loader = self.torch.utils.data.DataLoader(
+        loader = torch.utils.data.DataLoader(
             pages.rows(), batch_size=8, shuffle=True, num_workers=2, multiprocessing_context=method, collate_fn=list
         )
         rows = [row for batch in loader for row in batch]
@@ -434,7 +432,6 @@ class TestTorch:
         assert all(row == pages[row["label"]] for row in rows)
 
     def test_the_collate_function_of_torch(self, tmp_path):
-        torch = self.torch
         wr.write(tmp_path / "out", [{"image": np.full((2, 2), i, np.float32), "name": str(i)} for i in range(6)], to="mds")
         view = wr.open(tmp_path / "out").rows()
         for workers in (0, 1):
@@ -447,7 +444,7 @@ class TestTorch:
         rows = list(stream)
         assert rows == all_rows(pages.rows(), batch_size=1, seed=9, epochs=1)
         batched = wr.torch.Stream(pages.rows(stack=True), 4, seed=9, rank=0, world_size=1)
-        batch = next(iter(self.torch.utils.data.DataLoader(batched, batch_size=None)))
+        batch = next(iter(torch.utils.data.DataLoader(batched, batch_size=None)))
         assert batch["label"].tolist() == [row["label"] for row in rows[:4]]
         single = next(iter(wr.torch.Stream(pages.rows(stack=True), seed=9, rank=0, world_size=1)))
         assert (int(single["label"]), single["text"]) == (rows[0]["label"], rows[0]["text"])

@@ -2,7 +2,9 @@
 
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written};
+use windrow_core::format::write::{
+    Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, Written, other_columns,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::{Array, Error, Result, Row, Value};
 
@@ -124,9 +126,8 @@ impl RecordWriter for Writer {
         if !record.is_last {
             return Ok(());
         }
-        let mut shape = vec![record.len];
-        shape.extend(self.channels.map(|channels| channels as u64));
-        let array = Array { shape, bytes: std::mem::take(&mut self.record), ..self.empty.clone() };
+        let bytes = std::mem::take(&mut self.record);
+        let array = record.array(self.empty.dtype, self.channels, bytes);
         if let (Items::Numbers(kind), None) = (&self.items, &self.column) {
             let kind = *kind;
             if !record.extras.is_empty() && !self.warned {
@@ -143,18 +144,7 @@ impl RecordWriter for Writer {
             }
             return self.put(record.number, &item);
         }
-        let name = self.column.clone().unwrap_or_default();
-        let mut row = Row::from_iter([(name, array)]);
-        for (name, value) in record.extras.iter() {
-            if row.insert(name, value.clone()).is_some() {
-                return Err(Error::config(format!(
-                    "a record has {name:?} beside its numbers, which are called so"
-                ))
-                .record(record.number)
-                .field(name)
-                .hint("to_column= calls the numbers something else"));
-            }
-        }
+        let row = record.row(self.column.as_deref().unwrap_or_default(), array, TO_COLUMN_HINT)?;
         self.add_row(record.number, &row)
     }
 
@@ -169,11 +159,11 @@ impl RecordWriter for Writer {
             return Err(Error::config("a row without columns").record(number));
         }
         if row.len() != columns.len() {
-            return Err(other_columns(number, row, columns));
+            return Err(other_columns(number, row, names_of(columns)));
         }
         let (mut sizes, mut values) = (Vec::new(), Vec::new());
         for column in columns.iter() {
-            let value = row.get(&column.name).ok_or_else(|| other_columns(number, row, columns))?;
+            let value = row.get(&column.name).ok_or_else(|| other_columns(number, row, names_of(columns)))?;
             let before = values.len();
             encode(column.kind, value, &mut values).map_err(|e| e.record(number).field(&column.name))?;
             let size = u32::try_from(values.len() - before).map_err(|_| too_large(number))?;
@@ -273,10 +263,6 @@ fn too_large(number: u64) -> Error {
     Error::config("an item that a chunk of 4 GiB does not hold").record(number)
 }
 
-fn other_columns(number: u64, row: &Row, columns: &[Column]) -> Error {
-    let found: Vec<&str> = row.names().collect();
-    let expected: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    Error::config(format!("a row of {}; the first has {}", found.join(", "), expected.join(", ")))
-        .record(number)
-        .hint("all rows of a data set have the same columns")
+fn names_of(columns: &[Column]) -> impl Iterator<Item = &str> {
+    columns.iter().map(|column| column.name.as_str())
 }

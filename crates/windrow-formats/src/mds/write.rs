@@ -2,9 +2,11 @@
 
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written};
+use windrow_core::format::write::{
+    Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, Written, other_columns,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
-use windrow_core::{Array, DType, Error, Result, Row};
+use windrow_core::{DType, Error, Result, Row};
 
 use super::Mds;
 use super::encode::{Column, columns_of, encode};
@@ -129,19 +131,8 @@ impl RecordWriter for Writer {
                 .record(record.number)
                 .hint("leave the record out"));
         }
-        let mut shape = vec![record.len];
-        shape.extend(self.channels.map(|channels| channels as u64));
-        let array = Array { dtype: self.dtype, shape, bytes: record.bytes.to_vec() };
-        let mut row = record.extras.clone();
-        if row.insert(self.column.clone(), array).is_some() {
-            return Err(Error::config(format!(
-                "a record has {:?} beside its numbers, which are called so",
-                self.column
-            ))
-            .record(record.number)
-            .field(self.column.clone())
-            .hint("to_column= calls the numbers something else"));
-        }
+        let array = record.array(self.dtype, self.channels, record.bytes.to_vec());
+        let row = record.row(&self.column, array, TO_COLUMN_HINT)?;
         self.add_row(record.number, &row)
     }
 
@@ -151,10 +142,11 @@ impl RecordWriter for Writer {
         }
         let (mut sizes, mut values) = (Vec::new(), Vec::new());
         if row.len() != self.columns.len() {
-            return Err(other_columns(number, row, &self.columns));
+            return Err(other_columns(number, row, names_of(&self.columns)));
         }
         for column in &self.columns {
-            let value = row.get(&column.name).ok_or_else(|| other_columns(number, row, &self.columns))?;
+            let value =
+                row.get(&column.name).ok_or_else(|| other_columns(number, row, names_of(&self.columns)))?;
             let before = values.len();
             encode(&column.encoding, value, &mut values)
                 .map_err(|e| e.record(number).field(column.name.clone()))?;
@@ -249,10 +241,6 @@ fn too_large(number: u64) -> Error {
     Error::config("a sample that a shard of 4 GiB does not hold").record(number)
 }
 
-fn other_columns(number: u64, row: &Row, columns: &[Column]) -> Error {
-    let found: Vec<&str> = row.names().collect();
-    let expected: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    Error::config(format!("a row of {}; the first has {}", found.join(", "), expected.join(", ")))
-        .record(number)
-        .hint("all rows of a data set have the same columns")
+fn names_of(columns: &[Column]) -> impl Iterator<Item = &str> {
+    columns.iter().map(|column| column.name.as_str())
 }

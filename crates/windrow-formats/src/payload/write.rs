@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-use windrow_core::format::write::{Begin, RecordWriter, Stored, Written, no_records};
+use windrow_core::format::write::{Begin, RecordWriter, Stored, TO_COLUMN_HINT, Written, no_records};
 use windrow_core::format::{Options, Payload};
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, names_beside, write_manifest_beside};
@@ -150,17 +150,8 @@ impl<L: Layout> RecordWriter for Writer<L> {
             }
             return self.put(record.number, Payload::Bytes, record.bytes);
         };
-        let array = Array { dtype: self.dtype, shape: vec![record.len], bytes: record.bytes.to_vec() };
-        let mut row = Row::from_iter([(column.clone(), array)]);
-        for (name, value) in record.extras.iter() {
-            if row.insert(name, value.clone()).is_some() {
-                let what = format!("a record has {name:?} beside its numbers, which are called so");
-                return Err(Error::config(what)
-                    .record(record.number)
-                    .field(name)
-                    .hint("to_column= calls the numbers something else"));
-            }
-        }
+        let array = record.array(self.dtype, None, record.bytes.to_vec());
+        let row = record.row(column, array, TO_COLUMN_HINT)?;
         self.put_row(record.number, &row)
     }
 

@@ -6,7 +6,7 @@ use windrow_core::format::Format;
 use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::Growing;
-use windrow_core::{Array, DType, Error, Result, Row, Value};
+use windrow_core::{DType, Error, Result, Row, Value};
 
 use super::names::key_and_suffix;
 use super::samples::KEY;
@@ -96,21 +96,8 @@ impl RecordWriter for Writer {
     }
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
-        let mut shape = vec![record.len];
-        shape.extend(self.channels.map(|channels| channels as u64));
-        let array = Array { dtype: self.dtype, shape, bytes: record.bytes.to_vec() };
-        let mut row = Row::new();
-        row.insert(NUMBERS, array);
-        for (name, value) in record.extras.iter() {
-            if row.insert(name, value.clone()).is_some() {
-                return Err(Error::config(format!(
-                    "a record has {name:?} beside its numbers, which are called so"
-                ))
-                .record(record.number)
-                .field(name)
-                .hint("leave that column out"));
-            }
-        }
+        let array = record.array(self.dtype, self.channels, record.bytes.to_vec());
+        let row = record.row(NUMBERS, array, "leave that column out")?;
         self.add_row(record.number, &row)
     }
 

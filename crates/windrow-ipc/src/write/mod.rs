@@ -6,8 +6,8 @@ mod flat;
 mod message;
 mod types;
 
-use windrow_core::format::write::{Begin, Stored, no_records};
-use windrow_core::{Array, DType, Error, Result, Row, Value};
+use windrow_core::format::write::{Begin, Stored, TO_COLUMN_HINT, no_records};
+use windrow_core::{DType, Error, Result, Row, Value};
 
 use self::column::{Column, unknown};
 use self::message::Put;
@@ -101,20 +101,8 @@ impl StreamWriter {
         if !record.is_last {
             return Ok(());
         }
-        let mut shape = vec![record.len];
-        shape.extend(numbers.channels.map(|channels| channels as u64));
-        let array = Array { dtype: numbers.dtype, shape, bytes: std::mem::take(&mut numbers.bytes) };
-        let mut row = Row::from_iter([(numbers.column.clone(), array)]);
-        for (name, value) in record.extras.iter() {
-            if row.insert(name, value.clone()).is_some() {
-                return Err(Error::config(format!(
-                    "a record has {name:?} beside its numbers, which are called so"
-                ))
-                .record(record.number)
-                .field(name)
-                .hint("to_column= calls the numbers something else"));
-            }
-        }
+        let array = record.array(numbers.dtype, numbers.channels, std::mem::take(&mut numbers.bytes));
+        let row = record.row(&numbers.column, array, TO_COLUMN_HINT)?;
         self.add_row(record.number, row, put)
     }
 
@@ -234,6 +222,7 @@ fn size_of(value: &Value) -> usize {
 mod tests {
     use std::sync::Arc;
 
+    use windrow_core::Array;
     use windrow_core::store::{Memory, Store};
 
     use super::*;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub use self::line_index::LineIndex;
 pub use self::options::{OwnOptions, WriteOptions, not_an_option, only_of_tokenize, option_names, writer};
-pub use self::record::{Stored, each_number};
+pub use self::record::{Stored, TO_COLUMN_HINT, each_number, other_columns};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;

@@ -3,7 +3,7 @@
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Values};
-use crate::row::Value;
+use crate::row::{Array, Row, Value};
 use crate::source::Extras;
 use crate::values::copy_values;
 
@@ -28,6 +28,28 @@ pub struct Stored<'a> {
 }
 
 impl Stored<'_> {
+    /// Its numbers as an array `[T]`, or `[T, C]` of so many channels.
+    pub fn array(&self, dtype: DType, channels: Option<usize>, bytes: Vec<u8>) -> Array {
+        let shape = [self.len].into_iter().chain(channels.map(|channels| channels as u64)).collect();
+        Array { dtype, shape, bytes }
+    }
+
+    /// One row: the numbers first, called `column`, then what is beside them. `hint` says what to do where something beside
+    /// them is called so too.
+    ///
+    /// # Errors
+    /// `Config` then.
+    pub fn row(&self, column: &str, numbers: Array, hint: &str) -> Result<Row> {
+        let mut row = Row::from_iter([(column.to_string(), numbers)]);
+        for (name, value) in self.extras.iter() {
+            if row.insert(name, value.clone()).is_some() {
+                let what = format!("a record has {name:?} beside its numbers, which are called so");
+                return Err(Error::config(what).record(self.number).field(name).hint(hint));
+            }
+        }
+        Ok(row)
+    }
+
     /// A value of [`Stored::extras`] as JSON.
     ///
     /// # Errors
@@ -40,6 +62,18 @@ impl Stored<'_> {
                 .hint("leave that column out")
         })
     }
+}
+
+/// What to do where the numbers have the name of a column, and `to_column=` is an option.
+pub const TO_COLUMN_HINT: &str = "to_column= calls the numbers something else";
+
+/// The error that row `number` has other columns than the first one, which has these.
+pub fn other_columns<'a>(number: u64, row: &Row, expected: impl Iterator<Item = &'a str>) -> Error {
+    let found: Vec<&str> = row.names().collect();
+    let expected: Vec<&str> = expected.collect();
+    Error::config(format!("a row of {}; the first has {}", found.join(", "), expected.join(", ")))
+        .record(number)
+        .hint("all rows of a data set have the same columns")
 }
 
 /// Stored numbers as float64, one after the other.
