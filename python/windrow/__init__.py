@@ -12,6 +12,7 @@
 from typing import TYPE_CHECKING, Any
 
 from windrow._native import (
+    Blocks,
     Codec,
     Dataset,
     Loader,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from windrow import torch
 
 __all__ = [
+    "Blocks",
     "Codec",
     "ConfigError",
     "CorruptError",

@@ -24,6 +24,7 @@ __all__ = [
     "View",
     "Mix",
     "Loader",
+    "Blocks",
     "Tokenizer",
     "Codec",
     "open",
@@ -213,6 +214,30 @@ def mix(
     parts: Mapping[str, tuple[View, float]], *, stop: Literal["first", "all", "never"] = "first"
 ) -> Mix: ...
 @final
+class Blocks:
+    def __new__(
+        cls,
+        *,
+        size: SupportsIndex | None = None,
+        lanes: SupportsIndex | None = None,
+        rows: SupportsIndex | None = None,
+        pool: SupportsIndex | None = None,
+        bytes: SupportsIndex | str = "8MiB",
+    ) -> Blocks: ...
+    @property
+    def size(self) -> int | None: ...
+    @property
+    def lanes(self) -> int | None: ...
+    @property
+    def rows(self) -> int | None: ...
+    @property
+    def pool(self) -> int | None: ...
+    @property
+    def bytes(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, int]]: ...
+
+@final
 class Loader:
     @property
     def dataset(self) -> Any: ...
@@ -234,7 +259,7 @@ class Loader:
         batch_size: SupportsIndex | None = None,
         *,
         global_batch_size: SupportsIndex | None = None,
-        shuffle: bool = True,
+        shuffle: bool | Blocks | Mapping[str, Blocks] = True,
         seed: SupportsIndex = 0,
         drop_last: bool = True,
         rank: SupportsIndex | None = None,

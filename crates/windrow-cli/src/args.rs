@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
-    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Recipe, RecipePart, ScalerName, Strategy,
-    Tail, ViewRecipe,
+    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Recipe, RecipePart, ScalerName, Shuffle,
+    Strategy, Tail, ViewRecipe,
 };
 
 use crate::failure::Failure;
@@ -258,8 +258,12 @@ pub(crate) struct Ordering {
     /// Keys the order [default: 0]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// The order of the records
-    #[arg(long)]
+    /// `on`, `off`, or `blocks`, which reads neighbours together; with numbers as blocks:size=2048,lanes=64,rows=4,pool=16 or
+    /// blocks:bytes=8MiB [default: on]
+    #[arg(long, value_name = "ORDER", value_parser = shuffle)]
+    shuffle: Option<Shuffle>,
+    /// The order of the records: --shuffle off
+    #[arg(long, conflicts_with = "shuffle")]
     no_shuffle: bool,
     /// Keep the last batch of an epoch when it is not full
     #[arg(long)]
@@ -269,7 +273,11 @@ pub(crate) struct Ordering {
 impl Ordering {
     /// Whether any of it was typed.
     pub(crate) fn is_given(&self) -> bool {
-        self.batch_size.is_some() || self.seed.is_some() || self.no_shuffle || self.keep_last
+        self.batch_size.is_some()
+            || self.seed.is_some()
+            || self.shuffle.is_some()
+            || self.no_shuffle
+            || self.keep_last
     }
 
     pub(crate) fn recipe(&self, path: Paths, opening: &Opening, view: ViewRecipe) -> Recipe {
@@ -280,7 +288,7 @@ impl Ordering {
             names: Vec::new(),
             weights: Vec::new(),
             stop: None,
-            shuffle: (!self.no_shuffle).into(),
+            shuffle: self.shuffle.clone().unwrap_or((!self.no_shuffle).into()),
             seed: self.seed.unwrap_or(0),
             global_batch_size: self.batch_size.unwrap_or(32),
             drop_last: !self.keep_last,
@@ -318,6 +326,12 @@ pub(crate) fn no_stdout(path: &Path) -> Result<(), Failure> {
 /// The parser of `--dtype`.
 pub(crate) fn dtype(text: &str) -> Result<DType, String> {
     DType::parse(text).map_err(|e| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))
+}
+
+/// The parser of `--shuffle`.
+fn shuffle(text: &str) -> Result<Shuffle, String> {
+    text.parse()
+        .map_err(|e: windrow::Error| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))
 }
 
 /// The loader of a recipe on this machine, alone.

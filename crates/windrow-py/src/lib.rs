@@ -3,6 +3,7 @@
 mod array;
 mod audio;
 mod batches;
+mod blocks;
 mod callback;
 mod codec;
 mod codes;
@@ -51,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::View>()?;
     module.add_class::<view::Mix>()?;
     module.add_class::<loader::Loader>()?;
+    module.add_class::<blocks::Blocks>()?;
     module.add_class::<text::Tokenizer>()?;
     module.add_class::<codec::Codec>()?;
     module.add_function(wrap_pyfunction!(dataset::open, module)?)?;

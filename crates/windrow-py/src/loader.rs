@@ -10,6 +10,7 @@ use windrow_core::Result;
 use windrow_core::plan::Cursor;
 
 use crate::batches::Batches;
+use crate::blocks::Given;
 use crate::delivery::Delivery;
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
@@ -34,7 +35,8 @@ use crate::{near, shown};
 ///     view: a ``View`` or ``Mix``.
 ///     batch_size: rows for each rank. Or else
 ///     global_batch_size: rows for all ranks together.
-///     shuffle: random order, another one each epoch; else the order of the records.
+///     shuffle: True: random order, another one each epoch; False: the order of the records; ``wr.Blocks()``: random too, and
+///         neighbours are read together, for data in a slow store. Of a mix also a dict: name → ``wr.Blocks()``.
 ///     seed: keys the order and the random crops.
 ///     drop_last: leave out the last batch of an epoch when it is not full. Kept, it must have a row for each rank.
 ///     rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
@@ -107,7 +109,7 @@ impl Loader {
 #[pymethods]
 impl Loader {
     #[new]
-    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=true, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
+    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
            text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
     fn new(
@@ -115,7 +117,7 @@ impl Loader {
         view: &Bound<'_, PyAny>,
         batch_size: Option<Count>,
         global_batch_size: Option<Count>,
-        shuffle: bool,
+        shuffle: Given,
         seed: Count,
         drop_last: bool,
         rank: Option<Count>,
@@ -153,6 +155,7 @@ impl Loader {
                 return Err(raise(py, &error));
             }
         };
+        let shuffle = shuffle.read(py, builder.part_names())?;
         let ranks = Ranks::new(py, rank, world_size, group)?;
         let builder = builder
             .shuffle(shuffle)
@@ -372,7 +375,7 @@ impl Loader {
     /// The plan's identity: the same text for the same data, view, order and layout.
     #[getter]
     fn plan(&self) -> String {
-        self.running().identity().to_string()
+        self.running().identity()
     }
 
     /// A dict: batches, samples and bytes delivered here, repeated (samples among them that fill last batches), waited_secs,

@@ -18,13 +18,13 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 
 /// The loader of this process, and how much of it was handed to Python.
 ///
-/// The two small locks are taken by attached threads alone, which never wait inside: at a fork nobody else holds them.
+/// The small locks are taken by attached threads alone, which never wait inside: at a fork nobody else holds them.
 /// The loader's own lock is held while waiting for a batch, so a child must not touch it: it builds its own loader.
 pub(crate) struct Running {
+    // As it was given; what depends on the number of ranks is in `order`.
     builder: LoaderBuilder,
     ranks: Ranks,
-    // The identity and seed; its cursor is that of the beginning.
-    first: State,
+    order: Mutex<Order>,
     slot: Mutex<Arc<Slot>>,
     delivered: Mutex<Delivered>,
 }
@@ -40,6 +40,14 @@ struct Inner {
     turn: u64,
 }
 
+/// The order that the run has: blocks may be chosen for the batch of all ranks.
+#[derive(Clone)]
+struct Order {
+    builder: LoaderBuilder,
+    // The identity and seed; its cursor is that of the beginning.
+    first: State,
+}
+
 #[derive(Clone, Copy)]
 struct Delivered {
     turn: u64,
@@ -49,15 +57,18 @@ struct Delivered {
 impl Running {
     /// At the first batch. Which rank this is need not be known yet.
     pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder, ranks: Ranks) -> PyResult<Running> {
-        let shard = ranks.known();
+        let shard = match builder.order_asks_for_ranks() {
+            true => ranks.find(py)?,
+            false => ranks.known(),
+        };
         let builder = builder.rank(shard.rank(), shard.world_size());
-        let loader = py.detach(|| builder.build()).or_raise(py)?;
-        let (first, cursor) = (loader.state(), loader.cursor());
+        let (order, loader) = py.detach(|| Order::of(&builder)).or_raise(py)?;
+        let cursor = loader.cursor();
         let inner = Mutex::new(Inner { loader, turn: 0 });
         Ok(Running {
             builder,
             ranks,
-            first,
+            order: Mutex::new(order),
             slot: Mutex::new(Slot::live(inner)),
             delivered: Mutex::new(Delivered { turn: 0, cursor }),
         })
@@ -96,13 +107,15 @@ impl Running {
 
     /// Goes to the first batch of an epoch.
     pub(crate) fn begin(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
-        self.resume(py, &State { epoch, samples: 0, ..self.first.clone() })
+        self.fit_order(py)?;
+        let first = held(&self.order).first.clone();
+        self.resume(py, &State { epoch, samples: 0, ..first })
     }
 
     /// Where the run stands: what Python got.
     pub(crate) fn state(&self) -> State {
         let cursor = self.cursor();
-        State { epoch: cursor.epoch, samples: cursor.samples, ..self.first.clone() }
+        State { epoch: cursor.epoch, samples: cursor.samples, ..held(&self.order).first.clone() }
     }
 
     /// How many samples of which epoch were delivered to all ranks together.
@@ -112,6 +125,7 @@ impl Running {
 
     /// Goes to where another run stood.
     pub(crate) fn resume(&self, py: Python<'_>, state: &State) -> PyResult<()> {
+        self.fit_order(py)?;
         let slot = self.slot(py)?;
         let (turn, cursor) = py
             .detach(|| -> Result<_> {
@@ -148,14 +162,15 @@ impl Running {
     }
 
     /// The plan's name.
-    pub(crate) fn identity(&self) -> &str {
-        &self.first.plan
+    pub(crate) fn identity(&self) -> String {
+        held(&self.order).first.plan.clone()
     }
 
     /// What it was built from, as the rank that this is now.
     pub(crate) fn builder(&self, py: Python<'_>) -> PyResult<LoaderBuilder> {
         let shard = self.ranks.find(py)?;
-        Ok(self.builder.clone().rank(shard.rank(), shard.world_size()))
+        self.as_rank(py, shard)?;
+        Ok(held(&self.order).builder.clone().rank(shard.rank(), shard.world_size()))
     }
 
     /// The names of a mixture's parts.
@@ -176,8 +191,32 @@ impl Running {
 
     fn as_rank(&self, py: Python<'_>, shard: Shard) -> PyResult<Arc<Slot>> {
         let slot = self.slot(py)?;
-        py.detach(|| slot.lock().loader.set_shard(shard)).or_raise(py)?;
+        let order = py.detach(|| -> Result<_> {
+            let mut inner = slot.lock();
+            let mut chosen = None;
+            let is_new = inner.loader.steps().shard.world_size() != shard.world_size();
+            // Once a batch or a state was taken, the order is the run's own.
+            if is_new && self.builder.order_asks_for_ranks() && inner.turn == 0 {
+                let builder = self.builder.clone().rank(shard.rank(), shard.world_size());
+                let (order, loader) = Order::of(&builder)?;
+                inner.loader = loader;
+                chosen = Some(order);
+            }
+            inner.loader.set_shard(shard)?;
+            Ok(chosen)
+        });
+        if let Some(order) = order.or_raise(py)? {
+            *held(&self.order) = order;
+        }
         Ok(slot)
+    }
+
+    // Before a state is compared with the order: as the number of ranks is now.
+    fn fit_order(&self, py: Python<'_>) -> PyResult<()> {
+        match self.builder.order_asks_for_ranks() {
+            true => self.as_rank(py, self.ranks.find(py)?).map(drop),
+            false => Ok(()),
+        }
     }
 
     fn note(&self, now: Delivered) {
@@ -196,7 +235,7 @@ impl Running {
         }
         std::mem::forget(slot);
         let shard = self.ranks.known();
-        let builder = self.builder.clone().rank(shard.rank(), shard.world_size());
+        let builder = held(&self.order).builder.clone().rank(shard.rank(), shard.world_size());
         let mut loader = builder.threads(Some(0)).build().or_raise(py)?;
         let last = *held(&self.delivered);
         loader.resume(&self.state()).or_raise(py)?;
@@ -204,6 +243,14 @@ impl Running {
         let slot = Slot::live(inner);
         std::mem::forget(std::mem::replace(&mut *held(&self.slot), slot.clone()));
         Ok(slot)
+    }
+}
+
+impl Order {
+    fn of(builder: &LoaderBuilder) -> Result<(Order, Loader)> {
+        let builder = builder.with_order_fixed()?;
+        let loader = builder.build()?;
+        Ok((Order { first: loader.state(), builder }, loader))
     }
 }
 

@@ -1,7 +1,12 @@
 //! The numbers of an order by blocks: those that are given, and what the data and the batch say of the others.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use windrow_core::sampler::BlockShape;
+use windrow_core::store::parse_size;
+use windrow_core::{Error, Result};
 
 /// Bytes of a block: one connection to an object store is busy for most of the time it takes.
 const BYTES: u64 = 8 << 20;
@@ -30,16 +35,21 @@ const MOST_LANES: u64 = 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blocks {
+    /// Samples of a block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) size: Option<u64>,
+    pub size: Option<u64>,
+    /// Lanes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lanes: Option<u64>,
+    pub lanes: Option<u64>,
+    /// Rows of a lane in each of its turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rows: Option<u64>,
+    pub rows: Option<u64>,
+    /// Blocks that a lane mixes at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) pool: Option<u64>,
+    pub pool: Option<u64>,
+    /// Bytes of a block, where its size is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bytes: Option<u64>,
+    pub bytes: Option<u64>,
 }
 
 impl Blocks {
@@ -118,6 +128,48 @@ impl Blocks {
     }
 }
 
+/// `size=2048,lanes=64`: what is given, in words that are read back.
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Blocks { size, lanes, rows, pool, bytes } = self;
+        let all = [("size", size), ("lanes", lanes), ("rows", rows), ("pool", pool), ("bytes", bytes)];
+        let given = all.iter().filter_map(|(name, number)| number.map(|n| format!("{name}={n}")));
+        f.write_str(&given.collect::<Vec<_>>().join(","))
+    }
+}
+
+impl FromStr for Blocks {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Blocks> {
+        let mut blocks = Blocks::new();
+        for given in text.split(',').filter(|given| !given.trim().is_empty()) {
+            let (name, value) = given.split_once('=').unwrap_or((given, ""));
+            let place = match name.trim() {
+                "size" => &mut blocks.size,
+                "lanes" => &mut blocks.lanes,
+                "rows" => &mut blocks.rows,
+                "pool" => &mut blocks.pool,
+                "bytes" => &mut blocks.bytes,
+                _ => {
+                    return Err(Error::config(format!("blocks have no {:?}", name.trim()))
+                        .hint("size, lanes, rows, pool, bytes; as blocks:size=2048,pool=16"));
+                }
+            };
+            let number = match name.trim() {
+                "bytes" => parse_size(value),
+                _ => value.trim().parse().ok(),
+            };
+            let Some(number) = number.filter(|number| *number > 0) else {
+                return Err(Error::config(format!("{}: expected a number of 1 or more", given.trim()))
+                    .hint("as blocks:size=2048,pool=16 or blocks:bytes=4MiB"));
+            };
+            *place = Some(number);
+        }
+        Ok(blocks)
+    }
+}
+
 impl From<BlockShape> for Blocks {
     fn from(BlockShape { size, lanes, rows, pool }: BlockShape) -> Blocks {
         Blocks::new().size(size).lanes(lanes).rows(rows).pool(pool)
@@ -149,6 +201,24 @@ mod tests {
         assert_eq!(chosen(all, 100, 5_000, 8), [100, 1, 8, 2]);
         assert_eq!(chosen(all, 64, 64 << 30, 8), [1, 8, 1, 2]);
         assert_eq!(chosen(all, 0, 0, 8), [1, 1, 8, 2]);
+    }
+
+    #[test]
+    fn words_are_read_and_wrong_ones_named() {
+        let all = Blocks::new().size(1).lanes(2).rows(3).pool(4);
+        for (text, blocks) in [
+            ("", Blocks::new()),
+            ("size=1,lanes=2,rows=3,pool=4", all),
+            (" pool=4, rows = 3 ", Blocks::new().rows(3).pool(4)),
+            ("bytes=4MiB", Blocks::new().bytes(4 << 20)),
+        ] {
+            assert_eq!(text.parse::<Blocks>().unwrap(), blocks, "{text}");
+            assert_eq!(blocks.to_string().parse::<Blocks>().unwrap(), blocks);
+        }
+        for text in ["length=3", "size", "size=0", "size=4MiB", "bytes=x", "pool=-1"] {
+            let error = text.parse::<Blocks>().unwrap_err().to_string();
+            assert!(error.contains(text.split('=').next().unwrap()) && error.contains("hint"), "{error}");
+        }
     }
 
     #[test]

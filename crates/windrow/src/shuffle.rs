@@ -1,6 +1,9 @@
 //! In which order a loader's samples come, as it is chosen and as a recipe holds it.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+use windrow_core::{Error, Result};
 
 use crate::blocks::Blocks;
 
@@ -76,6 +79,22 @@ impl From<Vec<Blocks>> for Shuffle {
     }
 }
 
+/// `on`, `off`, `blocks`, `blocks:size=2048,lanes=64`.
+impl FromStr for Shuffle {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Shuffle> {
+        match (text, text.strip_prefix("blocks:")) {
+            ("on", _) => Ok(Shuffle::On),
+            ("off", _) => Ok(Shuffle::Off),
+            ("blocks", _) => Ok(Shuffle::Blocks(Blocks::new())),
+            (_, Some(numbers)) => Ok(Shuffle::Blocks(numbers.parse()?)),
+            (_, None) => Err(Error::config(format!("no order is called {text:?}"))
+                .hint("on, off, blocks, or blocks with numbers as blocks:size=2048,pool=16")),
+        }
+    }
+}
+
 impl Shuffle {
     /// Whether the batch of all ranks decides the order.
     pub(crate) fn asks_for_batch(&self) -> bool {
@@ -107,6 +126,15 @@ mod tests {
             assert_eq!(serde_json::to_string(&shuffle).unwrap(), text);
             assert_eq!(serde_json::from_str::<Shuffle>(text).unwrap(), shuffle);
         }
+        for (text, shuffle) in [
+            ("on", Shuffle::On),
+            ("off", Shuffle::Off),
+            ("blocks", Blocks::new().into()),
+            ("blocks:pool=2", Blocks::new().pool(2).into()),
+        ] {
+            assert_eq!(text.parse::<Shuffle>().unwrap(), shuffle);
+        }
+        assert!("block".parse::<Shuffle>().unwrap_err().to_string().contains("blocks:size="));
         for text in ["1", "{}", r#"{"blocks":{"length":1}}"#, r#"{"blocks":true}"#] {
             assert!(serde_json::from_str::<Shuffle>(text).is_err(), "{text}");
         }

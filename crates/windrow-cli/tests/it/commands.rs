@@ -180,6 +180,34 @@ fn bench_measures_each_kind_of_view() {
 }
 
 #[test]
+fn blocks_are_an_order_of_bench_and_trace() {
+    let desk = Desk::new();
+    desk.windrow("dummy --vocab-size 1000 --tokens 4001 --out f.bin").done();
+    let order = "--pack 4 --batch-size 8 --shuffle blocks:size=10,pool=3";
+    desk.windrow(&format!("bench f.bin {order} --seconds 0.05")).done();
+    let traced = desk.windrow(&format!("trace f.bin {order} --epoch 1 --step 7 --json")).json();
+    let samples: Vec<u64> =
+        traced["rows"].as_array().unwrap().iter().map(|row| row["sample"].as_u64().unwrap()).collect();
+    assert_eq!(samples.len(), 8);
+    // 8 lanes of one row, each in a pool of 3 blocks.
+    let again = desk.windrow("trace f.bin --pack 4 --batch-size 8 --shuffle blocks:size=10,lanes=8,rows=1,pool=3 --epoch 1 --step 7 --json");
+    assert_eq!(again.json()["rows"], traced["rows"]);
+    let off = desk.windrow("trace f.bin --pack 4 --batch-size 2 --shuffle off --step 1 --json").json();
+    assert_eq!((&off["rows"][0]["sample"], &off["rows"][1]["sample"]), (&json!(2), &json!(3)));
+    for (given, said) in [
+        ("--shuffle blocks:length=3", "size, lanes, rows, pool, bytes"),
+        ("--shuffle blocks:size=0", "expected a number of 1 or more"),
+        ("--shuffle buffer", "on, off, blocks"),
+        ("--shuffle on --no-shuffle", "cannot be used with"),
+    ] {
+        let failed = desk.windrow(&format!("trace f.bin --pack 4 {given} --step 0")).failed(2);
+        assert!(failed.contains(said), "{given}: {failed}");
+    }
+    let failed = desk.windrow("trace f.bin --pack 4 --shuffle blocks:lanes=9 --step 0").failed(2);
+    assert!(failed.contains("9 lanes for 1 blocks"), "{failed}");
+}
+
+#[test]
 fn views_of_series_take_their_options() {
     let desk = Desk::new();
     desk.write("s.jsonl", "{\"sequence\": [0, 10, 20, NaN, 40, 50]}\n{\"sequence\": [1, 2, 3]}\n");
