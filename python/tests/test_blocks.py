@@ -217,3 +217,14 @@ def test_a_forked_child_goes_on_in_the_same_order(view: wr.View) -> None:
     again = wr.Loader(view, batch_size=8, shuffle=SMALL)
     again.load_state_dict(state)
     assert ids(next(again)) == seen
+
+
+def test_mixing_is_told_of_a_view_and_of_each_part(view: wr.View, tokens: Path) -> None:
+    by_blocks = wr.Loader(view, global_batch_size=16, shuffle=SMALL).mixing()
+    assert (by_blocks["block_size"], by_blocks["blocks"], by_blocks["reach"], by_blocks["rows"]) == (25, 50, 300, 16)
+    everywhere = wr.Loader(view, global_batch_size=16).mixing()
+    in_order = wr.Loader(view, global_batch_size=16, shuffle=False).mixing()
+    assert in_order["neighbours_apart"] < by_blocks["neighbours_apart"] < everywhere["neighbours_apart"]
+    mix = wr.mix({"web": (view, 0.75), "code": (wr.open(tokens, format="tokens", dtype="uint16").pack(16), 0.25)}, stop="all")
+    parts = wr.Loader(mix, global_batch_size=16, shuffle=SMALL).mixing()
+    assert list(parts) == ["web", "code"] and parts["code"]["order"].startswith("shuffle:block-v1(size=25,")

@@ -31,6 +31,14 @@ impl Data {
         no_stdin(&self.paths)?;
         Ok(Paths::list(self.paths.iter()))
     }
+
+    /// The one path, if there is one.
+    pub(crate) fn only(&self) -> Option<&Path> {
+        match &self.paths[..] {
+            [path] => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// Paths in an object of `--json`: one path as text, several as a list.

@@ -170,7 +170,7 @@ impl LoaderBuilder {
     }
 
     // The order of each view.
-    fn orders(&self) -> Result<Vec<Order>> {
+    pub(crate) fn orders(&self) -> Result<Vec<Order>> {
         ordered::orders(
             &self.shuffle,
             self.parts(),
@@ -194,7 +194,7 @@ impl LoaderBuilder {
         })
     }
 
-    fn parts(&self) -> &[Samples] {
+    pub(crate) fn parts(&self) -> &[Samples] {
         match &self.from {
             From::One(samples) => std::slice::from_ref(samples.as_ref()),
             From::Mixed(mixture) => &mixture.samples,
@@ -208,7 +208,7 @@ impl LoaderBuilder {
         }
     }
 
-    fn global_batch(&self) -> Result<u64> {
+    pub(crate) fn global_batch(&self) -> Result<u64> {
         Ok(match self.batch {
             BatchSize::Global(rows) => rows,
             BatchSize::PerRank(rows) => rows.saturating_mul(self.shard()?.world_size()),

@@ -29,6 +29,7 @@ mod dataset;
 mod encode;
 pub mod format;
 mod formats;
+mod mixing;
 mod mixture;
 mod open;
 mod ordered;
@@ -58,6 +59,7 @@ pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
+pub use mixing::Mixing;
 pub use mixture::{Mixture, mix, part_named};
 pub use open::{open, open_with, verify};
 pub use paths::Paths;

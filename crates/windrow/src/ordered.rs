@@ -51,7 +51,11 @@ pub(crate) fn orders(
             );
             blocks = blocks.lanes(1);
         }
-        found.push(Order::Blocks(shape(samples, blocks, (rows.round() as u64).max(1))));
+        found.push(Order::Blocks(blocks.shape(
+            samples.len(),
+            bytes_of(samples),
+            (rows.round() as u64).max(1),
+        )));
     }
     Ok(found)
 }
@@ -78,10 +82,9 @@ fn keeps_lanes(blocks: &Blocks, rows: f64) -> bool {
     is_whole && blocks.lanes.is_none_or(|lanes| (whole as u64).is_multiple_of(lanes.max(1)))
 }
 
-fn shape(samples: &Samples, blocks: Blocks, rows: u64) -> BlockShape {
-    let files = samples.feed().source().files();
-    let bytes = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.size));
-    blocks.shape(samples.len(), bytes, rows)
+/// Bytes of the files that samples are read from.
+pub(crate) fn bytes_of(samples: &Samples) -> u64 {
+    samples.feed().source().files().iter().fold(0, |sum, file| sum.saturating_add(file.size))
 }
 
 /// What was said already: a loader is built again in a forked child, and a plan beside it.

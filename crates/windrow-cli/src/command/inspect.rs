@@ -8,10 +8,13 @@ use windrow::{Dataset, Info};
 use crate::args::{Data, Opening, shown};
 use crate::codes;
 use crate::failure::{DONE, Failure};
+use crate::mixing;
 use crate::out::Out;
 use crate::text;
 
 /// Show what some data is: format, counts, dtype, lengths, files
+///
+/// With --mixing the path is a plan's JSON file: how well its order mixes.
 #[derive(Args, Debug)]
 pub(crate) struct Inspect {
     #[command(flatten)]
@@ -19,6 +22,9 @@ pub(crate) struct Inspect {
     /// Count records by length
     #[arg(long)]
     histogram: bool,
+    /// Of a plan: how well its order mixes, over 64 batches; no data is read
+    #[arg(long, conflicts_with = "histogram")]
+    mixing: bool,
     #[command(flatten)]
     opening: Opening,
 }
@@ -36,6 +42,9 @@ const BAR_COLUMNS: u64 = 40;
 const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
+    if args.mixing {
+        return mixing::show(&args.data, out);
+    }
     let paths = args.data.paths()?;
     let data = paths.open(&args.opening.options())?;
     let side = data.manifest();

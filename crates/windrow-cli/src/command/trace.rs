@@ -1,7 +1,5 @@
 //! `windrow trace`: which bytes a step read, and which steps read a record.
 
-use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +16,7 @@ use crate::args::{Cutting, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
-use crate::text;
+use crate::{plan, text};
 
 /// Show which bytes a step read, or which steps read a record
 ///
@@ -126,14 +124,14 @@ fn recipe(args: &Trace) -> Result<Recipe, Failure> {
         });
     }
     let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
-    Ok(read_plan(plan).map_err(|e| e.hint(hint))?)
+    Ok(plan::read(plan).map_err(|e| e.hint(hint))?)
 }
 
 // A plan beside a view: it would be opened as data, and the error be about series.
 fn refuse_plan(path: &Path) -> Result<(), Failure> {
     let is_plan = match path.as_os_str() == "-" {
         true => true,
-        false => path.extension().is_some_and(|end| end == "json") && read_plan(path).is_ok(),
+        false => path.extension().is_some_and(|end| end == "json") && plan::read(path).is_ok(),
     };
     match is_plan {
         true => Err(Failure::Usage {
@@ -142,14 +140,6 @@ fn refuse_plan(path: &Path) -> Result<(), Failure> {
         }),
         false => Ok(()),
     }
-}
-
-fn read_plan(path: &Path) -> windrow::Result<Recipe> {
-    if path.as_os_str() == "-" {
-        return Recipe::read(io::stdin(), Path::new("stdin"));
-    }
-    let file = fs::File::open(path).map_err(|e| Error::io("read the plan", path, e))?;
-    Recipe::read(file, path)
 }
 
 /// The tokenizer that shows what a plan reads.

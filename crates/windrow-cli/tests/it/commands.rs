@@ -208,6 +208,31 @@ fn blocks_are_an_order_of_bench_and_trace() {
 }
 
 #[test]
+fn inspect_says_how_well_a_plan_mixes() {
+    let desk = Desk::new();
+    desk.windrow("dummy --vocab-size 1000 --tokens 40001 --out f.bin").done();
+    let recipe = json!({
+        "version": 1, "parts": [{"path": desk.path("f.bin"), "view": {"pack": {"length": 4}}}],
+        "shuffle": {"blocks": {"size": 10}}, "seed": 0, "global_batch_size": 64, "drop_last": true
+    });
+    desk.write("plan.json", recipe.to_string());
+    let said = desk.windrow("inspect plan.json --mixing").done();
+    for line in [
+        "shuffle:block-v1(size=10,lanes=64,rows=1,pool=3)",
+        "64.0 rows of 1,000 blocks of 10 samples",
+        "1,920 samples",
+        "0.19 of a global",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let mixing = &desk.windrow("inspect plan.json --mixing --json").json()["mixing"];
+    assert_eq!((&mixing[0]["blocks"], &mixing[0]["reach"]), (&json!(1000), &json!(1920)));
+    let failed = desk.windrow("inspect f.bin --mixing").failed(1);
+    assert!(failed.contains("loader.recipe()"), "{failed}");
+    desk.windrow("inspect plan.json f.bin --mixing").failed(2);
+}
+
+#[test]
 fn views_of_series_take_their_options() {
     let desk = Desk::new();
     desk.write("s.jsonl", "{\"sequence\": [0, 10, 20, NaN, 40, 50]}\n{\"sequence\": [1, 2, 3]}\n");

@@ -240,3 +240,55 @@ fn views_that_join_records_from_everywhere_say_what_to_do() {
     let error = windows.loader().shuffle(Blocks::new().lanes(99)).rank(0, 1).build().err().unwrap();
     assert!(error.to_string().contains("99 lanes for 1 blocks"), "{error}");
 }
+
+/// The figures that the design of the order rests on: 1,024 blocks, batches of 256.
+#[test]
+fn mixing_is_what_lanes_and_pools_make_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = samples(folder.path(), "a.bin", 1024 * 64);
+    let mixing = |shuffle: Shuffle| {
+        let loader = samples.loader().shuffle(shuffle).seed(1).global_batch_size(256).rank(0, 1);
+        loader.mixing().unwrap().remove(0)
+    };
+    let near =
+        |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 0.05, "{found}, expected {wanted}");
+    for (lanes, pool) in [(1, 64), (1, 256), (64, 4), (256, 4)] {
+        let shape = Blocks::new().size(64).lanes(lanes).rows(256 / lanes).pool(pool);
+        let found = mixing(shape.into());
+        let open = (lanes * pool) as f64;
+        assert_eq!((found.blocks, found.block_size, found.rows), (1024, 64, 256.0));
+        assert_eq!(found.reach, lanes * pool * 64);
+        // Rows of a lane come from its own pool alone.
+        let rows = 256.0 / lanes as f64;
+        near(found.effective_blocks, 256.0 / (1.0 + (rows - 1.0) / pool as f64));
+        if lanes * pool < 1024 {
+            near(found.neighbours_apart, open / 1024.0);
+        }
+        assert!(found.excess_variance < 1.0 + 255.0 / open + 0.05, "{found:?}");
+    }
+    // Blocks of 8 MiB would be all of it.
+    let global = mixing(Shuffle::On);
+    assert_eq!((global.blocks, global.reach), (1, 65_536));
+    near(global.neighbours_apart, 1.0);
+    near(global.excess_variance, 1.0);
+    let off = mixing(Shuffle::Off);
+    assert!(off.neighbours_apart < 0.001 && off.order == "sequential");
+}
+
+#[test]
+fn mixing_of_a_mixture_is_that_of_its_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = [("a.bin", 6400, 0.75), ("b.bin", 3200, 0.25)]
+        .map(|(name, n, weight)| (name.to_string(), samples(folder.path(), name, n), weight));
+    let mixture = mix(parts.into(), Stop::Never).unwrap();
+    let loader = mixture.loader().shuffle(Blocks::new().size(10)).global_batch_size(64).rank(0, 1);
+    let found = loader.mixing().unwrap();
+    assert_eq!(found.len(), 2);
+    for (mixing, (rows, blocks)) in found.iter().zip([(48.0, 640), (16.0, 320)]) {
+        assert_eq!(mixing.blocks, blocks);
+        assert!((mixing.rows - rows).abs() < 1.0, "{mixing:?}");
+        assert!(mixing.effective_blocks <= rows + 1.0 && mixing.effective_blocks > rows / 2.0, "{mixing:?}");
+        let wanted = mixing.reach as f64 / (mixing.blocks * mixing.block_size) as f64;
+        assert!((mixing.neighbours_apart / wanted - 1.0).abs() < 0.1, "{mixing:?}");
+    }
+}

@@ -1,0 +1,49 @@
+//! `windrow inspect PLAN --mixing`: how well a plan's order mixes.
+
+use serde_json::{Value, json};
+
+use crate::args::{Data, loader};
+use crate::failure::{DONE, Failure};
+use crate::out::Out;
+use crate::{plan, text};
+
+/// Shows the figures of the plan that is named.
+///
+/// # Errors
+/// For several paths; those of reading a plan and opening its data.
+pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
+    let Some(path) = data.only() else { return Err(Failure::usage("--mixing takes one plan".to_string())) };
+    let recipe = plan::read(path).map_err(|e| {
+        e.hint("a plan is what loader.recipe() gives, as JSON; `windrow inspect` of data has no order")
+    })?;
+    let builder = loader(&recipe, Some(0))?;
+    let found = builder.mixing()?;
+    let names = builder.part_names();
+    for (number, of) in found.iter().enumerate() {
+        let mut pairs = Vec::new();
+        pairs.extend(names.get(number).map(|name| ("part", text::escaped(name))));
+        let (blocks, size) = (text::count(of.blocks), text::counted(of.block_size, "sample"));
+        pairs.push(("order", of.order.clone()));
+        pairs.push(("batch", format!("{:.1} rows of {blocks} blocks of {size}", of.rows)));
+        pairs.push(("effective blocks", format!("{:.1} in a batch", of.effective_blocks)));
+        pairs.push((
+            "excess variance",
+            format!("{:.2} times a global shuffle's, of what a block's samples share", of.excess_variance),
+        ));
+        pairs.push(("reach", format!("{}: a block is spread over them", text::counted(of.reach, "sample"))));
+        pairs
+            .push(("neighbours apart", format!("{:.2} of a global shuffle's distance", of.neighbours_apart)));
+        out.pairs(&pairs)?;
+    }
+    let parts: Vec<Value> = (found.iter().enumerate())
+        .map(|(number, of)| {
+            let mut object = json!(of);
+            if let Some(name) = names.get(number) {
+                object["part"] = json!(name);
+            }
+            object
+        })
+        .collect();
+    out.object(json!({ "path": path, "batch_size": recipe.global_batch_size, "mixing": parts }))?;
+    Ok(DONE)
+}
