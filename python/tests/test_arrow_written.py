@@ -260,7 +260,7 @@ def test_what_it_does_not_hold_is_refused_and_nothing_is_left(tmp_path, to):
         ([{"n": 2**70}], {}, "which 64 bits do not hold"),
         ([{"n": np.zeros((2, 0))}], {}, "shape"),
         ([[1.0]], {"dtype": "bfloat16"}, "no bfloat16 dtype"),
-        ([{"sequence": [1], "tokens": 2}], {}, "called so"),
+        ([{"sequence": [1], "tokens": 2}], {}, "also the name of its numbers"),
     ]:
         with pytest.raises(wr.ConfigError, match=says):
             wr.write(path(tmp_path, to), records, to=to, **options)

@@ -165,7 +165,7 @@ def test_channels_and_metadata_go_in_and_out(tmp_path):
         ([{"a": 1}, {"a": None}], {}, "where the first row has a leaf of the kind int", "a"),
         ([{"a": 1}, {"b": 1}], {}, "a row of b", None),
         ([{"a": 2**70}], {}, "kind json", "a"),
-        ([{"sequence": [1], "x": 2}], {"to_column": "x"}, "called so", "x"),
+        ([{"sequence": [1], "x": 2}], {"to_column": "x"}, "also the name of its numbers", "x"),
         ([{"a": 1}], {"chunk_bytes": 2**32}, "chunk_bytes", "chunk_bytes"),
         ([], {}, "no record", None),
     ],

@@ -46,9 +46,6 @@ pub(crate) struct Blocks {
     blocks: windrow::Blocks,
 }
 
-/// Bytes of a block, unless others are given.
-const BYTES: u64 = 8 << 20;
-
 #[pymethods]
 impl Blocks {
     #[new]
@@ -71,7 +68,7 @@ impl Blocks {
             return Err(raise(py, &error));
         }
         let [size, lanes, rows, pool, bytes] = given.map(|(_, number)| number.map(|number| number.0));
-        let bytes = bytes.filter(|bytes| *bytes != BYTES);
+        let bytes = bytes.filter(|bytes| *bytes != windrow::Blocks::BYTES);
         Ok(Blocks { blocks: windrow::Blocks { size, lanes, rows, pool, bytes } })
     }
 
@@ -102,7 +99,7 @@ impl Blocks {
     /// Bytes of a block where its size is not given.
     #[getter]
     fn bytes(&self) -> u64 {
-        self.blocks.bytes.unwrap_or(BYTES)
+        self.blocks.bytes.unwrap_or(windrow::Blocks::BYTES)
     }
 
     fn __repr__(&self) -> String {
@@ -152,7 +149,7 @@ impl Given {
     /// What it says, for a view or for a mixture of parts of these names.
     ///
     /// # Errors
-    /// `TypeError` for what is no order, `ConfigError` for names that are not the parts'.
+    /// `TypeError` if it is not an order; `ConfigError` if a name is not that of a part.
     pub(crate) fn read(&self, py: Python<'_>, names: &[String]) -> PyResult<Shuffle> {
         match self {
             Given::Default => Ok(Shuffle::On),

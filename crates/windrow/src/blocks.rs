@@ -8,9 +8,6 @@ use windrow_core::sampler::BlockShape;
 use windrow_core::store::parse_size;
 use windrow_core::{Error, Result};
 
-/// Bytes of a block: one connection to an object store is busy for most of the time it takes.
-const BYTES: u64 = 8 << 20;
-
 /// Most lanes that are chosen.
 const MOST_LANES: u64 = 256;
 
@@ -53,12 +50,15 @@ pub struct Blocks {
 }
 
 impl Blocks {
+    /// Bytes of a block, unless others are given: one connection to an object store is busy for most of the time it takes.
+    pub const BYTES: u64 = 8 << 20;
+
     /// Every number chosen.
     pub fn new() -> Self {
         Blocks::default()
     }
 
-    /// Samples of a block. Else as many as [`Blocks::bytes`] are, by the mean size of a sample.
+    /// Samples of a block. If not given, those that fit in [`Blocks::bytes`], by the mean size of a sample.
     #[must_use]
     pub fn size(mut self, samples: u64) -> Self {
         self.size = Some(samples);
@@ -98,7 +98,7 @@ impl Blocks {
     /// All four numbers, for `n` samples of `bytes` bytes and a global batch of `rows` rows.
     pub(crate) fn shape(&self, n: u64, bytes: u64, global_batch: u64) -> BlockShape {
         let size = self.size.unwrap_or_else(|| {
-            let of_block = u128::from(self.bytes.unwrap_or(BYTES)) * u128::from(n);
+            let of_block = u128::from(self.bytes.unwrap_or(Self::BYTES)) * u128::from(n);
             let samples = of_block / u128::from(bytes.max(1));
             u64::try_from(samples).unwrap_or(u64::MAX).clamp(1, n.max(1))
         });

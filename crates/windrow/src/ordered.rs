@@ -1,6 +1,6 @@
 //! The order of each view of a loader: what was chosen, with its numbers, and what is said of them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 use windrow_core::plan::Steps;
 use windrow_core::sampler::{BlockShape, Order};
@@ -90,12 +90,21 @@ pub(crate) fn bytes_of(samples: &Samples) -> u64 {
 /// What was said already: a loader is built again in a forked child, and a plan beside it.
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+// Neither waits for the lock nor holds it while it logs: Python's logging takes the interpreter's lock, which whoever waits
+// here may hold, and in a child of a fork nobody may be left to release it. Said twice then.
 fn once(level: log::Level, text: String) {
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if !told.contains(&text) {
-        log::log!(level, "{text}");
-        told.push(text);
+    let told = match TOLD.try_lock() {
+        Ok(told) => Some(told),
+        Err(TryLockError::Poisoned(told)) => Some(told.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    if let Some(mut told) = told {
+        if told.contains(&text) {
+            return;
+        }
+        told.push(text.clone());
     }
+    log::log!(level, "{text}");
 }
 
 /// Tells the numbers of blocks, once, and where nodes share lanes.

@@ -105,7 +105,7 @@ impl Identity {
     }
 }
 
-// What an identity says of a part.
+// The text of one part of an identity.
 fn part<'i>(identity: &'i str, name: &str) -> &'i str {
     let parts = identity.split(';').filter_map(|part| part.split_once('='));
     parts.into_iter().find(|(found, _)| *found == name).map_or("", |(_, text)| text)

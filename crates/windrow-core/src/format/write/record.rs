@@ -34,16 +34,16 @@ impl Stored<'_> {
         Array { dtype, shape, bytes }
     }
 
-    /// One row: the numbers first, called `column`, then what is beside them. `hint` says what to do where something beside
-    /// them is called so too.
+    /// One row: the numbers first, in the column `column`, then the metadata.
     ///
     /// # Errors
-    /// `Config` then.
+    /// `Config` with `hint` when the metadata has a value of that name too.
     pub fn row(&self, column: &str, numbers: Array, hint: &str) -> Result<Row> {
         let mut row = Row::from_iter([(column.to_string(), numbers)]);
         for (name, value) in self.extras.iter() {
             if row.insert(name, value.clone()).is_some() {
-                let what = format!("a record has {name:?} beside its numbers, which are called so");
+                let what =
+                    format!("the metadata of a record has {name:?}, which is also the name of its numbers");
                 return Err(Error::config(what).record(self.number).field(name).hint(hint));
             }
         }
@@ -64,8 +64,8 @@ impl Stored<'_> {
     }
 }
 
-/// What to do where the numbers have the name of a column, and `to_column=` is an option.
-pub const TO_COLUMN_HINT: &str = "to_column= calls the numbers something else";
+/// How to mend that the numbers and some metadata have the same name, where `to_column=` is an option.
+pub const TO_COLUMN_HINT: &str = "give the numbers another name with to_column=";
 
 /// The error that row `number` has other columns than the first one, which has these.
 pub fn other_columns<'a>(number: u64, row: &Row, expected: impl Iterator<Item = &'a str>) -> Error {

@@ -190,6 +190,7 @@ impl<'b> Turns<'b> {
         }
         pass.sample_of(&open.lane, &open.pool, &open.order, inner)
     }
+
     /// As [`Pass::place`].
     pub(in crate::sampler) fn place(&self, sample: u64) -> u64 {
         self.pass.place(sample)
