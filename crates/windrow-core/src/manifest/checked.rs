@@ -151,6 +151,10 @@ impl Object for CheckedObject {
         self.inner.version()
     }
 
+    fn tag(&self) -> Option<&str> {
+        self.inner.tag()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if size == 0 {
             return self.inner.read(start, size, scratch);
@@ -195,5 +199,9 @@ impl Object for CheckedObject {
 
     fn prefetch(&self, start: u64, size: u64) {
         self.inner.prefetch(start, size);
+    }
+
+    fn bring_near(&self) -> Result<()> {
+        self.inner.bring_near()
     }
 }

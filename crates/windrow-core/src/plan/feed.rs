@@ -7,7 +7,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_o
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
-use crate::source::{SharedSource, Source, whole};
+use crate::source::{SharedSource, Source, gather, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -256,9 +256,13 @@ impl Workspace {
     }
 
     pub(super) fn prefetch(&self, feeds: &[Feed], step: u64) {
-        for (number, feed) in feeds.iter().enumerate() {
-            feed.read_from(self.by_record).0.prefetch(&mut self.spans_of(number).map(|span| (span, step)));
-        }
+        gather(|| {
+            for (number, feed) in feeds.iter().enumerate() {
+                feed.read_from(self.by_record)
+                    .0
+                    .prefetch(&mut self.spans_of(number).map(|span| (span, step)));
+            }
+        });
     }
 
     fn records(&self, feeds: &[Feed]) -> Result<Vec<Value>> {

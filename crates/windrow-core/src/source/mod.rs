@@ -28,6 +28,7 @@ use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
 use crate::store::Object;
 
+pub use crate::store::ahead::gather;
 pub use crate::store::whole;
 pub use concat::Concat;
 

@@ -89,6 +89,7 @@ fn expanded_in(
         modified_ns: object.modified_ns(),
         changed_ns: object.changed_ns(),
         version: object.version().map(|version| Version { is_expanded: true, ..version }),
+        tag: object.tag().map(|tag| format!("{tag}, expanded")),
     }))
 }
 
@@ -217,6 +218,7 @@ struct Expanded {
     modified_ns: Option<u64>,
     changed_ns: Option<u64>,
     version: Option<Version>,
+    tag: Option<String>,
 }
 
 impl Object for Expanded {
@@ -238,6 +240,10 @@ impl Object for Expanded {
 
     fn version(&self) -> Option<Version> {
         self.version
+    }
+
+    fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

@@ -110,6 +110,7 @@ impl Store for Local {
             size: if meta.is_dir() { 0 } else { meta.len() },
             is_folder: meta.is_dir(),
             modified_ns: modified_ns(&meta),
+            tag: None,
         })
     }
 

@@ -44,7 +44,9 @@ impl Store for Memory {
         let folder = if key.is_empty() { String::new() } else { format!("{key}/") };
         let first = self.objects.range(folder.clone()..).next();
         match first.is_some_and(|(k, _)| k.starts_with(&folder)) {
-            true => Ok(Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None }),
+            true => {
+                Ok(Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None })
+            }
             false => Err(Error::not_found("no such object").at(key)),
         }
     }
@@ -69,7 +71,7 @@ impl Store for Memory {
 }
 
 fn found(key: &str, bytes: &[u8]) -> Entry {
-    Entry { key: key.to_string(), size: bytes.len() as u64, is_folder: false, modified_ns: None }
+    Entry { key: key.to_string(), size: bytes.len() as u64, is_folder: false, modified_ns: None, tag: None }
 }
 
 struct Held {

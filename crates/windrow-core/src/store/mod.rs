@@ -3,6 +3,7 @@
 //! A store names its objects by key: a relative path with `/` between its parts. A format never builds a path and
 //! never touches the file system; it asks a store.
 
+pub mod ahead;
 mod allowance;
 pub mod braces;
 mod cache;
@@ -58,6 +59,15 @@ pub trait Store: Send + Sync {
     /// `NotFound`; `Config` when the key leads outside the store; `Unsupported` for a folder, pipe or device; `Io`.
     fn open(&self, key: &str) -> Result<Arc<dyn Object>>;
 
+    /// Opens an object that [`Store::walk`] or [`Store::entry`] told of. Its size is known then, so a store may wait with the
+    /// rest until it is first read; if it has become another one by then, that read is `Stale`.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    fn open_listed(&self, entry: &Entry) -> Result<Arc<dyn Object>> {
+        self.open(&entry.key)
+    }
+
     /// What lies directly at `key` (`""` is the root).
     ///
     /// # Errors
@@ -101,6 +111,8 @@ pub struct Entry {
     pub is_folder: bool,
     /// When it was last changed, in nanoseconds since 1970, where the store knows.
     pub modified_ns: Option<u64>,
+    /// What the store calls this version of it, where it does: an ETag, a generation, a commit.
+    pub tag: Option<String>,
 }
 
 /// An opened object. Reads are positional: there is no cursor to share.
@@ -122,6 +134,11 @@ pub trait Object: Send + Sync {
 
     /// Which version of which file it is, where the store knows; what is kept of it is found by that.
     fn version(&self) -> Option<Version> {
+        None
+    }
+
+    /// What its store calls this version of it, where it does: an ETag, a generation, a commit. Another version has another.
+    fn tag(&self) -> Option<&str> {
         None
     }
 
@@ -159,6 +176,15 @@ pub trait Object: Send + Sync {
     /// Asks the operating system for bytes that are read soon, where it can use that, and does not wait for them.
     fn prefetch(&self, start: u64, size: u64) {
         let _ = (start, size);
+    }
+
+    /// Has all of it near, where each read would ask another machine: for what is read in small pieces at random places,
+    /// such as the index of a data set. Does nothing for what is near anyway, and for what is too large.
+    ///
+    /// # Errors
+    /// As [`Object::read`].
+    fn bring_near(&self) -> Result<()> {
+        Ok(())
     }
 }
 

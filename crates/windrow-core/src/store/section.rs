@@ -38,6 +38,10 @@ impl Object for Section {
         self.inner.changed_ns()
     }
 
+    fn tag(&self) -> Option<&str> {
+        self.inner.tag()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if start.checked_add(size as u64).is_none_or(|end| end > self.size) {
             return Err(Error::corrupt(format!(

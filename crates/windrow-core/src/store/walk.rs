@@ -90,12 +90,12 @@ impl Walk {
                 }
                 Ok(about) if about.is_file() => {
                     let (size, modified_ns) = (about.len(), modified_ns(&about));
-                    self.found.push(Entry { key, size, is_folder: false, modified_ns });
+                    self.found.push(Entry { key, size, is_folder: false, modified_ns, tag: None });
                 }
                 Ok(_) => {}
                 // A link that leads nowhere is listed, so that opening it says so: a shard must not vanish.
                 Err(_) if kind.is_symlink() => {
-                    self.found.push(Entry { key, size: 0, is_folder: false, modified_ns: None });
+                    self.found.push(Entry { key, size: 0, is_folder: false, modified_ns: None, tag: None });
                 }
                 Err(e) => return Err(Error::io("ask for the file's size", &path, e)),
             }

@@ -29,6 +29,9 @@ pub(super) struct Key {
 
 impl Key {
     pub(super) fn of(object: &dyn Object, kind: &str, what: &str) -> Result<Key> {
+        if let Some(tag) = object.tag() {
+            return Ok(Key::of_tagged(object, tag, kind, what));
+        }
         let version = object.version();
         let mut hash = Xxh3::new();
         for word in [kind, what] {
@@ -69,6 +72,17 @@ impl Key {
         }
         let is_young = version.is_some_and(|version| is_young(&version, SystemTime::now()));
         Ok(Key { hash: hash.digest128(), version, is_young })
+    }
+
+    // What a store names by a version of its own needs no look at the content.
+    fn of_tagged(object: &dyn Object, tag: &str, kind: &str, what: &str) -> Key {
+        let mut hash = Xxh3::new();
+        for word in ["tag", kind, what, object.name(), tag] {
+            hash.update(&(word.len() as u64).to_le_bytes());
+            hash.update(word.as_bytes());
+        }
+        hash.update(&object.size().to_le_bytes());
+        Key { hash: hash.digest128(), version: None, is_young: false }
     }
 
     /// The name of its entry.

@@ -1,0 +1,97 @@
+//! Ranges that are read soon, gathered for stores that are far away.
+//!
+//! A plan says what a step reads span by span. Stores that ask another machine join what lies near each other into one
+//! request, so they are told all ranges of a step together.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Something that can fetch ranges before they are read.
+pub trait Ahead: Send + Sync {
+    /// Begins to fetch ranges `(start, size)` that are read soon, in the order in which they are needed; does not wait. A
+    /// range that cannot be had is the error of whoever reads it.
+    fn ahead(&self, ranges: &[(u64, u64)]);
+}
+
+type Told = Vec<(Arc<dyn Ahead>, Vec<(u64, u64)>)>;
+
+thread_local! {
+    static GATHERED: RefCell<Option<Told>> = const { RefCell::new(None) };
+}
+
+/// Runs `f`, and then passes on what it [told](tell), each object's ranges together.
+pub fn gather<R>(f: impl FnOnce() -> R) -> R {
+    let is_outer = GATHERED.with_borrow_mut(|told| match told {
+        Some(_) => false,
+        None => {
+            *told = Some(Vec::new());
+            true
+        }
+    });
+    if !is_outer {
+        return f();
+    }
+    // Also where `f` panics: what the next one gathers is its own.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            for (object, ranges) in GATHERED.take().unwrap_or_default() {
+                object.ahead(&ranges);
+            }
+        }
+    }
+    let _end = End;
+    f()
+}
+
+/// Says that a range of an object is read soon: at once, or at the end of what [`gather`] runs.
+pub fn tell(object: &Arc<dyn Ahead>, start: u64, size: u64) {
+    let is_alone = GATHERED.with_borrow_mut(|told| {
+        let Some(told) = told else { return true };
+        // Ranges of one object mostly follow each other.
+        match told.iter_mut().rev().take(16).find(|(known, _)| Arc::ptr_eq(known, object)) {
+            Some((_, ranges)) => ranges.push((start, size)),
+            None => told.push((object.clone(), vec![(start, size)])),
+        }
+        false
+    });
+    if is_alone {
+        object.ahead(&[(start, size)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<Vec<(u64, u64)>>>);
+
+    impl Ahead for Noted {
+        fn ahead(&self, ranges: &[(u64, u64)]) {
+            self.0.lock().unwrap().push(ranges.to_vec());
+        }
+    }
+
+    #[test]
+    fn what_is_told_within_is_passed_on_together() {
+        let noted: [Arc<Noted>; 2] = std::array::from_fn(|_| Arc::default());
+        let objects: [Arc<dyn Ahead>; 2] = std::array::from_fn(|i| noted[i].clone() as Arc<dyn Ahead>);
+        let found = |i: usize| noted[i].0.lock().unwrap().clone();
+        tell(&objects[0], 1, 2);
+        gather(|| {
+            tell(&objects[0], 3, 4);
+            gather(|| tell(&objects[1], 5, 6));
+            tell(&objects[0], 7, 8);
+            assert_eq!(found(0), [vec![(1, 2)]]);
+        });
+        assert_eq!(found(0), [vec![(1, 2)], vec![(3, 4), (7, 8)]]);
+        assert_eq!(found(1), [vec![(5, 6)]]);
+        let panicked = std::panic::catch_unwind(|| gather(|| panic!("within")));
+        assert!(panicked.is_err());
+        tell(&objects[1], 9, 1);
+        assert_eq!(found(1).len(), 2);
+    }
+}
