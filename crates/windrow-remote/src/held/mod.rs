@@ -1,0 +1,1 @@
+//! What of an object is here already: on disk or in memory.

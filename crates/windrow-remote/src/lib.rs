@@ -1,0 +1,3 @@
+//! Object stores for windrow: S3, Google Cloud Storage, Azure, HTTP and the Hugging Face Hub, read by ranges.
+
+mod held;
