@@ -1,3 +1,24 @@
 //! Object stores for windrow: S3, Google Cloud Storage, Azure, HTTP and the Hugging Face Hub, read by ranges.
+//!
+//! A [`Remote`] is a [`Store`](windrow_core::store::Store) as any other: formats read it and know nothing of networks. What
+//! was fetched is kept in a sparse copy beside a checksum for each 64 KiB, or in memory. Threads, sockets and locks belong to
+//! a process: the child of a fork makes its own.
 
+mod attempt;
+mod backend;
+mod copy;
 mod held;
+mod net;
+mod object;
+mod options;
+mod per_process;
+mod queue;
+mod stats;
+mod store;
+mod trouble;
+mod url;
+
+pub use options::Options;
+pub use stats::Stats;
+pub use store::Remote;
+pub use url::{Location, Scheme};

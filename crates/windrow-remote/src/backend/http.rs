@@ -1,0 +1,292 @@
+//! Web servers: ranges of files; folders only where a manifest lists them.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response, StatusCode};
+use windrow_core::store::key;
+use windrow_core::{Error, Result};
+
+use super::{Answer, Backend, Got, Meta};
+use crate::options::Options;
+use crate::trouble::{Trouble, What};
+use crate::url::Location;
+
+/// A manifest may list so many bytes of files, and no more.
+const MOST_OF_A_MANIFEST: u64 = 1 << 30;
+
+pub(super) struct Http {
+    client: Client,
+    /// `https://host`.
+    root: String,
+    query: String,
+}
+
+/// The files of a web server.
+pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Backend>> {
+    let client = client(options, &location.root, true)?;
+    Ok(Arc::new(Http { client, root: location.root.clone(), query: location.query.clone() }))
+}
+
+/// A client that sends the headers that were given.
+pub(super) fn client(options: &Options, url: &str, follow: bool) -> Result<Client> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &options.store {
+        let Some(header) = name.strip_prefix("headers.") else {
+            let known = matches!(name.as_str(), "endpoint_url" | "endpoint" | "token" | "anon");
+            return match known && !follow {
+                true => continue,
+                false => Err(Error::config(format!("no option {name:?} of a web server"))
+                    .at(url)
+                    .field("store_options")
+                    .hint("headers are given as {\"headers\": {\"Authorization\": \"Bearer …\"}}")),
+            };
+        };
+        let bad = || Error::config(format!("{header:?} is no header")).at(url).field("store_options");
+        let name: HeaderName = header.parse().map_err(|_| bad())?;
+        headers.insert(name, HeaderValue::from_str(value).map_err(|_| bad())?);
+    }
+    let silence = Duration::from_secs(30).min(options.timeout);
+    let redirects =
+        if follow { reqwest::redirect::Policy::limited(10) } else { reqwest::redirect::Policy::none() };
+    Client::builder()
+        .default_headers(headers)
+        .connect_timeout(Duration::from_secs(5).min(options.timeout))
+        .read_timeout(silence)
+        .pool_max_idle_per_host(crate::net::MOST_REQUESTS)
+        .redirect(redirects)
+        .http1_only()
+        .user_agent(concat!("windrow/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|e| Error::config("no HTTP client can be made").at(url).caused_by(e))
+}
+
+/// The wait that `Retry-After` or `RateLimit` asks for. Dates are left to the usual wait.
+pub(super) fn wait_asked(retry_after: Option<&str>, rate_limit: Option<&str>) -> Option<Duration> {
+    let seconds = |text: &str| text.trim().parse::<u64>().ok().map(Duration::from_secs);
+    let of_limit = || {
+        let mut parts = rate_limit?.split(';').map(str::trim);
+        let remaining = parts.clone().find_map(|part| part.strip_prefix("r="))?;
+        (remaining == "0").then(|| parts.find_map(|part| seconds(part.strip_prefix("t=")?)))?
+    };
+    retry_after.and_then(seconds).or_else(of_limit)
+}
+
+/// What is wrong where no answer came.
+pub(super) fn unanswered(error: reqwest::Error) -> Trouble {
+    let mut said = error.to_string();
+    let mut inner: &dyn std::error::Error = &error;
+    while let Some(cause) = inner.source() {
+        inner = cause;
+    }
+    let cause = inner.to_string();
+    if !said.contains(&cause) {
+        said = format!("{said}: {cause}");
+    }
+    let lasting = error.is_builder() || error.is_redirect() || said.contains("certificate");
+    Trouble::new(if lasting { What::Lasting } else { What::Passing(None) }, said)
+}
+
+/// The answer, or what its status says is wrong.
+pub(super) async fn checked(answer: Response) -> Result<Response, Trouble> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+    let wait = wait_asked(header("retry-after"), header("ratelimit"));
+    // Bodies of errors may be pages; some of one says enough.
+    let body = answer.text().await.unwrap_or_default();
+    Err(Trouble::of_status(status.as_u16(), format!("{status} {body}"), wait))
+}
+
+pub(super) fn tag_of(headers: &HeaderMap) -> Option<String> {
+    let tag = headers.get("etag")?.to_str().ok()?;
+    // A weak one does not promise the same bytes.
+    (!tag.starts_with("W/")).then(|| tag.to_string())
+}
+
+/// The answer to a range, whose place is compared with what was asked for.
+pub(super) fn got(answer: Response, range: &Range<u64>) -> Result<Got, Trouble> {
+    let tag = tag_of(answer.headers());
+    let total = match answer.status() {
+        StatusCode::PARTIAL_CONTENT => {
+            let said =
+                answer.headers().get("content-range").and_then(|value| value.to_str().ok()).unwrap_or("");
+            let parts = said.strip_prefix("bytes ").and_then(|rest| rest.split_once('/'));
+            let place = parts.and_then(|(place, _)| place.split_once('-'));
+            let start = place.and_then(|(start, _)| start.parse::<u64>().ok());
+            if start != Some(range.start) {
+                return Err(Trouble::passing(format!(
+                    "expected bytes {}-{}, found {said:?}",
+                    range.start,
+                    range.end - 1
+                )));
+            }
+            parts.and_then(|(_, total)| total.parse().ok())
+        }
+        // All of it, whatever was asked for: the same where all was asked for.
+        _ => match answer.content_length() {
+            Some(size) if range.start == 0 && size <= range.end => Some(size),
+            _ => return Err(Trouble::new(What::NoRanges, "the server answers ranges with the whole object")),
+        },
+    };
+    let body = answer.bytes_stream().map_err(|e| Trouble::passing(unanswered(e).said));
+    Ok(Got { total, tag, body: Box::pin(body) })
+}
+
+/// Asks for a range, if the version is still the same.
+pub(super) async fn get_range(
+    client: &Client,
+    url: &str,
+    range: Range<u64>,
+    tag: Option<&str>,
+    token: Option<&str>,
+) -> Result<Response, Trouble> {
+    let mut request =
+        client.get(url).header("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1)));
+    if let Some(tag) = tag {
+        request = request.header("if-match", tag);
+    }
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    request.send().await.map_err(unanswered)
+}
+
+/// A key in a URL.
+pub(super) fn escaped(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'/'
+            | b'%'
+            | b'='
+            | b'+'
+            | b',' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+impl Http {
+    fn url(&self, key: &str) -> String {
+        format!("{}/{}{}", self.root, escaped(key), self.query)
+    }
+}
+
+impl Backend for Http {
+    fn head<'a>(&'a self, key: &'a str) -> Answer<'a, Meta> {
+        Box::pin(async move {
+            let answer = self.client.request(Method::HEAD, self.url(key)).send().await.map_err(unanswered)?;
+            let answer = match answer.status() {
+                // Some sign URLs for GET alone: one byte tells the size as well.
+                StatusCode::METHOD_NOT_ALLOWED | StatusCode::FORBIDDEN | StatusCode::NOT_IMPLEMENTED => {
+                    let answer =
+                        checked(get_range(&self.client, &self.url(key), 0..1, None, None).await?).await?;
+                    let tag = tag_of(answer.headers());
+                    let found = got(answer, &(0..1))?;
+                    return Ok(Meta {
+                        key: key.to_string(),
+                        size: found.total.unwrap_or(1),
+                        modified_ns: None,
+                        tag,
+                    });
+                }
+                _ => checked(answer).await?,
+            };
+            let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+            let size = header("content-length").and_then(|size| size.parse().ok());
+            let size = size.ok_or_else(|| {
+                Trouble::new(What::Lasting, "the server does not say how large the file is")
+            })?;
+            Ok(Meta { key: key.to_string(), size, modified_ns: None, tag: tag_of(answer.headers()) })
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got> {
+        Box::pin(async move {
+            let answer = get_range(&self.client, &self.url(key), range.clone(), tag, None).await?;
+            got(checked(answer).await?, &range)
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let manifest = key::below(prefix, windrow_core::manifest::MANIFEST_FILE);
+            let answer = self.client.get(self.url(&manifest)).send().await.map_err(unanswered)?;
+            let answer = checked(answer).await.map_err(|e| match e.what {
+                What::NotFound => Trouble::new(
+                    What::NotFound,
+                    "a web server lists no folders, and there is no windrow.json that lists its files; \
+                     name the files, or write one with `windrow manifest`",
+                ),
+                _ => e,
+            })?;
+            if answer.content_length().is_some_and(|size| size > MOST_OF_A_MANIFEST) {
+                return Err(Trouble::new(What::Lasting, "a windrow.json of more than 1 GiB"));
+            }
+            let tag = tag_of(answer.headers());
+            let bytes = answer.bytes().await.map_err(unanswered)?;
+            found.clear();
+            found.push(Meta { key: manifest, size: bytes.len() as u64, modified_ns: None, tag });
+            for (name, size) in listed(&bytes)? {
+                found.push(Meta { key: key::below(prefix, &name), size, modified_ns: None, tag: None });
+            }
+            Ok(())
+        })
+    }
+
+    fn put<'a>(&'a self, _key: &'a str, _bytes: Vec<u8>, _replace: bool) -> Answer<'a, ()> {
+        Box::pin(async { Err(Trouble::new(What::Lasting, "nothing is written to a web server")) })
+    }
+}
+
+/// The names and sizes of files that a manifest lists.
+fn listed(bytes: &[u8]) -> Result<Vec<(String, u64)>, Trouble> {
+    #[derive(serde::Deserialize)]
+    struct Listed {
+        files: Vec<File>,
+    }
+    #[derive(serde::Deserialize)]
+    struct File {
+        name: String,
+        size: u64,
+    }
+    let wrong = |e| Trouble::new(What::Lasting, format!("windrow.json lists no files: {e}"));
+    let Listed { files } = serde_json::from_slice(bytes).map_err(wrong)?;
+    Ok(files.into_iter().map(|file| (file.name, file.size)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_how_long_to_wait() {
+        let wait = |after, limit| wait_asked(after, limit).map(|wait| wait.as_secs());
+        assert_eq!(wait(Some("7"), None), Some(7));
+        assert_eq!(wait(Some("Fri, 31 Dec 1999 23:59:59 GMT"), None), None);
+        assert_eq!(wait(None, Some("\"api\";r=0;t=55")), Some(55));
+        assert_eq!(wait(None, Some("\"api\";r=499;t=55")), None);
+    }
+
+    #[test]
+    fn keys_are_escaped_once() {
+        assert_eq!(escaped("a b/ü#.bin"), "a%20b/%C3%BC%23.bin");
+        assert_eq!(escaped("a%20b"), "a%20b");
+    }
+}

@@ -1,0 +1,77 @@
+//! The protocols of stores: one object or listing asked for once. Attempts, deadlines and queues are above.
+
+mod aws;
+mod azure;
+mod cloud;
+mod gcs;
+mod http;
+mod hub;
+mod near;
+
+pub(crate) use hub::pinned;
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::Stream;
+use windrow_core::Result;
+
+use crate::options::Options;
+use crate::trouble::Trouble;
+use crate::url::{Location, Scheme};
+
+/// What a store says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) key: String,
+    pub(crate) size: u64,
+    pub(crate) modified_ns: Option<u64>,
+    pub(crate) tag: Option<String>,
+}
+
+/// Bytes as they come.
+pub(crate) type Body = Pin<Box<dyn Stream<Item = Result<Bytes, Trouble>> + Send>>;
+
+pub(crate) use bytes::Bytes;
+
+/// What an answer to a range holds.
+pub(crate) struct Got {
+    /// Size of the whole object, where it was said.
+    pub(crate) total: Option<u64>,
+    pub(crate) tag: Option<String>,
+    pub(crate) body: Body,
+}
+
+pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send + 'a>>;
+
+/// A store, asked.
+pub(crate) trait Backend: Send + Sync {
+    /// Size and version of an object.
+    fn head<'a>(&'a self, key: &'a str) -> Answer<'a, Meta>;
+
+    /// Bytes of an object, if its version is still `tag`.
+    fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got>;
+
+    /// All objects below a folder. What was found before a listing broke off is in `found`, and stays there.
+    fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()>;
+
+    /// Makes an object that is not there yet, or replaces it.
+    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>, replace: bool) -> Answer<'a, ()>;
+
+    /// The commit that a moving name stands for, where the store has such.
+    fn commit(&self) -> Answer<'_, Option<String>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// The store of a location, to be asked from within the runtime.
+pub(crate) fn of(location: &Location, options: &Options) -> Result<Arc<dyn Backend>> {
+    match location.scheme {
+        Scheme::S3 => aws::open(location, options),
+        Scheme::Gs => gcs::open(location, options),
+        Scheme::Az => azure::open(location, options),
+        Scheme::Http => http::open(location, options),
+        Scheme::Hf => hub::open(location, options),
+    }
+}

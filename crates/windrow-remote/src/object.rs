@@ -1,0 +1,159 @@
+//! An object far away, read as any other.
+
+use std::sync::{Arc, OnceLock};
+
+use windrow_core::store::ahead::{self, Ahead};
+use windrow_core::store::{Entry, Object};
+use windrow_core::{Error, Result};
+
+use crate::copy::{Copy, Parts, ToCome, gone};
+use crate::held::{Held, Identity, Limits};
+use crate::per_process::PerProcess;
+use crate::store::Inner;
+
+/// Indices up to this size are fetched whole.
+const NEAR: u64 = 1 << 30;
+
+pub(crate) struct RemoteObject {
+    store: Arc<Inner>,
+    key: String,
+    name: String,
+    size: u64,
+    modified_ns: Option<u64>,
+    tag: Option<String>,
+    own: PerProcess<OnceLock<Own>>,
+}
+
+/// What belongs to one process.
+#[derive(Clone)]
+struct Own {
+    copy: Arc<Copy>,
+    to_come: Arc<dyn Ahead>,
+}
+
+impl RemoteObject {
+    pub(crate) fn new(store: Arc<Inner>, entry: &Entry) -> RemoteObject {
+        RemoteObject {
+            name: store.url(&entry.key),
+            store,
+            key: entry.key.clone(),
+            size: entry.size,
+            modified_ns: entry.modified_ns,
+            tag: entry.tag.clone(),
+            own: PerProcess::new(OnceLock::new),
+        }
+    }
+
+    fn own(&self) -> Result<&Own> {
+        let slot = self.own.get();
+        if let Some(own) = slot.get() {
+            return Ok(own);
+        }
+        // Some listings tell no version.
+        let tag = match &self.tag {
+            Some(tag) => Some(tag.clone()),
+            None => {
+                let meta = self.store.head(&self.key)?;
+                if meta.size != self.size {
+                    return Err(Error::new(
+                        windrow_core::Kind::Stale,
+                        format!("expected {} bytes, as listed, found {}", self.size, meta.size),
+                    )
+                    .at(&self.name)
+                    .hint("open the data again"));
+                }
+                meta.tag
+            }
+        };
+        let options = &self.store.options;
+        let identity =
+            Identity { url: self.name.clone(), size: self.size, tag: tag.clone().unwrap_or_default() };
+        let limits =
+            Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
+        let copy = Arc::new(Copy::new(Parts {
+            key: self.key.clone(),
+            url: self.name.clone(),
+            size: self.size,
+            tag,
+            timeout: options.timeout,
+            backend: self.store.backend()?,
+            counters: self.store.counters.clone(),
+            pace: self.store.pace.clone(),
+            held: Held::new(identity, &limits),
+        }));
+        let to_come: Arc<dyn Ahead> = Arc::new(ToCome(copy.clone()));
+        Ok(slot.get_or_init(|| Own { copy, to_come }))
+    }
+
+    fn check(&self, start: u64, size: usize) -> Result<()> {
+        match start.checked_add(size as u64) {
+            Some(end) if end <= self.size => Ok(()),
+            _ => Err(Error::corrupt(format!(
+                "{size} bytes wanted at byte {start}, but the object ends at byte {}",
+                self.size
+            ))
+            .at(&self.name)
+            .byte(start)),
+        }
+    }
+}
+
+impl Object for RemoteObject {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        self.modified_ns
+    }
+
+    fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        self.check(start, size)?;
+        let own = self.own()?;
+        own.copy.bring(start, size as u64)?;
+        if let Some(lent) = own.copy.held.lent(start, size) {
+            return Ok(lent);
+        }
+        scratch.clear();
+        scratch.try_reserve_exact(size).map_err(|_| Error::memory(format!("{size} bytes")))?;
+        scratch.resize(size, 0);
+        self.read_into(start, scratch)?;
+        Ok(scratch)
+    }
+
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.check(start, out.len())?;
+        let copy = &self.own()?.copy;
+        // What went again before it was read, as memory was short, comes again.
+        for _ in 0..8 {
+            copy.bring(start, out.len() as u64)?;
+            if copy.held.copy(start, out) {
+                return Ok(());
+            }
+        }
+        Err(gone(&self.name))
+    }
+
+    fn prefetch(&self, start: u64, size: u64) {
+        // What is in the way is the error of whoever reads it.
+        if let Ok(own) = self.own() {
+            ahead::tell(&own.to_come, start, size);
+        }
+    }
+
+    fn bring_near(&self) -> Result<()> {
+        match self.size {
+            0 => Ok(()),
+            size if size > NEAR => Ok(()),
+            size => self.own()?.copy.bring(0, size),
+        }
+    }
+}

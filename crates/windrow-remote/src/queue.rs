@@ -1,0 +1,128 @@
+//! What is to be fetched, in the order in which it is needed; so many requests at a time.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use windrow_core::{Error, Result};
+
+use crate::copy::Copy;
+use crate::net::{self, MOST_REQUESTS};
+use crate::per_process::PerProcess;
+
+/// A range that is wanted.
+struct Wanted {
+    copy: Arc<Copy>,
+    range: Range<u64>,
+    waiter: Option<Arc<Waiter>>,
+}
+
+/// Somebody who cannot go on without a range.
+#[derive(Default)]
+pub(crate) struct Waiter {
+    done: Mutex<Option<Result<(), Arc<Error>>>>,
+    changed: Condvar,
+}
+
+impl Waiter {
+    fn tell(&self, result: Result<()>) {
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.map_err(Arc::new));
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn wait(&self) -> Result<(), Arc<Error>> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match done.take() {
+                Some(result) => return result,
+                None => done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    // Ranges that somebody waits for come first, then those of steps to come.
+    waiting: BTreeMap<(u8, u64), Wanted>,
+    next: u64,
+    running: usize,
+}
+
+static QUEUE: PerProcess<Mutex<Queue>> = PerProcess::new(Mutex::default);
+
+fn lock() -> MutexGuard<'static, Queue> {
+    QUEUE.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Wants a range now.
+pub(crate) fn demand(copy: &Arc<Copy>, range: Range<u64>) -> Result<Arc<Waiter>> {
+    let waiter = Arc::new(Waiter::default());
+    push(0, [Wanted { copy: copy.clone(), range, waiter: Some(waiter.clone()) }])?;
+    Ok(waiter)
+}
+
+/// Wants ranges soon, in this order.
+pub(crate) fn ahead(copy: &Arc<Copy>, ranges: impl IntoIterator<Item = Range<u64>>) -> Result<()> {
+    push(1, ranges.into_iter().map(|range| Wanted { copy: copy.clone(), range, waiter: None }))
+}
+
+fn push(class: u8, wanted: impl IntoIterator<Item = Wanted>) -> Result<()> {
+    let runtime = net::runtime()?;
+    let mut queue = lock();
+    for one in wanted {
+        let number = queue.next;
+        queue.next += 1;
+        queue.waiting.insert((class, number), one);
+    }
+    while queue.running < MOST_REQUESTS.min(queue.waiting.len()) {
+        queue.running += 1;
+        runtime.spawn(work());
+    }
+    Ok(())
+}
+
+async fn work() {
+    /// Also where a request panics: the next one takes its turn.
+    struct Running;
+    impl Drop for Running {
+        fn drop(&mut self) {
+            lock().running -= 1;
+        }
+    }
+    let running = Running;
+    loop {
+        let next = lock().waiting.pop_first();
+        let Some((_, Wanted { copy, range, waiter })) = next else { break };
+        let waiter = Told(waiter);
+        let result = copy.fetch(range).await;
+        waiter.tell(result);
+    }
+    drop(running);
+    // What came while this one ended.
+    if !lock().waiting.is_empty() {
+        let _ = push(1, []);
+    }
+}
+
+/// A waiter that is told in any case.
+struct Told(Option<Arc<Waiter>>);
+
+impl Told {
+    fn tell(mut self, result: Result<()>) {
+        match (self.0.take(), result) {
+            (Some(waiter), result) => waiter.tell(result),
+            // Whoever reads it asks again, and says what is wrong.
+            (None, Err(e)) => log::debug!("not fetched ahead: {e}"),
+            (None, Ok(())) => {}
+        }
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if let Some(waiter) = self.0.take() {
+            waiter.tell(Err(Error::new(windrow_core::Kind::Interrupted, "the request was given up")));
+        }
+    }
+}

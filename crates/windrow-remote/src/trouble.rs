@@ -1,0 +1,121 @@
+//! What went wrong with one request, and whether asking again may help.
+
+use std::time::Duration;
+
+use windrow_core::{Error, Kind};
+
+/// A request that failed.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) what: What,
+    /// In words: the status and what the server said, or what broke.
+    pub(crate) said: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// It may work later: after this wait, where the server said so.
+    Passing(Option<Duration>),
+    NotFound,
+    /// 401, 403.
+    Denied,
+    /// The object is another one by now.
+    Changed,
+    /// The server gives the whole object whatever range is asked for.
+    NoRanges,
+    /// It exists already, where it was to be made.
+    Exists,
+    /// Asking again gives the same.
+    Lasting,
+}
+
+impl Trouble {
+    pub(crate) fn new(what: What, said: impl Into<String>) -> Trouble {
+        Trouble { what, said: said.into() }
+    }
+
+    pub(crate) fn passing(said: impl Into<String>) -> Trouble {
+        Trouble::new(What::Passing(None), said)
+    }
+
+    /// What a status says.
+    pub(crate) fn of_status(status: u16, said: impl Into<String>, wait: Option<Duration>) -> Trouble {
+        let what = match status {
+            408 | 429 | 500 | 502 | 503 | 504 => What::Passing(wait),
+            404 | 410 => What::NotFound,
+            401 | 403 => What::Denied,
+            409 | 412 => What::Changed,
+            _ => What::Lasting,
+        };
+        Trouble::new(what, said)
+    }
+
+    /// The error for a person, of what was asked of `url`.
+    pub(crate) fn into_error(self, doing: &str, url: &str) -> Error {
+        let said = shortened(&self.said);
+        match self.what {
+            What::NotFound => not_found(&said).at(url),
+            What::Denied => {
+                Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url).hint(denied_hint(&said, url))
+            }
+            What::Changed => Error::new(Kind::Stale, "the object was replaced since it was opened")
+                .at(url)
+                .hint("open the data again; its order continues only if the data is the same")
+                .caused_by(std::io::Error::other(said)),
+            What::NoRanges => {
+                Error::unsupported("the server ignores ranges, and the object does not fit into the cache")
+                    .at(url)
+                    .hint("raise cache_limit=, or copy the data to a store that reads by ranges")
+            }
+            What::Exists => Error::new(Kind::Exists, "it is there already").at(url),
+            What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
+                .at(url)
+                .hint("the store or the way to it fails; raise timeout= to wait for longer"),
+            What::Lasting => Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url),
+        }
+    }
+}
+
+fn not_found(said: &str) -> Error {
+    let error = Error::not_found(format!("not found: {said}"));
+    match said.contains("NoSuchBucket") {
+        true => error.hint(
+            "there is no bucket of this name at this endpoint; the region or endpoint_url may be another",
+        ),
+        false => error,
+    }
+}
+
+fn denied_hint(said: &str, url: &str) -> String {
+    let has = |word: &str| said.contains(word);
+    if has("ExpiredToken") || has("token has expired") || has("TokenRefreshRequired") {
+        return "the credentials have expired: renew them and start again; the state still fits".to_string();
+    }
+    if has("RequestTimeTooSkewed") {
+        return "the clock of this machine is wrong".to_string();
+    }
+    if has("AuthorizationHeaderMalformed") || has("PermanentRedirect") {
+        return "the bucket is in another region: set AWS_REGION or store_options={\"region\": …}"
+            .to_string();
+    }
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    match scheme {
+        "s3" => "credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or the instance's role; \
+                 without any, requests are unsigned, which only public buckets answer",
+        "gs" => "credentials come from GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth application-default login` or the instance",
+        "az" | "azure" => "credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with a key or token",
+        "hf" => "log in with `huggingface-cli login`, or set HF_TOKEN; a gated data set must be asked for on its page",
+        _ => "give what the server asks for, for example store_options={\"headers\": {\"Authorization\": …}}",
+    }
+    .to_string()
+}
+
+/// Bodies of errors may be pages of HTML.
+fn shortened(said: &str) -> String {
+    const MOST: usize = 400;
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    match flat.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &flat[..end]),
+        None => flat,
+    }
+}

@@ -1,0 +1,148 @@
+//! URLs of data: which store, and which key within it.
+
+use windrow_core::{Error, Result};
+
+/// The stores that URLs name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `s3://bucket/key`: Amazon S3 and what speaks its protocol.
+    S3,
+    /// `gs://bucket/key`: Google Cloud Storage.
+    Gs,
+    /// `az://container/key`: Azure Blob Storage.
+    Az,
+    /// `http://` and `https://`: any web server.
+    Http,
+    /// `hf://datasets/owner/name[@revision]/path`: the Hugging Face Hub.
+    Hf,
+}
+
+/// A URL, taken apart: the place that holds the keys, and a key in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Which store.
+    pub scheme: Scheme,
+    /// All before the key: `s3://bucket`, `https://host`, `hf://datasets/owner/name@revision`.
+    pub root: String,
+    /// The key of an object or of a folder, without `/` at its ends; `""` for the root.
+    pub key: String,
+    /// What a URL has behind `?`, with it; only of `http`.
+    pub query: String,
+}
+
+impl Location {
+    /// Takes a URL apart; `None` for what is no URL, or one of a file on this machine.
+    ///
+    /// # Errors
+    /// `Unsupported` for a scheme that nothing here reads; `Config` where the bucket, host or data set is missing.
+    ///
+    /// ```
+    /// use windrow_remote::Location;
+    ///
+    /// let found = Location::of("s3://corpus/tokens/train.bin")?.unwrap();
+    /// assert_eq!((found.root.as_str(), found.key.as_str()), ("s3://corpus", "tokens/train.bin"));
+    /// assert!(Location::of("tokens/train.bin")?.is_none());
+    /// # Ok::<(), windrow_core::Error>(())
+    /// ```
+    pub fn of(url: &str) -> Result<Option<Location>> {
+        let Some((name, rest)) = url.split_once("://") else { return Ok(None) };
+        let scheme = match name {
+            "file" => return Ok(None),
+            "s3" | "s3a" => Scheme::S3,
+            "gs" => Scheme::Gs,
+            "az" | "azure" => Scheme::Az,
+            "http" | "https" => Scheme::Http,
+            "hf" => Scheme::Hf,
+            _ => {
+                return Err(Error::unsupported(format!("{name}:// URLs are not read"))
+                    .at(url)
+                    .hint("expected s3://, gs://, az://, http://, https:// or hf://; mount other stores, or copy the data"));
+            }
+        };
+        let (rest, query) = match (scheme, rest.split_once('?')) {
+            (Scheme::Http, Some((rest, query))) => (rest, format!("?{query}")),
+            _ => (rest, String::new()),
+        };
+        let parts = match scheme {
+            Scheme::Hf => of_hub(rest, url)?,
+            _ => rest.split_once('/').unwrap_or((rest, "")),
+        };
+        let (place, key) = (parts.0, parts.1.trim_matches('/'));
+        if place.is_empty() {
+            let what = if scheme == Scheme::Http { "host" } else { "bucket" };
+            return Err(Error::config(format!("the URL names no {what}")).at(url));
+        }
+        if key.split('/').any(|part| part == "." || part == "..") || key.contains("//") {
+            return Err(Error::config("a URL with . or .. or an empty name between its slashes").at(url));
+        }
+        let root = format!("{}://{place}", if name == "s3a" { "s3" } else { name });
+        Ok(Some(Location { scheme, root, key: key.to_string(), query }))
+    }
+
+    /// Whether this is a URL of a store.
+    pub fn is_url(path: &str) -> bool {
+        path.split_once("://").is_some_and(|(scheme, _)| scheme != "file" && is_scheme(scheme))
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
+// hf://datasets/owner/name@revision/path: the data set is the place, and the rest the key.
+fn of_hub<'u>(rest: &'u str, url: &str) -> Result<(&'u str, &'u str)> {
+    let wrong = || {
+        Error::config("expected hf://datasets/owner/name[@revision]/path").at(url).hint(
+            "models and spaces hold no data sets; a data set's files are below hf://datasets/owner/name",
+        )
+    };
+    let inside = rest.strip_prefix("datasets/").ok_or_else(wrong)?;
+    let mut slashes = inside.match_indices('/').map(|(at, _)| at);
+    let owner = slashes.next().ok_or_else(wrong)?;
+    let end = slashes.next().unwrap_or(inside.len());
+    let name = &inside[owner + 1..end];
+    if owner == 0 || name.is_empty() || name.starts_with('@') {
+        return Err(wrong());
+    }
+    let cut = "datasets/".len() + end;
+    Ok((&rest[..cut], rest.get(cut + 1..).unwrap_or("")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(url: &str) -> (String, String) {
+        let found = Location::of(url).unwrap().unwrap();
+        (found.root, found.key)
+    }
+
+    #[test]
+    fn urls_are_taken_apart() {
+        for (url, root, key) in [
+            ("s3://b", "s3://b", ""),
+            ("s3a://b/x/", "s3://b", "x"),
+            ("gs://b/x/y.bin", "gs://b", "x/y.bin"),
+            ("https://host:8080/a/b", "https://host:8080", "a/b"),
+            ("hf://datasets/o/n", "hf://datasets/o/n", ""),
+            ("hf://datasets/o/n@main/train/0.parquet", "hf://datasets/o/n@main", "train/0.parquet"),
+        ] {
+            assert_eq!(parts(url), (root.to_string(), key.to_string()), "{url}");
+        }
+        assert_eq!(Location::of("https://h/x?sig=1").unwrap().unwrap().query, "?sig=1");
+        for path in ["a/b", "/a", "file:///a"] {
+            assert!(Location::of(path).unwrap().is_none() && !Location::is_url(path));
+        }
+        for bad in [
+            "ftp://h/x",
+            "s3:///x",
+            "s3://b/../x",
+            "hf://o/n",
+            "hf://datasets/o",
+            "hf://datasets/o/@x",
+            "s3://b/a//c",
+        ] {
+            assert!(Location::of(bad).is_err() && Location::is_url(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Stores that fail, and what is read of them: the right bytes, or an error that says what to do.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use windrow_core::{Kind, store::Store};
+use windrow_remote::{Location, Options, Remote};
+
+use crate::server::{Answer, Server};
+use crate::{content, open, options, read};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn what_passes_is_not_seen() {
+    let whole = content(5 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    let (store, object) = open(&server.url, "x", options());
+    let random = Mutex::new(fastrand::Rng::with_seed(3));
+    server.script(move |asked| {
+        let mut random = random.lock().unwrap();
+        let size = asked.range.map_or(0, |(start, end)| (end - start) as usize);
+        match random.u32(0..10) {
+            0 => Answer {
+                status: Some((503, "SlowDown")),
+                header: Some("retry-after: 0".to_string()),
+                ..Answer::default()
+            },
+            1 => Answer {
+                status: Some((500, "InternalError")),
+                header: Some("retry-after: 0".to_string()),
+                ..Answer::default()
+            },
+            2 => Answer { cut: Some(size * random.usize(0..64) / 64), ..Answer::default() },
+            _ => Answer::default(),
+        }
+    });
+    let mut at = 0;
+    while at < whole.len() {
+        let size = (whole.len() - at).min(90_001);
+        assert_eq!(read(object.as_ref(), at as u64, size).unwrap(), whole[at..at + size]);
+        at += size;
+    }
+    assert!(store.stats().retries > 0);
+}
+
+#[test]
+fn a_cut_body_goes_on_where_it_ended() {
+    let whole = content(4 * MIB);
+    for part in 0..16 {
+        let server = Server::new([("x", whole.clone())]);
+        let (_, object) = open(&server.url, "x", options());
+        let cut = whole.len() * part / 16;
+        let first = server.asked().len() as u64;
+        server
+            .script(move |asked| Answer { cut: (asked.number == first).then_some(cut), ..Answer::default() });
+        assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
+        let asked = server.asked();
+        assert_eq!(asked.len(), 2, "{asked:?}");
+        let (start, end) = asked[1].range.unwrap();
+        assert!(start as usize <= cut && end as usize == whole.len(), "{asked:?}");
+        assert!(asked.iter().all(|asked| asked.if_match.as_deref() == Some("\"v1\"")));
+    }
+}
+
+#[test]
+fn an_object_that_was_replaced_is_stale() {
+    let server = Server::new([("x", content(3 * MIB))]);
+    let (_, object) = open(&server.url, "x", options());
+    let first = read(object.as_ref(), 0, 1000).unwrap();
+    server.replace("x", content(3 * MIB).into_iter().map(|b| !b).collect());
+    let e = read(object.as_ref(), 2 * MIB as u64, 1000).unwrap_err();
+    assert_eq!(e.kind(), Kind::Stale);
+    assert_eq!(e.place().file.as_deref(), Some(format!("{}/x", server.url).as_str()));
+    // What was fetched before stays what it was.
+    assert_eq!(read(object.as_ref(), 0, 1000).unwrap(), first);
+}
+
+#[test]
+fn what_lasts_is_an_error_that_says_what_to_do() {
+    let server = Server::new([("x", content(MIB))]);
+    let (_, object) = open(&server.url, "x", options());
+    for (status, said, kind, hint) in [
+        (403, "<Error><Code>AccessDenied</Code></Error>", Kind::Io, "headers"),
+        (403, "<Error><Code>ExpiredToken</Code></Error>", Kind::Io, "expired"),
+        (404, "", Kind::NotFound, ""),
+        (412, "", Kind::Stale, "open the data again"),
+        (400, "bad", Kind::Io, ""),
+    ] {
+        server.script(move |_| Answer { status: Some((status, said)), ..Answer::default() });
+        server.asked();
+        let e = read(object.as_ref(), 0, 10).unwrap_err();
+        assert_eq!(e.kind(), kind, "{status}: {e}");
+        assert!(e.hint_text().unwrap_or("").contains(hint), "{status}: {e}");
+        assert!(e.to_string().contains(&format!("{}/x", server.url)), "{e}");
+        assert_eq!(server.asked().len(), 1, "{status} is asked once");
+    }
+}
+
+#[test]
+fn a_store_that_never_answers_ends_after_the_time_that_it_is_given() {
+    let server = Server::new([("x", content(MIB))]);
+    let given = Options { timeout: Duration::from_secs(2), ..options() };
+    let (_, object) = open(&server.url, "x", given);
+    server.script(|_| Answer { status: Some((503, "")), ..Answer::default() });
+    let e = read(object.as_ref(), 0, 10).unwrap_err();
+    assert_eq!(e.kind(), Kind::Io);
+    assert!(e.message().contains("gave up after") && e.hint_text().unwrap().contains("timeout="), "{e}");
+    server.script(|_| Answer { wait: Duration::from_secs(3), ..Answer::default() });
+    let e = read(object.as_ref(), 0, 10).unwrap_err();
+    assert!(e.message().contains("timed out") || e.message().contains("no answer in time"), "{e}");
+}
+
+#[test]
+fn a_server_without_ranges_gives_small_files_alone() {
+    let (small, large) = (content(1000), content(3 * MIB));
+    let server = Server::new([("small", small.clone()), ("large", large)]);
+    server.script(|_| Answer { ignores_range: true, ..Answer::default() });
+    let (_, object) = open(&server.url, "small", options());
+    assert_eq!(read(object.as_ref(), 100, 50).unwrap(), small[100..150]);
+    let (_, object) = open(&server.url, "large", options());
+    let e = read(object.as_ref(), MIB as u64, 50).unwrap_err();
+    assert_eq!(e.kind(), Kind::Unsupported);
+}
+
+#[test]
+fn nobody_at_the_other_end_is_an_error_soon() {
+    let location = Location::of("http://127.0.0.1:1/x").unwrap().unwrap();
+    let store = Remote::new(&location, Options { timeout: Duration::from_secs(1), ..options() }).unwrap();
+    let e = store.open("x").map(drop).unwrap_err();
+    assert_eq!(e.kind(), Kind::Io);
+    assert!(e.to_string().contains("http://127.0.0.1:1/x"), "{e}");
+}

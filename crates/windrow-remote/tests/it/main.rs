@@ -1,0 +1,34 @@
+//! A store far away, asked over loopback.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails says so")]
+
+mod faults;
+mod reads;
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_core::store::{Object, Store};
+use windrow_remote::{Location, Options, Remote};
+
+/// Bytes that say where they stood.
+pub(crate) fn content(size: usize) -> Vec<u8> {
+    (0..size.div_ceil(4) as u32).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).take(size).collect()
+}
+
+/// In memory alone, with little patience.
+pub(crate) fn options() -> Options {
+    Options { cache_limit: Some(0), timeout: Duration::from_secs(20), ..Options::default() }
+}
+
+pub(crate) fn open(url: &str, key: &str, options: Options) -> (Remote, Arc<dyn Object>) {
+    let location = Location::of(&format!("{url}/{key}")).unwrap().unwrap();
+    let store = Remote::new(&location, options).unwrap();
+    let object = store.open(&location.key).unwrap();
+    (store, object)
+}
+
+pub(crate) fn read(object: &dyn Object, start: u64, size: usize) -> windrow_core::Result<Vec<u8>> {
+    object.read(start, size, &mut Vec::new()).map(<[u8]>::to_vec)
+}

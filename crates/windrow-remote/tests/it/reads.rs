@@ -1,0 +1,93 @@
+//! What is read, and by how many requests.
+
+use std::time::Duration;
+
+use windrow_core::Kind;
+use windrow_core::store::{Store, ahead};
+use windrow_remote::{Location, Remote};
+
+use crate::server::{Answer, Server};
+use crate::{content, open, options, read};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn bytes_are_those_of_the_file_and_are_fetched_once() {
+    let whole = content(9 * MIB + 5);
+    let server = Server::new([("a/x.bin", whole.clone())]);
+    let (store, object) = open(&server.url, "a/x.bin", options());
+    assert_eq!(
+        (object.size(), object.name()),
+        (whole.len() as u64, format!("{}/a/x.bin", server.url).as_str())
+    );
+    let mut random = fastrand::Rng::with_seed(7);
+    for _ in 0..2 {
+        for _ in 0..50 {
+            let start = random.usize(0..whole.len());
+            let size = random.usize(0..=(whole.len() - start).min(100_000));
+            assert_eq!(read(object.as_ref(), start as u64, size).unwrap(), whole[start..start + size]);
+        }
+    }
+    assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
+    let after = store.stats().requests;
+    assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
+    assert_eq!(store.stats().requests, after);
+    assert!(store.stats().bytes <= whole.len() as u64);
+    let e = read(object.as_ref(), whole.len() as u64 - 1, 2).unwrap_err();
+    assert_eq!((e.kind(), e.place().byte), (Kind::Corrupt, Some(whole.len() as u64 - 1)));
+}
+
+#[test]
+fn small_objects_come_whole_and_long_reads_run_ahead() {
+    let (small, long) = (content(100_000), content(40 * MIB));
+    let server = Server::new([("small", small.clone()), ("long", long.clone())]);
+    let (_, object) = open(&server.url, "small", options());
+    server.asked();
+    for at in 0..100 {
+        assert_eq!(read(object.as_ref(), at * 1000, 1000).unwrap(), small[at as usize * 1000..][..1000]);
+    }
+    assert_eq!(server.asked().len(), 1);
+    let (_, object) = open(&server.url, "long", options());
+    server.asked();
+    for (at, part) in long.chunks(64 << 10).enumerate() {
+        assert_eq!(read(object.as_ref(), (at * (64 << 10)) as u64, part.len()).unwrap(), part);
+    }
+    let n = server.asked().len();
+    assert!(n < 40, "{n} requests for 640 reads one behind the other");
+}
+
+#[test]
+fn ranges_that_are_told_ahead_are_joined_and_waited_for_once() {
+    let whole = content(64 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    server.script(|_| Answer { wait: Duration::from_millis(20), ..Answer::default() });
+    let (store, object) = open(&server.url, "x", options());
+    server.asked();
+    // 200 places in three parts of the object: far from each other, near within.
+    let places: Vec<usize> =
+        (0..200).map(|i| [0, 20 * MIB, 50 * MIB][i % 3] + (i * 7919) % (3 * MIB)).collect();
+    ahead::gather(|| places.iter().for_each(|&at| object.prefetch(at as u64, 1000)));
+    for &at in &places {
+        assert_eq!(read(object.as_ref(), at as u64, 1000).unwrap(), whole[at..at + 1000]);
+    }
+    let n = server.asked().len();
+    assert!(n <= 6, "{n} requests for three parts");
+    assert_eq!(store.stats().retries, 0);
+}
+
+#[test]
+fn a_manifest_lists_what_a_web_server_does_not() {
+    let manifest = br#"{"files": [{"name": "b.bin", "size": 3}, {"name": "c/d.bin", "size": 4}]}"#;
+    let server = Server::new([("data/windrow.json", manifest.to_vec()), ("data/b.bin", b"abc".to_vec())]);
+    let location = Location::of(&format!("{}/data", server.url)).unwrap().unwrap();
+    let store = Remote::new(&location, options()).unwrap();
+    let entries = store.walk("data").unwrap();
+    let found: Vec<(&str, u64)> = entries.iter().map(|entry| (entry.key.as_str(), entry.size)).collect();
+    assert_eq!(found, [("data/b.bin", 3), ("data/c/d.bin", 4), ("data/windrow.json", manifest.len() as u64)]);
+    assert!(store.entry("data").unwrap().is_folder);
+    let object = store.open_listed(&entries[0]).unwrap();
+    assert_eq!(read(object.as_ref(), 0, 3).unwrap(), b"abc");
+    let e = store.walk("other").unwrap_err();
+    assert_eq!(e.kind(), Kind::NotFound);
+    assert!(e.message().contains("lists no folders"), "{e}");
+}
