@@ -41,6 +41,7 @@ pub mod preview;
 pub mod ranks;
 mod rebuild;
 mod recipe;
+mod remote;
 mod reopen;
 mod resolve;
 mod several;

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::{self, Options, Probe};
-use windrow_core::store::{self, Local};
+use windrow_core::store::{self, Local, key};
 use windrow_core::{Error, Result};
 use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 
 use crate::Dataset;
 use crate::formats::formats;
 use crate::paths::Paths;
+use crate::remote::{self, Place, is_url};
 use crate::split::part_of;
 
 /// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names. A glob
@@ -52,9 +53,12 @@ pub(crate) fn open_one(path: &Path, options: &Options) -> Result<Dataset> {
                 .at(path)
                 .field("split"));
         }
-        if path.join(part).exists() || !path.is_dir() {
+        if !is_url(path) && (path.join(part).exists() || !path.is_dir()) {
             return open_one(&path.join(part), &Options { part: None, ..options.clone() });
         }
+    }
+    if let Some(place) = remote::place(path, options)? {
+        return open_at(place, options);
     }
     let asked = path;
     let path = &file_of_pair(path);
@@ -71,6 +75,25 @@ pub(crate) fn open_one(path: &Path, options: &Options) -> Result<Dataset> {
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     let probe = Probe::at(formats(), Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
+    open_probed(probe, asked, options)
+}
+
+// What a URL leads to.
+fn open_at(place: Place, options: &Options) -> Result<Dataset> {
+    let Place { store, key, url } = place;
+    if let Some(part) = &options.part {
+        // A folder of that name, before words in the names of files.
+        let below = key::below(&key, part);
+        if store::entry_if_there(store.as_ref(), &below)?.is_some_and(|entry| entry.is_folder) {
+            let of_folder = Options { part: None, ..options.clone() };
+            return open_probed(Probe::at(formats(), store, &below)?, &url.join(part), &of_folder);
+        }
+    }
+    open_probed(Probe::at(formats(), store, &key)?, &url, options)
+}
+
+fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset> {
+    let path = asked;
     let probe = match &options.part {
         // No folder is called so: words in the names of files tell.
         Some(split) => probe.only_split(split)?,
@@ -96,7 +119,11 @@ pub(crate) fn local(path: &Path) -> Result<Cow<'_, Path>> {
                 .ok_or_else(|| Error::config("a % in a URL comes before two hexadecimal digits").at(path))?;
             Ok(Cow::Owned(PathBuf::from(OsString::from_vec(bytes))))
         }
-        _ => Err(no_url(scheme, place).at(path)),
+        "file" => Err(Error::unsupported("a file:// URL of another machine")
+            .at(path)
+            .hint("a file on this machine is file:///PATH, or the path alone")),
+        // A store's: it is opened as it is written.
+        _ => Ok(Cow::Borrowed(path)),
     }
 }
 
@@ -116,21 +143,6 @@ fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn no_url(scheme: &str, place: &str) -> Error {
-    let error = Error::unsupported(format!("this build reads no {scheme}:// URLs"));
-    let repo = place.strip_prefix("datasets/").filter(|_| scheme == "hf").and_then(|place| {
-        let mut parts = place.split('/').filter(|part| !part.is_empty());
-        Some(format!("{}/{}", parts.next()?, parts.next()?))
-    });
-    match (scheme, repo) {
-        ("file", _) => error.hint("a file on this machine is file:///PATH, or the path alone"),
-        (_, Some(repo)) => {
-            error.hint(format!("`windrow download {repo} --out FOLDER`, then open the folder"))
-        }
-        (_, None) => error.hint("copy the data to a local disk, or mount it"),
-    }
-}
-
 /// Checks the data set or file at `path`, or those that a glob or braces stand for, by the formats of all crates; see
 /// [`windrow_prepare::verify()`].
 ///
@@ -142,6 +154,7 @@ pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result
 
 /// Checks one path, which is no pattern.
 pub(crate) fn verify_one(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+    remote::refuse(path, "verify does not read")?;
     store::whole(|| windrow_prepare::verify(formats(), &file_of_pair(path), options, watch))
 }
 

@@ -30,6 +30,15 @@ pub struct RecipePart {
     pub dtype: Option<DType>,
 }
 
+impl RecipePart {
+    /// The same without the options of a store, which may hold keys and tokens: whoever opens it has their own.
+    pub(crate) fn without_secrets(&self) -> RecipePart {
+        let mut part = self.clone();
+        part.options.store_options.clear();
+        part
+    }
+}
+
 /// A whole plan: parts, order and batch size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

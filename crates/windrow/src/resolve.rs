@@ -9,6 +9,7 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::open::local;
 use crate::paths::Paths;
+use crate::remote::is_url;
 
 /// Braces that stand for more are refused.
 const MOST_NAMES: u64 = 10_000_000;
@@ -51,6 +52,9 @@ fn resolve_one(written: &Path, found: &mut Vec<Found>) -> Result<()> {
         paths: vec![path.to_path_buf()],
         is_glob: false,
     };
+    if is_url(path) {
+        return resolve_url(written, found);
+    }
     let Some((folder, pattern)) = pattern_of(path) else {
         found.push(itself(path));
         return Ok(());
@@ -65,6 +69,26 @@ fn resolve_one(written: &Path, found: &mut Vec<Found>) -> Result<()> {
                 Found { written: written.to_path_buf(), paths, is_glob: true }
             }
         });
+        Ok(())
+    })
+}
+
+// A URL, whose braces stand for names. What is there is not asked: a glob would list the store.
+fn resolve_url(written: &Path, found: &mut Vec<Found>) -> Result<()> {
+    let itself = |path: &str| Found { written: written.to_path_buf(), paths: vec![path.into()], is_glob: false };
+    let text = written.to_str().unwrap_or_default();
+    if glob::is_glob(text.split('?').next().unwrap_or_default()) {
+        return Err(Error::unsupported("a URL with a glob")
+            .at(written)
+            .hint("name the folder, or the files with braces: {000..127}"));
+    }
+    if !text.contains('{') {
+        found.push(itself(text));
+        return Ok(());
+    }
+    check(text).map_err(|e| e.at(written))?;
+    braces::expand(text, &mut |name| {
+        found.push(itself(name));
         Ok(())
     })
 }

@@ -14,6 +14,7 @@ use windrow_prepare::{VerifyOptions, Watch};
 use crate::Dataset;
 use crate::open::{open_one, verify_one, with_tokenizer_hash};
 use crate::paths::Paths;
+use crate::remote::is_url;
 use crate::resolve::{Found, resolve};
 use crate::split::part_of;
 
@@ -117,8 +118,8 @@ fn names(files: &[&Path]) -> Vec<String> {
 fn refuse_repeated(members: &[PathBuf]) -> Result<()> {
     let mut seen: HashMap<PathBuf, usize> = HashMap::new();
     for (number, path) in members.iter().enumerate() {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        if let Some(first) = seen.insert(absolute, number) {
+        let whole = absolute(path);
+        if let Some(first) = seen.insert(whole, number) {
             return Err(Error::config(format!(
                 "the path is there twice, as number {first} and number {number}"
             ))
@@ -127,8 +128,8 @@ fn refuse_repeated(members: &[PathBuf]) -> Result<()> {
         }
     }
     let above = |path: &Path| {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-        absolute.ancestors().skip(1).find_map(|folder| seen.get(folder).copied())
+        let whole = absolute(path);
+        whole.ancestors().skip(1).find_map(|folder| seen.get(folder).copied())
     };
     for path in members {
         if let Some(folder) = above(path) {
@@ -141,6 +142,14 @@ fn refuse_repeated(members: &[PathBuf]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+// A URL is the same from anywhere.
+fn absolute(path: &Path) -> PathBuf {
+    match is_url(path) {
+        true => path.to_path_buf(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+    }
 }
 
 fn open_each(members: &[PathBuf], options: &Options) -> Result<Vec<Dataset>> {

@@ -40,6 +40,19 @@ pub struct Options {
     /// times a series that is converted, and 64 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
+    /// Where that, and what is fetched of URLs, is kept; the usual cache folder if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<std::path::PathBuf>,
+    /// Of URLs, what their store's own tools call them: `endpoint_url`, `region`, `anon`, `headers.NAME`. They may hold
+    /// secrets, so no recipe has them.
+    #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub store_options: std::collections::BTreeMap<String, String>,
+    /// Of URLs, the longest that a read may take with all its attempts; 300 seconds if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<std::time::Duration>,
+    /// Of URLs, bytes that are fetched ahead and held in memory; 256 MiB if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<u64>,
     /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,

@@ -1,0 +1,73 @@
+//! Data behind URLs: which store, which key, and the options that go with it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windrow_core::format::Options;
+use windrow_core::store::Store;
+use windrow_core::{Error, Result};
+
+/// Where a URL leads.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) key: String,
+    /// The URL, with the commit in a revision's place: opened again, it is the same data.
+    pub(crate) url: PathBuf,
+}
+
+/// Whether the path is a URL of a store, and none of a file on this machine.
+pub(crate) fn is_url(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        scheme != "file" && !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    })
+}
+
+/// Where the URL leads; `None` for a path on this machine.
+#[cfg(feature = "remote")]
+pub(crate) fn place(path: &Path, options: &Options) -> Result<Option<Place>> {
+    use windrow_remote::{Location, Remote};
+
+    let Some(text) = path.to_str().filter(|_| is_url(path)) else { return Ok(None) };
+    let Some(mut location) = Location::of(text)? else { return Ok(None) };
+    let usual = windrow_remote::Options::default();
+    let of_store = windrow_remote::Options {
+        store: options.store_options.clone(),
+        cache: options.cache.clone(),
+        cache_limit: options.cache_limit,
+        read_ahead: options.read_ahead.unwrap_or(usual.read_ahead),
+        timeout: options.timeout.unwrap_or(usual.timeout),
+    };
+    let mut store = Remote::new(&location, of_store.clone())?;
+    if let Some(root) = store.pinned()?
+        && root != location.root
+    {
+        location.root = root;
+        store = Remote::new(&location, of_store)?;
+    }
+    let key = location.key.clone();
+    let url = match key.as_str() {
+        "" => location.root.clone(),
+        key => format!("{}/{key}{}", location.root, location.query),
+    };
+    Ok(Some(Place { store: Arc::new(store), key, url: url.into() }))
+}
+
+/// This build reads no stores.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn place(path: &Path, _options: &Options) -> Result<Option<Place>> {
+    match is_url(path) {
+        false => Ok(None),
+        true => {
+            Err(Error::unsupported("this build reads no URLs").at(path).hint("build windrow with the feature `remote`"))
+        }
+    }
+}
+
+/// Refuses a URL where a folder or file of this machine is needed.
+pub(crate) fn refuse(path: &Path, what: &str) -> Result<()> {
+    match is_url(path) {
+        false => Ok(()),
+        true => Err(Error::unsupported(format!("{what} a URL")).at(path).hint("copy the data to a local disk first")),
+    }
+}
