@@ -76,6 +76,10 @@ def open(
     io: Literal["mmap", "pread"] = "mmap",
     cache_limit: SupportsIndex | None = None,
     memory_limit: SupportsIndex | None = None,
+    cache: _Path | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    read_ahead: SupportsIndex | None = None,
     fill_missing: bool = False,
     verify: Literal["always"] | None = None,
 ) -> Dataset: ...

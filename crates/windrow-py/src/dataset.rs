@@ -1,5 +1,6 @@
 //! `windrow.open` and the data set it gives: records by number, and the views that cut them.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
@@ -25,6 +26,7 @@ use crate::pickled::{check, fingerprint};
 use crate::row;
 use crate::scaler::{Scaler, cut, read_fit};
 use crate::shown;
+use crate::store_options::{StoreOptions, seconds};
 use crate::view::View;
 use crate::waiting::wait_for;
 
@@ -59,9 +61,15 @@ use crate::waiting::wait_for;
 ///     trust: accept data whose size or time differs from what the manifest says, and read as IDs what looks like the
 ///         file of another program.
 ///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles, CSV, ``.tsf``) once may take in the
-///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB.
+///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB. Of URLs, bytes
+///         of what is fetched that are kept: half of the free disk if not given; 0 keeps all in memory.
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
 ///         if not given.
+///     cache: of URLs, the folder in which what is fetched is kept, if it is not the usual cache.
+///     store_options: of URLs, what their store's own tools call them: ``endpoint_url``, ``region``, ``anon``,
+///         ``access_key_id``, and for ``http``, ``headers``, a dict. They go before the environment and stay out of recipes.
+///     timeout: of URLs, seconds that a read may take, all its attempts together; 300 if not given.
+///     read_ahead: of URLs, bytes that are fetched ahead and held in memory; 256 MiB if not given.
 ///     fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
 ///     io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
 ///     verify: ``"always"`` compares each block of 4 KiB with its block checksum, whenever it is read; data without them is
@@ -92,7 +100,7 @@ use crate::waiting::wait_for;
 /// >>> len(wr.open(path.with_name("x-{0..9}.npy"))), len(wr.open([path.with_name("x-3.npy"), path.with_name("x-1?.npy")]))
 /// (20, 6)
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, fill_missing=False, io='mmap', verify=None)")]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, cache=None, store_options=None, timeout=None, read_ahead=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, cache=None, store_options=None, timeout=None, read_ahead=None, fill_missing=False, io='mmap', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -112,6 +120,10 @@ pub(crate) fn open(
     trust: bool,
     cache_limit: Option<Count>,
     memory_limit: Option<Count>,
+    cache: Option<PathBuf>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+    read_ahead: Option<Count>,
     fill_missing: bool,
     io: &str,
     verify: Option<&str>,
@@ -135,6 +147,10 @@ pub(crate) fn open(
         trust,
         cache_limit: cache_limit.map(|limit| limit.0),
         memory_limit: memory_limit.map(|limit| limit.0),
+        cache,
+        store_options: store_options.map(|given| given.0).unwrap_or_default(),
+        timeout: timeout.map(|given| seconds(py, "timeout", given)).transpose()?,
+        read_ahead: read_ahead.map(|bytes| bytes.0),
         io: choice(py, "io", io, &["mmap", "pread"])?,
         verify: verify.map_or(Ok(Verify::AtOpening), |when| choice(py, "verify", when, &["always"]))?,
         part: split,

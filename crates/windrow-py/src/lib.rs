@@ -36,6 +36,7 @@ mod scaler;
 mod seqax;
 mod shown;
 mod sound;
+mod store_options;
 mod text;
 mod trace;
 mod view;

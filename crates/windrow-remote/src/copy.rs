@@ -16,6 +16,8 @@ use crate::stats::{Counters, add};
 
 /// Ranges with a smaller gap between them are one request: at 30 ms and 85 MB/s a gap of 2.5 MB takes as long as a request.
 pub(crate) const GAP: u64 = 1 << 20;
+/// What is here between two parts that are not comes once more with them, up to this size.
+const HERE: u64 = 64 << 10;
 /// No request asks for more.
 pub(crate) const LARGEST: u64 = 16 << 20;
 /// Objects up to this size are fetched whole.
@@ -214,7 +216,8 @@ impl Copy {
         for missing in self.held.missing(range.start, range.end - range.start) {
             subtract(missing, &under_way, &mut parts);
         }
-        let parts: Vec<Range<u64>> = parts.iter().flat_map(in_parts).collect();
+        // What is here or comes anyway between two parts costs less than a request of its own.
+        let parts: Vec<Range<u64>> = joined(parts, HERE).iter().flat_map(in_parts).collect();
         under_way.extend(parts.iter().cloned());
         parts
     }
@@ -246,21 +249,21 @@ impl Ahead for ToCome {
                 missing.extend(copy.held.missing(start, end - start));
             }
         }
-        let asked = queue::ahead(copy, joined(missing));
+        let asked = queue::ahead(copy, joined(missing, GAP));
         if let Err(e) = asked {
             log::debug!("not fetched ahead: {e}");
         }
     }
 }
 
-/// Ranges in order, joined over gaps below [`GAP`] while they stay below [`LARGEST`].
-fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+/// Ranges in order, joined over gaps up to `gap` while they stay below [`LARGEST`].
+fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
             Some(last)
-                if range.start <= last.end.saturating_add(GAP)
+                if range.start <= last.end.saturating_add(gap)
                     && range.end.max(last.end) - last.start <= LARGEST =>
             {
                 last.end = last.end.max(range.end);
@@ -325,10 +328,10 @@ mod tests {
 
     #[test]
     fn near_ranges_are_one_request() {
-        assert_eq!(joined(vec![5..6, 0..1, 3 << 20..4 << 20]), [0..6, 3 << 20..4 << 20]);
-        assert_eq!(joined(vec![0..GAP, 2 * GAP..3 * GAP]), vec![0..3 * GAP]);
+        assert_eq!(joined(vec![5..6, 0..1, 3 << 20..4 << 20], GAP), [0..6, 3 << 20..4 << 20]);
+        assert_eq!(joined(vec![0..GAP, 2 * GAP..3 * GAP], GAP), vec![0..3 * GAP]);
         let long: Vec<Range<u64>> = (0..40).map(|i| i * GAP..(i + 1) * GAP).collect();
-        assert_eq!(joined(long), [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..40 * GAP]);
+        assert_eq!(joined(long, GAP), [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..40 * GAP]);
     }
 
     #[test]

@@ -19,7 +19,6 @@ pub(crate) struct RemoteObject {
     key: String,
     name: String,
     size: u64,
-    modified_ns: Option<u64>,
     tag: Option<String>,
     own: PerProcess<OnceLock<Own>>,
 }
@@ -38,7 +37,6 @@ impl RemoteObject {
             store,
             key: entry.key.clone(),
             size: entry.size,
-            modified_ns: entry.modified_ns,
             tag: entry.tag.clone(),
             own: PerProcess::new(OnceLock::new),
         }
@@ -108,7 +106,7 @@ impl Object for RemoteObject {
     }
 
     fn modified_ns(&self) -> Option<u64> {
-        self.modified_ns
+        None
     }
 
     fn tag(&self) -> Option<&str> {

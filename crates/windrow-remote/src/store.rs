@@ -1,6 +1,6 @@
 //! A store of objects far away, as windrow reads any store.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use windrow_core::store::{Entry, Object, Store, key};
 use windrow_core::{Error, Kind, Result};
@@ -39,6 +39,7 @@ pub(crate) struct Inner {
     location: Location,
     pub(crate) options: Options,
     backend: PerProcess<OnceLock<Arc<dyn Backend>>>,
+    listed: PerProcess<Mutex<Vec<Listed>>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) pace: Arc<Pace>,
 }
@@ -53,6 +54,7 @@ impl Remote {
             location: location.clone(),
             options,
             backend: PerProcess::new(OnceLock::new),
+            listed: PerProcess::new(Mutex::default),
             counters: Arc::default(),
             pace: Arc::default(),
         };
@@ -98,7 +100,40 @@ impl Remote {
     }
 }
 
+/// A folder as it was listed: what is below it is not asked for again.
+struct Listed {
+    folder: String,
+    /// Sorted by key.
+    objects: Arc<Vec<Meta>>,
+}
+
+impl Listed {
+    /// What is there; `None` for nothing.
+    fn entry(&self, key: &str) -> Option<Entry> {
+        let at = self.objects.partition_point(|meta| meta.key.as_str() < key);
+        match self.objects.get(at) {
+            Some(meta) if meta.key == key => Some(entry(meta.clone())),
+            _ => {
+                let below = format!("{key}/");
+                let at = self.objects.partition_point(|meta| meta.key < below);
+                self.objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
+            }
+        }
+    }
+}
+
 impl Inner {
+    fn listed(&self) -> MutexGuard<'_, Vec<Listed>> {
+        self.listed.get().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a listing says of a key below a folder that was listed.
+    fn known(&self, key: &str) -> Option<Option<Entry>> {
+        let listed = self.listed();
+        let of = listed.iter().find(|listed| key::is_below(&listed.folder, key))?;
+        Some(of.entry(key))
+    }
+
     pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>> {
         let slot = self.backend.get();
         if let Some(backend) = slot.get() {
@@ -154,7 +189,19 @@ impl Inner {
         })
     }
 
-    fn list(&self, prefix: &str) -> Result<Vec<Meta>> {
+    /// All objects below a folder, sorted by key; asked for once.
+    fn list(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+        if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
+            return Ok(known.objects.clone());
+        }
+        let mut objects = self.ask_list(prefix)?;
+        objects.sort_by(|a, b| a.key.cmp(&b.key));
+        let objects = Arc::new(objects);
+        self.listed().push(Listed { folder: prefix.to_string(), objects: objects.clone() });
+        Ok(objects)
+    }
+
+    fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
         let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.clone());
         let deadline = Deadline::within(self.options.timeout);
         let prefix = prefix.to_string();
@@ -171,8 +218,13 @@ impl Inner {
     }
 }
 
+fn folder(key: &str) -> Entry {
+    Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None }
+}
+
+// Without a time: a store knows when an object was put there, and what is compared with times means when data was changed.
 fn entry(meta: Meta) -> Entry {
-    Entry { key: meta.key, size: meta.size, is_folder: false, modified_ns: meta.modified_ns, tag: meta.tag }
+    Entry { key: meta.key, size: meta.size, is_folder: false, modified_ns: None, tag: meta.tag }
 }
 
 impl Store for Remote {
@@ -189,25 +241,32 @@ impl Store for Remote {
     }
 
     fn entry(&self, key: &str) -> Result<Entry> {
-        let folder =
-            || Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None };
         if key.is_empty() {
-            return Ok(folder());
+            return Ok(folder(key));
+        }
+        let missing = || Error::not_found("cannot find it").at(self.display(key));
+        if let Some(known) = self.0.known(key) {
+            return known.ok_or_else(missing);
+        }
+        let is_folder = || match self.0.list(key) {
+            Ok(found) => Ok(!found.is_empty()),
+            Err(e) if e.kind() == Kind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        };
+        // One of two questions tells; the one that is likely to is asked first.
+        let looks_like_a_file = key::name_of(key).contains('.');
+        if !looks_like_a_file && is_folder()? {
+            return Ok(folder(key));
         }
         match self.0.head(key) {
             Ok(meta) => Ok(entry(meta)),
-            Err(e) if e.kind() == Kind::NotFound => match self.0.list(key) {
-                Ok(found) if !found.is_empty() => Ok(folder()),
-                Ok(_) => Err(e),
-                Err(other) if other.kind() == Kind::NotFound => Err(e),
-                Err(other) => Err(other),
-            },
+            Err(e) if e.kind() == Kind::NotFound && looks_like_a_file && is_folder()? => Ok(folder(key)),
             Err(e) => Err(e),
         }
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
-        let mut found: Vec<Entry> = self.0.list(prefix)?.into_iter().map(entry).collect();
+        let found: Vec<Entry> = self.0.list(prefix)?.iter().cloned().map(entry).collect();
         if found.is_empty() {
             return Err(Error::not_found("nothing is there: no object of this name, and none below it")
                 .at(self.display(prefix))
@@ -221,7 +280,6 @@ impl Store for Remote {
                 found.len()
             );
         }
-        found.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(found)
     }
 

@@ -245,7 +245,9 @@ impl LoaderBuilder {
         }
         let (parts, names, weights, stop): (Vec<RecipePart>, Vec<String>, Vec<f64>, Option<Stop>) =
             match &self.from {
-                From::One(samples) => (vec![samples.recipe().without_secrets()], Vec::new(), Vec::new(), None),
+                From::One(samples) => {
+                    (vec![samples.recipe().without_secrets()], Vec::new(), Vec::new(), None)
+                }
                 From::Mixed(m) => (
                     m.samples.iter().map(|s| s.recipe().without_secrets()).collect(),
                     m.names.clone(),

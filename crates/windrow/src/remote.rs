@@ -19,7 +19,9 @@ pub(crate) struct Place {
 pub(crate) fn is_url(path: &Path) -> bool {
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| {
-        scheme != "file" && !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        scheme != "file"
+            && !scheme.is_empty()
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
     })
 }
 
@@ -58,9 +60,9 @@ pub(crate) fn place(path: &Path, options: &Options) -> Result<Option<Place>> {
 pub(crate) fn place(path: &Path, _options: &Options) -> Result<Option<Place>> {
     match is_url(path) {
         false => Ok(None),
-        true => {
-            Err(Error::unsupported("this build reads no URLs").at(path).hint("build windrow with the feature `remote`"))
-        }
+        true => Err(Error::unsupported("this build reads no URLs")
+            .at(path)
+            .hint("build windrow with the feature `remote`")),
     }
 }
 
@@ -68,6 +70,8 @@ pub(crate) fn place(path: &Path, _options: &Options) -> Result<Option<Place>> {
 pub(crate) fn refuse(path: &Path, what: &str) -> Result<()> {
     match is_url(path) {
         false => Ok(()),
-        true => Err(Error::unsupported(format!("{what} a URL")).at(path).hint("copy the data to a local disk first")),
+        true => Err(Error::unsupported(format!("{what} a URL"))
+            .at(path)
+            .hint("copy the data to a local disk first")),
     }
 }

@@ -75,7 +75,8 @@ fn resolve_one(written: &Path, found: &mut Vec<Found>) -> Result<()> {
 
 // A URL, whose braces stand for names. What is there is not asked: a glob would list the store.
 fn resolve_url(written: &Path, found: &mut Vec<Found>) -> Result<()> {
-    let itself = |path: &str| Found { written: written.to_path_buf(), paths: vec![path.into()], is_glob: false };
+    let itself =
+        |path: &str| Found { written: written.to_path_buf(), paths: vec![path.into()], is_glob: false };
     let text = written.to_str().unwrap_or_default();
     if glob::is_glob(text.split('?').next().unwrap_or_default()) {
         return Err(Error::unsupported("a URL with a glob")

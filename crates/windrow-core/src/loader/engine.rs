@@ -91,7 +91,13 @@ impl Engine {
             sleeping_workers: 0,
             laying: 0,
             took: None,
-            ahead: ReadAhead::default(),
+            ahead: match plan.is_far() {
+                true => {
+                    let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
+                    ReadAhead::of_far(plan.bytes_per_row(), rows)
+                }
+                false => ReadAhead::default(),
+            },
             hungry: 0,
         };
         let shared = Arc::new(Shared {
@@ -190,11 +196,17 @@ impl Shared {
             let claimed = if queue.stopping { None } else { self.claim(&mut queue) };
             let Some(Claimed { number, step, after }) = claimed else { return };
             let ahead = queue.ahead.steps(number, after, &self.steps, self.plan.sampler());
+            let blocks = queue.ahead.blocks(&ahead, &self.plan);
             let is_timely = queue.ahead.is_timely(number);
             queue.laying += 1;
             drop(queue);
-            for (number, step) in ahead {
-                self.plan.prefetch(&step, number, &mut workspace);
+            match blocks {
+                Some(runs) => runs.into_iter().for_each(|run| self.plan.prefetch_run(run, &mut workspace)),
+                None => {
+                    for (number, step) in ahead {
+                        self.plan.prefetch(&step, number, &mut workspace);
+                    }
+                }
             }
             let start = Instant::now();
             let batch = self.lay(&step, &pool, &mut workspace);

@@ -1,7 +1,10 @@
 //! When the next steps' bytes are asked for: while batches wait for the disk, and where the data is larger than memory.
 //! What fits into it the system soon holds: it reads around every place that is asked for, which nothing is faster than.
 
-use crate::plan::{Cursor, Step, Steps};
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::plan::{Cursor, Plan, Step, Steps};
 use crate::sampler::Sampler;
 use crate::store::memory_for_pages;
 
@@ -13,9 +16,20 @@ const QUIET: u32 = 256;
 /// While nothing is asked for, one step in so many says whether any waited.
 const SELDOM: u64 = 8;
 
+/// Bytes of steps to come that are asked for of another machine: half of what is held in memory by default.
+const FAR_BYTES: u64 = 128 << 20;
+/// And so many steps, at least and at most.
+const FAR_STEPS: [u64; 2] = [2, 256];
+/// Blocks that are remembered as asked for.
+const MOST_TOLD: usize = 1 << 16;
+
 /// Whether steps are asked for ahead of time, and which were.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
+    /// Each read asks another machine: so many steps are always asked for.
+    far: Option<u64>,
+    /// Blocks that were asked for, by epoch and first sample.
+    told: HashSet<(u64, u64)>,
     is_on: bool,
     /// Whether it is of any use, once that was asked.
     is_worth: Option<bool>,
@@ -25,6 +39,32 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
+    /// Of data on another machine: `row` bytes a row, `rows` of them a step.
+    pub(super) fn of_far(row: u64, rows: u64) -> ReadAhead {
+        let step = row.saturating_mul(rows).max(1);
+        let far = Some((FAR_BYTES / step).clamp(FAR_STEPS[0], FAR_STEPS[1]));
+        ReadAhead { far, is_worth: Some(false), ..ReadAhead::default() }
+    }
+
+    /// The blocks, as runs of samples, that steps draw from and that were not asked for yet; `None` where data is near, or the
+    /// order has none.
+    pub(super) fn blocks(&mut self, steps: &[(u64, Step)], plan: &Plan) -> Option<Vec<Range<u64>>> {
+        self.far?;
+        let mut found = Vec::new();
+        let mut new = Vec::new();
+        for (_, step) in steps {
+            found.clear();
+            if !plan.blocks(step, &mut found) {
+                return None;
+            }
+            if self.told.len() + found.len() > MOST_TOLD {
+                self.told.clear();
+            }
+            new.extend(found.drain(..).filter(|run| self.told.insert((step.epoch, run.start))));
+        }
+        Some(new)
+    }
+
     /// Whether somebody should find out if it is of any use.
     pub(super) fn is_asking(&self, waited: bool) -> bool {
         waited && self.is_worth.is_none()
@@ -51,7 +91,7 @@ impl ReadAhead {
             self.quiet += 1;
             self.is_on = self.quiet < QUIET;
         }
-        if !self.is_on {
+        if !self.is_on && self.far.is_none() {
             self.next = None;
         }
     }
@@ -65,12 +105,14 @@ impl ReadAhead {
         steps: &Steps,
         sampler: &dyn Sampler,
     ) -> Vec<(u64, Step)> {
-        if !self.is_on {
-            return Vec::new();
-        }
+        let ahead = match self.far {
+            Some(steps) => steps,
+            None if self.is_on => AHEAD,
+            None => return Vec::new(),
+        };
         let (mut at, mut cursor) = self.next.filter(|(at, _)| *at > number).unwrap_or((number + 1, after));
         let mut asked = Vec::new();
-        while at <= number.saturating_add(AHEAD) {
+        while at <= number.saturating_add(ahead) {
             let Some(step) = steps.next(sampler, cursor) else { break };
             cursor = step.after();
             asked.push((at, step));

@@ -7,7 +7,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_o
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
-use crate::source::{SharedSource, Source, gather, whole};
+use crate::source::{FileInfo, SharedSource, Source, gather, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -20,6 +20,8 @@ pub struct Feed {
     runs: Option<(SharedSource, Arc<dyn View>)>,
     /// For batches that are asked for by number; a loader has its own.
     pool: Pool,
+    /// Each read may ask another machine, so all of a batch are told first and run side by side.
+    is_far: bool,
 }
 
 /// New memory costs more than what is laid into it: the batch that a caller holds, and the next ones.
@@ -28,7 +30,8 @@ const BATCHES_KEPT: usize = 4;
 impl Feed {
     /// Puts the three together.
     pub fn new(source: SharedSource, view: Arc<dyn View>, collate: Arc<dyn Collate>) -> Feed {
-        Feed { source, view, collate, runs: None, pool: Pool::new(BATCHES_KEPT) }
+        let is_far = source.files().iter().any(FileInfo::is_far);
+        Feed { source, view, collate, runs: None, pool: Pool::new(BATCHES_KEPT), is_far }
     }
 
     /// Reads the samples from [`Runs`](crate::source::Runs) of the source, by a view that cuts them alike. What a sample
@@ -103,6 +106,11 @@ impl Feed {
              need as many channels, bins as many records in the fullest row, and a loss mask beside the tokens of all or of \
              none",
         ))
+    }
+
+    /// Whether each read may ask another machine.
+    pub(super) fn is_far(&self) -> bool {
+        self.is_far
     }
 
     /// What one epoch sees of the source.
@@ -208,6 +216,9 @@ impl Workspace {
             whole(|| {
                 workspace.clear();
                 add(workspace)?;
+                if feeds.iter().any(|feed| feed.is_far) {
+                    workspace.prefetch(feeds, 0);
+                }
                 workspace.lay(feeds, pool)
             })
         };

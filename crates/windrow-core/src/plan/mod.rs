@@ -113,6 +113,39 @@ impl Plan {
         }
     }
 
+    /// Whether reads may ask another machine, so that they are worth telling ahead always.
+    pub fn is_far(&self) -> bool {
+        self.feeds.iter().any(Feed::is_far)
+    }
+
+    /// The runs of samples, by their numbers over all views, that this rank's rows of a step are drawn from, where the order
+    /// has such blocks; as [`Sampler::blocks`].
+    pub fn blocks(&self, step: &Step, out: &mut Vec<Range<u64>>) -> bool {
+        let len = self.sampler.len(step.epoch).unwrap_or(u64::MAX);
+        self.sampler.blocks(step.epoch, step.own.start..step.own.end.min(len), out)
+    }
+
+    /// Says to the sources that a run of samples is read soon, all of it.
+    pub fn prefetch_run(&self, run: Range<u64>, workspace: &mut Workspace) {
+        let feed = &mut workspace.feed;
+        feed.clear();
+        let all = || {
+            run.clone().try_for_each(|sample| {
+                let (number, sample) = self.feed_of(sample);
+                feed.add(&self.feeds[number], number, sample, Draw::new(self.seed, 0, 0, sample))
+            })
+        };
+        if whole(all).is_ok() {
+            feed.prefetch(&self.feeds, 0);
+        }
+    }
+
+    /// Bytes that one row of a batch reads, on average.
+    pub fn bytes_per_row(&self) -> u64 {
+        let samples = self.starts.last().copied().unwrap_or(0).max(1);
+        (self.bytes() / samples).max(1)
+    }
+
     fn lay(
         &self,
         epoch: u64,

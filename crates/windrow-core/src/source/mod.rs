@@ -165,6 +165,13 @@ pub struct FileInfo {
     pub size: u64,
 }
 
+impl FileInfo {
+    /// Whether each read of it may ask another machine: it is named by a URL.
+    pub fn is_far(&self) -> bool {
+        self.file.contains("://")
+    }
+}
+
 /// A record whose values lie as [`Schema::element`] says, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {

@@ -96,7 +96,8 @@ impl Prompts {
             };
             own.retain(|field, _| !OWN.contains(&field.as_str()));
             if let Prompt::File { key, .. } = &prompt {
-                hash.update(&key.as_bytes()[folder.len()..]);
+                // Relative to the folder, wherever that is.
+                hash.update(key[folder.len()..].trim_start_matches('/').as_bytes());
                 hash.update(&texts.get(key.as_str()).copied().unwrap_or(0).to_le_bytes());
             }
             hash.update(name.as_bytes());

@@ -131,8 +131,7 @@ fn path(key: &str) -> Result<Path, Trouble> {
 }
 
 fn meta(found: ObjectMeta) -> Meta {
-    let modified_ns = found.last_modified.timestamp_nanos_opt().and_then(|ns| u64::try_from(ns).ok());
-    Meta { key: found.location.to_string(), size: found.size, modified_ns, tag: found.e_tag }
+    Meta { key: found.location.to_string(), size: found.size, tag: found.e_tag }
 }
 
 impl Backend for Cloud {

@@ -26,7 +26,6 @@ use crate::url::{Location, Scheme};
 pub(crate) struct Meta {
     pub(crate) key: String,
     pub(crate) size: u64,
-    pub(crate) modified_ns: Option<u64>,
     pub(crate) tag: Option<String>,
 }
 

@@ -102,18 +102,35 @@ impl Pieces {
     }
 
     pub(super) fn put(&self, start: u64, bytes: Vec<u8>) {
-        let size = bytes.len() as u64;
+        let end = start + bytes.len() as u64;
         let mut all = all();
+        let mut own = self.lock();
+        // Some of it may be here already: a request asks for what lies between two parts that are missing, too.
+        let reach = |(from, piece): (&u64, &Piece)| (*from, from + piece.bytes.len() as u64);
+        let within: Vec<u64> =
+            own.range(start..end).map(reach).filter(|(_, to)| *to <= end).map(|(from, _)| from).collect();
+        for from in within {
+            if let Some(piece) = own.remove(&from) {
+                all.order.remove(&piece.number);
+                all.bytes -= piece.bytes.len() as u64;
+            }
+        }
+        let before = own.range(..start).next_back().map_or(start, |found| reach(found).1);
+        let behind = own.range(start..).next().map_or(end, |(from, _)| *from);
+        let (from, to) = (before.max(start), behind.min(end));
+        if from >= to {
+            return;
+        }
+        let bytes = match to - from == end - start {
+            true => bytes,
+            false => bytes[(from - start) as usize..(to - start) as usize].to_vec(),
+        };
         let number = all.next;
         all.next += 1;
-        all.bytes += size;
-        all.order.insert(number, (Arc::downgrade(&self.own), start, size));
-        let replaced =
-            self.lock().insert(start, Piece { bytes: Arc::new(bytes), read: AtomicU64::new(0), number });
-        if let Some(piece) = replaced {
-            all.order.remove(&piece.number);
-            all.bytes -= piece.bytes.len() as u64;
-        }
+        all.bytes += to - from;
+        all.order.insert(number, (Arc::downgrade(&self.own), from, to - from));
+        own.insert(from, Piece { bytes: Arc::new(bytes), read: AtomicU64::new(0), number });
+        drop(own);
         if all.bytes > self.most {
             all.shrink(self.most, number);
         }
@@ -206,8 +223,10 @@ mod tests {
             let mut out = vec![0; (end - start) as usize];
             assert_eq!(pieces.copy(start, &mut out), missing.is_empty());
             for range in missing {
+                // Also what lies around it.
+                let units = random.u64(0..3) * UNIT;
                 if random.bool() {
-                    put(range);
+                    put(range.start.saturating_sub(units)..(range.end + units).min(SIZE));
                 }
             }
             if pieces.missing(start, end, SIZE).is_empty() {

@@ -26,8 +26,14 @@ mod names;
 #[cfg(test)]
 mod real_series;
 #[cfg(test)]
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(test)]
 mod rows;
 #[cfg(test)]
 mod runs;
+#[cfg(test)]
+#[cfg(feature = "remote")]
+mod s3;
 #[cfg(test)]
 mod states;

@@ -13,24 +13,24 @@ use windrow::{Recipe, State};
 
 /// A run that was stopped.
 #[derive(Deserialize, Serialize)]
-struct Recorded {
+pub(crate) struct Recorded {
     /// The plan, its paths relative to the folder of states.
-    recipe: Value,
+    pub(crate) recipe: Value,
     /// Where it stood.
-    state: Value,
+    pub(crate) state: Value,
     /// Hash of the batch that came next.
-    next: String,
+    pub(crate) next: String,
 }
 
 /// Set to write the cases below that are not recorded yet.
 const RECORD: &str = "WINDROW_RECORD_STATES";
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/states")
 }
 
 // Names, dtypes, shapes and values of all tensors; records and lists as text.
-fn hash_of(batch: &Batch) -> String {
+pub(crate) fn hash_of(batch: &Batch) -> String {
     let mut all = Vec::new();
     for (i, field) in batch.fields().iter().enumerate() {
         all.extend_from_slice(format!("{} {} {:?}", field.name, field.dtype, field.shape).as_bytes());

@@ -1,0 +1,189 @@
+//! Data in a store is the same data: records, plans, batches and states.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+use windrow::Span;
+use windrow::format::Options;
+use windrow::prepare::IndexOptions;
+use windrow::{Dataset, Kind, Recipe, State, open_with};
+
+use crate::s3::S3;
+use crate::states::{Recorded, folder, hash_of};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+// Folders and files below testdata, each once.
+fn below(at: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, found);
+        }
+        found.push(path);
+    }
+}
+
+// Hashes of some records, and the identity of all.
+fn summary(data: &Dataset) -> (u64, u64, Vec<Result<u64, Kind>>) {
+    let source = data.source();
+    let n = source.len();
+    let some = (0..n.min(20)).chain(n.saturating_sub(3)..n);
+    let mut scratch = Vec::new();
+    let values = some.map(|record| {
+        let len = source.length(record).map_err(|e| e.kind())?;
+        let span = Span { record, start: 0, len: len.min(10_000) };
+        source
+            .read(span, &mut scratch)
+            .map(|values| xxhash_rust::xxh3::xxh3_64(values.bytes))
+            .map_err(|e| e.kind())
+    });
+    (n, source.fingerprint().unwrap_or(0), values.collect())
+}
+
+#[test]
+fn golden_data_of_every_format_reads_alike_from_s3() {
+    let root = root();
+    let s3 = S3::serve(&root);
+    let mut paths = Vec::new();
+    below(&root.join("testdata"), &mut paths);
+    paths.sort();
+    let mut of_formats: BTreeMap<&str, usize> = BTreeMap::new();
+    // Two ask for paths of this machine; golden data of the third lies beside its index, and has a test of its own.
+    let mut differ = Vec::new();
+    let local_alone = ["flat-tokens", "sound", "forager"];
+    for path in paths {
+        const ENOUGH: usize = 2;
+        let Ok(data) = windrow::open(&path) else { continue };
+        let name = data.source().format();
+        if local_alone.contains(&name)
+            || of_formats.get(name).is_some_and(|n| *n >= ENOUGH)
+            || data.is_empty()
+        {
+            continue;
+        }
+        let url = format!("s3://{}", path.strip_prefix(&root).unwrap().display());
+        // What is expanded or converted is kept on disk.
+        let options = Options { cache_limit: None, timeout: Some(Duration::from_secs(20)), ..s3.options() };
+        let there = match open_with(&url, &options) {
+            Ok(there) => there,
+            Err(e) => {
+                differ.push(format!("{name}: {url}: {e}"));
+                continue;
+            }
+        };
+        assert_eq!(there.source().format(), name, "{url}");
+        if summary(&there) != summary(&data) {
+            differ.push(format!("{name}: {url}: {:?} and {:?}", summary(&there), summary(&data)));
+        }
+        *of_formats.entry(name).or_default() += 1;
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+    let names = windrow::formats().iter().map(|format| format.name());
+    let missing: Vec<&str> =
+        names.filter(|name| !of_formats.contains_key(name) && !local_alone.contains(name)).collect();
+    assert!(missing.is_empty(), "read none of {}", missing.join(", "));
+}
+
+#[test]
+fn an_index_of_lines_reads_alike_from_s3() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("bucket");
+    fs::create_dir(&base).unwrap();
+    for name in ["a.jsonl", "b.jsonl"] {
+        let lines: Vec<String> =
+            (0..500).map(|i| format!("{{\"from\": \"{name}\", \"n\": {i}}}\n")).collect();
+        fs::write(base.join(name), lines.concat()).unwrap();
+    }
+    windrow::prepare::index(&base, &IndexOptions::default(), &()).unwrap();
+    let s3 = S3::serve(folder.path());
+    let (here, there) = (windrow::open(&base).unwrap(), open_with("s3://bucket", &s3.options()).unwrap());
+    assert_eq!((there.source().format(), there.len()), ("forager", 1000));
+    assert_eq!(summary(&there), summary(&here));
+}
+
+#[test]
+fn states_of_local_runs_go_on_in_a_store() {
+    let s3 = S3::serve(&root());
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "json") {
+            continue;
+        }
+        let recorded: Recorded = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let mut recipe = recorded.recipe.clone();
+        for part in recipe["parts"].as_array_mut().unwrap() {
+            let at = part["path"].as_str().unwrap().to_string();
+            part["path"] = json!(format!("s3://testdata/states/{at}"));
+            part["options"]["store_options"] = json!(s3.store_options());
+        }
+        let state = State::from_json(&recorded.state.to_string()).unwrap();
+        let builder = Recipe::from_json(&recipe.to_string()).unwrap().builder();
+        let mut loader = builder.unwrap_or_else(|e| panic!("{}: {e}", path.display())).build().unwrap();
+        loader.resume(&state).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert_eq!(hash_of(&loader.next_batch().unwrap().unwrap()), recorded.next, "{}", path.display());
+    }
+}
+
+#[test]
+fn batches_are_those_of_the_local_file_on_any_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bucket")).unwrap();
+    let path = folder.path().join("bucket/tokens.bin");
+    windrow::prepare::dummy(&path, 300_000, 50_000, 3, true).unwrap();
+    let s3 = S3::serve(folder.path());
+    let local = windrow::open(&path).unwrap().pack(64).unwrap();
+    let far = open_with("s3://bucket/tokens.bin", &s3.options()).unwrap().pack(64).unwrap();
+    let blocks = windrow::Blocks { size: Some(100), lanes: Some(4), ..windrow::Blocks::default() };
+    for ranks in [1, 2, 3, 8] {
+        for rank in 0..ranks {
+            let loaders = [&local, &far].map(|samples| {
+                let loader = samples.loader().global_batch_size(24).seed(5).rank(rank, ranks).epochs(Some(2));
+                loader.shuffle(blocks.clone()).build().unwrap()
+            });
+            let [here, there] =
+                loaders.map(|loader| loader.map(|batch| hash_of(&batch.unwrap())).collect::<Vec<String>>());
+            assert!(here.len() > 20, "{} batches", here.len());
+            assert_eq!(here, there, "rank {rank} of {ranks}");
+        }
+    }
+    let names =
+        [&local, &far].map(|samples| samples.loader().plan().unwrap().identity().unwrap().to_string());
+    assert_eq!(names[0], names[1]);
+    // Neither keys nor tokens are written into a plan.
+    let recipe = far.loader().recipe().unwrap().to_json();
+    assert!(recipe.contains("s3://bucket/tokens.bin") && !recipe.contains("SECRET"), "{recipe}");
+}
+
+#[test]
+fn what_is_not_there_or_not_allowed_is_an_error_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("bucket/empty")).unwrap();
+    fs::write(folder.path().join("bucket/page"), "<!doctype html><html>not data</html>").unwrap();
+    let s3 = S3::serve(folder.path());
+    let error = |url: &str, options: &Options| open_with(url, options).map(drop).unwrap_err();
+    for (url, kind) in [
+        ("s3://bucket/nothing.bin", Kind::NotFound),
+        ("s3://nobucket/x.bin", Kind::NotFound),
+        ("s3://bucket", Kind::Unrecognised),
+        ("s3://bucket/page", Kind::Unrecognised),
+    ] {
+        let e = error(url, &s3.options());
+        assert_eq!(e.kind(), kind, "{url}: {e}");
+        assert!(e.to_string().contains(url), "{e}");
+    }
+    let mut wrong = s3.options();
+    wrong.store_options.insert("secret_access_key".to_string(), "other".to_string());
+    let e = error("s3://bucket/page", &wrong);
+    assert!(e.kind() == Kind::Io && e.hint_text().unwrap().contains("AWS_ACCESS_KEY_ID"), "{e}");
+    let mut unknown = s3.options();
+    unknown.store_options.insert("endpoint".to_string() + "_ulr", "x".to_string());
+    assert_eq!(error("s3://bucket/page", &unknown).kind(), Kind::Config);
+    assert_eq!(error("ftp://host/x", &Options::default()).kind(), Kind::Unsupported);
+    assert!(error("s3://bucket/*.bin", &s3.options()).hint_text().unwrap().contains("braces"));
+}
