@@ -14,7 +14,8 @@ const MOST_VALUES: u64 = 1 << 16;
 /// Puts a source through every promise of [`Source`] and [`Lengths`](crate::Lengths): lengths and reads agree, spans are parts of the
 /// whole, what is outside is refused, places are in the files, a used scratch and a second thread change nothing.
 ///
-/// A record may be unreadable; then its error must be `Corrupt`, name the file and the record, and be the same every time.
+/// A record may be unreadable; then its error must be `Corrupt`, or `Unsupported` for what is intact but not read, name the file
+/// and the record, and be the same every time.
 ///
 /// # Errors
 /// `Mismatch` saying which promise is broken, at which record, expected and found; what the source says of its own
@@ -446,10 +447,12 @@ fn refuses<T>(what: &str, found: Result<T>, record: u64) -> Result<()> {
 fn check_unreadable(error: &Error, record: u64) -> Result<()> {
     let place = error.place();
     let named = place.record == Some(record) && place.file.is_some();
-    match error.kind() == ErrorKind::Corrupt && named {
+    match matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) && named {
         true => Ok(()),
         false => Err(broken(
-            &format!("an unreadable record is Corrupt and names file and record: found {error:?}"),
+            &format!(
+                "an unreadable record is Corrupt or Unsupported and names file and record: found {error:?}"
+            ),
             record,
         )),
     }
@@ -492,7 +495,9 @@ mod tests {
         fn length(&self, record: u64) -> Result<u64> {
             match (self.breaks, record) {
                 ("unreadable", 1) => Err(Error::corrupt("bad").at("f").record(1)),
+                ("unsupported", 1) => Err(Error::unsupported("new").at("f").record(1)),
                 ("nameless", 1) => Err(Error::corrupt("bad")),
+                ("misjudged", 1) => Err(Error::config("bad").at("f").record(1)),
                 ("endless", 3) => Ok(0),
                 _ => LENGTHS.to_vec().length(record),
             }
@@ -560,6 +565,7 @@ mod tests {
     fn a_source_that_keeps_its_promises_passes() {
         check(&three("")).unwrap();
         check(&three("unreadable")).unwrap();
+        check(&three("unsupported")).unwrap();
         let bytes_at = |l: &Location| Ok(BYTES[l.start as usize..(l.start + l.size) as usize].to_vec());
         check_located(&three(""), &bytes_at).unwrap();
         let wrong = |l: &Location| Ok(vec![0; l.size as usize]);
@@ -570,6 +576,7 @@ mod tests {
     fn every_broken_promise_is_found() {
         for (breaks, record, says) in [
             ("nameless", 1, "names file and record"),
+            ("misjudged", 1, "is Corrupt or Unsupported"),
             ("endless", 3, "a record that is not there"),
             ("uniform", 1, "expected 4, found 0"),
             ("unchecked", 0, "a span that leaves its record: expected OutOfRange, found values"),
