@@ -22,7 +22,7 @@ pub(crate) fn described(node: &Node, is_shaped: bool) -> Column {
             Holds::Array(Some(dtype), uniform.map(|len| [len].into_iter().chain(channels).collect()))
         }
         (None, Kind::Bytes(_) | Kind::View(false) | Kind::Fixed(_)) => Holds::Bytes,
-        (None, Kind::Other(..)) => Holds::LeftOut,
+        _ if node.is_unread() => Holds::LeftOut,
         _ => Holds::Value,
     };
     Column { name: node.name.clone(), holds: node.holds(), kind }

@@ -20,13 +20,16 @@ impl Node {
     /// The dtype of the numbers of its lists, and the length of each where that is the same; `None` for other values.
     pub fn numbers(&self) -> Option<(DType, Option<u64>)> {
         let uniform = match (&self.kind, &self.shape) {
-            (_, Some(shape)) if shape.len() == 2 => shape.first().copied(),
+            (Kind::List(_) | Kind::FixedList(_), Some(shape)) if shape.len() == 2 => shape.first().copied(),
             (Kind::FixedList(count), _) => Some(*count),
             (Kind::List(_), None) => None,
             _ => return None,
         };
         let mut inner = self.children.first()?;
         if self.shape.is_some() {
+            if !matches!(inner.kind, Kind::List(_) | Kind::FixedList(_)) {
+                return None;
+            }
             inner = inner.children.first()?;
         } else if let Kind::FixedList(_) = inner.kind {
             inner = inner.children.first()?;

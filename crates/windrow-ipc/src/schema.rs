@@ -313,6 +313,15 @@ impl Node {
         self.kind == Kind::Null || self.children.iter().any(Node::is_unknown)
     }
 
+    /// Whether its values, or some in them, are not read.
+    pub(crate) fn is_unread(&self) -> bool {
+        match &self.kind {
+            Kind::Other(..) => true,
+            Kind::Dictionary(_, _, values) => values.is_unread(),
+            _ => self.children.iter().any(Node::is_unread),
+        }
+    }
+
     fn is_plain_like(&self, values: &Node) -> bool {
         match &self.kind {
             Kind::Dictionary(_, _, own) => own.is_like(values),

@@ -8,6 +8,7 @@ use windrow_core::collate::NextToken;
 use windrow_core::format::{Options, Probe, open};
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::Feed;
+use windrow_core::source::conformance;
 use windrow_core::store::{Entry, Memory, Object, Store};
 use windrow_core::view::Pack;
 use windrow_core::{DType, Kind, Place, Result};
@@ -141,4 +142,34 @@ fn r0007_an_item_outside_its_chunk_names_its_record() {
     let error = open(FORMATS, &probe, &Options::default()).err().unwrap();
     assert_eq!((error.kind(), error.place().record), (Kind::Corrupt, Some(0)), "{error}");
     assert!(error.place().file.as_deref().is_some_and(|file| file.ends_with("c.bin")), "{error}");
+}
+
+/// Lists of a type that is not read were taken for metadata, so that the numbers beside them had none; and what a source promises of
+/// unreadable records forbade the error that says so.
+#[test]
+fn r0008_a_column_of_an_unread_type_says_so_and_is_left_out_elsewhere() {
+    let golden = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/golden/6_foreign/arrow/saved_kinds/data-00000-of-00001.arrow"
+    );
+    const INTERVAL: u8 = 11;
+    for (at, holds) in [(1247, "interval"), (1471, "list of interval")] {
+        let mut bytes = fs::read(golden).unwrap();
+        bytes[at] = INTERVAL;
+        let probe = Probe::at(FORMATS, Arc::new(Memory::new().with("t.arrow", bytes)), "t.arrow").unwrap();
+        let rows = open(FORMATS, &probe, &Options::default()).unwrap();
+        let columns = &rows.schema().columns;
+        let (of_type, others): (Vec<_>, Vec<_>) = columns.iter().partition(|column| column.holds == holds);
+        assert_eq!(of_type.len(), 1, "{holds}: {columns:?}");
+        conformance::check(rows.as_ref()).unwrap();
+        let error = rows.row(0).unwrap_err();
+        assert_eq!((error.kind(), error.place().record), (Kind::Unsupported, Some(0)), "{error}");
+        assert!(error.place().file.is_some() && error.to_string().contains("columns= leaves"), "{error}");
+        let columns = others.iter().map(|column| column.name.clone()).collect();
+        let options = Options { columns: Some(columns), ..Options::default() };
+        open(FORMATS, &probe, &options).unwrap().row(0).unwrap();
+        let options = Options { column: Some("seq".to_string()), ..Options::default() };
+        let numbers = open(FORMATS, &probe, &options).unwrap();
+        assert!(numbers.extras(0).unwrap().get(&of_type[0].name).is_none(), "{holds}");
+    }
 }
