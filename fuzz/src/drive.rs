@@ -40,7 +40,12 @@ pub fn values(source: &SharedSource, record: u64) -> Result<Vec<u8>> {
 }
 
 fn records(source: &SharedSource) {
-    if let Err(error) = conformance::check(source.as_ref()) {
+    // Pages of Parquet without a checksum, and what says where their rows are, may contradict each other.
+    let checked = match source.format() {
+        "parquet" => conformance::check_damaged(source.as_ref()),
+        _ => conformance::check(source.as_ref()),
+    };
+    if let Err(error) = checked {
         panic!("{error}");
     }
     let is_json = source.schema().kind == Kind::Json;

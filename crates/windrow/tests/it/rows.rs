@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use windrow::dev::source::conformance;
 use windrow::{Batch, Kind, LastBatch, Samples, Stop, Value, mix, open, trace_row};
 
 fn golden(name: &str) -> PathBuf {
@@ -132,4 +133,20 @@ fn what_is_no_row_is_refused_by_name() {
         .err()
         .unwrap();
     assert_eq!(e.message(), "\"r\" gives rows, \"t\" tensors");
+}
+
+/// Pages of Parquet need no checksum: what one says of its rows moves those behind it, for whoever does not skip it.
+#[test]
+fn a_damaged_page_without_a_checksum_keeps_the_other_promises() {
+    let name = "parquet/tokens_i32_zstd_page_index/tokens.parquet";
+    let mut bytes = std::fs::read(golden(name)).unwrap();
+    // Among the levels that say where lists begin.
+    bytes[1315] = 0;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let source = open(&path).unwrap().source().clone();
+    let error = conformance::check(source.as_ref()).unwrap_err();
+    assert!(error.message().contains("a row, in its order"), "{error}");
+    conformance::check_damaged(source.as_ref()).unwrap();
 }
