@@ -191,7 +191,8 @@ pub trait Source: Lengths {
     /// The values of a span: borrowed from the map where the layout allows it, else laid into `scratch`.
     ///
     /// # Errors
-    /// `OutOfRange` when the span leaves the record; `Corrupt` and `Io` with the place.
+    /// `OutOfRange` when the span leaves the record; `Corrupt`, `Unsupported` for what is intact but not read, and `Io`, with the
+    /// place.
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>>;
 
     /// All values of a record: what [`Source::read`] gives for the span of its whole length, found in one go.
@@ -233,7 +234,8 @@ pub trait Source: Lengths {
     }
 
     /// The rows from `first` on, in their order: for whoever reads each once and never comes back, so that nothing is kept
-    /// of what was read, neither in memory nor in the cache.
+    /// of what was read, neither in memory nor in the cache. They are those of [`Source::row`], unless a file is damaged in a way
+    /// that its format cannot show: then each of the two may find other rows.
     fn rows_from(&self, first: u64) -> Rows<'_> {
         Box::new((first..self.len()).map(|record| self.row(record)))
     }
