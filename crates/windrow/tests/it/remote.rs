@@ -144,7 +144,7 @@ fn batches_are_those_of_the_local_file_on_any_number_of_ranks() {
         for rank in 0..ranks {
             let loaders = [&local, &far].map(|samples| {
                 let loader = samples.loader().global_batch_size(24).seed(5).rank(rank, ranks).epochs(Some(2));
-                loader.shuffle(blocks.clone()).build().unwrap()
+                loader.shuffle(blocks).build().unwrap()
             });
             let [here, there] =
                 loaders.map(|loader| loader.map(|batch| hash_of(&batch.unwrap())).collect::<Vec<String>>());
