@@ -6,12 +6,12 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::allowance::{MAPS, OPEN_FILES, Taken};
+use super::allowance::{OPEN_FILES, Taken};
 use super::file_system::FileSystem;
+use super::map::Map;
 use super::near::with_near_name;
 use super::pages::Places;
 use super::times::{changed_ns, modified_ns, since_1970};
-use super::torn::Watched;
 use super::version::Version;
 use super::{Entry, FolderId, Object, Store, walk};
 use crate::error::{Error, Kind, Result};
@@ -91,7 +91,7 @@ impl Store for Local {
         if may_map
             && meta.len() > 0
             && on != Some(FileSystem::Remote)
-            && let Some(map) = map(&file, meta.len())
+            && let Some(map) = Map::of(&file, meta.len())
         {
             return Ok(Arc::new(Mapped::new(path.display().to_string(), about, map, None)));
         }
@@ -192,22 +192,12 @@ pub(super) fn open_kept(file: File, path: &Path, size: u64) -> Result<Arc<dyn Ob
     if size > 0
         && on != FileSystem::Remote
         && let Some(held) = held
-        && let Some(map) = map(&file, size)
+        && let Some(map) = Map::of(&file, size)
     {
         let held = held.map(|taken| (file, taken));
         return Ok(Arc::new(Mapped::new(path.display().to_string(), about, map, held)));
     }
     Ok(Arc::new(Opened::new(file, path.to_path_buf(), about, size, true)))
-}
-
-/// The first `size` bytes of a file, mapped; `None` where the file system cannot, or all maps are taken.
-fn map(file: &File, size: u64) -> Option<(memmap2::Mmap, Taken)> {
-    let taken = MAPS.take()?;
-    // SAFETY: the file is opened read-only and the map is private to this process. What another process that truncates the
-    // file brings about is documented at `Io::Mmap`; it cannot make memory unsafe, because every access is bounds-checked
-    // against the size at opening.
-    let map = unsafe { memmap2::MmapOptions::new().len(usize::try_from(size).ok()?).map(file) };
-    Some((map.ok()?, taken))
 }
 
 /// What the system said of a file when it was opened.
@@ -237,34 +227,15 @@ impl About {
 struct Mapped {
     name: String,
     about: About,
-    /// Before the map, so that it goes before it.
-    watched: Watched,
-    map: memmap2::Mmap,
+    map: Map,
     places: Places,
-    _taken: Taken,
     /// A file whose lock a map does not hold on to.
     _held: Option<(File, Taken)>,
 }
 
 impl Mapped {
-    fn new(
-        name: String,
-        about: About,
-        (map, taken): (memmap2::Mmap, Taken),
-        held: Option<(File, Taken)>,
-    ) -> Self {
-        let watched = Watched::new(&map);
-        Mapped { name, about, watched, map, places: Places::default(), _taken: taken, _held: held }
-    }
-
-    /// Whether the file still reaches as far as it did. What a page holds behind the end of its file reads as zeros, without
-    /// a word; the last page, where it is gone, does not.
-    fn is_whole(&self) -> bool {
-        if let Some(last) = self.map.last() {
-            // SAFETY: a reference may be read. Volatile, for nobody wants the byte.
-            let _ = unsafe { std::ptr::read_volatile(last) };
-        }
-        !self.watched.is_torn()
+    fn new(name: String, about: About, map: Map, held: Option<(File, Taken)>) -> Self {
+        Mapped { name, about, map, places: Places::default(), _held: held }
     }
 
     /// Why there is nothing to read. A disk that cannot give a page raises the same signal as a file that ends before it.
@@ -288,7 +259,7 @@ impl Mapped {
 
 impl Object for Mapped {
     fn size(&self) -> u64 {
-        self.map.len() as u64
+        self.map.size() as u64
     }
 
     fn name(&self) -> &str {
@@ -308,34 +279,26 @@ impl Object for Mapped {
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        match self.is_whole() {
-            true => slice(&self.map, start, size, &self.name),
-            false => Err(self.lost(start)),
+        match self.map.bytes() {
+            Some(bytes) => slice(bytes, start, size, &self.name),
+            None => Err(self.lost(start)),
         }
     }
 
     fn mapped(&self) -> Option<&[u8]> {
-        self.is_whole().then_some(&self.map)
+        self.map.bytes()
     }
 
     fn touch(&self, start: u64, size: u64) {
-        let end = start.saturating_add(size).min(self.map.len() as u64);
-        if start < end {
-            // Both below the map's length.
-            fetch(&self.map[start as usize..end as usize]);
-        }
+        self.map.touch(start, size);
     }
 
     fn prefetch(&self, start: u64, size: u64) {
-        let (Ok(start), Ok(size)) = (usize::try_from(start), usize::try_from(size)) else { return };
-        if start < self.map.len() {
-            // Read at random places, a file larger than memory would otherwise fill it with what lies around them. Hints:
-            // whether the system takes them does not matter.
-            if self.places.become_random(start as u64, size as u64) {
-                let _ = self.map.advise(memmap2::Advice::Random);
-            }
-            let _ = self.map.advise_range(memmap2::Advice::WillNeed, start, size.min(self.map.len() - start));
+        // Read at random places, a file larger than memory would otherwise fill it with what lies around them.
+        if start < self.size() && self.places.become_random(start, size) {
+            self.map.read_at_random();
         }
+        self.map.prefetch(start, size);
     }
 }
 

@@ -2,6 +2,20 @@
 
 use std::fs::File;
 
+/// Whether another machine, or a program, serves the mount that this file or folder is on: NFS, SMB, Lustre, FUSE and others.
+/// `false` also where the system does not say.
+///
+/// ```
+/// let folder = std::fs::File::open(std::env::temp_dir())?;
+/// if windrow_core::store::is_of_another_machine(&folder) {
+///     println!("each read of a map there may wait for a network");
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn is_of_another_machine(file: &File) -> bool {
+    FileSystem::of(file) == FileSystem::Remote
+}
+
 /// What a mount promises about its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileSystem {

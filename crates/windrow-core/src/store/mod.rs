@@ -14,6 +14,7 @@ mod file_system;
 pub mod glob;
 mod kept;
 pub mod key;
+mod map;
 mod memory;
 mod near;
 mod pages;
@@ -37,8 +38,10 @@ pub use expand::{
 };
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local, fetch};
+pub use file_system::is_of_another_machine;
 pub use kept::changed_ns;
 pub use kept::{kept, modified_ns};
+pub use map::Map;
 pub use memory::Memory;
 pub use near::with_near_name;
 pub use pages::memory_for_pages;
