@@ -9,6 +9,7 @@ use windrow_core::{Error, Result};
 use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
 use crate::per_process::PerProcess;
+use crate::stats::add;
 use crate::store::Inner;
 
 /// Indices up to this size are fetched whole.
@@ -115,9 +116,15 @@ impl Object for RemoteObject {
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.check(start, size)?;
-        let own = self.own()?;
-        own.copy.bring(start, size as u64)?;
-        if let Some(lent) = own.copy.held.lent(start, size) {
+        let copy = &self.own()?.copy;
+        // What lies on disk costs what a map costs.
+        if let Some(lent) = copy.held.lent(start, size) {
+            add(&copy.counters.hits, 1);
+            return Ok(lent);
+        }
+        let _reading = copy.held.reading(start, size as u64);
+        copy.bring(start, size as u64)?;
+        if let Some(lent) = copy.held.lent(start, size) {
             return Ok(lent);
         }
         scratch.clear();
@@ -130,7 +137,8 @@ impl Object for RemoteObject {
     fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
         self.check(start, out.len())?;
         let copy = &self.own()?.copy;
-        // What went again before it was read, as memory was short, comes again.
+        let _reading = copy.held.reading(start, out.len() as u64);
+        // What another program took from the disk before it was read comes again.
         for _ in 0..8 {
             copy.bring(start, out.len() as u64)?;
             if copy.held.copy(start, out) {

@@ -1,62 +1,154 @@
-//! What of an object is here already.
+//! What of an object is here already: in a sparse copy on disk, that the processes of a machine share, or in memory.
+//!
+//! The order needs each byte once an epoch, so whatever is kept is as good as what would take its place: the disk takes bytes
+//! until its limit and keeps them. What finds no room there goes through memory.
 
-mod memory;
+mod bits;
+mod disk;
+mod folder;
+mod opened;
+mod pieces;
+mod scan;
+mod space;
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-use memory::Pieces;
+use self::disk::Disk;
+use self::pieces::{Pieces, Reading};
+
+/// Bytes on disk are checked and fetched by as many.
+const GRANULE: u64 = 64 << 10;
+/// What goes to memory is rounded to multiples of so many bytes: pages of a disk, and of memory.
+const UNIT: u64 = 4096;
 
 /// One version of one object.
-#[expect(dead_code, reason = "what is kept on disk is found by it")]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Identity {
     pub(crate) url: String,
     pub(crate) size: u64,
-    /// An ETag, a generation or a commit; `""` where the store tells none.
+    /// An ETag, a generation or a commit; `""` where the store tells none, and then nothing is kept on disk.
     pub(crate) tag: String,
 }
 
 /// How much may be kept, and where.
-#[expect(dead_code, reason = "what is kept on disk goes there")]
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// The cache folder; `None` is the usual one.
     pub(crate) folder: Option<PathBuf>,
-    /// Bytes on disk; `None` is half of what is free, 0 keeps all in memory.
+    /// Bytes on disk, of all objects and all processes of the machine; `None` is half of what is free, 0 keeps all in memory.
     pub(crate) disk: Option<u64>,
     /// Bytes in memory, of all objects of this process.
     pub(crate) memory: u64,
 }
 
-/// What of one object is here.
+/// What of one object is here. Any number of threads may ask and put at once.
 pub(crate) struct Held {
-    identity: Identity,
+    size: u64,
+    disk: Option<Disk>,
     pieces: Pieces,
 }
 
 impl Held {
+    /// Looks at nothing yet: files are opened when they are first asked for, and made when there is something to put.
     pub(crate) fn new(identity: Identity, limits: &Limits) -> Held {
-        Held { identity, pieces: Pieces::new(limits.memory) }
+        Held { size: identity.size, pieces: Pieces::new(limits.memory), disk: Disk::new(identity, limits) }
     }
 
-    /// A range as it lies here, where it can be lent.
+    /// A range as it lies on disk, where all of it does. To be read inside of [`whole`](windrow_core::store::whole), as
+    /// every map.
+    #[inline]
     pub(crate) fn lent(&self, start: u64, size: usize) -> Option<&[u8]> {
-        let _ = (start, size);
-        None
+        self.disk.as_ref()?.lent(start, size)
     }
 
-    /// Copies a range; whether all of it was here.
+    /// Copies a range; whether all of it was here. `out` holds anything where it was not.
     pub(crate) fn copy(&self, start: u64, out: &mut [u8]) -> bool {
-        self.pieces.copy(start, out)
+        let end = start + out.len() as u64;
+        let mut at = start;
+        for (part, is_on_disk) in self.parts(start, end) {
+            let out = &mut out[(at - start) as usize..(part - start) as usize];
+            let is_here = match is_on_disk {
+                true => self.disk.as_ref().is_some_and(|disk| disk.copy(at, out)),
+                false => self.pieces.copy(at, out),
+            };
+            if !is_here {
+                return false;
+            }
+            at = part;
+        }
+        true
     }
 
-    /// What must be fetched so that a range is here: rounded outwards, sorted, without overlaps.
+    /// What must be fetched so that a range is here: rounded outwards, within the object, sorted, without overlaps.
     pub(crate) fn missing(&self, start: u64, size: u64) -> Vec<Range<u64>> {
-        self.pieces.missing(start, start.saturating_add(size).min(self.identity.size), self.identity.size)
+        let end = start.saturating_add(size).min(self.size);
+        let mut gaps = Vec::new();
+        let mut at = start;
+        for (part, is_on_disk) in self.parts(start, end) {
+            if !is_on_disk {
+                self.pieces.gaps(at..part, &mut gaps);
+            }
+            at = part;
+        }
+        match self.disk.as_ref().is_some_and(Disk::takes_more) {
+            true => rounded(gaps, GRANULE, self.size),
+            false => rounded(gaps, UNIT, self.size),
+        }
     }
 
-    /// Takes what was fetched, all of a part of such a range.
+    /// Takes what was fetched, all of a part of such a range. What the disk does not take goes to memory.
     pub(crate) fn put(&self, start: u64, bytes: Vec<u8>) {
-        self.pieces.put(start, bytes);
+        let on_disk = self.disk.as_ref().map_or(start..start, |disk| disk.put(start, &bytes));
+        if on_disk.is_empty() {
+            return self.pieces.put(start, bytes);
+        }
+        // It fits into memory, and so do its ends.
+        let (first, last) = ((on_disk.start - start) as usize, (on_disk.end - start) as usize);
+        for (at, part) in [(start, &bytes[..first]), (on_disk.end, &bytes[last..])] {
+            if !part.is_empty() {
+                self.pieces.put(at, part.to_vec());
+            }
+        }
+    }
+
+    /// Of a range that is about to be read nothing leaves memory until this is dropped, however much it is.
+    pub(crate) fn reading(&self, start: u64, size: u64) -> Reading<'_> {
+        self.pieces.reading(start..start.saturating_add(size).min(self.size))
+    }
+
+    // Where each part of a range ends, and whether it is on disk.
+    fn parts(&self, start: u64, end: u64) -> Vec<(u64, bool)> {
+        let on_disk = self.disk.as_ref().map(|disk| disk.parts(start, end)).unwrap_or_default();
+        let mut parts = Vec::new();
+        let mut at = start;
+        for part in on_disk {
+            if at < part.start {
+                parts.push((part.start, false));
+            }
+            parts.push((part.end, true));
+            at = part.end;
+        }
+        if at < end {
+            parts.push((end, false));
+        }
+        parts
     }
 }
+
+/// Rounded outwards to multiples of `unit`, and joined where they meet then.
+fn rounded(ranges: Vec<Range<u64>>, unit: u64, size: u64) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        let end = range.end.checked_next_multiple_of(unit).unwrap_or(size).min(size);
+        let range = range.start / unit * unit..end;
+        match found.last_mut() {
+            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+            _ => found.push(range),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

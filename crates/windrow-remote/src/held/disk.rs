@@ -1,0 +1,212 @@
+//! The copy of one object on disk, opened when it is first asked for and made when there is something to put.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use windrow_core::store::{cache_folder, whole};
+
+use super::folder::{Folder, Refusal};
+use super::opened::Opened;
+use super::space::{self, Share};
+use super::{GRANULE, Identity, Limits};
+
+/// Larger objects have no copy: what is noted of each granule would take more than 32 MiB of memory.
+const LARGEST: u64 = 1 << 44;
+
+pub(super) struct Disk {
+    folder: Folder,
+    share: Share,
+    /// No lock: the child of a fork finds it either there or not.
+    opened: AtomicPtr<Opened>,
+    /// Nothing is opened or written any more. What is opened is still read.
+    is_off: AtomicBool,
+    /// How often it was asked for and was not there.
+    asked: AtomicU32,
+}
+
+impl Disk {
+    /// `None` where nothing of this object is to be on disk.
+    pub(super) fn new(identity: Identity, limits: &Limits) -> Option<Disk> {
+        // Without a tag nobody knows whether what lies there is of this version.
+        if identity.tag.is_empty() || identity.size == 0 || limits.disk == Some(0) {
+            return None;
+        }
+        if identity.size > LARGEST {
+            told(&Refusal::TooLarge(identity.size), &identity.url);
+            return None;
+        }
+        let cache: PathBuf = match limits.folder.clone().map_or_else(cache_folder, Ok) {
+            // From wherever the program may be by then.
+            Ok(cache) => std::path::absolute(&cache).unwrap_or(cache),
+            Err(e) => {
+                told(&Refusal::NoFolder(e.to_string()), &identity.url);
+                return None;
+            }
+        };
+        Some(Disk {
+            share: Share::new(&cache, limits.disk),
+            folder: Folder::new(cache, identity),
+            opened: AtomicPtr::new(ptr::null_mut()),
+            is_off: AtomicBool::new(false),
+            asked: AtomicU32::new(0),
+        })
+    }
+
+    #[inline]
+    fn opened(&self) -> Option<&Opened> {
+        // SAFETY: null, or from a box that is dropped with `self` alone, which is borrowed here.
+        unsafe { self.opened.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Whether it may take more, as far as is known.
+    pub(super) fn takes_more(&self) -> bool {
+        !self.is_off.load(Ordering::Relaxed) && self.share.may_take()
+    }
+
+    #[inline]
+    pub(super) fn lent(&self, start: u64, size: usize) -> Option<&[u8]> {
+        self.opened()?.lent(start, size)
+    }
+
+    /// Copies a range that is there; whether it still was.
+    pub(super) fn copy(&self, start: u64, out: &mut [u8]) -> bool {
+        whole(|| match self.lent(start, out.len()) {
+            Some(bytes) => {
+                out.copy_from_slice(bytes);
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// The parts of a range that are there and hold their sums, in order.
+    pub(super) fn parts(&self, start: u64, end: u64) -> Vec<Range<u64>> {
+        match self.found() {
+            Some(opened) if start < end => opened.parts(start, end),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes the granules that lie in these bytes, as many as find room; which bytes are there now.
+    pub(super) fn put(&self, start: u64, bytes: &[u8]) -> Range<u64> {
+        let nothing = start..start;
+        let end = start + bytes.len() as u64;
+        let size = self.folder.identity().size;
+        let first = start.div_ceil(GRANULE);
+        let last = if end == size { end.div_ceil(GRANULE) } else { end / GRANULE };
+        if first >= last || self.is_off.load(Ordering::Relaxed) {
+            return nothing;
+        }
+        let wanted = match self.found() {
+            Some(opened) => opened.price(first..last),
+            None => (last - first) * GRANULE,
+        };
+        let granted = self.share.take(wanted, GRANULE);
+        if granted == 0 && wanted > 0 {
+            told(&Refusal::Full, &self.folder.path().display().to_string());
+            return nothing;
+        }
+        let Some(opened) = self.found_or_made() else {
+            self.share.give_back(granted);
+            return nothing;
+        };
+        // Up to the granule that finds no room. What is there by now is written once more, and paid for once more.
+        let (mut left, mut until) = (granted, first);
+        while until < last {
+            let price = opened.price(until..until + 1);
+            if price > left {
+                break;
+            }
+            (left, until) = (left - price, until + 1);
+        }
+        self.share.give_back(left);
+        opened.add_taken(granted - left);
+        let range = first * GRANULE..(until * GRANULE).min(size);
+        if range.is_empty() {
+            return nothing;
+        }
+        let part = &bytes[(range.start - start) as usize..(range.end - start) as usize];
+        match self.write(opened, first, part) {
+            Ok(()) => range,
+            Err(refusal) => {
+                self.turn_off(&refusal);
+                nothing
+            }
+        }
+    }
+
+    fn write(&self, opened: &Opened, first: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        loop {
+            match opened.write(&self.folder, first, bytes) {
+                Err(Refusal::Failed(e)) if space::is_full(&e) && self.share.make_room() => {}
+                done => return done,
+            }
+        }
+    }
+
+    // Opened, where it is there. Another process may make it at any time; it is looked for now and then.
+    fn found(&self) -> Option<&Opened> {
+        const NOW_AND_THEN: u32 = 16;
+        self.opened().or_else(|| {
+            let is_now = self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(NOW_AND_THEN);
+            if is_now { self.open(false) } else { None }
+        })
+    }
+
+    fn found_or_made(&self) -> Option<&Opened> {
+        self.opened().or_else(|| self.open(true))
+    }
+
+    fn open(&self, make: bool) -> Option<&Opened> {
+        if self.is_off.load(Ordering::Relaxed) {
+            return None;
+        }
+        let opened = loop {
+            match self.folder.open(make) {
+                Err(Refusal::Failed(e)) if make && space::is_full(&e) && self.share.make_room() => {}
+                opened => break opened.and_then(Opened::new),
+            }
+        };
+        match opened {
+            Ok(opened) => {
+                let opened = Box::into_raw(Box::new(opened));
+                let null = ptr::null_mut();
+                if self.opened.compare_exchange(null, opened, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                    // SAFETY: it came from the box above, and nobody else has seen it.
+                    drop(unsafe { Box::from_raw(opened) });
+                }
+                self.opened()
+            }
+            Err(Refusal::Absent) if !make => None,
+            Err(refusal) => {
+                self.turn_off(&refusal);
+                None
+            }
+        }
+    }
+
+    fn turn_off(&self, refusal: &Refusal) {
+        self.is_off.store(true, Ordering::Relaxed);
+        told(refusal, &self.folder.path().display().to_string());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let opened = *self.opened.get_mut();
+        if !opened.is_null() {
+            // SAFETY: it came from a box, and nobody borrows it any more.
+            let opened = unsafe { Box::from_raw(opened) };
+            self.share.close(opened.taken());
+        }
+    }
+}
+
+/// Says once for each kind of reason why bytes go through memory.
+fn told(refusal: &Refusal, at: &str) {
+    if refusal.is_first() {
+        log::warn!("{refusal}\n  at: {at}\n  hint: {}", refusal.hint());
+    }
+}
