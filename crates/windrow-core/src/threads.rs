@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -30,6 +30,47 @@ pub fn check(asked: Option<usize>, least: usize) -> Result<()> {
 /// Cores that this process may use, by its affinity and its container's quota; 1 where nobody can say.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The number of this process, as [`std::process::id`] gives it, without a system call each time: for what looks at each read
+/// whether it is in the child of a fork. The child of a `clone` that runs no handlers of `pthread_atfork` has its parent's.
+///
+/// ```
+/// assert_eq!(windrow_core::threads::process_id(), std::process::id());
+/// ```
+#[inline]
+pub fn process_id() -> u32 {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => look_for_process_id(),
+        id => id,
+    }
+}
+
+/// 0 until it is known.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn forget_process_id() {
+    PROCESS.store(0, Ordering::Relaxed);
+}
+
+#[cold]
+fn look_for_process_id() -> u32 {
+    const NOBODY: u32 = 0;
+    const ASKED: u32 = 1;
+    const READY: u32 = 2;
+    static HANDLER: AtomicU32 = AtomicU32::new(NOBODY);
+    let id = std::process::id();
+    if HANDLER.compare_exchange(NOBODY, ASKED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        // SAFETY: the function stays where it is, and only sets a number.
+        if unsafe { libc::pthread_atfork(None, None, Some(forget_process_id)) } == 0 {
+            HANDLER.store(READY, Ordering::Release);
+        }
+    }
+    // Until somebody forgets it in the child, it is not noted.
+    if HANDLER.load(Ordering::Acquire) == READY {
+        PROCESS.store(id, Ordering::Relaxed);
+    }
+    id
 }
 
 /// The error for a thread that cannot be had, which has `Io`.

@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use windrow_core::threads::process_id;
+
 /// A value made at its first use in each process.
 pub(crate) struct PerProcess<T> {
     at: AtomicPtr<Of<T>>,
@@ -30,7 +32,7 @@ impl<T> PerProcess<T> {
 
     /// That of this process.
     pub(crate) fn get(&self) -> &T {
-        let process = std::process::id();
+        let process = process_id();
         loop {
             let found = self.at.load(Ordering::Acquire);
             // SAFETY: what was stored came from a box, and is dropped with `self` alone, which is borrowed here.
@@ -53,7 +55,7 @@ impl<T> Drop for PerProcess<T> {
         let last = *self.at.get_mut();
         // SAFETY: as in `get`; nobody borrows it any more.
         if let Some(of) = unsafe { last.as_ref() }
-            && of.process == std::process::id()
+            && of.process == process_id()
         {
             // SAFETY: it came from a box. One of another process stays as it is: its locks may be held for ever.
             drop(unsafe { Box::from_raw(last) });
