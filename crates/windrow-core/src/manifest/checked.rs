@@ -76,11 +76,9 @@ impl Checked {
         }
         Ok(None)
     }
-}
 
-impl Store for Checked {
-    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
-        let inner = self.inner.open(key)?;
+    // An object that was opened, with the checksums that were kept of it.
+    fn checked(&self, key: &str, inner: Arc<dyn Object>) -> Result<Arc<dyn Object>> {
         let Some((sums, at, size)) = self.find(key)? else {
             if self.rules.may_lack(inner.as_ref())? {
                 return Ok(inner);
@@ -102,6 +100,20 @@ impl Store for Checked {
             .hint(RESTORE));
         }
         Ok(Arc::new(CheckedObject { inner, sums, at }))
+    }
+}
+
+impl Store for Checked {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        self.checked(key, self.inner.open(key)?)
+    }
+
+    fn open_listed(&self, entry: &Entry) -> Result<Arc<dyn Object>> {
+        self.checked(&entry.key, self.inner.open_listed(entry)?)
+    }
+
+    fn checks_when_opened(&self) -> bool {
+        true
     }
 
     fn entry(&self, key: &str) -> Result<Entry> {

@@ -98,6 +98,13 @@ impl Store for Local {
         Ok(Arc::new(Opened::new(file, path, about, meta.len(), false)))
     }
 
+    fn read_listed(&self, entry: &Entry, start: u64, out: &mut [u8]) -> Result<()> {
+        let path = self.path(&entry.key)?;
+        // What was listed is a regular file; in place of one that is none by now, the read fails.
+        let file = open_only(&path).map_err(|e| not_text(e, &path))?;
+        file.read_exact_at(out, start).map_err(|e| not_read(e, &path.display().to_string(), start))
+    }
+
     fn entry(&self, key: &str) -> Result<Entry> {
         let path = self.path(key)?;
         let meta = fs::metadata(&path).map_err(|e| {
@@ -144,14 +151,15 @@ fn not_text(error: Error, path: &Path) -> Error {
     }
 }
 
-pub(super) fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
+fn open_only(path: &Path) -> Result<File> {
     // O_NONBLOCK: a pipe put in a data set's place must not hang the reader.
     const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x4 };
-    let file = File::options()
-        .read(true)
-        .custom_flags(O_NONBLOCK)
-        .open(path)
-        .map_err(|e| Error::io("open the file", path, e))?;
+    let opened = File::options().read(true).custom_flags(O_NONBLOCK).open(path);
+    opened.map_err(|e| Error::io("open the file", path, e))
+}
+
+pub(super) fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
+    let file = open_only(path)?;
     let meta = file.metadata().map_err(|e| Error::io("ask for the file's size", path, e))?;
     if !meta.is_file() {
         let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
@@ -179,6 +187,13 @@ fn shorter(name: &str, start: u64) -> Error {
         .at(name)
         .byte(start)
         .hint("put a file in another's place by rename, and open the data again")
+}
+
+fn not_read(error: std::io::Error, name: &str, start: u64) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => shorter(name, start),
+        _ => Error::io("read the file", name, error),
+    }
 }
 
 /// The first `size` bytes of a file of the cache. Its times tell when it was used, not what is in it, so it has none; what is
@@ -436,10 +451,7 @@ impl Object for Opened {
             Handle::Open { file, .. } => file.read_exact_at(out, start),
             Handle::ByPath(path) => self.again(path)?.read_exact_at(out, start),
         };
-        read.map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => shorter(&self.name, start),
-            _ => Error::io("read the file", &self.name, e),
-        })
+        read.map_err(|e| not_read(e, &self.name, start))
     }
 }
 

@@ -71,6 +71,21 @@ pub trait Store: Send + Sync {
         self.open(&entry.key)
     }
 
+    /// Fills `out` with bytes from `start` on of an object that was listed, and keeps nothing open: for what each of thousands of
+    /// files says of itself in a few bytes.
+    ///
+    /// # Errors
+    /// As [`Store::open`] and [`Object::read`].
+    fn read_listed(&self, entry: &Entry, start: u64, out: &mut [u8]) -> Result<()> {
+        self.open_listed(entry)?.read_into(start, out)
+    }
+
+    /// Whether opening an object compares it with what is kept of it: then all files of a data set are opened with it, and
+    /// what is wrong is said at once.
+    fn checks_when_opened(&self) -> bool {
+        false
+    }
+
     /// What lies directly at `key` (`""` is the root).
     ///
     /// # Errors

@@ -79,7 +79,9 @@ impl Walk {
                 self.add(Folder { real: folder.real.join(&name), path, key });
                 continue;
             }
-            match fs::metadata(&path) {
+            // What is no link is asked for by its name in the folder that is open: no path is followed again.
+            let about = if kind.is_symlink() { fs::metadata(&path) } else { item.metadata() };
+            match about {
                 Ok(about) if about.is_dir() => {
                     let real = path.canonicalize().map_err(|e| Error::io("follow the link", &path, e))?;
                     // Within, it would come back to itself.
