@@ -1,5 +1,7 @@
 //! Records that are runs of values in token files: which file, from where and how many, an index, a header or nothing says.
 
+use std::sync::Arc;
+
 use windrow_core::format::verify::Verifier;
 use windrow_core::format::{Format, Options, Probe};
 use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span};
@@ -49,7 +51,7 @@ pub(super) struct TokenRuns<R> {
     /// Of each file the array beside its values, one byte a value; none without such arrays.
     pub(super) track: Option<DataFiles>,
     /// The files that say where records are.
-    pub(super) indices: DataFiles,
+    pub(super) indices: Arc<DataFiles>,
     pub(super) runs: R,
     pub(super) schema: Schema,
     pub(super) format: &'static str,

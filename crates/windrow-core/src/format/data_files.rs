@@ -6,10 +6,10 @@ use crate::error::{Error, Kind, Result};
 use crate::format::Probe;
 use crate::format::discover::natural_order;
 use crate::source::FileInfo;
-use crate::store::{Object, Store};
+use crate::store::{Entry, Object, Store};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Files up to this number are opened at once; more are opened when they are first read.
+/// Files that no listing tells of are opened at once up to this number; more are opened when they are first read.
 pub const OPENED_AT_ONCE: usize = 4096;
 /// Rows of an index up to this number are all checked when it is opened; of more, each is checked when it is used.
 pub const CHECKED_AT_ONCE: u64 = 1_000_000;
@@ -36,9 +36,26 @@ pub fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
 /// The files of a source by number.
 pub struct DataFiles {
     store: Arc<dyn Store>,
-    keys: Vec<String>,
+    named: Vec<Named>,
     objects: Vec<OnceLock<Arc<dyn Object>>>,
     missing: fn(&str, usize) -> Error,
+}
+
+/// What is known of a file before it is opened.
+enum Named {
+    /// What the listing of its folder says.
+    Listed(Entry),
+    /// Its key alone.
+    Key(String),
+}
+
+impl Named {
+    fn key(&self) -> &str {
+        match self {
+            Named::Listed(entry) => &entry.key,
+            Named::Key(key) => key,
+        }
+    }
 }
 
 impl DataFiles {
@@ -51,11 +68,30 @@ impl DataFiles {
         keys: Vec<String>,
         missing: fn(&str, usize) -> Error,
     ) -> Result<DataFiles> {
-        let files =
-            DataFiles { objects: keys.iter().map(|_| OnceLock::new()).collect(), store, keys, missing };
+        DataFiles::of(store, keys.into_iter().map(Named::Key).collect(), missing)
+    }
+
+    /// The same, but that a file which the listing of the folder tells of is opened when it is first read, and is `Stale` if
+    /// it has become another one by then: for many files of which nothing but their size is asked at first.
+    ///
+    /// # Errors
+    /// What [`Store::open`] says of the first file that is not listed and cannot be opened.
+    pub fn listed(probe: &Probe, keys: Vec<String>, missing: fn(&str, usize) -> Error) -> Result<DataFiles> {
+        let named = |key: String| match probe.listed(&key) {
+            Some(entry) if !probe.store.checks_when_opened() => Named::Listed(entry.clone()),
+            _ => Named::Key(key),
+        };
+        DataFiles::of(probe.store.clone(), keys.into_iter().map(named).collect(), missing)
+    }
+
+    fn of(store: Arc<dyn Store>, named: Vec<Named>, missing: fn(&str, usize) -> Error) -> Result<DataFiles> {
+        let objects = named.iter().map(|_| OnceLock::new()).collect();
+        let files = DataFiles { store, named, objects, missing };
         if files.opened_at_once() {
-            for file in 0..files.count() {
-                files.get(file)?;
+            for (file, named) in files.named.iter().enumerate() {
+                if matches!(named, Named::Key(_)) {
+                    files.get(file)?;
+                }
             }
         }
         Ok(files)
@@ -69,43 +105,72 @@ impl DataFiles {
     ) -> DataFiles {
         DataFiles {
             store,
-            keys,
+            named: keys.into_iter().map(Named::Key).collect(),
             objects: objects.into_iter().map(OnceLock::from).collect(),
             missing: |key, _| Error::not_found("the file is gone").at(key),
         }
     }
 
-    /// Whether all of them were opened at the start.
+    /// Whether those that are not listed were all opened at the start.
     pub fn opened_at_once(&self) -> bool {
-        self.keys.len() <= OPENED_AT_ONCE
+        self.count() <= OPENED_AT_ONCE
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.keys.len()
+        self.named.len()
     }
 
     /// Their keys in the store.
-    pub fn keys(&self) -> &[String] {
-        &self.keys
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.named.iter().map(Named::key)
     }
 
     /// File `file`, opened.
     ///
     /// # Errors
-    /// `OutOfRange`; what [`Store::open`] says.
+    /// `OutOfRange`; what [`Store::open`] says; `Stale` where the file is not the one that was listed.
     pub fn get(&self, file: usize) -> Result<&dyn Object> {
-        let (Some(key), Some(slot)) = (self.keys.get(file), self.objects.get(file)) else {
-            return Err(Error::out_of_range("file", file, self.keys.len() as u64));
-        };
-        if let Some(object) = slot.get() {
-            return Ok(object.as_ref());
+        match self.objects.get(file).and_then(OnceLock::get) {
+            Some(object) => Ok(object.as_ref()),
+            None => self.open_now(file).map(AsRef::as_ref),
         }
-        let object = self.store.open(key).map_err(|e| match e.kind() {
-            Kind::NotFound => (self.missing)(&self.store.display(key), file),
-            _ => e,
-        })?;
-        Ok(slot.get_or_init(|| object).as_ref())
+    }
+
+    #[cold]
+    fn open_now(&self, file: usize) -> Result<&Arc<dyn Object>> {
+        let object = self.apart(file)?;
+        let (_, slot) = self.at(file)?;
+        Ok(slot.get_or_init(|| object))
+    }
+
+    /// File `file`, opened for the caller alone: what is read once, and need not stay open.
+    ///
+    /// # Errors
+    /// As [`DataFiles::get`].
+    pub fn apart(&self, file: usize) -> Result<Arc<dyn Object>> {
+        let (named, _) = self.at(file)?;
+        let opened = match named {
+            Named::Listed(entry) => self.store.open_listed(entry),
+            Named::Key(key) => self.store.open(key),
+        };
+        let object = opened.map_err(|e| self.or_missing(e, file))?;
+        if let Named::Listed(entry) = named {
+            must_be_listed(object.as_ref(), entry)?;
+        }
+        Ok(object)
+    }
+
+    fn at(&self, file: usize) -> Result<(&Named, &OnceLock<Arc<dyn Object>>)> {
+        let found = self.named.get(file).zip(self.objects.get(file));
+        found.ok_or_else(|| Error::out_of_range("file", file, self.count() as u64))
+    }
+
+    fn or_missing(&self, error: Error, file: usize) -> Error {
+        match error.kind() {
+            Kind::NotFound => (self.missing)(&self.name(file), file),
+            _ => error,
+        }
     }
 
     /// The same, to keep.
@@ -113,16 +178,45 @@ impl DataFiles {
     /// # Errors
     /// As [`DataFiles::get`].
     pub fn shared(&self, file: usize) -> Result<Arc<dyn Object>> {
-        self.get(file)?;
-        let slot = self.objects.get(file).and_then(OnceLock::get);
-        slot.cloned().ok_or_else(|| Error::out_of_range("file", file, self.keys.len() as u64))
+        match self.objects.get(file).and_then(OnceLock::get) {
+            Some(object) => Ok(object.clone()),
+            None => self.open_now(file).cloned(),
+        }
+    }
+
+    /// Fills `out` with the bytes of a file from `start` on; one that is not open yet is not kept open for it.
+    ///
+    /// # Errors
+    /// As [`DataFiles::get`] and [`Object::read`].
+    pub fn peek(&self, file: usize, start: u64, out: &mut [u8]) -> Result<()> {
+        match self.at(file)? {
+            (Named::Listed(entry), slot) if slot.get().is_none() => {
+                self.store.read_listed(entry, start, out).map_err(|e| self.or_missing(e, file))
+            }
+            _ => self.get(file)?.read_into(start, out),
+        }
+    }
+
+    /// The size of a file in bytes; one that was listed is not opened for it.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `NotFound`, `Io`.
+    pub fn size(&self, file: usize) -> Result<u64> {
+        let (named, slot) = self.at(file)?;
+        match (slot.get(), named) {
+            (Some(object), _) => Ok(object.size()),
+            (None, Named::Listed(entry)) => Ok(entry.size),
+            (None, Named::Key(key)) => {
+                self.store.entry(key).map(|entry| entry.size).map_err(|e| self.or_missing(e, file))
+            }
+        }
     }
 
     /// What a person calls the file.
     pub fn name(&self, file: usize) -> String {
         match self.objects.get(file).and_then(OnceLock::get) {
             Some(object) => object.name().to_string(),
-            None => self.keys.get(file).map_or_else(String::new, |key| self.store.display(key)),
+            None => self.named.get(file).map_or_else(String::new, |named| self.store.display(named.key())),
         }
     }
 
@@ -155,15 +249,24 @@ impl DataFiles {
         }
         Ok(hash.digest())
     }
+}
 
-    fn size(&self, file: usize) -> Result<u64> {
-        match self.objects.get(file).and_then(OnceLock::get) {
-            Some(object) => Ok(object.size()),
-            None => match self.keys.get(file) {
-                Some(key) => Ok(self.store.entry(key)?.size),
-                None => Err(Error::out_of_range("file", file, self.keys.len() as u64)),
-            },
-        }
+// That a file is still the one that was listed: whoever writes a data set anew while it is open gives files of both.
+fn must_be_listed(object: &dyn Object, entry: &Entry) -> Result<()> {
+    let stale = |what: String| {
+        Err(Error::new(Kind::Stale, what)
+            .at(object.name())
+            .hint("open the data again, once nothing writes it"))
+    };
+    if object.size() != entry.size {
+        let (found, expected) = (object.size(), entry.size);
+        return stale(format!("the file has {found} bytes; it had {expected} when the data was opened"));
+    }
+    match (object.modified_ns(), entry.modified_ns) {
+        (Some(found), Some(expected)) if found != expected => stale(format!(
+            "the file was written at {found} ns since 1970; it was that of {expected} ns when the data was opened"
+        )),
+        _ => Ok(()),
     }
 }
 

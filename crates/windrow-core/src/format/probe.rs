@@ -101,6 +101,27 @@ impl Probe {
         })
     }
 
+    /// What the listing of this folder says of a file: its size, and the time by which another one in its place is noticed.
+    /// `None` for what it does not list, which may be there all the same: below a name that starts with a dot, or under a
+    /// second name of a folder.
+    pub fn listed(&self, key: &str) -> Option<&Entry> {
+        let at = self.entries.binary_search_by(|entry| entry.key.as_str().cmp(key)).ok()?;
+        // A link that leads nowhere is listed without either.
+        self.entries.get(at).filter(|entry| entry.modified_ns.is_some() || entry.tag.is_some())
+    }
+
+    /// What the listing, or else the store, says of a file; `None` where there is none.
+    ///
+    /// # Errors
+    /// What [`Store::entry`] says, but for `NotFound`.
+    pub fn file(&self, key: &str) -> Result<Option<Entry>> {
+        let found = match self.listed(key) {
+            Some(entry) => Some(entry.clone()),
+            None => entry_if_there(self.store.as_ref(), key)?,
+        };
+        Ok(found.filter(|entry| !entry.is_folder))
+    }
+
     /// The keys below it, relative to it; sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.entries.iter().map(|entry| self.name_of(&entry.key))

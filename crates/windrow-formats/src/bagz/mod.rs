@@ -10,7 +10,7 @@ use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
-use windrow_core::store::{Object, key, open_if_there};
+use windrow_core::store::{Object, key};
 use windrow_core::{Error, Result};
 
 use self::write::WriteBagz;
@@ -85,11 +85,11 @@ impl Format for Bagz {
         }
         must_be_whole(probe, &keys)?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::open(probe.store.clone(), keys.clone(), missing)?;
+        let files = DataFiles::listed(probe, keys.clone(), missing)?;
         let mut records = Records { files, shards: Vec::new(), firsts: vec![0] };
         for (file, name) in keys.iter().enumerate() {
             let limits = key::below(key::folder_of(name), &format!("{LIMITS}{}", key::name_of(name)));
-            let limits = open_if_there(probe.store.as_ref(), &limits)?;
+            let limits = probe.file(&limits)?.map(|entry| probe.store.open_listed(&entry)).transpose()?;
             records.add(file, limits, name.ends_with(".bagz"))?;
         }
         payload::open(records, probe, options)
@@ -107,7 +107,8 @@ fn keys(probe: &Probe) -> Vec<String> {
 
 /// A file, with where its ends are.
 struct Shard {
-    ends: Arc<dyn Object>,
+    /// The file with the ends, where they are not at the end of the records.
+    limits: Option<Arc<dyn Object>>,
     /// The first byte of the ends.
     start: u64,
     /// Bytes of all records.
@@ -126,48 +127,43 @@ struct Records {
 impl Records {
     // The next file, its table of ends compared with its size.
     fn add(&mut self, file: usize, limits: Option<Arc<dyn Object>>, is_compressed: bool) -> Result<()> {
-        let data = self.files.shared(file)?;
-        let wrong = |what: String, object: &dyn Object, byte: u64| {
-            Error::corrupt(what).at(object.name()).byte(byte).hint("the copy looks unfinished")
+        let name = || limits.as_ref().map_or_else(|| self.files.name(file), |it| it.name().to_string());
+        let wrong = |what: String, byte: u64| {
+            Error::corrupt(what).at(name()).byte(byte).hint("the copy looks unfinished")
         };
-        let (ends, start, size) = match limits {
-            Some(limits) => (limits, 0, data.size()),
-            None if data.size() == 0 => (data.clone(), 0, 0),
+        let bytes = self.files.size(file)?;
+        // The last end is where the records end, and in one file with them where the ends begin.
+        let (start, size, table_end, last) = match &limits {
+            Some(limits) => {
+                let last = limits.size().checked_sub(WIDTH).map(|at| word(limits.as_ref(), at));
+                (0, bytes, limits.size(), last.transpose()?.unwrap_or(0))
+            }
+            None if bytes == 0 => (0, 0, 0, 0),
             None => {
-                let last = data.size().checked_sub(WIDTH);
-                let at =
-                    last.ok_or_else(|| wrong(format!("a file of {} bytes", data.size()), data.as_ref(), 0))?;
-                let start = word(data.as_ref(), at)?;
+                let at = bytes.checked_sub(WIDTH);
+                let at = at.ok_or_else(|| wrong(format!("a file of {bytes} bytes"), 0))?;
+                let mut last = [0; WIDTH as usize];
+                self.files.peek(file, at, &mut last)?;
+                let start = u64::from_le_bytes(last);
                 if start > at {
-                    return Err(wrong(
-                        format!("the ends begin at byte {start} of {}", data.size()),
-                        data.as_ref(),
-                        at,
-                    ));
+                    return Err(wrong(format!("the ends begin at byte {start} of {bytes}"), at));
                 }
-                (data.clone(), start, start)
+                (start, start, bytes, start)
             }
         };
-        let table = ends.size() - start;
+        let table = table_end - start;
         if !table.is_multiple_of(WIDTH) {
-            return Err(wrong(
-                format!("{table} bytes are not whole ends of {WIDTH} bytes"),
-                ends.as_ref(),
-                start,
-            ));
+            return Err(wrong(format!("{table} bytes are not whole ends of {WIDTH} bytes"), start));
         }
-        let count = table / WIDTH;
-        let last = if count == 0 { 0 } else { word(ends.as_ref(), start + (count - 1) * WIDTH)? };
         if last != size {
             return Err(wrong(
                 format!("the last record ends at byte {last}, the records at {size}"),
-                ends.as_ref(),
-                ends.size().saturating_sub(WIDTH),
+                table_end.saturating_sub(WIDTH),
             ));
         }
         let first = self.firsts[self.firsts.len() - 1];
-        self.firsts.push(first + count);
-        self.shards.push(Shard { ends, start, size, is_compressed });
+        self.firsts.push(first + table / WIDTH);
+        self.shards.push(Shard { limits, start, size, is_compressed });
         Ok(())
     }
 }
@@ -235,12 +231,16 @@ impl Blobs for Records {
         let file = self.firsts.partition_point(|first| *first <= record) - 1;
         let (shard, number) = (&self.shards[file], record - self.firsts[file]);
         let at = shard.start + number * WIDTH;
-        let start = if number == 0 { 0 } else { word(shard.ends.as_ref(), at - WIDTH)? };
-        let end = word(shard.ends.as_ref(), at)?;
+        let ends = match &shard.limits {
+            Some(limits) => limits.as_ref(),
+            None => self.files.get(file)?,
+        };
+        let start = if number == 0 { 0 } else { word(ends, at - WIDTH)? };
+        let end = word(ends, at)?;
         match start <= end && end <= shard.size {
             true => Ok((file, start..end)),
             false => Err(Error::corrupt(format!("a record from byte {start} to {end} of {}", shard.size))
-                .at(shard.ends.name())
+                .at(ends.name())
                 .record(record)
                 .byte(at)
                 .hint("the copy looks damaged")),

@@ -1,5 +1,7 @@
 //! Where the documents of `.ds` files end: u64 after u64 in `.ds.index`, in token IDs, read by position.
 
+use std::sync::Arc;
+
 use windrow_core::source::Extras;
 use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result};
@@ -12,10 +14,47 @@ const WIDTH: u64 = 8;
 /// Ends that are looked at in one go.
 const AT_ONCE: u64 = 64 << 10;
 
+/// What an index says of its file as a whole.
+pub(super) struct Ends {
+    count: u64,
+    last: u64,
+}
+
+impl Ends {
+    /// Those in an index, each compared with the one before; of very many, the last one is read.
+    ///
+    /// # Errors
+    /// `Corrupt` when ends go back.
+    pub(super) fn of(indices: &DataFiles, file: usize) -> Result<Ends> {
+        let wrong = |what: String, byte: u64| Error::corrupt(what).at(indices.name(file)).byte(byte);
+        let size = indices.size(file)?;
+        if !size.is_multiple_of(WIDTH) {
+            let what = format!("{size} bytes are not whole ends of {WIDTH} bytes");
+            return Err(wrong(what, size - size % WIDTH).hint("the copy looks unfinished"));
+        }
+        let count = size / WIDTH;
+        let begin = if count <= CHECKED_AT_ONCE { 0 } else { count - 1 };
+        let (mut last, mut bytes) = (0, Vec::new());
+        for first in (begin..count).step_by(AT_ONCE as usize) {
+            bytes.resize(((count - first).min(AT_ONCE) * WIDTH) as usize, 0);
+            indices.peek(file, first * WIDTH, &mut bytes)?;
+            for (at, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+                let end = u64::from_le_bytes(*word);
+                if end < last {
+                    let what = format!("a document ends at token {end}, the one before at {last}");
+                    return Err(wrong(what, (first + at as u64) * WIDTH));
+                }
+                last = end;
+            }
+        }
+        Ok(Ends { count, last })
+    }
+}
+
 /// The documents of some files.
 pub(super) struct Documents {
-    /// The indices, opened; none where a file is a record.
-    indices: Vec<std::sync::Arc<dyn Object>>,
+    /// None where a file is a record.
+    indices: Arc<DataFiles>,
     /// The number of the first document of each file, and of all documents at the end.
     firsts: Vec<u64>,
     /// Token IDs of each file.
@@ -23,14 +62,19 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Those of `files`, whose token IDs are of this dtype.
+    /// Those of `files`, whose token IDs are of this dtype; `ends` is what each index says.
     ///
     /// # Errors
-    /// `Corrupt` when ends go back, or do not end with the file.
-    pub(super) fn open(files: &DataFiles, indices: &DataFiles, dtype: DType) -> Result<Documents> {
-        let mut documents = Documents { indices: Vec::new(), firsts: vec![0], tokens: Vec::new() };
+    /// `Corrupt` when the last document does not end with its file.
+    pub(super) fn open(
+        files: &DataFiles,
+        indices: Arc<DataFiles>,
+        ends: &[Ends],
+        dtype: DType,
+    ) -> Result<Documents> {
+        let mut documents = Documents { indices, firsts: vec![0], tokens: Vec::new() };
         for file in 0..files.count() {
-            let (size, width) = (files.get(file)?.size(), dtype.size() as u64);
+            let (size, width) = (files.size(file)?, dtype.size() as u64);
             if size % width != 0 {
                 return Err(Error::corrupt(format!(
                     "the file has {size} bytes: not whole {dtype} IDs of {width} bytes"
@@ -40,56 +84,19 @@ impl Documents {
                 .hint("the copy looks unfinished"));
             }
             let tokens = size / width;
-            let count = match indices.count() {
-                0 => 1,
-                _ => documents.add(indices.shared(file)?, tokens)?,
-            };
+            if let Some(Ends { last, count }) = ends.get(file).filter(|ends| ends.last != tokens) {
+                return Err(Error::corrupt(format!(
+                    "the last document ends at token {last}, the file has {tokens}"
+                ))
+                .at(documents.indices.name(file))
+                .byte(count * WIDTH)
+                .hint("the copy looks unfinished"));
+            }
             let first = documents.firsts.last().copied().unwrap_or(0);
-            documents.firsts.push(first + count);
+            documents.firsts.push(first + ends.get(file).map_or(1, |ends| ends.count));
             documents.tokens.push(tokens);
         }
         Ok(documents)
-    }
-
-    // The number of documents that an index names, compared with the token IDs of its file.
-    fn add(&mut self, index: std::sync::Arc<dyn Object>, tokens: u64) -> Result<u64> {
-        let wrong = |what: String, byte: u64| Error::corrupt(what).at(index.name()).byte(byte);
-        if !index.size().is_multiple_of(WIDTH) {
-            return Err(wrong(
-                format!("{} bytes are not whole ends of {WIDTH} bytes", index.size()),
-                index.size() - index.size() % WIDTH,
-            )
-            .hint("the copy looks unfinished"));
-        }
-        let count = index.size() / WIDTH;
-        let last = if count == 0 { 0 } else { end(index.as_ref(), count - 1)? };
-        if last != tokens {
-            return Err(wrong(
-                format!("the last document ends at token {last}, the file has {tokens}"),
-                index.size(),
-            )
-            .hint("the copy looks unfinished"));
-        }
-        if count <= CHECKED_AT_ONCE {
-            let (mut before, mut scratch) = (0, Vec::new());
-            for first in (0..count).step_by(AT_ONCE as usize) {
-                let n = (count - first).min(AT_ONCE);
-                let bytes = index.read(first * WIDTH, (n * WIDTH) as usize, &mut scratch)?;
-                for (at, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
-                    let end = u64::from_le_bytes(*word);
-                    if end < before {
-                        let byte = (first + at as u64) * WIDTH;
-                        return Err(wrong(
-                            format!("a document ends at token {end}, the one before at {before}"),
-                            byte,
-                        ));
-                    }
-                    before = end;
-                }
-            }
-        }
-        self.indices.push(index);
-        Ok(count)
     }
 
     /// Token IDs of a file.
@@ -105,12 +112,12 @@ impl Runs for Documents {
 
     fn run(&self, record: u64) -> Result<Run> {
         let file = self.firsts.partition_point(|first| *first <= record) - 1;
-        let Some(index) = self.indices.get(file) else {
+        if self.indices.count() == 0 {
             return Ok(Run { file, start: 0, len: self.tokens(file) });
-        };
-        let number = record - self.firsts[file];
-        let start = if number == 0 { 0 } else { end(index.as_ref(), number - 1)? };
-        let end = end(index.as_ref(), number)?;
+        }
+        let (index, number) = (self.indices.get(file)?, record - self.firsts[file]);
+        let start = if number == 0 { 0 } else { end(index, number - 1)? };
+        let end = end(index, number)?;
         match start <= end && end <= self.tokens(file) {
             true => Ok(Run { file, start, len: end - start }),
             false => Err(Error::corrupt(format!(
@@ -139,12 +146,11 @@ fn end(index: &dyn Object, number: u64) -> Result<u64> {
 ///
 /// # Errors
 /// `Corrupt` when neither 2 nor 4 bytes a token ID fit.
-pub(super) fn width(index: &dyn Object, size: u64) -> Result<Option<DType>> {
-    let count = index.size() / WIDTH;
+pub(super) fn width(indices: &DataFiles, file: usize, ends: &Ends, size: u64) -> Result<Option<DType>> {
+    let Ends { count, last } = *ends;
     if count == 0 {
         return Ok(None);
     }
-    let last = end(index, count - 1)?;
     let is = |width: u64| last.checked_mul(width) == Some(size);
     match (is(2), is(4)) {
         (true, false) => Ok(Some(DType::U16)),
@@ -152,7 +158,7 @@ pub(super) fn width(index: &dyn Object, size: u64) -> Result<Option<DType>> {
         (true, true) => Ok(None),
         (false, false) => {
             Err(Error::corrupt(format!("the last document ends at token {last}, the file has {size} bytes"))
-                .at(index.name())
+                .at(indices.name(file))
                 .hint("a token ID has 2 or 4 bytes; the copy looks unfinished"))
         }
     }

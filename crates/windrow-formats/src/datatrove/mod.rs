@@ -10,10 +10,10 @@ use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::{Schema, SharedSource, Track};
-use windrow_core::store::{Store, open_if_there, read_small};
+use windrow_core::store::read_small;
 use windrow_core::{DType, Element, Error, Result};
 
-use self::index::Documents;
+use self::index::{Documents, Ends};
 use self::write::WriteDatatrove;
 use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{TokenRuns, verify_each};
@@ -83,25 +83,21 @@ impl Format for Datatrove {
             splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
         }
         tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
-        let store = probe.store.clone();
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let there = |suffix: &str| -> Vec<String> {
-            let names = keys.iter().map(|key| format!("{key}{suffix}"));
-            names.filter(|name| store.entry(name).is_ok_and(|entry| !entry.is_folder)).collect()
-        };
-        let files = DataFiles::open(store.clone(), keys.clone(), missing)?;
-        let indices = all_or_none(there(INDEX), &keys, INDEX, store.as_ref())?;
-        let losses = all_or_none(there(LOSS), &keys, LOSS, store.as_ref())?;
-        let indices = DataFiles::open(store.clone(), indices, missing)?;
+        let files = DataFiles::listed(probe, keys.clone(), missing)?;
+        let losses = all_or_none(probe, &keys, LOSS)?;
+        let indices = DataFiles::listed(probe, all_or_none(probe, &keys, INDEX)?, missing)?;
         let track = match losses.is_empty() {
             true => None,
-            false => Some(DataFiles::open(store.clone(), losses, missing)?),
+            false => Some(DataFiles::listed(probe, losses, missing)?),
         };
-        let dtype = dtype(probe, &files, &indices, &keys, options.dtype)?;
-        let documents = Documents::open(&files, &indices, dtype)?;
+        let indices = Arc::new(indices);
+        let ends = (0..indices.count()).map(|file| Ends::of(&indices, file)).collect::<Result<Vec<_>>>()?;
+        let dtype = dtype(probe, &files, &indices, &ends, options.dtype)?;
+        let documents = Documents::open(&files, indices.clone(), &ends, dtype)?;
         if let Some(track) = &track {
             for file in 0..files.count() {
-                let (bytes, tokens) = (track.get(file)?.size(), documents.tokens(file));
+                let (bytes, tokens) = (track.size(file)?, documents.tokens(file));
                 if bytes != tokens {
                     return Err(Error::corrupt(format!(
                         "{bytes} bytes beside {tokens} token IDs; expected one each"
@@ -133,13 +129,18 @@ fn keys(probe: &Probe) -> Vec<String> {
 }
 
 // What is beside the files: beside all of them, or beside none.
-fn all_or_none(found: Vec<String>, keys: &[String], suffix: &str, store: &dyn Store) -> Result<Vec<String>> {
+fn all_or_none(probe: &Probe, keys: &[String], suffix: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for key in keys {
+        let name = format!("{key}{suffix}");
+        found.extend(probe.file(&name)?.map(|_| name));
+    }
     if found.is_empty() || found.len() == keys.len() {
         return Ok(found);
     }
     let without = keys.iter().find(|key| !found.contains(&format!("{key}{suffix}")));
     Err(Error::not_found(format!("the `{suffix}` file is gone, which other files have"))
-        .at(store.display(&format!("{}{suffix}", without.map_or("", String::as_str))))
+        .at(probe.store.display(&format!("{}{suffix}", without.map_or("", String::as_str))))
         .hint("the copy looks unfinished"))
 }
 
@@ -148,16 +149,18 @@ fn dtype(
     probe: &Probe,
     files: &DataFiles,
     indices: &DataFiles,
-    keys: &[String],
+    ends: &[Ends],
     asked: Option<DType>,
 ) -> Result<DType> {
     let mut dtype: Option<DType> = None;
-    for (file, key) in keys.iter().enumerate() {
-        let size = files.get(file)?.size();
+    for (file, key) in files.keys().enumerate() {
+        let size = files.size(file)?;
         let found = match said(probe, key, size)? {
             Some(width) => Some(width),
-            None if indices.count() > 0 => index::width(indices.get(file)?, size)?,
-            None => None,
+            None => match ends.get(file) {
+                Some(ends) => index::width(indices, file, ends, size)?,
+                None => None,
+            },
         };
         match (dtype, found) {
             (Some(first), Some(found)) if first != found => {
@@ -186,7 +189,8 @@ fn dtype(
 fn said(probe: &Probe, key: &str, size: u64) -> Result<Option<DType>> {
     const MOST: u64 = 64 << 10;
     let key = format!("{key}{METADATA}");
-    let Some(object) = open_if_there(probe.store.as_ref(), &key)? else { return Ok(None) };
+    let Some(entry) = probe.file(&key)? else { return Ok(None) };
+    let object = probe.store.open_listed(&entry)?;
     let wrong = |what: String| Error::corrupt(what).at(object.name());
     let bytes = read_small(object.as_ref(), MOST)?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("metadata that is not UTF-8".to_string()))?;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::format::Probe;
-use windrow_core::store::{Object, Store, expanded_checked, key};
+use windrow_core::store::{Object, expanded_checked, key};
 use windrow_core::{Error, Result};
 
 use super::frames::{Frames, Kept, expand};
@@ -13,7 +13,6 @@ use crate::data_files::DataFiles;
 
 /// The chunks of an index, opened.
 pub(super) struct Chunks {
-    store: Arc<dyn Store>,
     pub(super) files: DataFiles,
     chunks: Vec<Described>,
     storage: Storage,
@@ -47,25 +46,24 @@ impl Chunks {
             Items::Tokens(super::leaf::Leaf::Bare(dtype)) => Some(dtype.size() as u64),
             _ => None,
         };
-        let (mut keys, mut chunks, mut firsts) = (Vec::new(), Vec::new(), vec![0u64]);
-        for Chunk { file, items, bytes, tokens } in &index.chunks {
-            let key = key::below(&folder, file);
-            let entry = probe.store.entry(&key).ok().filter(|entry| !entry.is_folder);
-            let entry = entry.ok_or_else(|| {
-                Error::not_found("a chunk of the index is not there")
-                    .at(probe.store.display(&key))
-                    .hint("the copy looks unfinished")
-            })?;
-            if index.storage != Storage::Chunks && entry.size != *bytes {
-                return Err(Error::corrupt(format!("{} bytes, the index says {bytes}", entry.size))
-                    .at(probe.store.display(&key))
+        let missing = |key: &str, _| {
+            Error::not_found("a chunk of the index is not there").at(key).hint("the copy looks unfinished")
+        };
+        let keys = index.chunks.iter().map(|chunk| key::below(&folder, &chunk.file)).collect();
+        let files = DataFiles::listed(probe, keys, missing)?;
+        let (mut chunks, mut firsts) = (Vec::new(), vec![0u64]);
+        for (file, Chunk { items, bytes, tokens, .. }) in index.chunks.iter().enumerate() {
+            let size = files.size(file)?;
+            if index.storage != Storage::Chunks && size != *bytes {
+                return Err(Error::corrupt(format!("{size} bytes, the index says {bytes}"))
+                    .at(files.name(file))
                     .hint("the copy looks unfinished"));
             }
             if offsets_end(*items) > *bytes {
                 return Err(Error::corrupt(format!(
                     "the index says {items} items, which {bytes} bytes cannot hold"
                 ))
-                .at(probe.store.display(&key)));
+                .at(files.name(file)));
             }
             let last = firsts[firsts.len() - 1];
             firsts.push(last.checked_add(*items).ok_or_else(|| {
@@ -73,13 +71,9 @@ impl Chunks {
             })?);
             let tokens = tokens.zip(width).and_then(|(tokens, width)| tokens.checked_mul(width));
             chunks.push(Described { items: *items, bytes: *bytes, tokens });
-            keys.push(key);
         }
-        let missing = |key: &str, _| Error::not_found("a chunk of the index is gone").at(key);
         let opened = chunks.iter().map(|_| OnceLock::new()).collect();
-        let files = DataFiles::open(probe.store.clone(), keys, missing)?;
-        let store = probe.store.clone();
-        Ok(Chunks { store, files, chunks, storage: index.storage, opened, kept: Kept::default(), firsts })
+        Ok(Chunks { files, chunks, storage: index.storage, opened, kept: Kept::default(), firsts })
     }
 
     /// Items of all chunks.
@@ -109,10 +103,11 @@ impl Chunks {
             return Ok(opened);
         }
         let described = &self.chunks[number];
-        let stored = self.store.open(&self.files.keys()[number])?;
         let object = match self.storage {
-            Storage::Chunks => expanded_checked(stored.as_ref(), described.bytes, &|| Ok(()))?,
-            _ => stored,
+            Storage::Chunks => {
+                expanded_checked(self.files.apart(number)?.as_ref(), described.bytes, &|| Ok(()))?
+            }
+            _ => self.files.shared(number)?,
         };
         let frames = match self.storage {
             Storage::Frames => Some(Frames::of(object.as_ref(), described.items)?),

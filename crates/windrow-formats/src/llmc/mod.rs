@@ -102,7 +102,7 @@ impl Format for Llmc {
         let known = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
         let mut schema = Schema::numbers(Element::little(dtype));
         schema.vocab_size = options.vocab_size.or(known);
-        let indices = DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new());
+        let indices = Arc::new(DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new()));
         let source = TokenRuns {
             files,
             header: HEADER,

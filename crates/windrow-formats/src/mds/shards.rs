@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::format::Probe;
-use windrow_core::store::{Object, Store, expanded_checked, key};
+use windrow_core::store::{Object, expanded_checked, key};
 use windrow_core::{Error, Result};
 
 use super::index::{Index, Part, Shard};
@@ -12,7 +12,6 @@ use crate::data_files::DataFiles;
 
 /// The shards of an index, opened.
 pub(super) struct Shards {
-    store: Arc<dyn Store>,
     pub(super) files: DataFiles,
     shards: Vec<Shard>,
     /// Whether the file of a shard is the compressed one.
@@ -33,7 +32,7 @@ impl Shards {
         let folder = if probe.is_folder { probe.key.clone() } else { key::folder_of(&probe.key).to_string() };
         let size = |part: &Part| {
             let key = key::below(&folder, &part.basename);
-            probe.store.entry(&key).ok().filter(|entry| !entry.is_folder).map(|entry| entry.size)
+            probe.file(&key).ok().flatten().map(|entry| entry.size)
         };
         let (mut keys, mut is_zip, mut firsts) = (Vec::new(), Vec::new(), vec![0u64]);
         for (number, shard) in shards.iter().enumerate() {
@@ -77,8 +76,8 @@ impl Shards {
         }
         let missing = |key: &str, _| Error::not_found("a shard of the index is gone").at(key);
         let opened = shards.iter().map(|_| OnceLock::new()).collect();
-        let files = DataFiles::open(probe.store.clone(), keys, missing)?;
-        Ok(Shards { store: probe.store.clone(), files, shards, is_zip, opened, firsts })
+        let files = DataFiles::listed(probe, keys, missing)?;
+        Ok(Shards { files, shards, is_zip, opened, firsts })
     }
 
     /// Samples of all shards.
@@ -110,7 +109,7 @@ impl Shards {
         let shard = &self.shards[number];
         let object = match self.is_zip[number] {
             true => self.expand(number)?,
-            false => self.store.open(&self.files.keys()[number])?,
+            false => self.files.shared(number)?,
         };
         check(object.as_ref(), shard)?;
         Ok(self.opened[number].get_or_init(|| object).as_ref())
@@ -118,8 +117,7 @@ impl Shards {
 
     fn expand(&self, number: usize) -> Result<Arc<dyn Object>> {
         let shard = &self.shards[number];
-        let key = &self.files.keys()[number];
-        let stored = self.store.open(key)?;
+        let stored = self.files.apart(number)?;
         // Frames of these files carry no checksum of their own: a flipped bit expands to another text.
         let check = || shard.zip.as_ref().map_or(Ok(()), |(zip, _)| check_hashes(stored.as_ref(), zip));
         expanded_checked(stored.as_ref(), shard.raw.bytes, &check).map_err(|e| {

@@ -155,7 +155,7 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
     if let Some(manifest) = manifest.as_ref().filter(|_| !options.trust) {
         check_told(manifest, &files, &index)?;
     }
-    index.check_places(files.get(0)?.size())?;
+    index.check_places(files.size(0)?)?;
     let mut schema = Schema::numbers(Element::little(index.dtype));
     let known = manifest.as_ref().and_then(|s| s.vocab_size);
     schema.vocab_size = options.vocab_size.or(known);
@@ -168,10 +168,10 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
 
 // Sizes of both files, how many sequences there are, and their dtype, as the manifest says them.
 fn check_told(manifest: &Manifest, files: &DataFiles, index: &Index) -> Result<()> {
-    for (file, key) in files.keys().iter().enumerate() {
+    for (file, key) in files.keys().enumerate() {
         let name = key::name_of(key);
         if let Some(row) = manifest.files.iter().find(|row| row.name == name) {
-            row.check_size(Some(files.get(file)?.size()), &files.name(file))?;
+            row.check_size(Some(files.size(file)?), &files.name(file))?;
         }
     }
     let wrong = |what: String| Err(Error::corrupt(what).at(files.name(1)));
@@ -212,7 +212,7 @@ struct Sequences {
 impl Sequences {
     // First byte and number of bytes of a span.
     fn place(&self, span: Span) -> Result<(u64, u64)> {
-        let (start, length) = self.index.place(span.record, self.files.get(0)?.size())?;
+        let (start, length) = self.index.place(span.record, self.files.size(0)?)?;
         check_span(span, length)?;
         let width = self.schema.element.size() as u64;
         Ok((start + span.start * width, span.len * width))

@@ -25,7 +25,7 @@ impl Documents {
     pub(super) fn open(files: &DataFiles, tables: Vec<Table>, dtype: DType) -> Result<Documents> {
         let mut documents = Documents { tables: Vec::new(), firsts: vec![0], tokens: Vec::new() };
         for file in 0..files.count() {
-            let (size, width) = (files.get(file)?.size(), dtype.size() as u64);
+            let (size, width) = (files.size(file)?, dtype.size() as u64);
             if size % width != 0 {
                 return Err(Error::corrupt(format!(
                     "the file has {size} bytes: not whole {dtype} IDs of {width} bytes"

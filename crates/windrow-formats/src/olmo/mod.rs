@@ -11,7 +11,7 @@ use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::{Schema, SharedSource};
-use windrow_core::store::{Object, Store};
+use windrow_core::store::Object;
 use windrow_core::{DType, Element, Error, Result};
 
 use self::documents::Documents;
@@ -85,16 +85,15 @@ impl Format for Olmo {
             splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
         }
         tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
-        let store = probe.store.clone();
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::open(store.clone(), keys.clone(), missing)?;
-        let tables = tables(&keys, store.as_ref())?;
+        let files = DataFiles::listed(probe, keys.clone(), missing)?;
+        let tables = tables(probe, &keys)?;
         let known = probe.manifest.as_ref();
         let dtype =
             dtype(probe, &files, &tables, options.dtype.or(known.and_then(|manifest| manifest.dtype)))?;
         let index_keys: Vec<String> = tables.iter().map(|table| table.key().to_string()).collect();
         let documents = Documents::open(&files, tables, dtype)?;
-        let indices = DataFiles::open(store, index_keys, missing)?;
+        let indices = Arc::new(DataFiles::listed(probe, index_keys, missing)?);
         let mut schema = Schema::numbers(Element::little(dtype));
         let vocab_size = known.and_then(|manifest| manifest.vocab_size);
         schema.vocab_size = options.vocab_size.or(vocab_size);
@@ -139,11 +138,13 @@ fn keys(probe: &Probe) -> Vec<String> {
 }
 
 // The documents of each file: of all of them, or of none.
-fn tables(keys: &[String], store: &dyn Store) -> Result<Vec<Table>> {
+fn tables(probe: &Probe, keys: &[String]) -> Result<Vec<Table>> {
     let names: Vec<String> =
         keys.iter().map(|key| format!("{}{DOCUMENTS}", key.strip_suffix(DATA).unwrap_or(key))).collect();
-    let there: Vec<&String> =
-        names.iter().filter(|name| store.entry(name).is_ok_and(|entry| !entry.is_folder)).collect();
+    let (store, mut there) = (probe.store.as_ref(), Vec::new());
+    for name in &names {
+        there.extend(probe.file(name)?.map(|_| name));
+    }
     if there.is_empty() {
         return Ok(Vec::new());
     }
@@ -168,7 +169,7 @@ fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>
     }
     let mut fitting = DTYPES.to_vec();
     for (file, table) in tables.iter().enumerate() {
-        let size = files.get(file)?.size();
+        let size = files.size(file)?;
         fitting.retain(|dtype| table.last_end().checked_mul(dtype.size() as u64) == Some(size));
     }
     match (tables.is_empty(), fitting.as_slice()) {

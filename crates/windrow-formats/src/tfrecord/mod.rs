@@ -90,10 +90,10 @@ impl Format for TfRecord {
             false => expanded(&probe.store, key, options.cache_limit),
         };
         let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
+        let files = DataFiles::from_objects(probe.store.clone(), keys.clone(), objects);
         let mut records = Records { ends: Vec::new(), firsts: vec![0], files };
         for file in 0..records.files.count() {
-            let find_index = || index::beside(probe.store.as_ref(), &records.files.keys()[file]);
+            let find_index = || index::beside(probe.store.as_ref(), &keys[file]);
             let ends = Ends::of(records.files.shared(file)?, find_index)?;
             let first = records.firsts[file];
             records.firsts.push(first + ends.count());

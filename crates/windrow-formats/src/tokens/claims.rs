@@ -105,7 +105,7 @@ impl Claims {
     /// `Stale` naming the file.
     pub(super) fn check(&self, probe: &Probe, files: &DataFiles) -> Result<()> {
         let rows: HashMap<&str, &FileRow> = self.rows.iter().map(|row| (row.name.as_str(), row)).collect();
-        let names: Vec<&str> = files.keys().iter().map(|key| plain_name(key::name_of(key))).collect();
+        let names: Vec<&str> = files.keys().map(|key| plain_name(key::name_of(key))).collect();
         for (file, name) in names.iter().enumerate() {
             match rows.get(name) {
                 Some(row) => row.check_size(Some(files.get(file)?.size()), &files.name(file))?,

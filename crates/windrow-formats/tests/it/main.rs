@@ -24,6 +24,8 @@ mod format;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod listed;
+#[cfg(test)]
 mod opened;
 #[cfg(test)]
 mod regress;
