@@ -72,10 +72,11 @@ fn shard(key: &str) -> Option<(&str, u64, &str, &str)> {
 /// leaves out names that start with a dot.
 pub fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
     let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
-    let mut found: Vec<(Vec<Part>, usize, &Entry)> = entries
+    let mut found: Vec<(Vec<Part<'_>>, usize, &Entry)> = entries
         .iter()
         .filter(|e| !e.is_folder)
-        .filter_map(|e| Some((parts(&e.key), rank(&e.key)?, e)))
+        .filter_map(|e| Some((rank(&e.key)?, e)))
+        .map(|(rank, e)| (Parts::of(&e.key).collect(), rank, e))
         .collect();
     // A stable sort of what the walk sorted by key: what compares equal keeps that order.
     found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -84,33 +85,73 @@ pub fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
 
 /// Compares names as people do: without case, and runs of digits by the number they write.
 pub fn natural_order(a: &str, b: &str) -> Ordering {
-    parts(a).cmp(&parts(b))
+    Parts::of(a).cmp(Parts::of(b))
 }
 
-/// Text, then the digits after it without leading zeros. Texts compare as wholes, not character by character, so that
-/// `a1` comes before `a/1`.
+/// Text, then the digits after it without leading zeros, and how many those are. Texts compare as wholes, not character by
+/// character, so that `a1` comes before `a/1`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
-    text: String,
-    digits: Option<(usize, String)>,
+struct Part<'a> {
+    text: Text<'a>,
+    digits: Option<(usize, &'a str)>,
 }
 
-fn parts(name: &str) -> Vec<Part> {
-    let mut out = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() || out.is_empty() {
-        let text_end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let (text, tail) = rest.split_at(text_end);
-        let digits_end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
-        let (digits, tail) = tail.split_at(digits_end);
-        let number = digits.trim_start_matches('0');
-        out.push(Part {
-            text: text.to_lowercase(),
-            digits: (!digits.is_empty()).then(|| (number.len(), number.to_string())),
-        });
-        rest = tail;
+/// Text that compares in lower case. Names are sorted by the thousand, so nothing is allocated for those in ASCII.
+struct Text<'a>(&'a str);
+
+impl Ord for Text<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (a, b) = (self.0, other.0);
+        if a == b {
+            return Ordering::Equal;
+        }
+        match a.is_ascii() && b.is_ascii() {
+            true => {
+                let lower = |byte: u8| byte.to_ascii_lowercase();
+                a.bytes().map(lower).cmp(b.bytes().map(lower))
+            }
+            false => a.to_lowercase().cmp(&b.to_lowercase()),
+        }
     }
-    out
+}
+
+impl PartialOrd for Text<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Text<'_> {}
+
+/// The parts of a name, one at least.
+struct Parts<'a>(Option<&'a str>);
+
+impl<'a> Parts<'a> {
+    fn of(name: &'a str) -> Parts<'a> {
+        Parts(Some(name))
+    }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Part<'a>;
+
+    fn next(&mut self) -> Option<Part<'a>> {
+        let rest = self.0?;
+        // Digits of ASCII, so both ends are those of characters.
+        let text_end = rest.bytes().position(|byte| byte.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(text_end);
+        let digits_end = tail.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(tail.len());
+        let (digits, tail) = tail.split_at(digits_end);
+        self.0 = Some(tail).filter(|tail| !tail.is_empty());
+        let number = digits.trim_start_matches('0');
+        Some(Part { text: Text(text), digits: (!digits.is_empty()).then_some((number.len(), number)) })
+    }
 }
 
 #[cfg(test)]
@@ -139,5 +180,8 @@ mod tests {
         ordered(&["a", "a1", "a1.5", "a1.10", "a2", "A10", "a/1", "B", "c"]);
         ordered(&["", "0", "1", "99999999999999999999998", "99999999999999999999999", "x"]);
         assert_eq!(natural_order("a01.X", "A1.x"), Ordering::Equal);
+        // Beyond ASCII too.
+        ordered(&["a", "ä1", "Ä2", "ä10", "É"]);
+        assert_eq!(natural_order("Ä1", "ä01"), Ordering::Equal);
     }
 }
