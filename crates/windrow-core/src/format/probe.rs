@@ -115,11 +115,26 @@ impl Probe {
     /// # Errors
     /// What [`Store::entry`] says, but for `NotFound`.
     pub fn file(&self, key: &str) -> Result<Option<Entry>> {
+        let at = self.entries.binary_search_by(|entry| entry.key.as_str().cmp(key));
         let found = match self.listed(key) {
             Some(entry) => Some(entry.clone()),
+            None if at.is_err() && self.lists_folder_of(key) => None,
             None => entry_if_there(self.store.as_ref(), key)?,
         };
         Ok(found.filter(|entry| !entry.is_folder))
+    }
+
+    // Whether a file with this key would be among the entries: others of its folder are, and its name is one that is listed.
+    fn lists_folder_of(&self, key: &str) -> bool {
+        let (folder, name) = (key::folder_of(key), key::name_of(key));
+        let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let first = self.entries.partition_point(|entry| entry.key < start);
+        let is_inside =
+            self.key.is_empty() || start.strip_prefix(&self.key).is_some_and(|rest| rest.starts_with('/'));
+        is_inside
+            && !name.is_empty()
+            && !name.starts_with('.')
+            && self.entries.get(first).is_some_and(|entry| entry.key.starts_with(&start))
     }
 
     /// The keys below it, relative to it; sorted.

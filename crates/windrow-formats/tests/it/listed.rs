@@ -208,6 +208,26 @@ fn what_an_index_says_is_compared_with_every_file_at_opening() {
 }
 
 #[test]
+fn what_no_listing_tells_of_is_asked_for() {
+    let names = ["x", "a/x", "a/b/x", "a/b/.x", "a/b/c/x", "a/b/.d/x", "a/b/real/x", "a/bc/x"];
+    let folder = folder_of(&names.map(|name| (name, "1")));
+    std::os::unix::fs::symlink("real", folder.path().join("a/b/second")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.path().join("a/b/dangling")).unwrap();
+    let probe = Probe::at(FORMATS, Arc::new(Local::new(folder.path())), "a/b").unwrap();
+    let is_there = |key: &str| probe.file(key).unwrap().is_some();
+    for key in names.iter().chain(&["a/b/second/x"]) {
+        assert!(is_there(key), "{key}");
+        assert!(!is_there(&format!("{key}y")), "{key}y");
+    }
+    for folder_or_nothing in ["a", "a/b", "a/b/c", "a/b/dangling", "y", "a/y", "a/b/y", "a/b/c/y"] {
+        assert!(!is_there(folder_or_nothing), "{folder_or_nothing}");
+    }
+    // One that came after the listing is none of the data set that was listed.
+    put(folder.path(), "a/b/new", b"1");
+    assert!(!is_there("a/b/new"));
+}
+
+#[test]
 fn threads_that_read_a_file_first_at_the_same_time_read_the_same() {
     for format in FORMS {
         let (folder, _) = sharded(format);
