@@ -222,6 +222,10 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
         if certainty > best.map_or(Confidence::No, |b| b.0) {
             best = Some((certainty, format));
         }
+        // No later one can be surer, and some look into files.
+        if certainty == Confidence::Yes {
+            break;
+        }
     }
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
