@@ -3,6 +3,7 @@
 mod blocks;
 mod chunk;
 mod footer;
+mod glimpse;
 mod kept;
 mod simple;
 mod write;
@@ -17,6 +18,7 @@ use windrow_core::{Error, Result};
 
 use self::chunk::Chunk;
 use self::footer::Footer;
+use self::glimpse::Glimpse;
 use self::kept::Kept;
 use self::simple::Records;
 use self::write::WriteArrayRecord;
@@ -79,7 +81,7 @@ impl Format for ArrayRecord {
         }
         must_be_whole(probe, &keys)?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::open(probe.store.clone(), keys, missing)?;
+        let files = DataFiles::listed(probe, keys, missing)?;
         let mut shards = Shards {
             files,
             footers: Vec::new(),
@@ -88,7 +90,7 @@ impl Format for ArrayRecord {
             sizes: Kept::default(),
         };
         for file in 0..shards.files.count() {
-            let footer = Footer::of(shards.files.get(file)?)?;
+            let footer = Footer::of(&Glimpse::of(&shards.files, file)?)?;
             let first = shards.firsts[file];
             shards.firsts.push(first + footer.records());
             shards.footers.push(footer);
