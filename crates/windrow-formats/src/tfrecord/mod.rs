@@ -92,8 +92,8 @@ impl Format for TfRecord {
         let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
         let files = DataFiles::from_objects(probe.store.clone(), keys.clone(), objects);
         let mut records = Records { ends: Vec::new(), firsts: vec![0], files };
-        for file in 0..records.files.count() {
-            let find_index = || index::beside(probe.store.as_ref(), &keys[file]);
+        for (file, key) in keys.iter().enumerate() {
+            let find_index = || index::beside(probe.store.as_ref(), key);
             let ends = Ends::of(records.files.shared(file)?, find_index)?;
             let first = records.firsts[file];
             records.firsts.push(first + ends.count());
