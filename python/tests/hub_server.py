@@ -77,12 +77,14 @@ class Hub:
         if name == "store":
             content = next(c for c in self.files.values() if path == "/" + hashlib.sha256(c).hexdigest())
             self.send_content(request, content, "of-the-store")
-        elif path.endswith("/revision/main"):
+        elif path.endswith(("/revision/main", f"/revision/{COMMIT}")):
             siblings = [{"rfilename": path} for path in self.files]
             self.send_json(request, {"id": head.partition("/revision")[0], "sha": COMMIT, "siblings": siblings})
-        elif path.endswith(f"/tree/{COMMIT}"):
+        elif path.partition("/tree/")[2].partition("/")[0] == COMMIT:
+            folder = path.partition(f"/tree/{COMMIT}")[2].lstrip("/")
             start = int(parse_qs(url.query).get("cursor", ["0"])[0])
-            entries = [self.entry(path) for path in sorted(self.files)]
+            below = [name for name in sorted(self.files) if not folder or name.startswith(f"{folder}/")]
+            entries = [self.entry(name) for name in below]
             more = start + PAGE < len(entries)
             link = f'<{self.endpoint}{url.path}?recursive=true&cursor={start + PAGE}>; rel="next"' if more else None
             self.send_json(request, entries[start : start + PAGE], link)
@@ -132,8 +134,9 @@ class Hub:
         asked = request.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
         start, end = int(asked[0]), int(asked[2] or len(content) - 1)
         body = content[start : end + 1]
-        request.send_response(206 if start else 200)
-        if start:
+        is_range = "Range" in request.headers
+        request.send_response(206 if is_range else 200)
+        if is_range:
             request.send_header("Content-Range", f"bytes {start}-{end}/{len(content)}")
         request.send_header("Content-Length", str(len(body)))
         request.send_header("ETag", f'"{tag}"')

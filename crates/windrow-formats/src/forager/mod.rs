@@ -323,14 +323,17 @@ fn base_of(probe: &Probe, folder: &str) -> Option<Base> {
 
 // One of the two files that an index cannot do without.
 fn part(probe: &Probe, folder: &str, key: &str) -> Result<Arc<dyn Object>> {
-    probe.store.open(key).map_err(|e| match e.kind() {
+    let object = probe.store.open(key).map_err(|e| match e.kind() {
         Kind::NotFound => {
             Error::not_found(format!("half an index: expected {folder}/{FILE_LIST} and {folder}/{LOCATIONS}"))
                 .at(probe.store.display(key))
                 .hint("the copy looks unfinished; `windrow index --overwrite` makes the index again")
         }
         _ => e,
-    })
+    })?;
+    // Rows are asked for at random from now on.
+    object.bring_near()?;
+    Ok(object)
 }
 
 fn join(folder: &str, name: &str) -> String {

@@ -145,6 +145,8 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
         windrow_core::Kind::NotFound => missing(&store.display(&index_key), 0),
         _ => e,
     })?;
+    // Asked at random from now on.
+    index.bring_near()?;
     let mut index = Index::open(index, options.trust)?;
     if let Some(asked) = options.dtype.filter(|asked| *asked != index.dtype) {
         return Err(Error::mismatch(format!("dtype {asked} was asked for, the index says {}", index.dtype))

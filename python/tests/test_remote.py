@@ -1,0 +1,140 @@
+"""Data behind URLs: the batches of the local file, in every kind of worker, across faults, breaks and changes of rank."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from web_server import WebServer
+
+import windrow as wr
+
+N = 200_001
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[WebServer]:
+    folder = tmp_path / "web"
+    folder.mkdir()
+    np.arange(N, dtype=np.uint32).astype("<u4").tofile(folder / "tokens.bin")
+    server = WebServer(folder)
+    yield server
+    server.stop()
+
+
+def far(server: WebServer, **options: Any) -> wr.View:
+    return wr.open(f"{server.url}/tokens.bin", dtype="uint32", **options).pack(50)
+
+
+def near(server: WebServer) -> wr.View:
+    return wr.open(server.folder / "tokens.bin", dtype="uint32").pack(50)
+
+
+def ids(batches: Any) -> list[list[int]]:
+    return [np.asarray(batch["input_ids"])[:, 0].tolist() for batch in batches]
+
+
+@pytest.fixture(params=["disk", "memory"])
+def options(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    return {"cache": tmp_path / "kept"} if request.param == "disk" else {"cache_limit": 0}
+
+
+@pytest.mark.parametrize("shuffle", [True, False, wr.Blocks(size=100)])
+def test_batches_are_those_of_the_local_file(server: WebServer, options: dict[str, Any], shuffle: Any) -> None:
+    server.fails = set(range(3, 40, 7))
+    for world_size in (1, 3):
+        for rank in range(world_size):
+            common = {"global_batch_size": 60, "seed": 5, "shuffle": shuffle, "rank": rank, "world_size": world_size, "epochs": 2}
+            expected = ids(wr.Loader(near(server), **common))
+            assert ids(wr.Loader(far(server, **options), **common)) == expected
+
+
+def test_a_state_of_one_goes_on_with_the_other(server: WebServer, options: dict[str, Any]) -> None:
+    common = {"global_batch_size": 60, "seed": 5}
+    expected = ids(wr.Loader(near(server), epochs=1, **common))
+    loader = wr.Loader(near(server), epochs=1, **common)
+    first = ids([next(loader) for _ in range(7)])
+    rest = []
+    for rank in range(2):
+        other = wr.Loader(far(server, **options), epochs=1, rank=rank, world_size=2, **common)
+        other.load_state_dict(loader.state_dict())
+        rest.append(ids(other))
+    assert first + [a + b for a, b in zip(*rest, strict=True)] == expected
+
+
+def test_what_was_kept_is_not_fetched_again(server: WebServer, tmp_path: Path) -> None:
+    options = {"cache": tmp_path / "kept"}
+    expected = ids(wr.Loader(near(server), 60, epochs=1))
+    assert ids(wr.Loader(far(server, **options), 60, epochs=1)) == expected
+    server.requests.clear()
+    assert ids(wr.Loader(far(server, **options), 60, epochs=1)) == expected
+    assert [method for method, _, _ in server.requests] == ["HEAD"]
+    # Damage is fetched again, never served.
+    (data,) = (tmp_path / "kept").rglob("data")
+    with data.open("r+b") as file:
+        file.seek(100_000)
+        file.write(b"\xff" * 50_000)
+    assert ids(wr.Loader(far(server, **options), 60, epochs=1)) == expected
+    assert any(method == "GET" for method, _, _ in server.requests)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_read_for_themselves(server: WebServer, options: dict[str, Any], start: str) -> None:
+    view = far(server, **options)
+    # The parent has threads and connections by then.
+    assert int(view[0]["input_ids"][0]) == 0
+    loader = torch.utils.data.DataLoader(view, batch_size=100, num_workers=2, multiprocessing_context=start, timeout=120)
+    for _ in range(2):
+        assert [int(first) for batch in loader for first in batch["input_ids"][:, 0]] == list(range(0, N - 50, 50))
+
+
+def test_the_child_of_a_fork_and_its_parent_read_on(server: WebServer, options: dict[str, Any]) -> None:
+    view = far(server, **options)
+    for turn in range(20):
+        assert int(view[turn]["input_ids"][0]) == 50 * turn
+        child = os.fork()
+        if child == 0:
+            right = all(int(view[3000 + 10 * turn + i]["input_ids"][0]) == 50 * (3000 + 10 * turn + i) for i in range(3))
+            os._exit(0 if right else 1)
+        assert int(view[2000 + turn]["input_ids"][0]) == 50 * (2000 + turn)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_replaced_object_is_stale(server: WebServer) -> None:
+    np.arange(2_000_000, dtype="<u4").tofile(server.folder / "tokens.bin")
+    view = far(server, cache_limit=0)
+    assert int(view[0]["input_ids"][0]) == 0
+    np.ones(2_000_000, dtype="<u4").tofile(server.folder / "tokens.bin")
+    with pytest.raises(wr.StaleError, match="replaced"):
+        view[30_000]
+
+
+def test_pickles_keep_the_options_and_recipes_do_not(server: WebServer) -> None:
+    options = {"headers": {"Authorization": "Bearer secret-of-mine"}}
+    view = far(server, cache_limit=0, store_options=options)
+    again = pickle.loads(pickle.dumps(view))
+    assert int(again[7]["input_ids"][0]) == 350
+    assert b"secret-of-mine" in pickle.dumps(view)
+    assert "secret-of-mine" not in str(wr.Loader(view, 10).recipe())
+
+
+def test_what_is_wrong_is_said(server: WebServer) -> None:
+    with pytest.raises(wr.NotFoundError, match="nothing.bin"):
+        wr.open(f"{server.url}/nothing.bin")
+    with pytest.raises(wr.NotFoundError, match="lists no folders"):
+        wr.open(f"{server.url}/folder")
+    with pytest.raises(wr.ConfigError, match="no option"):
+        far(server, store_options={"endpoint_ulr": "x"})
+    with pytest.raises(wr.ConfigError, match="seconds"):
+        far(server, timeout=0)
+    with pytest.raises(wr.UnsupportedError, match="ftp"):
+        wr.open("ftp://host/x")
+    server.fails = set(range(10_000))
+    with pytest.raises(OSError, match="gave up"):
+        far(server, timeout=1)
