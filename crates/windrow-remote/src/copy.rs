@@ -1,6 +1,7 @@
 //! One version of one object, as this process has it: what is here, what is under way, and how the rest is asked for.
 
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use windrow_core::{Error, Kind, Result};
 use crate::attempt::{self, Deadline, Known, Pace};
 use crate::backend::Backend;
 use crate::held::Held;
-use crate::queue;
+use crate::queue::{self, Fetch};
 use crate::stats::{Counters, add};
 
 /// Ranges with a smaller gap between them are one request: at 30 ms and 85 MB/s a gap of 2.5 MB takes as long as a request.
@@ -115,9 +116,10 @@ impl Copy {
     }
 
     fn ask_for(self: &Arc<Self>, now: &Range<u64>, soon: Option<Range<u64>>) -> Result<()> {
-        let waiters: Vec<_> = in_parts(now).map(|part| queue::demand(self, part)).collect::<Result<_>>()?;
+        let waiters: Vec<_> =
+            in_parts(now).map(|part| queue::demand(self.clone(), part)).collect::<Result<_>>()?;
         if let Some(soon) = soon {
-            queue::ahead(self, in_parts(&soon))?;
+            queue::ahead(self.clone(), in_parts(&soon))?;
         }
         for waiter in waiters {
             waiter.wait().map_err(|e| copy_of(&e))?;
@@ -159,7 +161,7 @@ impl Copy {
         self.window.store(window, Relaxed);
         let further = asked.saturating_add(window).min(self.size);
         self.asked_to.store(further, Relaxed);
-        if let Err(e) = queue::ahead(self, in_parts(&(asked..further))) {
+        if let Err(e) = queue::ahead(self.clone(), in_parts(&(asked..further))) {
             log::debug!("not fetched ahead: {e}");
         }
     }
@@ -183,12 +185,11 @@ impl Copy {
         }
     }
 
-    /// Fetches what of a range is neither here nor under way.
-    pub(crate) async fn fetch(self: Arc<Self>, range: Range<u64>) -> Result<()> {
+    async fn fetched(&self, range: Range<u64>) -> Result<()> {
         let mut first = Ok(());
         for part in self.claim(&range) {
             // Also where the request panics or is dropped.
-            let claimed = Claimed { copy: &self, part: part.clone() };
+            let claimed = Claimed { copy: self, part: part.clone() };
             let known = Known { key: &self.key, url: &self.url, size: self.size, tag: self.tag.as_deref() };
             let deadline = Deadline::within(self.timeout);
             let bytes = attempt::bytes(
@@ -223,6 +224,12 @@ impl Copy {
     }
 }
 
+impl Fetch for Copy {
+    fn fetch(self: Arc<Self>, range: Range<u64>) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> {
+        Box::pin(async move { self.fetched(range).await })
+    }
+}
+
 /// A part that one request asks for.
 struct Claimed<'a> {
     copy: &'a Copy,
@@ -249,7 +256,7 @@ impl Ahead for ToCome {
                 missing.extend(copy.held.missing(start, end - start));
             }
         }
-        let asked = queue::ahead(copy, joined(missing, GAP));
+        let asked = queue::ahead(copy.clone(), joined(missing, GAP));
         if let Err(e) = asked {
             log::debug!("not fetched ahead: {e}");
         }

@@ -12,6 +12,7 @@ mod net;
 mod object;
 mod options;
 mod per_process;
+mod place;
 mod queue;
 mod stats;
 mod store;

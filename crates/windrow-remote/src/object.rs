@@ -5,18 +5,19 @@ use std::sync::{Arc, OnceLock};
 use windrow_core::store::ahead::{self, Ahead};
 use windrow_core::store::{Entry, Object};
 use windrow_core::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
 use crate::per_process::PerProcess;
+use crate::place::Place;
 use crate::stats::add;
-use crate::store::Inner;
 
 /// Indices up to this size are fetched whole.
 const NEAR: u64 = 1 << 30;
 
 pub(crate) struct RemoteObject {
-    store: Arc<Inner>,
+    store: Arc<Place>,
     key: String,
     name: String,
     size: u64,
@@ -32,7 +33,7 @@ struct Own {
 }
 
 impl RemoteObject {
-    pub(crate) fn new(store: Arc<Inner>, entry: &Entry) -> RemoteObject {
+    pub(crate) fn new(store: Arc<Place>, entry: &Entry) -> RemoteObject {
         RemoteObject {
             name: store.url(&entry.key),
             store,
@@ -65,8 +66,12 @@ impl RemoteObject {
             }
         };
         let options = &self.store.options;
-        let identity =
-            Identity { url: self.name.clone(), size: self.size, tag: tag.clone().unwrap_or_default() };
+        // A query may be a signature, which nobody reads out of the cache.
+        let url = match self.name.split_once('?') {
+            Some((url, query)) => format!("{url}?{:016x}", xxh3_64(query.as_bytes())),
+            None => self.name.clone(),
+        };
+        let identity = Identity { url, size: self.size, tag: tag.clone().unwrap_or_default() };
         let limits =
             Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
         let copy = Arc::new(Copy::new(Parts {

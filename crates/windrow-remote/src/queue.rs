@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use windrow_core::{Error, Result};
 
-use crate::copy::Copy;
 use crate::net::{self, MOST_REQUESTS};
 use crate::per_process::PerProcess;
 
+/// Something whose ranges can be fetched.
+pub(crate) trait Fetch: Send + Sync {
+    /// Fetches what of a range is neither here nor under way.
+    fn fetch(self: Arc<Self>, range: Range<u64>) -> Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+}
+
 /// A range that is wanted.
 struct Wanted {
-    copy: Arc<Copy>,
+    of: Arc<dyn Fetch>,
     range: Range<u64>,
     waiter: Option<Arc<Waiter>>,
 }
@@ -56,15 +62,15 @@ fn lock() -> MutexGuard<'static, Queue> {
 }
 
 /// Wants a range now.
-pub(crate) fn demand(copy: &Arc<Copy>, range: Range<u64>) -> Result<Arc<Waiter>> {
+pub(crate) fn demand(of: Arc<dyn Fetch>, range: Range<u64>) -> Result<Arc<Waiter>> {
     let waiter = Arc::new(Waiter::default());
-    push(0, [Wanted { copy: copy.clone(), range, waiter: Some(waiter.clone()) }])?;
+    push(0, [Wanted { of: of.clone(), range, waiter: Some(waiter.clone()) }])?;
     Ok(waiter)
 }
 
 /// Wants ranges soon, in this order.
-pub(crate) fn ahead(copy: &Arc<Copy>, ranges: impl IntoIterator<Item = Range<u64>>) -> Result<()> {
-    push(1, ranges.into_iter().map(|range| Wanted { copy: copy.clone(), range, waiter: None }))
+pub(crate) fn ahead(of: Arc<dyn Fetch>, ranges: impl IntoIterator<Item = Range<u64>>) -> Result<()> {
+    push(1, ranges.into_iter().map(|range| Wanted { of: of.clone(), range, waiter: None }))
 }
 
 fn push(class: u8, wanted: impl IntoIterator<Item = Wanted>) -> Result<()> {
@@ -93,9 +99,9 @@ async fn work() {
     let running = Running;
     loop {
         let next = lock().waiting.pop_first();
-        let Some((_, Wanted { copy, range, waiter })) = next else { break };
+        let Some((_, Wanted { of, range, waiter })) = next else { break };
         let waiter = Told(waiter);
-        let result = copy.fetch(range).await;
+        let result = of.fetch(range).await;
         waiter.tell(result);
     }
     drop(running);

@@ -1,17 +1,15 @@
 //! A store of objects far away, as windrow reads any store.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use windrow_core::store::{Entry, Object, Store, key};
 use windrow_core::{Error, Kind, Result};
 
-use crate::attempt::{Attempts, Deadline, Pace};
-use crate::backend::{self, Answer, Backend, Meta};
-use crate::net;
+use crate::backend;
 use crate::object::RemoteObject;
 use crate::options::Options;
-use crate::per_process::PerProcess;
-use crate::stats::{Counters, Stats};
+use crate::place::{Place, entry, folder};
+use crate::stats::Stats;
 use crate::url::{Location, Scheme};
 
 /// From so many objects on, a manifest is worth its while.
@@ -33,16 +31,7 @@ const MANY: usize = 10_000;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Remote(Arc<Inner>);
-
-pub(crate) struct Inner {
-    location: Location,
-    pub(crate) options: Options,
-    backend: PerProcess<OnceLock<Arc<dyn Backend>>>,
-    listed: PerProcess<Mutex<Vec<Listed>>>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) pace: Arc<Pace>,
-}
+pub struct Remote(Arc<Place>);
 
 impl Remote {
     /// The store that a URL names. Nothing is asked yet.
@@ -50,16 +39,9 @@ impl Remote {
     /// # Errors
     /// `Config` for options that the store does not have, or where something that it needs is not set; `Unsupported`.
     pub fn new(location: &Location, options: Options) -> Result<Remote> {
-        let inner = Inner {
-            location: location.clone(),
-            options,
-            backend: PerProcess::new(OnceLock::new),
-            listed: PerProcess::new(Mutex::default),
-            counters: Arc::default(),
-            pace: Arc::default(),
-        };
-        inner.backend()?;
-        Ok(Remote(Arc::new(inner)))
+        let place = Place::new(location, options);
+        place.backend()?;
+        Ok(Remote(Arc::new(place)))
     }
 
     /// What it was asked for so far, in this process.
@@ -72,10 +54,10 @@ impl Remote {
     /// # Errors
     /// What the Hub says.
     pub fn pinned(&self) -> Result<Option<String>> {
-        if self.0.location.scheme != Scheme::Hf {
+        if self.0.location().scheme != Scheme::Hf {
             return Ok(None);
         }
-        let root = self.0.location.root.clone();
+        let root = self.0.location().root.clone();
         let commit = self.0.ask("find the revision", "", |backend| backend.commit())?;
         commit.map(|commit| backend::pinned(&root, &commit)).transpose()
     }
@@ -85,146 +67,8 @@ impl Remote {
     /// # Errors
     /// `Exists`; what the store says.
     pub fn put(&self, key: &str, bytes: &[u8], replace: bool) -> Result<()> {
-        let (key, bytes) = (key.to_string(), bytes.to_vec());
-        let (backend, url, counters) = (self.0.backend()?, self.0.url(&key), self.0.counters.clone());
-        let deadline = Deadline::within(self.0.options.timeout);
-        net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, "write it", &url);
-            loop {
-                match attempts.attempt(backend.put(&key, bytes.clone(), replace)).await {
-                    Ok(()) => return Ok(()),
-                    Err(trouble) => attempts.after(trouble).await?,
-                }
-            }
-        })
+        self.0.put(key, bytes.to_vec(), replace)
     }
-}
-
-/// A folder as it was listed: what is below it is not asked for again.
-struct Listed {
-    folder: String,
-    /// Sorted by key.
-    objects: Arc<Vec<Meta>>,
-}
-
-impl Listed {
-    /// What is there; `None` for nothing.
-    fn entry(&self, key: &str) -> Option<Entry> {
-        let at = self.objects.partition_point(|meta| meta.key.as_str() < key);
-        match self.objects.get(at) {
-            Some(meta) if meta.key == key => Some(entry(meta.clone())),
-            _ => {
-                let below = format!("{key}/");
-                let at = self.objects.partition_point(|meta| meta.key < below);
-                self.objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
-            }
-        }
-    }
-}
-
-impl Inner {
-    fn listed(&self) -> MutexGuard<'_, Vec<Listed>> {
-        self.listed.get().lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What a listing says of a key below a folder that was listed.
-    fn known(&self, key: &str) -> Option<Option<Entry>> {
-        let listed = self.listed();
-        let of = listed.iter().find(|listed| key::is_below(&listed.folder, key))?;
-        Some(of.entry(key))
-    }
-
-    pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>> {
-        let slot = self.backend.get();
-        if let Some(backend) = slot.get() {
-            return Ok(backend.clone());
-        }
-        let runtime = net::runtime()?;
-        let _within = runtime.enter();
-        let made = backend::of(&self.location, &self.options)?;
-        Ok(slot.get_or_init(|| made).clone())
-    }
-
-    pub(crate) fn url(&self, key: &str) -> String {
-        let Location { root, query, .. } = &self.location;
-        match key {
-            "" => root.clone(),
-            key => format!("{root}/{key}{query}"),
-        }
-    }
-
-    /// Asks once more as long as that may help.
-    fn ask<T: Send + 'static>(
-        &self,
-        doing: &'static str,
-        key: &str,
-        ask: impl for<'b> Fn(&'b dyn Backend) -> Answer<'b, T> + Send + Sync + 'static,
-    ) -> Result<T> {
-        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.clone());
-        let deadline = Deadline::within(self.options.timeout);
-        net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, doing, &url);
-            loop {
-                match attempts.attempt(ask(backend.as_ref())).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(trouble) => attempts.after(trouble).await?,
-                }
-            }
-        })
-    }
-
-    /// Size and version of an object.
-    pub(crate) fn head(&self, key: &str) -> Result<Meta> {
-        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.clone());
-        let deadline = Deadline::within(self.options.timeout);
-        let key = key.to_string();
-        net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, "find it", &url);
-            loop {
-                match attempts.attempt(backend.head(&key)).await {
-                    Ok(meta) => return Ok(meta),
-                    Err(trouble) => attempts.after(trouble).await?,
-                }
-            }
-        })
-    }
-
-    /// All objects below a folder, sorted by key; asked for once.
-    fn list(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
-        if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
-            return Ok(known.objects.clone());
-        }
-        let mut objects = self.ask_list(prefix)?;
-        objects.sort_by(|a, b| a.key.cmp(&b.key));
-        let objects = Arc::new(objects);
-        self.listed().push(Listed { folder: prefix.to_string(), objects: objects.clone() });
-        Ok(objects)
-    }
-
-    fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
-        let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.clone());
-        let deadline = Deadline::within(self.options.timeout);
-        let prefix = prefix.to_string();
-        net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, "list the folder", &url);
-            let mut found = Vec::new();
-            loop {
-                match attempts.attempt(backend.list(&prefix, &mut found)).await {
-                    Ok(()) => return Ok(found),
-                    Err(trouble) => attempts.after(trouble).await?,
-                }
-            }
-        })
-    }
-}
-
-fn folder(key: &str) -> Entry {
-    Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None }
-}
-
-// Without a time: a store knows when an object was put there, and what is compared with times means when data was changed.
-fn entry(meta: Meta) -> Entry {
-    Entry { key: meta.key, size: meta.size, is_folder: false, modified_ns: None, tag: meta.tag }
 }
 
 impl Store for Remote {

@@ -317,24 +317,6 @@ impl Object for Mapped {
     }
 }
 
-/// Asks the processor for the beginning of bytes that are read soon. A random read waits for memory; asked for one row
-/// ahead, the wait is over when the row is read.
-#[cfg(target_arch = "x86_64")]
-pub fn fetch(bytes: &[u8]) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // As many lines of 64 bytes as a core waits for at a time; asked for more, it stands still. The rest of a row it
-    // fetches by itself once it reads on.
-    const MOST: usize = 12;
-    for line in bytes.chunks(64).take(MOST) {
-        // SAFETY: the address is in the slice, and a prefetch reads nothing a program could see.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-}
-
-/// Does nothing here: there is no stable way to ask for it.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn fetch(_bytes: &[u8]) {}
-
 /// The system lays what it reads at full speed from multiples of as many bytes on: to other places some processors copy
 /// from its memory at a third of it.
 const ALIGNED: usize = 64;

@@ -54,6 +54,7 @@ fn golden_data_of_every_format_reads_alike_from_s3() {
     below(&root.join("testdata"), &mut paths);
     paths.sort();
     let mut of_formats: BTreeMap<&str, usize> = BTreeMap::new();
+    let cache = tempfile::tempdir().unwrap();
     // Two ask for paths of this machine; golden data of the third lies beside its index, and has a test of its own.
     let mut differ = Vec::new();
     let local_alone = ["flat-tokens", "sound", "forager"];
@@ -69,7 +70,12 @@ fn golden_data_of_every_format_reads_alike_from_s3() {
         }
         let url = format!("s3://{}", path.strip_prefix(&root).unwrap().display());
         // What is expanded or converted is kept on disk.
-        let options = Options { cache_limit: None, timeout: Some(Duration::from_secs(20)), ..s3.options() };
+        let options = Options {
+            cache_limit: None,
+            cache: Some(cache.path().into()),
+            timeout: Some(Duration::from_secs(20)),
+            ..s3.options()
+        };
         let there = match open_with(&url, &options) {
             Ok(there) => there,
             Err(e) => {
