@@ -74,14 +74,15 @@ def test_what_was_kept_is_not_fetched_again(server: WebServer, tmp_path: Path) -
     assert ids(wr.Loader(far(server, **options), 60, epochs=1)) == expected
     server.requests.clear()
     assert ids(wr.Loader(far(server, **options), 60, epochs=1)) == expected
-    assert [method for method, _, _ in server.requests] == ["HEAD"]
+    of_data = [method for method, path, _ in server.requests if path == "/tokens.bin"]
+    assert of_data == ["HEAD"]
     # Damage is fetched again, never served.
     (data,) = (tmp_path / "kept").rglob("data")
     with data.open("r+b") as file:
         file.seek(100_000)
         file.write(b"\xff" * 50_000)
     assert ids(wr.Loader(far(server, **options), 60, epochs=1)) == expected
-    assert any(method == "GET" for method, _, _ in server.requests)
+    assert ("GET", "/tokens.bin") in [request[:2] for request in server.requests]
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
@@ -127,7 +128,7 @@ def test_pickles_keep_the_options_and_recipes_do_not(server: WebServer) -> None:
 def test_what_is_wrong_is_said(server: WebServer) -> None:
     with pytest.raises(wr.NotFoundError, match="nothing.bin"):
         wr.open(f"{server.url}/nothing.bin")
-    with pytest.raises(wr.NotFoundError, match="lists no folders"):
+    with pytest.raises(wr.NotFoundError, match=r"folder(.|\n)*lists no folders"):
         wr.open(f"{server.url}/folder")
     with pytest.raises(wr.ConfigError, match="no option"):
         far(server, store_options={"endpoint_ulr": "x"})

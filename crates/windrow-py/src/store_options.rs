@@ -22,7 +22,7 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
             let class = given.get_type().name()?;
             return Err(PyTypeError::new_err(format!("store_options: expected a dict, found {class}")));
         };
-        for (name, value) in dict {
+        for (name, value) in dict.iter() {
             let name: String = name.extract()?;
             match value.cast::<PyDict>() {
                 Ok(within) => {

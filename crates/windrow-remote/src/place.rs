@@ -1,9 +1,10 @@
 //! A place that holds objects: what it is asked through, and what was listed of it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use windrow_core::Result;
 use windrow_core::store::{Entry, key};
+use windrow_core::{Error, Kind, Result};
 
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
@@ -19,6 +20,8 @@ pub(crate) struct Place {
     pub(crate) options: Options,
     backend: PerProcess<OnceLock<Arc<dyn Backend>>>,
     listed: PerProcess<Mutex<Vec<Listed>>>,
+    /// Single objects that were asked for; `None` for what is not there.
+    asked: PerProcess<Mutex<HashMap<String, Option<Meta>>>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) pace: Arc<Pace>,
 }
@@ -52,6 +55,7 @@ impl Place {
             options,
             backend: PerProcess::new(OnceLock::new),
             listed: PerProcess::new(Mutex::default),
+            asked: PerProcess::new(Mutex::default),
             counters: Arc::default(),
             pace: Arc::default(),
         }
@@ -111,8 +115,29 @@ impl Place {
         })
     }
 
-    /// Size and version of an object.
+    /// Size and version of an object; asked for once.
     pub(crate) fn head(&self, key: &str) -> Result<Meta> {
+        let asked = || self.asked.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let known = asked().get(key).cloned();
+        match known {
+            Some(Some(meta)) => return Ok(meta),
+            Some(None) => return Err(Error::not_found("cannot find it").at(self.url(key))),
+            None => {}
+        }
+        let found = self.ask_head(key);
+        match &found {
+            Ok(meta) => {
+                asked().insert(key.to_string(), Some(meta.clone()));
+            }
+            Err(e) if e.kind() == Kind::NotFound => {
+                asked().insert(key.to_string(), None);
+            }
+            Err(_) => {}
+        }
+        found
+    }
+
+    fn ask_head(&self, key: &str) -> Result<Meta> {
         let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.clone());
         let deadline = Deadline::within(self.options.timeout);
         let key = key.to_string();

@@ -98,13 +98,19 @@ impl Store for Remote {
             Err(e) => Err(e),
         };
         // One of two questions tells; the one that is likely to is asked first.
+        let is_web = self.0.location().scheme == Scheme::Http;
         let looks_like_a_file = key::name_of(key).contains('.');
         if !looks_like_a_file && is_folder()? {
             return Ok(folder(key));
         }
         match self.0.head(key) {
             Ok(meta) => Ok(entry(meta)),
-            Err(e) if e.kind() == Kind::NotFound && looks_like_a_file && is_folder()? => Ok(folder(key)),
+            Err(e) if e.kind() == Kind::NotFound && is_web && !looks_like_a_file => Err(e.hint(
+                "a web server lists no folders: name a file, or a folder whose windrow.json lists the files",
+            )),
+            Err(e) if e.kind() == Kind::NotFound && !is_web && looks_like_a_file && is_folder()? => {
+                Ok(folder(key))
+            }
             Err(e) => Err(e),
         }
     }
