@@ -40,7 +40,12 @@ pub(crate) struct Attempts<'a> {
     doing: &'a str,
     url: &'a str,
     done: u32,
+    /// Somebody was told that it takes long.
+    told: bool,
 }
+
+/// After so long, somebody who waits is told what for.
+const LONG: Duration = Duration::from_secs(10);
 
 impl<'a> Attempts<'a> {
     pub(crate) fn new(
@@ -49,7 +54,7 @@ impl<'a> Attempts<'a> {
         doing: &'a str,
         url: &'a str,
     ) -> Attempts<'a> {
-        Attempts { deadline, counters, doing, url, done: 0 }
+        Attempts { deadline, counters, doing, url, done: 0, told: false }
     }
 
     /// One attempt.
@@ -76,6 +81,17 @@ impl<'a> Attempts<'a> {
         let wait = asked.unwrap_or(backoff);
         if wait >= self.deadline.left() {
             return Err(given_up(trouble, self.doing, self.url, self.done, self.deadline.given));
+        }
+        let waited = self.deadline.given.saturating_sub(self.deadline.left());
+        if waited + wait > LONG && !self.told {
+            self.told = true;
+            log::warn!(
+                "{}: no answer for {} s, trying for {} s: {}",
+                self.url,
+                (waited + wait).as_secs(),
+                self.deadline.given.as_secs(),
+                trouble.said
+            );
         }
         log::debug!("{}: again in {wait:?}, after attempt {}: {}", self.url, self.done, trouble.said);
         add(&self.counters.retries, 1);
