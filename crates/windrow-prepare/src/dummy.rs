@@ -7,7 +7,7 @@ use windrow_core::array::reserve;
 use windrow_core::format::Format;
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::output::{
-    self, Finished, Growing, Site, files, hash_of, names_beside, replaced, write_manifest_beside,
+    self, Finished, Growing, Site, absolute, files, hash_of, names_beside, replaced, write_manifest_beside,
 };
 use windrow_core::record::keyed_hash;
 use windrow_core::store::{Local, Store};
@@ -58,7 +58,7 @@ pub fn dummy(
     overwrite: bool,
 ) -> Result<Report> {
     let blocks = dummy_blocks(vocab_size, tokens, seed)?;
-    let path = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
+    let path = absolute("write to", out)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return Err(Error::config("expected the path of a file").at(out));
     };

@@ -9,7 +9,7 @@ use windrow_core::format::write::LineIndex;
 use windrow_core::format::{Table, line_index};
 use windrow_core::manifest::{BlockChecksums, CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{
-    self, ChecksumsWriter, Disk, Finished, Growing, Site, files, hash_of, hex, replaced,
+    self, ChecksumsWriter, Disk, Finished, Growing, Site, absolute, files, hash_of, hex, replaced,
 };
 use windrow_core::store::{Local, Object, Store, key, plain_name};
 use windrow_core::{Error, Progress, Result, Watch, check, threads};
@@ -92,6 +92,7 @@ pub fn index(table: Table, base: &Path, options: &IndexOptions, watch: &dyn Watc
 
 /// The JSONL files below a folder.
 pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
+    absolute("index", base)?;
     let store = Local::new(base);
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")

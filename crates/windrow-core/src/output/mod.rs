@@ -1,6 +1,7 @@
 //! What every writer rests on: files that become visible as a whole, on the disk before they do, from checkpoints that a
 //! killed task continues from, with checksums of every block.
 
+mod absolute;
 mod checkpoints;
 mod checksums;
 mod disk;
@@ -14,6 +15,7 @@ mod whole_file;
 mod whole_folder;
 mod work_folder;
 
+pub use absolute::absolute;
 pub use checkpoints::Checkpoints;
 pub use checksums::{ChecksumsWriter, names_beside, write_manifest_beside};
 pub use disk::Disk;

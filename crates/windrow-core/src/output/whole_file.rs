@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::absolute::absolute;
 use super::{files, site};
 use crate::error::{Error, Result};
 use crate::manifest::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, checksums_table};
@@ -23,7 +24,7 @@ use crate::store::{Local, open_if_there};
 /// # Errors
 /// `Exists` when another run is writing it; `NotFound` without the folder that it goes into; `Io`.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
+    let path = absolute("write to", path)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Error::config("expected the path of a file").at(path));
     };

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::absolute::absolute;
 use super::files;
 use super::growing::hash_of;
 use super::site::{self, Site};
@@ -36,7 +37,7 @@ impl WholeFolder {
     /// # Errors
     /// `Exists` when another run is writing there; `Config` when `out` has no name; `Io`.
     pub fn begin(out: &Path, durable: bool) -> Result<WholeFolder> {
-        let out = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
+        let out = absolute("write to", out)?;
         let (Some(parent), Some(name)) = (out.parent(), out.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a folder").at(out));
         };

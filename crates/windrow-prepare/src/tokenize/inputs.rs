@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Confidence, Format, Holds, Probe, Table, choose, discover, lines};
-use windrow_core::output::files;
+use windrow_core::output::{self, files};
 use windrow_core::store::{Entry, Local, Store, key};
 use windrow_core::{Error, Result};
 
@@ -70,7 +70,7 @@ fn absolute(input: &Path) -> Result<PathBuf> {
     let goes_up = input.components().any(|part| part == Component::ParentDir);
     match files::real_path(input).filter(|_| goes_up) {
         Some(path) => Ok(path),
-        None => std::path::absolute(input).map_err(|e| Error::io("find it", input, e)),
+        None => output::absolute("tokenize", input),
     }
 }
 

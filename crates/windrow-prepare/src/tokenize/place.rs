@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn of(given: &Path, to: &dyn WriteFormat) -> Result<Place> {
-        let out = std::path::absolute(given).map_err(|e| Error::io("find it", given, e))?;
+        let out = windrow_core::output::absolute("write to", given)?;
         let inside = to.corpus_place();
         let (folder, task, targets) = match (&inside, out.parent(), out.file_name().and_then(|n| n.to_str()))
         {

@@ -133,7 +133,7 @@ impl Writer {
             dtype => dtype,
         };
         check_ids(dtype, options)?;
-        let path = std::path::absolute(out).map_err(|e| Error::io("find it", out, e))?;
+        let path = output::absolute("write to", out)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a file or folder").at(out));
         };

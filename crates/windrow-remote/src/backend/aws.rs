@@ -66,7 +66,8 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
                 .at(location.root.as_str())
                 .hint("run `eval \"$(aws configure export-credentials --format env)\"` first"));
         }
-        is_signed = has_metadata_service();
+        // What speaks the protocol elsewhere has no such service.
+        is_signed = endpoint.is_none() && has_metadata_service();
         if !is_signed {
             log::debug!("no credentials for {}: requests are unsigned", location.root);
         }

@@ -1,0 +1,26 @@
+//! A path of this machine, from the root.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// The path from the root; `what` says what is done with it: `write to`, `index`.
+///
+/// ```
+/// # use windrow_core::output::absolute;
+/// let e = absolute("write to", "s3://bucket/out".as_ref()).unwrap_err();
+/// assert!(e.to_string().contains("cannot write to a URL"));
+/// ```
+///
+/// # Errors
+/// `Unsupported` for a URL, which would name a folder of this machine; `Io`.
+pub fn absolute(what: &str, path: &Path) -> Result<PathBuf> {
+    match path.to_str().and_then(|text| text.split_once("://")) {
+        Some((scheme, _)) if !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            Err(Error::unsupported(format!("cannot {what} a URL"))
+                .at(path)
+                .hint("name a path of this machine; copy from or to the store with its own tools"))
+        }
+        _ => std::path::absolute(path).map_err(|e| Error::io("find it", path, e)),
+    }
+}
