@@ -139,3 +139,11 @@ def test_what_is_wrong_is_said(server: WebServer) -> None:
     server.fails = set(range(10_000))
     with pytest.raises(OSError, match="gave up"):
         far(server, timeout=1)
+
+
+def test_nothing_is_written_to_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.arange(100, dtype="<u4").tofile("tokens.bin")
+    with pytest.raises(wr.UnsupportedError, match="cannot write to a URL"):
+        wr.convert(wr.open("tokens.bin", dtype="uint32"), "s3://bucket/out", to="mds")
+    assert [path.name for path in tmp_path.iterdir()] == ["tokens.bin"]
