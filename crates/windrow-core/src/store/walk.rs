@@ -79,8 +79,12 @@ impl Walk {
                 self.add(Folder { real: folder.real.join(&name), path, key });
                 continue;
             }
-            // What is no link is asked for by its name in the folder that is open: no path is followed again.
-            let about = if kind.is_symlink() { fs::metadata(&path) } else { item.metadata() };
+            // What is no link is asked for by its name in the folder that is open: no path is followed again, unless another
+            // folder is in its place by now.
+            let about = match kind.is_symlink() {
+                true => fs::metadata(&path),
+                false => item.metadata().or_else(|_| fs::metadata(&path)),
+            };
             match about {
                 Ok(about) if about.is_dir() => {
                     let real = path.canonicalize().map_err(|e| Error::io("follow the link", &path, e))?;
