@@ -16,26 +16,18 @@ use crate::queue::{self, Fetch};
 use crate::stats::{Counters, add};
 
 /// Ranges with a smaller gap between them are one request: at 30 ms and 85 MB/s a gap of 2.5 MB takes as long as a request.
-pub(crate) const GAP: u64 = 1 << 20;
+const GAP: u64 = 1 << 20;
 /// What is here between two parts that are not comes once more with them, up to this size.
 const HERE: u64 = 64 << 10;
 /// No request asks for more.
-pub(crate) const LARGEST: u64 = 16 << 20;
+const LARGEST: u64 = 16 << 20;
 /// Objects up to this size are fetched whole.
 const SMALL: u64 = 1 << 20;
 /// What is asked for behind a read that goes on where the last one ended, at most.
 const FURTHEST: u64 = 8 << 20;
 
 pub(crate) struct Copy {
-    pub(crate) key: String,
-    pub(crate) url: String,
-    pub(crate) size: u64,
-    pub(crate) tag: Option<String>,
-    pub(crate) timeout: Duration,
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) pace: Arc<Pace>,
-    pub(crate) held: Held,
+    of: Parts,
     under_way: Mutex<Vec<Range<u64>>>,
     arrived: Condvar,
     /// Where the last read ended, of reads that go on where the last one ended, how much is asked for behind them, and up to
@@ -45,7 +37,7 @@ pub(crate) struct Copy {
     asked_to: AtomicU64,
 }
 
-/// What it is made of.
+/// Which object it is, how it is asked for, and what is here of it.
 pub(crate) struct Parts {
     pub(crate) key: String,
     pub(crate) url: String,
@@ -59,24 +51,25 @@ pub(crate) struct Parts {
 }
 
 impl Copy {
-    pub(crate) fn new(parts: Parts) -> Copy {
-        let Parts { key, url, size, tag, timeout, backend, counters, pace, held } = parts;
+    pub(crate) fn new(of: Parts) -> Copy {
         Copy {
-            key,
-            url,
-            size,
-            tag,
-            timeout,
-            backend,
-            counters,
-            pace,
-            held,
+            of,
             under_way: Mutex::default(),
             arrived: Condvar::new(),
             read_to: AtomicU64::new(u64::MAX),
             window: AtomicU64::new(0),
             asked_to: AtomicU64::new(0),
         }
+    }
+
+    /// What of the object is here.
+    pub(crate) fn held(&self) -> &Held {
+        &self.of.held
+    }
+
+    /// Counts a read that found its bytes.
+    pub(crate) fn hit(&self) {
+        add(&self.of.counters.hits, 1);
     }
 
     fn under_way(&self) -> MutexGuard<'_, Vec<Range<u64>>> {
@@ -88,15 +81,15 @@ impl Copy {
     /// # Errors
     /// What the store says.
     pub(crate) fn bring(self: &Arc<Self>, start: u64, size: u64) -> Result<()> {
-        if self.held.missing(start, size).is_empty() {
-            add(&self.counters.hits, 1);
+        if self.of.held.missing(start, size).is_empty() {
+            add(&self.of.counters.hits, 1);
             self.go_on(start, start + size);
             return Ok(());
         }
         let began = Instant::now();
-        add(&self.counters.misses, 1);
+        add(&self.of.counters.misses, 1);
         let found = self.wait_for(start, size);
-        add(&self.counters.waited_ns, began.elapsed().as_nanos() as u64);
+        add(&self.of.counters.waited_ns, began.elapsed().as_nanos() as u64);
         found
     }
 
@@ -104,7 +97,7 @@ impl Copy {
         let (now, soon) = self.with_neighbours(start, size);
         let mut soon = Some(soon).filter(|soon| !soon.is_empty());
         loop {
-            let missing = self.held.missing(now.start, now.end - now.start);
+            let missing = self.of.held.missing(now.start, now.end - now.start);
             let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
             if self.is_under_way(&missing) {
                 self.wait_for_arrivals(&missing);
@@ -132,15 +125,15 @@ impl Copy {
     fn with_neighbours(&self, start: u64, size: u64) -> (Range<u64>, Range<u64>) {
         let end = start + size;
         let is_next = self.read_to.swap(end, Relaxed) == start && start > 0;
-        if self.size <= SMALL {
-            return (0..self.size, 0..0);
+        if self.of.size <= SMALL {
+            return (0..self.of.size, 0..0);
         }
         let window = match is_next {
             true => (self.window.load(Relaxed) * 2).clamp(256 << 10, FURTHEST),
             false => 0,
         };
         self.window.store(window, Relaxed);
-        let further = end.saturating_add(window).min(self.size);
+        let further = end.saturating_add(window).min(self.of.size);
         self.asked_to.store(further, Relaxed);
         (start..end, end..further)
     }
@@ -154,12 +147,12 @@ impl Copy {
         }
         self.read_to.store(end, Relaxed);
         let asked = self.asked_to.load(Relaxed);
-        if end.saturating_add(window / 2) < asked || asked >= self.size {
+        if end.saturating_add(window / 2) < asked || asked >= self.of.size {
             return;
         }
         let window = (window * 2).min(FURTHEST);
         self.window.store(window, Relaxed);
-        let further = asked.saturating_add(window).min(self.size);
+        let further = asked.saturating_add(window).min(self.of.size);
         self.asked_to.store(further, Relaxed);
         if let Err(e) = queue::ahead(self.clone(), in_parts(&(asked..further))) {
             log::debug!("not fetched ahead: {e}");
@@ -190,19 +183,24 @@ impl Copy {
         for part in self.claim(&range) {
             // Also where the request panics or is dropped.
             let claimed = Claimed { copy: self, part: part.clone() };
-            let known = Known { key: &self.key, url: &self.url, size: self.size, tag: self.tag.as_deref() };
-            let deadline = Deadline::within(self.timeout);
+            let known = Known {
+                key: &self.of.key,
+                url: &self.of.url,
+                size: self.of.size,
+                tag: self.of.tag.as_deref(),
+            };
+            let deadline = Deadline::within(self.of.timeout);
             let bytes = attempt::bytes(
-                self.backend.as_ref(),
+                self.of.backend.as_ref(),
                 &known,
                 part.clone(),
                 deadline,
-                &self.counters,
-                &self.pace,
+                &self.of.counters,
+                &self.of.pace,
             )
             .await;
             match bytes {
-                Ok(bytes) => self.held.put(part.start, bytes),
+                Ok(bytes) => self.of.held.put(part.start, bytes),
                 Err(e) if first.is_ok() => first = Err(e),
                 Err(_) => {}
             }
@@ -214,7 +212,7 @@ impl Copy {
     fn claim(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let mut under_way = self.under_way();
         let mut parts = Vec::new();
-        for missing in self.held.missing(range.start, range.end - range.start) {
+        for missing in self.of.held.missing(range.start, range.end - range.start) {
             subtract(missing, &under_way, &mut parts);
         }
         // What is here or comes anyway between two parts costs less than a request of its own.
@@ -251,9 +249,9 @@ impl Ahead for ToCome {
         let copy = &self.0;
         let mut missing: Vec<Range<u64>> = Vec::new();
         for &(start, size) in ranges {
-            let end = start.saturating_add(size).min(copy.size);
+            let end = start.saturating_add(size).min(copy.of.size);
             if start < end {
-                missing.extend(copy.held.missing(start, end - start));
+                missing.extend(copy.of.held.missing(start, end - start));
             }
         }
         let asked = queue::ahead(copy.clone(), joined(missing, GAP));

@@ -11,7 +11,6 @@ use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
 use crate::per_process::PerProcess;
 use crate::place::Place;
-use crate::stats::add;
 
 /// Indices up to this size are fetched whole.
 const NEAR: u64 = 1 << 30;
@@ -123,13 +122,13 @@ impl Object for RemoteObject {
         self.check(start, size)?;
         let copy = &self.own()?.copy;
         // What lies on disk costs what a map costs.
-        if let Some(lent) = copy.held.lent(start, size) {
-            add(&copy.counters.hits, 1);
+        if let Some(lent) = copy.held().lent(start, size) {
+            copy.hit();
             return Ok(lent);
         }
-        let _reading = copy.held.reading(start, size as u64);
+        let _reading = copy.held().reading(start, size as u64);
         copy.bring(start, size as u64)?;
-        if let Some(lent) = copy.held.lent(start, size) {
+        if let Some(lent) = copy.held().lent(start, size) {
             return Ok(lent);
         }
         scratch.clear();
@@ -142,11 +141,11 @@ impl Object for RemoteObject {
     fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
         self.check(start, out.len())?;
         let copy = &self.own()?.copy;
-        let _reading = copy.held.reading(start, out.len() as u64);
+        let _reading = copy.held().reading(start, out.len() as u64);
         // What another program took from the disk before it was read comes again.
         for _ in 0..8 {
             copy.bring(start, out.len() as u64)?;
-            if copy.held.copy(start, out) {
+            if copy.held().copy(start, out) {
                 return Ok(());
             }
         }

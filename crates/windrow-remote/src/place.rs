@@ -164,21 +164,6 @@ impl Place {
         Ok(objects)
     }
 
-    /// Makes an object.
-    pub(crate) fn put(&self, key: &str, bytes: Vec<u8>, replace: bool) -> Result<()> {
-        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.clone());
-        let (deadline, key) = (Deadline::within(self.options.timeout), key.to_string());
-        net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, "write it", &url);
-            loop {
-                match attempts.attempt(backend.put(&key, bytes.clone(), replace)).await {
-                    Ok(()) => return Ok(()),
-                    Err(trouble) => attempts.after(trouble).await?,
-                }
-            }
-        })
-    }
-
     fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
         let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.clone());
         let deadline = Deadline::within(self.options.timeout);

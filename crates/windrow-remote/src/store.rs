@@ -61,14 +61,6 @@ impl Remote {
         let commit = self.0.ask("find the revision", "", |backend| backend.commit())?;
         commit.map(|commit| backend::pinned(&root, &commit)).transpose()
     }
-
-    /// Makes an object; one that is there already is replaced only if that is said.
-    ///
-    /// # Errors
-    /// `Exists`; what the store says.
-    pub fn put(&self, key: &str, bytes: &[u8], replace: bool) -> Result<()> {
-        self.0.put(key, bytes.to_vec(), replace)
-    }
 }
 
 impl Store for Remote {

@@ -23,8 +23,6 @@ pub(crate) enum What {
     Changed,
     /// The server gives the whole object whatever range is asked for.
     NoRanges,
-    /// It exists already, where it was to be made.
-    Exists,
     /// Asking again gives the same.
     Lasting,
 }
@@ -67,7 +65,6 @@ impl Trouble {
                     .at(url)
                     .hint("raise cache_limit=, or copy the data to a store that reads by ranges")
             }
-            What::Exists => Error::new(Kind::Exists, "it is there already").at(url),
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
                 .hint("the store or the way to it fails; raise timeout= to wait for longer"),

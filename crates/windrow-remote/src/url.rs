@@ -78,15 +78,6 @@ impl Location {
         let root = format!("{}://{place}", if name == "s3a" { "s3" } else { name });
         Ok(Some(Location { scheme, root, key: key.to_string(), query }))
     }
-
-    /// Whether this is a URL of a store.
-    pub fn is_url(path: &str) -> bool {
-        path.split_once("://").is_some_and(|(scheme, _)| scheme != "file" && is_scheme(scheme))
-    }
-}
-
-fn is_scheme(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
 }
 
 // hf://datasets/owner/name@revision/path: the data set is the place, and the rest the key.
@@ -131,7 +122,7 @@ mod tests {
         }
         assert_eq!(Location::of("https://h/x?sig=1").unwrap().unwrap().query, "?sig=1");
         for path in ["a/b", "/a", "file:///a"] {
-            assert!(Location::of(path).unwrap().is_none() && !Location::is_url(path));
+            assert!(Location::of(path).unwrap().is_none());
         }
         for bad in [
             "ftp://h/x",
@@ -142,7 +133,7 @@ mod tests {
             "hf://datasets/o/@x",
             "s3://b/a//c",
         ] {
-            assert!(Location::of(bad).is_err() && Location::is_url(bad), "{bad}");
+            assert!(Location::of(bad).is_err(), "{bad}");
         }
     }
 }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::{self, Options, Probe};
-use windrow_core::store::{self, Local, key};
+use windrow_core::output::absolute;
+use windrow_core::store::{self, Local, is_url, key};
 use windrow_core::{Error, Result};
 use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 
 use crate::Dataset;
 use crate::formats::formats;
 use crate::paths::Paths;
-use crate::remote::{self, Place, is_url};
+use crate::remote::{self, Place};
 use crate::split::part_of;
 
 /// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names. A glob
@@ -154,7 +155,7 @@ pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result
 
 /// Checks one path, which is no pattern.
 pub(crate) fn verify_one(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
-    remote::refuse(path, "verify does not read")?;
+    absolute("verify", path)?;
     store::whole(|| windrow_prepare::verify(formats(), &file_of_pair(path), options, watch))
 }
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windrow_core::Result;
 use windrow_core::format::Options;
-use windrow_core::store::Store;
-use windrow_core::{Error, Result};
+use windrow_core::store::{Store, is_url};
 
 /// Where a URL leads.
 pub(crate) struct Place {
@@ -13,16 +13,6 @@ pub(crate) struct Place {
     pub(crate) key: String,
     /// The URL, with the commit in a revision's place: opened again, it is the same data.
     pub(crate) url: PathBuf,
-}
-
-/// Whether the path is a URL of a store, and none of a file on this machine.
-pub(crate) fn is_url(path: &Path) -> bool {
-    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| {
-        scheme != "file"
-            && !scheme.is_empty()
-            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
-    })
 }
 
 /// Where the URL leads; `None` for a path on this machine.
@@ -60,18 +50,8 @@ pub(crate) fn place(path: &Path, options: &Options) -> Result<Option<Place>> {
 pub(crate) fn place(path: &Path, _options: &Options) -> Result<Option<Place>> {
     match is_url(path) {
         false => Ok(None),
-        true => Err(Error::unsupported("this build reads no URLs")
+        true => Err(windrow_core::Error::unsupported("this build reads no URLs")
             .at(path)
             .hint("build windrow with the feature `remote`")),
-    }
-}
-
-/// Refuses a URL where a folder or file of this machine is needed.
-pub(crate) fn refuse(path: &Path, what: &str) -> Result<()> {
-    match is_url(path) {
-        false => Ok(()),
-        true => Err(Error::unsupported(format!("{what} a URL"))
-            .at(path)
-            .hint("copy the data to a local disk first")),
     }
 }

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use windrow_core::format::discover::natural_order;
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
-use windrow_core::store::{braces, glob, with_near_name};
+use windrow_core::store::{braces, glob, is_url, with_near_name};
 use windrow_core::{Error, Kind, Result};
 
 use crate::open::local;
 use crate::paths::Paths;
-use crate::remote::is_url;
 
 /// Braces that stand for more are refused.
 const MOST_NAMES: u64 = 10_000_000;

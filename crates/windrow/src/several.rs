@@ -8,13 +8,13 @@ use windrow_core::format::verify::Findings;
 use windrow_core::format::{Options, splits};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Concat, Kind as Records, SharedSource};
+use windrow_core::store::is_url;
 use windrow_core::{Error, Kind, Result};
 use windrow_prepare::{VerifyOptions, Watch};
 
 use crate::Dataset;
 use crate::open::{open_one, verify_one, with_tokenizer_hash};
 use crate::paths::Paths;
-use crate::remote::is_url;
 use crate::resolve::{Found, resolve};
 use crate::split::part_of;
 

@@ -40,7 +40,7 @@ pub struct Options {
     /// times a series that is converted, and 64 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
-    /// Where that, and what is fetched of URLs, is kept; the usual cache folder if not given.
+    /// Of URLs, the folder in which what is fetched is kept; the usual cache folder if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<std::path::PathBuf>,
     /// Of URLs, what their store's own tools call them: `endpoint_url`, `region`, `anon`, `headers.NAME`. They may hold

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::store::is_url;
 
 /// The path from the root; `what` says what is done with it: `write to`, `index`.
 ///
@@ -15,12 +16,10 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `Unsupported` for a URL, which would name a folder of this machine; `Io`.
 pub fn absolute(what: &str, path: &Path) -> Result<PathBuf> {
-    match path.to_str().and_then(|text| text.split_once("://")) {
-        Some((scheme, _)) if !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            Err(Error::unsupported(format!("cannot {what} a URL"))
-                .at(path)
-                .hint("name a path of this machine; copy from or to the store with its own tools"))
-        }
-        _ => std::path::absolute(path).map_err(|e| Error::io("find it", path, e)),
+    match is_url(path) {
+        true => Err(Error::unsupported(format!("cannot {what} a URL"))
+            .at(path)
+            .hint("name a path of this machine; copy from or to the store with its own tools")),
+        false => std::path::absolute(path).map_err(|e| Error::io("find it", path, e)),
     }
 }

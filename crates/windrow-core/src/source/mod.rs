@@ -26,7 +26,7 @@ use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
-use crate::store::Object;
+use crate::store::{Object, is_url};
 
 pub use crate::store::ahead::gather;
 pub use crate::store::whole;
@@ -168,7 +168,7 @@ pub struct FileInfo {
 impl FileInfo {
     /// Whether each read of it may ask another machine: it is named by a URL.
     pub fn is_far(&self) -> bool {
-        self.file.contains("://")
+        is_url(&self.file)
     }
 }
 

@@ -25,6 +25,7 @@ mod stream;
 mod sync;
 mod times;
 mod torn;
+mod url;
 mod version;
 mod walk;
 
@@ -52,6 +53,7 @@ pub use size::parse_size;
 pub use stream::Stream;
 pub use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
+pub use url::is_url;
 pub use version::Version;
 
 use crate::error::Result;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use windrow_core::{Error, Result};
 
 use super::Backend;
@@ -21,7 +21,6 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     let mut builder = AmazonS3Builder::from_env()
         .with_bucket_name(bucket)
         .with_retry(no_retries())
-        .with_conditional_put(S3ConditionalPut::ETagMatch)
         .with_client_options(client_options(options, endpoint.as_deref()))
         .with_http_connector(Noting::default());
     if let Some(endpoint) = &endpoint {

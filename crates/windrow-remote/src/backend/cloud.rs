@@ -10,10 +10,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 use object_store::path::Path;
-use object_store::{
-    ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, PutMode, PutOptions, PutPayload,
-    RetryConfig,
-};
+use object_store::{ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig};
 use windrow_core::store::key;
 use windrow_core::{Error, Kind};
 
@@ -94,7 +91,6 @@ fn trouble(error: &object_store::Error, (status, wait): (Option<u16>, Option<Dur
     let said = in_words(error);
     let what = match error {
         Of::NotFound { .. } => What::NotFound,
-        Of::AlreadyExists { .. } => What::Exists,
         Of::Precondition { .. } => What::Changed,
         Of::PermissionDenied { .. } | Of::Unauthenticated { .. } => What::Denied,
         Of::NotSupported { .. } => What::NoRanges,
@@ -174,14 +170,6 @@ impl Backend for Cloud {
                 }
             }
             Ok(())
-        })
-    }
-
-    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>, replace: bool) -> Answer<'a, ()> {
-        Box::pin(async move {
-            let mode = if replace { PutMode::Overwrite } else { PutMode::Create };
-            let options = PutOptions { mode, ..PutOptions::default() };
-            noted(self.store.put_opts(&path(key)?, PutPayload::from(bytes), options)).await.map(|_| ())
         })
     }
 }

@@ -244,10 +244,6 @@ impl Backend for Http {
             Ok(())
         })
     }
-
-    fn put<'a>(&'a self, _key: &'a str, _bytes: Vec<u8>, _replace: bool) -> Answer<'a, ()> {
-        Box::pin(async { Err(Trouble::new(What::Lasting, "nothing is written to a web server")) })
-    }
 }
 
 /// The names and sizes of files that a manifest lists.

@@ -183,12 +183,6 @@ impl Backend for Hub {
         })
     }
 
-    fn put<'a>(&'a self, _key: &'a str, _bytes: Vec<u8>, _replace: bool) -> Answer<'a, ()> {
-        Box::pin(async {
-            Err(Trouble::new(What::Lasting, "nothing is written to the Hub; upload with its own tools"))
-        })
-    }
-
     fn commit(&self) -> Answer<'_, Option<String>> {
         Box::pin(async move { Hub::commit(self).await.map(|commit| Some(commit.to_string())) })
     }

@@ -55,9 +55,6 @@ pub(crate) trait Backend: Send + Sync {
     /// All objects below a folder. What was found before a listing broke off is in `found`, and stays there.
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()>;
 
-    /// Makes an object that is not there yet, or replaces it.
-    fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>, replace: bool) -> Answer<'a, ()>;
-
     /// The commit that a moving name stands for, where the store has such.
     fn commit(&self) -> Answer<'_, Option<String>> {
         Box::pin(async { Ok(None) })
