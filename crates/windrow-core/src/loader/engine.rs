@@ -195,18 +195,15 @@ impl Shared {
             }
             let claimed = if queue.stopping { None } else { self.claim(&mut queue) };
             let Some(Claimed { number, step, after }) = claimed else { return };
-            let ahead = queue.ahead.steps(number, after, &self.steps, self.plan.sampler());
-            let blocks = queue.ahead.blocks(&ahead, &self.plan);
+            let asked = queue.ahead.ask((number, &step), after, &self.steps, &self.plan);
             let is_timely = queue.ahead.is_timely(number);
             queue.laying += 1;
             drop(queue);
-            match blocks {
-                Some(runs) => runs.into_iter().for_each(|run| self.plan.prefetch_run(run, &mut workspace)),
-                None => {
-                    for (number, step) in ahead {
-                        self.plan.prefetch(&step, number, &mut workspace);
-                    }
-                }
+            for (number, step) in asked.steps {
+                self.plan.prefetch(&step, number, &mut workspace);
+            }
+            for run in asked.runs {
+                self.plan.prefetch_run(run, &mut workspace);
             }
             let start = Instant::now();
             let batch = self.lay(&step, &pool, &mut workspace);

@@ -22,6 +22,19 @@ const FAR_BYTES: u64 = 128 << 20;
 const FAR_STEPS: [u64; 2] = [2, 256];
 /// Blocks that are remembered as asked for.
 const MOST_TOLD: usize = 1 << 16;
+/// Batches whose own rows are asked for before whole blocks: the first one does not wait for those.
+const FIRST: usize = 4;
+/// A gap between two ranges up to which stores make one request of them.
+const GAP: u64 = 1 << 20;
+
+/// What is asked for as a step is begun, in this order.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Steps, each with its number: what their own rows read.
+    pub(super) steps: Vec<(u64, Step)>,
+    /// Runs of samples: all that they read.
+    pub(super) runs: Vec<Range<u64>>,
+}
 
 /// Whether steps are asked for ahead of time, and which were.
 #[derive(Debug, Default)]
@@ -46,10 +59,35 @@ impl ReadAhead {
         ReadAhead { far, is_worth: Some(false), ..ReadAhead::default() }
     }
 
-    /// The blocks, as runs of samples, that steps draw from and that were not asked for yet; `None` where data is near, or the
-    /// order has none.
-    pub(super) fn blocks(&mut self, steps: &[(u64, Step)], plan: &Plan) -> Option<Vec<Range<u64>>> {
-        self.far?;
+    /// What to ask for now, as the step `number` is begun, behind which the next one begins at `after`.
+    pub(super) fn ask(
+        &mut self,
+        (number, step): (u64, &Step),
+        after: Cursor,
+        steps: &Steps,
+        plan: &Plan,
+    ) -> Asked {
+        let is_first = self.far.is_some() && self.next.is_none();
+        let mut ahead = self.steps(number, after, steps, plan.sampler());
+        if self.far.is_none() {
+            return Asked { steps: ahead, runs: Vec::new() };
+        }
+        if is_first {
+            ahead.insert(0, (number, step.clone()));
+        }
+        let Some(runs) = self.blocks(&ahead, plan) else { return Asked { steps: ahead, runs: Vec::new() } };
+        ahead.truncate(if is_first { FIRST } else { 0 });
+        let rows = ahead.iter().map(|(_, step)| step.own.end - step.own.start).fold(0, u64::saturating_add);
+        let samples = runs.iter().map(|run| run.end - run.start).fold(0, u64::saturating_add);
+        // So near each other in the blocks that they would be fetched with all that is between them.
+        if samples.saturating_mul(plan.bytes_per_row()) <= rows.saturating_mul(GAP) {
+            ahead.clear();
+        }
+        Asked { steps: ahead, runs }
+    }
+
+    // The blocks, as runs of samples, that steps draw from and that were not asked for yet; `None` where the order has none.
+    fn blocks(&mut self, steps: &[(u64, Step)], plan: &Plan) -> Option<Vec<Range<u64>>> {
         let mut found = Vec::new();
         let mut new = Vec::new();
         for (_, step) in steps {
@@ -96,9 +134,8 @@ impl ReadAhead {
         }
     }
 
-    /// The steps to ask for now, each with its number, as the step `number` is begun, behind which the next one begins at
-    /// `after`.
-    pub(super) fn steps(
+    // The steps behind the one that is begun, each with its number.
+    fn steps(
         &mut self,
         number: u64,
         after: Cursor,
