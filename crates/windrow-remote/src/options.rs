@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::held;
+
 /// How a store is asked, and what is kept of what it gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -28,6 +30,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Bytes of what is fetched that this process can hold at a time: its part of the cache's limit, and memory.
+    pub fn room(&self) -> u64 {
+        held::room(self.cache.clone(), self.cache_limit).saturating_add(self.read_ahead)
+    }
+
     /// An option of the store by one of its names.
     pub(crate) fn get(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.store.get(*name)).map(String::as_str)

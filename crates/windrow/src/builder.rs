@@ -12,6 +12,7 @@ use crate::mixture::Mixture;
 use crate::ordered;
 use crate::ranks;
 use crate::recipe::{Recipe, RecipePart};
+use crate::room;
 use crate::shuffle::Shuffle;
 use crate::view_recipe::ScalerName;
 use crate::windowing::function_in_text;
@@ -229,7 +230,9 @@ impl LoaderBuilder {
             prefetch: self.prefetch,
         };
         let loader = Loader::new(Arc::new(self.plan()?), &options)?;
-        ordered::tell(&self.orders()?, self.parts(), self.part_names(), loader.steps());
+        let orders = self.orders()?;
+        room::check(&orders, self.parts(), self.weights(), loader.steps())?;
+        ordered::tell(&orders, self.parts(), self.part_names(), loader.steps());
         Ok(loader)
     }
 

@@ -44,6 +44,7 @@ mod recipe;
 mod remote;
 mod reopen;
 mod resolve;
+mod room;
 mod several;
 mod shuffle;
 #[cfg(feature = "dac")]

@@ -15,6 +15,30 @@ pub(crate) struct Place {
     pub(crate) url: PathBuf,
 }
 
+#[cfg(feature = "remote")]
+fn of_store(options: &Options) -> windrow_remote::Options {
+    let usual = windrow_remote::Options::default();
+    windrow_remote::Options {
+        store: options.store_options.clone(),
+        cache: options.cache.clone(),
+        cache_limit: options.cache_limit,
+        read_ahead: options.read_ahead.unwrap_or(usual.read_ahead),
+        timeout: options.timeout.unwrap_or(usual.timeout),
+    }
+}
+
+/// Bytes of what is fetched that this process can hold at a time.
+#[cfg(feature = "remote")]
+pub(crate) fn room(options: &Options) -> u64 {
+    of_store(options).room()
+}
+
+/// This build fetches nothing.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn room(_options: &Options) -> u64 {
+    u64::MAX
+}
+
 /// Where the URL leads; `None` for a path on this machine.
 #[cfg(feature = "remote")]
 pub(crate) fn place(path: &Path, options: &Options) -> Result<Option<Place>> {
@@ -22,14 +46,7 @@ pub(crate) fn place(path: &Path, options: &Options) -> Result<Option<Place>> {
 
     let Some(text) = path.to_str().filter(|_| is_url(path)) else { return Ok(None) };
     let Some(mut location) = Location::of(text)? else { return Ok(None) };
-    let usual = windrow_remote::Options::default();
-    let of_store = windrow_remote::Options {
-        store: options.store_options.clone(),
-        cache: options.cache.clone(),
-        cache_limit: options.cache_limit,
-        read_ahead: options.read_ahead.unwrap_or(usual.read_ahead),
-        timeout: options.timeout.unwrap_or(usual.timeout),
-    };
+    let of_store = of_store(options);
     let mut store = Remote::new(&location, of_store.clone())?;
     if let Some(root) = store.pinned()?
         && root != location.root

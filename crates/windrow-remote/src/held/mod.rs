@@ -11,11 +11,15 @@ mod pieces;
 mod scan;
 mod space;
 
+use std::fs::File;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use windrow_core::store::{cache_folder, is_of_another_machine};
 
 use self::disk::Disk;
 use self::pieces::{Pieces, Reading};
+use self::space::Share;
 
 /// Bytes on disk are checked and fetched by as many.
 const GRANULE: u64 = 64 << 10;
@@ -40,6 +44,21 @@ pub(crate) struct Limits {
     pub(crate) disk: Option<u64>,
     /// Bytes in memory, of all objects of this process.
     pub(crate) memory: u64,
+}
+
+/// Bytes that this process may keep on disk, of all objects.
+pub(crate) fn room(cache: Option<PathBuf>, most: Option<u64>) -> u64 {
+    match (most, cache.map_or_else(cache_folder, Ok)) {
+        (Some(0), _) | (_, Err(_)) => 0,
+        (_, Ok(cache)) if is_elsewhere(&cache) => 0,
+        (most, Ok(cache)) => Share::new(&cache, most).room(),
+    }
+}
+
+// Whether the folder, or the one that it will be made in, is on a mount of another machine.
+fn is_elsewhere(cache: &Path) -> bool {
+    let there = cache.ancestors().find_map(|folder| File::open(folder).ok());
+    there.is_some_and(|folder| is_of_another_machine(&folder))
 }
 
 /// What of one object is here. Any number of threads may ask and put at once.

@@ -59,6 +59,11 @@ impl Share {
         work(spaces.entry(self.cache.clone()).or_insert_with(|| Space::of(&self.cache)))
     }
 
+    /// Bytes of all objects that this process may have.
+    pub(super) fn room(&self) -> u64 {
+        self.most.unwrap_or_else(|| self.with(|space| space.half)) / self.processes
+    }
+
     /// Takes up to `wanted` bytes, in multiples of `unit`; how many. Other data's copies go where they are in the way.
     pub(super) fn take(&self, wanted: u64, unit: u64) -> u64 {
         if wanted == 0 {

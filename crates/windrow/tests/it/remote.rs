@@ -167,6 +167,32 @@ fn batches_are_those_of_the_local_file_on_any_number_of_ranks() {
 }
 
 #[test]
+fn pools_that_find_no_room_are_an_error_that_names_the_one_that_does() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bucket")).unwrap();
+    let path = folder.path().join("bucket/tokens.bin");
+    // 4,687 samples of 256 bytes, blocks of 25 KiB, 8 of which are two pools of a lane.
+    windrow::prepare::dummy(&path, 300_000, 300_000, 3, true).unwrap();
+    let s3 = S3::serve(folder.path());
+    let blocks = windrow::Blocks::new().size(100).lanes(4).pool(4);
+    let build = |url: &str, quarters: u64, ranks: u64, blocks: windrow::Blocks| {
+        let options = Options { read_ahead: Some(quarters << 18), ..s3.options() };
+        let samples = open_with(url, &options).unwrap().pack(64).unwrap();
+        samples.loader().global_batch_size(24).rank(0, ranks).shuffle(blocks).build().map(drop)
+    };
+    let far = "s3://bucket/tokens.bin";
+    let e = build(far, 2, 1, blocks).unwrap_err();
+    assert_eq!(e.kind(), Kind::Config, "{e}");
+    for wanted in [far, "take 1MiB", "pool=2 fits", "effective blocks", "read_ahead= 1MiB"] {
+        assert!(e.to_string().contains(wanted), "{wanted}: {e}");
+    }
+    // What is named fits, so does half as much for each of two ranks, and a local file needs no room.
+    build(far, 2, 1, blocks.pool(2)).unwrap();
+    build(far, 2, 2, blocks).unwrap();
+    build(path.to_str().unwrap(), 2, 1, blocks).unwrap();
+}
+
+#[test]
 fn what_is_not_there_or_not_allowed_is_an_error_that_says_so() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("bucket/empty")).unwrap();
