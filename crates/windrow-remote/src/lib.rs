@@ -1,4 +1,5 @@
-//! Object stores for windrow: S3, Google Cloud Storage, Azure, HTTP and the Hugging Face Hub, read by ranges.
+//! Object stores for windrow: S3, Google Cloud Storage, Azure, HTTP and the Hugging Face Hub, read by ranges; the first three are
+//! written, too.
 //!
 //! A [`Remote`] is a [`Store`](windrow_core::store::Store) as any other: formats read it and know nothing of networks. What
 //! was fetched is kept in a sparse copy beside a checksum for each 64 KiB, or in memory. Threads, sockets and locks belong to
@@ -13,6 +14,7 @@ mod object;
 mod options;
 mod per_process;
 mod place;
+mod put;
 mod queue;
 mod stats;
 mod store;
@@ -20,6 +22,7 @@ mod trouble;
 mod url;
 
 pub use options::Options;
+pub use put::Put;
 pub use stats::Stats;
 pub use store::Remote;
 pub use url::{Location, Scheme};

@@ -76,6 +76,12 @@ impl Place {
         Some(of.entry(key))
     }
 
+    /// Forgets what was listed and asked for: something was written.
+    pub(crate) fn forget(&self) {
+        self.listed().clear();
+        self.asked.get().lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>> {
         let slot = self.backend.get();
         if let Some(backend) = slot.get() {

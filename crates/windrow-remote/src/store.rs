@@ -9,6 +9,7 @@ use crate::backend;
 use crate::object::RemoteObject;
 use crate::options::Options;
 use crate::place::{Place, entry, folder};
+use crate::put::{self, Put};
 use crate::stats::Stats;
 use crate::url::{Location, Scheme};
 
@@ -47,6 +48,45 @@ impl Remote {
     /// What it was asked for so far, in this process.
     pub fn stats(&self) -> Stats {
         self.0.counters.now()
+    }
+
+    /// Puts an object there. Where `replace` is not set, only if none is there: one with the same bytes counts as put. Up to
+    /// 16 MiB in one request, which stores make on the condition that nothing is there; larger ones in parts, for which stores
+    /// make no condition: there it is asked before the first part and before the last request.
+    ///
+    /// ```no_run
+    /// use windrow_core::store::{Local, Store};
+    /// use windrow_remote::{Location, Options, Remote};
+    ///
+    /// # fn main() -> windrow_core::Result<()> {
+    /// let location = Location::of("s3://corpus/tokens/train.bin")?.expect("a URL");
+    /// let store = Remote::new(&location, Options::default())?;
+    /// store.put(&location.key, Local::new("train.bin").open("")?, false)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` for web servers and the Hub; `Exists` naming the URL where another object is; `Io`; what reading
+    /// `object` says.
+    pub fn put(&self, key: &str, object: Arc<dyn Object>, replace: bool) -> Result<Put> {
+        put::put(&self.0, key, object, replace)
+    }
+
+    /// Whether an object is there with the bytes of `object`: by its hash, where it was put there with one, else by its bytes.
+    ///
+    /// # Errors
+    /// As [`Remote::put`].
+    pub fn is_same(&self, key: &str, object: Arc<dyn Object>) -> Result<bool> {
+        put::is_there(&self.0, key, object)
+    }
+
+    /// Removes an object; nothing there is fine.
+    ///
+    /// # Errors
+    /// `Unsupported` for web servers and the Hub; `Io`.
+    pub fn remove(&self, key: &str) -> Result<()> {
+        put::remove(&self.0, key)
     }
 
     /// The root with the commit that its revision stands for now; `None` of stores without commits.

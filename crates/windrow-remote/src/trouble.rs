@@ -23,6 +23,10 @@ pub(crate) enum What {
     Changed,
     /// The server gives the whole object whatever range is asked for.
     NoRanges,
+    /// An object is there already.
+    Exists,
+    /// The store does not know what is asked of it.
+    NotImplemented,
     /// Asking again gives the same.
     Lasting,
 }
@@ -43,6 +47,7 @@ impl Trouble {
             404 | 410 => What::NotFound,
             401 | 403 => What::Denied,
             409 | 412 => What::Changed,
+            501 => What::NotImplemented,
             _ => What::Lasting,
         };
         Trouble::new(what, said)
@@ -68,9 +73,19 @@ impl Trouble {
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
                 .hint("the store or the way to it fails; raise timeout= to wait for longer"),
-            What::Lasting => Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url),
+            What::Exists => exists(url),
+            What::NotImplemented | What::Lasting => {
+                Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url)
+            }
         }
     }
+}
+
+/// The error of an object that is there already, with other bytes than those that were to be put there.
+pub(crate) fn exists(url: &str) -> Error {
+    Error::new(Kind::Exists, "another object is there already")
+        .at(url)
+        .hint("write elsewhere, or remove it with the store's own tools")
 }
 
 fn not_found(said: &str) -> Error {

@@ -78,6 +78,25 @@ impl Location {
         let root = format!("{}://{place}", if name == "s3a" { "s3" } else { name });
         Ok(Some(Location { scheme, root, key: key.to_string(), query }))
     }
+
+    /// That the store takes objects; `url` is named in the error.
+    ///
+    /// # Errors
+    /// `Unsupported` for web servers and the Hub, which says what to do.
+    pub fn check_writable(&self, url: &str) -> Result<()> {
+        let (what, hint) = match self.scheme {
+            Scheme::S3 | Scheme::Gs | Scheme::Az => return Ok(()),
+            Scheme::Http => (
+                "a web server",
+                "write to a path of this machine, and copy it to where the server has its files",
+            ),
+            Scheme::Hf => (
+                "the Hugging Face Hub",
+                "write to a path of this machine, then `huggingface-cli upload OWNER/NAME FOLDER --repo-type dataset`",
+            ),
+        };
+        Err(Error::unsupported(format!("nothing is written to {what}")).at(url).hint(hint))
+    }
 }
 
 // hf://datasets/owner/name@revision/path: the data set is the place, and the rest the key.

@@ -21,6 +21,8 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     let mut builder = AmazonS3Builder::from_env()
         .with_bucket_name(bucket)
         .with_retry(no_retries())
+        // Not all that speak the protocol remove many objects at once.
+        .with_disable_bulk_delete(true)
         .with_client_options(client_options(options, endpoint.as_deref()))
         .with_http_connector(Noting::default());
     if let Some(endpoint) = &endpoint {

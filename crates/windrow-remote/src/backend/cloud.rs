@@ -9,22 +9,27 @@ use futures_util::TryStreamExt;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
+use object_store::multipart::MultipartStore;
 use object_store::path::Path;
-use object_store::{ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig};
+use object_store::{Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig};
 use windrow_core::store::key;
 use windrow_core::{Error, Kind};
 
-use super::{Answer, Backend, Got, Meta};
+use super::sink::hash_among;
+use super::{Answer, Backend, Got, Meta, Sink};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
 
 pub(super) struct Cloud {
-    store: Arc<dyn ObjectStore>,
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// The same.
+    pub(super) parts: Arc<dyn MultipartStore>,
 }
 
 impl Cloud {
-    pub(super) fn new(store: impl ObjectStore) -> Cloud {
-        Cloud { store: Arc::new(store) }
+    pub(super) fn new(store: impl ObjectStore + MultipartStore) -> Cloud {
+        let store = Arc::new(store);
+        Cloud { store: store.clone(), parts: store }
     }
 }
 
@@ -80,7 +85,7 @@ impl HttpService for Noted {
     }
 }
 
-async fn noted<T>(asked: impl Future<Output = object_store::Result<T>>) -> Result<T, Trouble> {
+pub(super) async fn noted<T>(asked: impl Future<Output = object_store::Result<T>>) -> Result<T, Trouble> {
     ANSWERED
         .scope(Cell::default(), async { asked.await.map_err(|e| trouble(&e, ANSWERED.with(Cell::get))) })
         .await
@@ -91,6 +96,7 @@ fn trouble(error: &object_store::Error, (status, wait): (Option<u16>, Option<Dur
     let said = in_words(error);
     let what = match error {
         Of::NotFound { .. } => What::NotFound,
+        Of::AlreadyExists { .. } => What::Exists,
         Of::Precondition { .. } => What::Changed,
         Of::PermissionDenied { .. } | Of::Unauthenticated { .. } => What::Denied,
         Of::NotSupported { .. } => What::NoRanges,
@@ -122,12 +128,13 @@ fn in_words(error: &object_store::Error) -> String {
     said.join(": ")
 }
 
-fn path(key: &str) -> Result<Path, Trouble> {
+pub(super) fn path(key: &str) -> Result<Path, Trouble> {
     Path::parse(key).map_err(|e| Trouble::new(What::Lasting, format!("a key that cannot be asked for: {e}")))
 }
 
-fn meta(found: ObjectMeta) -> Meta {
-    Meta { key: found.location.to_string(), size: found.size, tag: found.e_tag }
+fn meta(found: ObjectMeta, attributes: &Attributes) -> Meta {
+    let hash = hash_among(attributes);
+    Meta { key: found.location.to_string(), size: found.size, tag: found.e_tag, hash }
 }
 
 impl Backend for Cloud {
@@ -135,7 +142,8 @@ impl Backend for Cloud {
         Box::pin(async move {
             let (path, options) = (path(key)?, GetOptions { head: true, ..GetOptions::default() });
             let found = noted(self.store.get_opts(&path, options)).await?;
-            Ok(meta(found.meta))
+            let attributes = found.attributes.clone();
+            Ok(meta(found.meta, &attributes))
         })
     }
 
@@ -163,7 +171,7 @@ impl Backend for Cloud {
                 None => self.store.list(folder),
             };
             while let Some(next) = noted(pages.try_next()).await? {
-                let next = meta(next);
+                let next = meta(next, &Attributes::new());
                 let hidden = next.key.split('/').any(|part| part.starts_with('.'));
                 if !hidden && next.key != prefix && key::is_below(prefix, &next.key) {
                     found.push(next);
@@ -171,6 +179,10 @@ impl Backend for Cloud {
             }
             Ok(())
         })
+    }
+
+    fn sink(&self) -> Option<&dyn Sink> {
+        Some(self)
     }
 }
 

@@ -199,7 +199,12 @@ impl Backend for Http {
                         checked(get_range(&self.client, &self.url(key), 0..1, None, None).await?).await?;
                     let tag = tag_of(answer.headers());
                     let found = got(answer, &(0..1))?;
-                    return Ok(Meta { key: key.to_string(), size: found.total.unwrap_or(1), tag });
+                    return Ok(Meta {
+                        key: key.to_string(),
+                        size: found.total.unwrap_or(1),
+                        tag,
+                        hash: None,
+                    });
                 }
                 _ => checked(answer).await?,
             };
@@ -208,7 +213,7 @@ impl Backend for Http {
             let size = size.ok_or_else(|| {
                 Trouble::new(What::Lasting, "the server does not say how large the file is")
             })?;
-            Ok(Meta { key: key.to_string(), size, tag: tag_of(answer.headers()) })
+            Ok(Meta { key: key.to_string(), size, tag: tag_of(answer.headers()), hash: None })
         })
     }
 
@@ -237,9 +242,9 @@ impl Backend for Http {
             let tag = tag_of(answer.headers());
             let bytes = answer.bytes().await.map_err(unanswered)?;
             found.clear();
-            found.push(Meta { key: manifest, size: bytes.len() as u64, tag });
+            found.push(Meta { key: manifest, size: bytes.len() as u64, tag, hash: None });
             for (name, size) in listed(&bytes)? {
-                found.push(Meta { key: key::below(prefix, &name), size, tag: None });
+                found.push(Meta { key: key::below(prefix, &name), size, tag: None, hash: None });
             }
             Ok(())
         })

@@ -85,7 +85,7 @@ impl Listed {
             Some(lfs) => (lfs.size, Some(lfs.oid)),
             None => (self.size, self.oid),
         };
-        Meta { key: self.path, size, tag }
+        Meta { key: self.path, size, tag, hash: None }
     }
 }
 

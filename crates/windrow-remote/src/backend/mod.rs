@@ -7,6 +7,7 @@ mod gcs;
 mod http;
 mod hub;
 mod near;
+mod sink;
 
 pub(crate) use hub::pinned;
 
@@ -27,6 +28,8 @@ pub(crate) struct Meta {
     pub(crate) key: String,
     pub(crate) size: u64,
     pub(crate) tag: Option<String>,
+    /// XXH3-64 of its bytes in hexadecimal digits, where whoever put it there said so.
+    pub(crate) hash: Option<String>,
 }
 
 /// Bytes as they come.
@@ -59,6 +62,41 @@ pub(crate) trait Backend: Send + Sync {
     fn commit(&self) -> Answer<'_, Option<String>> {
         Box::pin(async { Ok(None) })
     }
+
+    /// How objects are put there; `None` where they are only read.
+    fn sink(&self) -> Option<&dyn Sink> {
+        None
+    }
+}
+
+/// What a store calls an object whose parts come one by one.
+pub(crate) struct Upload(String);
+
+/// A store that takes objects. `hash` is kept beside the bytes where the store can do that.
+pub(crate) trait Sink: Send + Sync {
+    /// Puts an object there at once; where `create` is set, only if none is there.
+    fn put<'a>(&'a self, key: &'a str, bytes: Bytes, hash: &'a str, create: bool) -> Answer<'a, ()>;
+
+    /// Begins an object that comes in parts.
+    fn begin<'a>(&'a self, key: &'a str, hash: &'a str) -> Answer<'a, Upload>;
+
+    /// Puts the part of this number, from 0; gives its name.
+    fn part<'a>(
+        &'a self,
+        key: &'a str,
+        upload: &'a Upload,
+        number: usize,
+        bytes: Bytes,
+    ) -> Answer<'a, String>;
+
+    /// Makes one object of all parts, in the place of what is there.
+    fn complete<'a>(&'a self, key: &'a str, upload: &'a Upload, parts: Vec<String>) -> Answer<'a, ()>;
+
+    /// Drops the parts.
+    fn abort<'a>(&'a self, key: &'a str, upload: &'a Upload) -> Answer<'a, ()>;
+
+    /// Removes an object; nothing there is fine.
+    fn remove<'a>(&'a self, key: &'a str) -> Answer<'a, ()>;
 }
 
 /// The store of a location, to be asked from within the runtime.

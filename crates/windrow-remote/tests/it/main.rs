@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says so")]
 
 mod faults;
+mod puts;
 mod reads;
 mod server;
 

@@ -1,7 +1,7 @@
 //! A web server on loopback that does what a test tells it: slow, failing, cutting, changing.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,12 @@ pub(crate) struct Asked {
     /// `start..end`, where one was given.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) if_match: Option<String>,
+    /// Only if nothing is there.
+    pub(crate) creates: bool,
+    /// What was sent.
+    pub(crate) body: Vec<u8>,
+    /// The hash that is kept beside the bytes.
+    hash: Option<String>,
 }
 
 /// What a request is answered with.
@@ -31,8 +37,18 @@ pub(crate) struct Answer {
     pub(crate) header: Option<String>,
     /// Closes the connection after so many bytes of the body.
     pub(crate) cut: Option<usize>,
+    /// Closes the connection instead of an answer, after what was asked for is done.
+    pub(crate) mute: bool,
     /// Gives all of the file, whatever range was asked for.
     pub(crate) ignores_range: bool,
+}
+
+/// Bytes, how often they were replaced, and the hash that is kept beside them.
+#[derive(Clone, Default)]
+struct File {
+    bytes: Vec<u8>,
+    version: u64,
+    hash: Option<String>,
 }
 
 type Script = dyn Fn(&Asked) -> Answer + Send + Sync;
@@ -44,7 +60,7 @@ pub(crate) struct Server {
 }
 
 struct Shared {
-    files: Mutex<HashMap<String, (Vec<u8>, u64)>>,
+    files: Mutex<HashMap<String, File>>,
     script: Mutex<Box<Script>>,
     asked: Mutex<Vec<Asked>>,
     number: AtomicU64,
@@ -55,7 +71,10 @@ impl Server {
     pub(crate) fn new(files: impl IntoIterator<Item = (&'static str, Vec<u8>)>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let files = files.into_iter().map(|(name, bytes)| (format!("/{name}"), (bytes, 1))).collect();
+        let files = files
+            .into_iter()
+            .map(|(name, bytes)| (format!("/{name}"), File { bytes, version: 1, hash: None }))
+            .collect();
         let shared = Arc::new(Shared {
             files: Mutex::new(files),
             script: Mutex::new(Box::new(|_| Answer::default())),
@@ -84,9 +103,12 @@ impl Server {
 
     /// Puts another file in the place of one.
     pub(crate) fn replace(&self, name: &str, bytes: Vec<u8>) {
-        let mut files = self.shared.files.lock().unwrap();
-        let version = files.get(&format!("/{name}")).map_or(1, |(_, version)| version + 1);
-        files.insert(format!("/{name}"), (bytes, version));
+        self.shared.put(&format!("/{name}"), bytes, None);
+    }
+
+    /// What is there.
+    pub(crate) fn file(&self, name: &str) -> Option<Vec<u8>> {
+        self.shared.files.lock().unwrap().get(&format!("/{name}")).map(|file| file.bytes.clone())
     }
 
     /// The requests since the last time this was asked.
@@ -104,24 +126,46 @@ impl Drop for Server {
 }
 
 impl Shared {
+    fn put(&self, path: &str, bytes: Vec<u8>, hash: Option<String>) -> u64 {
+        let mut files = self.files.lock().unwrap();
+        let file = files.entry(path.to_string()).or_default();
+        *file = File { bytes, version: file.version + 1, hash };
+        file.version
+    }
+
     fn serve(&self, stream: &TcpStream) -> std::io::Result<()> {
-        let mut lines = BufReader::new(stream.try_clone()?).lines();
+        let mut from = BufReader::new(stream.try_clone()?);
         loop {
-            let Some(first) = lines.next().transpose()? else { return Ok(()) };
+            let mut first = String::new();
+            if from.read_line(&mut first)? == 0 {
+                return Ok(());
+            }
             let mut parts = first.split(' ').map(str::to_string);
             let (method, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
             let mut headers = HashMap::new();
-            for line in lines.by_ref() {
+            for line in from.by_ref().lines() {
                 let line = line?;
                 let Some((name, value)) = line.split_once(':') else { break };
                 headers.insert(name.to_ascii_lowercase(), value.trim().to_string());
             }
+            let size = headers.get("content-length").and_then(|size| size.parse().ok()).unwrap_or(0);
+            let mut body = vec![0; size];
+            from.read_exact(&mut body)?;
             let range = headers.get("range").and_then(|range| {
                 let (start, last) = range.strip_prefix("bytes=")?.split_once('-')?;
                 Some((start.parse().ok()?, last.parse::<u64>().ok()? + 1))
             });
             let number = self.number.fetch_add(1, Ordering::Relaxed);
-            let asked = Asked { number, method, path, range, if_match: headers.get("if-match").cloned() };
+            let asked = Asked {
+                number,
+                method,
+                path,
+                range,
+                if_match: headers.get("if-match").cloned(),
+                creates: headers.get("if-none-match").is_some_and(|tags| tags == "*"),
+                body,
+                hash: headers.get("x-amz-meta-windrowxxh3").cloned(),
+            };
             self.asked.lock().unwrap().push(asked.clone());
             let answer = (self.script.lock().unwrap())(&asked);
             thread::sleep(answer.wait);
@@ -133,6 +177,9 @@ impl Shared {
 
     // Whether the connection goes on.
     fn answer(&self, mut stream: &TcpStream, asked: &Asked, answer: &Answer) -> std::io::Result<bool> {
+        if answer.status.is_none() && matches!(asked.method.as_str(), "PUT" | "POST" | "DELETE") {
+            return self.take(stream, asked, answer);
+        }
         let found = self.files.lock().unwrap().get(&asked.path).cloned();
         let further = answer.header.as_ref().map_or(String::new(), |header| format!("{header}\r\n"));
         let mut say = |status: &str, headers: &str, body: &[u8]| {
@@ -148,8 +195,9 @@ impl Shared {
         if let Some((status, body)) = answer.status {
             return say(&format!("{status} As Told"), "", body.as_bytes());
         }
-        let Some((bytes, version)) = found else { return say("404 Not Found", "", b"nothing") };
-        let tag = format!("etag: \"v{version}\"\r\n");
+        let Some(File { bytes, version, hash }) = found else { return say("404 Not Found", "", b"nothing") };
+        let hash = hash.map_or(String::new(), |hash| format!("x-amz-meta-windrowxxh3: {hash}\r\n"));
+        let tag = format!("etag: \"v{version}\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{hash}");
         if asked.if_match.as_ref().is_some_and(|expected| *expected != format!("\"v{version}\"")) {
             return say("412 Precondition Failed", "", b"");
         }
@@ -161,5 +209,52 @@ impl Shared {
             }
             None => say("200 OK", &tag, &bytes),
         }
+    }
+
+    // What S3 does with an object, or with the parts of one.
+    fn take(&self, mut stream: &TcpStream, asked: &Asked, answer: &Answer) -> std::io::Result<bool> {
+        let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+        let mut said = ("200 OK", String::new(), 0);
+        let there = self.files.lock().unwrap().contains_key(path);
+        match (asked.method.as_str(), query) {
+            ("PUT", "") if asked.creates && there => said.0 = "412 Precondition Failed",
+            ("PUT", "") => said.2 = self.put(path, asked.body.clone(), asked.hash.clone()),
+            ("PUT", part) => said.2 = self.put(&format!("{path}?{part}"), asked.body.clone(), None),
+            ("POST", "uploads" | "uploads=") => {
+                let upload =
+                    "<InitiateMultipartUploadResult><Bucket>b</Bucket><Key>k</Key><UploadId>U</UploadId>";
+                said.1 = format!("{upload}</InitiateMultipartUploadResult>");
+                self.put(&format!("{path}?hash"), Vec::new(), asked.hash.clone());
+            }
+            ("DELETE", "") => drop(self.files.lock().unwrap().remove(path)),
+            ("POST", _) => {
+                let part = |number: &u32| {
+                    self.files.lock().unwrap().remove(&format!("{path}?partNumber={number}&uploadId=U"))
+                };
+                let parts: Vec<File> = (1..).map_while(|number| part(&number)).collect();
+                let hash =
+                    self.files.lock().unwrap().remove(&format!("{path}?hash")).and_then(|file| file.hash);
+                match parts.is_empty() {
+                    true => said.0 = "404 Not Found",
+                    false => {
+                        let whole = parts.into_iter().flat_map(|part| part.bytes).collect();
+                        said.2 = self.put(path, whole, hash);
+                        let result = "<CompleteMultipartUploadResult><Location>l</Location><Bucket>b</Bucket><Key>k</Key>";
+                        said.1 = format!("{result}<ETag>\"v\"</ETag></CompleteMultipartUploadResult>");
+                    }
+                }
+            }
+            _ => {}
+        }
+        if answer.mute {
+            return Ok(false);
+        }
+        let (status, body, version) = said;
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\netag: \"v{version}\"\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        Ok(true)
     }
 }
