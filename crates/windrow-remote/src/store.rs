@@ -148,7 +148,14 @@ impl Store for Remote {
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
-        let found: Vec<Entry> = self.0.list(prefix)?.iter().cloned().map(entry).collect();
+        // Hidden ones are there for those that ask for them by name.
+        let listed = self.0.list(prefix)?;
+        let is_hidden = |key: &str| {
+            let below = key.strip_prefix(prefix).unwrap_or(key);
+            below.split('/').any(|part| part.starts_with('.'))
+        };
+        let shown = listed.iter().filter(|meta| !is_hidden(&meta.key));
+        let found: Vec<Entry> = shown.cloned().map(entry).collect();
         if found.is_empty() {
             return Err(Error::not_found("nothing is there: no object of this name, and none below it")
                 .at(self.display(prefix))

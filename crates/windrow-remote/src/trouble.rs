@@ -75,7 +75,13 @@ impl Trouble {
                 .hint("the store or the way to it fails; raise timeout= to wait for longer"),
             What::Exists => exists(url),
             What::NotImplemented | What::Lasting => {
-                Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url)
+                let error = Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url);
+                match said.contains("certificate") {
+                    true => error.hint(
+                        "this machine does not trust the server; SSL_CERT_FILE names a file of the certificates that it trusts",
+                    ),
+                    false => error,
+                }
             }
         }
     }

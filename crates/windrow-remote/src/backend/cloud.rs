@@ -102,6 +102,7 @@ fn trouble(error: &object_store::Error, (status, wait): (Option<u16>, Option<Dur
         Of::NotSupported { .. } => What::NoRanges,
         _ => match status {
             Some(status) if status >= 300 => return Trouble::of_status(status, said, wait),
+            _ if super::http::is_of_a_certificate(&said) => What::Lasting,
             // A wrong region is answered by a redirect to nowhere.
             _ if said.contains("redirect") => What::Denied,
             _ => What::Passing(wait),
@@ -172,8 +173,7 @@ impl Backend for Cloud {
             };
             while let Some(next) = noted(pages.try_next()).await? {
                 let next = meta(next, &Attributes::new());
-                let hidden = next.key.split('/').any(|part| part.starts_with('.'));
-                if !hidden && next.key != prefix && key::is_below(prefix, &next.key) {
+                if next.key != prefix && key::is_below(prefix, &next.key) {
                     found.push(next);
                 }
             }

@@ -75,6 +75,11 @@ pub(super) fn wait_asked(retry_after: Option<&str>, rate_limit: Option<&str>) ->
     retry_after.and_then(seconds).or_else(of_limit)
 }
 
+/// Whether a server is not trusted, which lasts.
+pub(super) fn is_of_a_certificate(said: &str) -> bool {
+    said.contains("certificate")
+}
+
 /// What is wrong where no answer came.
 pub(super) fn unanswered(error: reqwest::Error) -> Trouble {
     let mut said = error.to_string();
@@ -86,7 +91,7 @@ pub(super) fn unanswered(error: reqwest::Error) -> Trouble {
     if !said.contains(&cause) {
         said = format!("{said}: {cause}");
     }
-    let lasting = error.is_builder() || error.is_redirect() || said.contains("certificate");
+    let lasting = error.is_builder() || error.is_redirect() || is_of_a_certificate(&said);
     Trouble::new(if lasting { What::Lasting } else { What::Passing(None) }, said)
 }
 

@@ -177,9 +177,7 @@ impl Backend for Hub {
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()> {
         Box::pin(async move {
             found.clear();
-            self.pages(prefix, true, found).await?;
-            found.retain(|meta| !meta.key.split('/').any(|part| part.starts_with('.')));
-            Ok(())
+            self.pages(prefix, true, found).await
         })
     }
 
