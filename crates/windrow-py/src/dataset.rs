@@ -201,10 +201,14 @@ impl Dataset {
         }
         let has_channels = schema.channels.is_some();
         let source = self.data.source();
-        let len = source.length(record).or_raise(py)?;
-        let span = Span { record, start: 0, len };
         let mut scratch = Vec::new();
-        let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
+        // The length may be read from where the values are.
+        let (span, values) = py
+            .detach(|| {
+                let span = Span { record, start: 0, len: source.length(record)? };
+                source.read(span, &mut scratch).map(|values| (span, values))
+            })
+            .or_raise(py)?;
         let dtype = if schema.own_dtypes { values.element.dtype } else { schema.element.dtype };
         let tokens = value_array(py, &values, dtype, has_channels)?;
         if schema.tracks.is_empty() {
@@ -224,9 +228,8 @@ impl Dataset {
     fn stored<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let source = self.data.source();
         let schema = source.schema();
-        let span = Span { record, start: 0, len: source.length(record).or_raise(py)? };
         let mut scratch = Vec::new();
-        let values = py.detach(|| source.read(span, &mut scratch)).or_raise(py)?;
+        let values = py.detach(|| source.read_whole(record, &mut scratch)).or_raise(py)?;
         let (values, dtype) = match values.decode {
             Decode::Plain | Decode::Single => {
                 (Values { decode: Decode::Plain, ..values }, values.element.dtype)
@@ -239,7 +242,7 @@ impl Dataset {
     fn json<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let source = self.data.source();
         let mut scratch = Vec::new();
-        let values = source.read_whole(record, &mut scratch).or_raise(py)?;
+        let values = py.detach(|| source.read_whole(record, &mut scratch)).or_raise(py)?;
         let parsed = match self.workspace.try_lock() {
             Ok(mut workspace) => json::parse(py, values.bytes, &mut workspace),
             Err(_) => json::parse(py, values.bytes, &mut json::Workspace::default()),
@@ -426,7 +429,7 @@ impl Dataset {
     /// {'id': 'b'}
     fn extras<'py>(&self, py: Python<'py>, i: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match Index::read(i, "record", self.data.len())? {
-            Index::One(record) => row::dict(py, self.data.extras(record).or_raise(py)?),
+            Index::One(record) => row::dict(py, py.detach(|| self.data.extras(record)).or_raise(py)?),
             Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("extras() takes one record number")),
         }
     }
@@ -447,7 +450,10 @@ impl Dataset {
         i: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         match Index::read(i, "record", self.data.len())? {
-            Index::One(record) => Ok(pyo3::types::PyBytes::new(py, &self.data.bytes(record).or_raise(py)?)),
+            Index::One(record) => {
+                let bytes = py.detach(|| self.data.bytes(record)).or_raise(py)?;
+                Ok(pyo3::types::PyBytes::new(py, &bytes))
+            }
             Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("bytes() takes one record number")),
         }
     }
@@ -482,7 +488,7 @@ impl Dataset {
     /// 3
     fn length(&self, py: Python<'_>, i: &Bound<'_, PyAny>) -> PyResult<u64> {
         match Index::read(i, "record", self.data.len())? {
-            Index::One(record) => self.data.length(record).or_raise(py),
+            Index::One(record) => py.detach(|| self.data.length(record)).or_raise(py),
             Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("length() takes one record number")),
         }
     }
