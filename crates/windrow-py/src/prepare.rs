@@ -215,7 +215,7 @@ pub(crate) fn tokenize<'py>(
     };
     let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| {
-        let inputs = Paths::list(&inputs.0).resolved()?;
+        let inputs = Paths::list(&inputs.0).resolved(&windrow::format::Options::default())?;
         prepare::tokenize(&inputs, &out, &encoder, &options, &watcher)
     });
     json::plain(py, &watcher.finish(py, report)?)

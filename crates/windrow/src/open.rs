@@ -16,7 +16,7 @@ use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 use crate::Dataset;
 use crate::formats::formats;
 use crate::paths::Paths;
-use crate::remote::{self, Place};
+use crate::remote::{Place, Stores};
 use crate::split::part_of;
 
 /// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names. A glob
@@ -47,7 +47,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
 }
 
 /// Opens one path, which is no pattern.
-pub(crate) fn open_one(path: &Path, options: &Options) -> Result<Dataset> {
+pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Result<Dataset> {
     if let Some(part) = &options.part {
         if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
             return Err(Error::config(format!("split {part:?}, expected the name of a folder"))
@@ -55,10 +55,10 @@ pub(crate) fn open_one(path: &Path, options: &Options) -> Result<Dataset> {
                 .field("split"));
         }
         if !is_url(path) && (path.join(part).exists() || !path.is_dir()) {
-            return open_one(&path.join(part), &Options { part: None, ..options.clone() });
+            return open_one(&path.join(part), &Options { part: None, ..options.clone() }, stores);
         }
     }
-    if let Some(place) = remote::place(path, options)? {
+    if let Some(place) = stores.place(path, options)? {
         return open_at(place, options);
     }
     let asked = path;

@@ -1,11 +1,17 @@
 //! Data behind URLs: which store, which key, and the options that go with it.
 
+#[cfg(feature = "remote")]
+use std::cell::RefCell;
+#[cfg(feature = "remote")]
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::format::Options;
 use windrow_core::store::{Store, is_url};
+#[cfg(feature = "remote")]
+use windrow_remote::{Location, Remote};
 
 /// Where a URL leads.
 pub(crate) struct Place {
@@ -39,36 +45,60 @@ pub(crate) fn room(_options: &Options) -> u64 {
     u64::MAX
 }
 
-/// Where the URL leads; `None` for a path on this machine.
-#[cfg(feature = "remote")]
-pub(crate) fn place(path: &Path, options: &Options) -> Result<Option<Place>> {
-    use windrow_remote::{Location, Remote};
+/// The stores that were asked so far: URLs of one store share what is known of it, so that a folder is listed once for all.
+#[derive(Default)]
+pub(crate) struct Stores {
+    /// By what is before the key and behind it.
+    #[cfg(feature = "remote")]
+    opened: RefCell<HashMap<(String, String), Opened>>,
+}
 
-    let Some(text) = path.to_str().filter(|_| is_url(path)) else { return Ok(None) };
-    let Some(mut location) = Location::of(text)? else { return Ok(None) };
-    let of_store = of_store(options);
-    let mut store = Remote::new(&location, of_store.clone())?;
-    if let Some(root) = store.pinned()?
-        && root != location.root
-    {
-        location.root = root;
-        store = Remote::new(&location, of_store)?;
+/// A store, and its root, in which a revision is its commit.
+#[cfg(feature = "remote")]
+type Opened = (Arc<dyn Store>, String);
+
+#[cfg(feature = "remote")]
+impl Stores {
+    /// Where the URL leads; `None` for a path on this machine. The options are the same each time.
+    pub(crate) fn place(&self, path: &Path, options: &Options) -> Result<Option<Place>> {
+        let Some(text) = path.to_str().filter(|_| is_url(path)) else { return Ok(None) };
+        let Some(location) = Location::of(text)? else { return Ok(None) };
+        let (store, root) = self.store(&location, options)?;
+        let url = match location.key.as_str() {
+            "" => root,
+            key => format!("{root}/{key}{}", location.query),
+        };
+        Ok(Some(Place { store, key: location.key, url: url.into() }))
     }
-    let key = location.key.clone();
-    let url = match key.as_str() {
-        "" => location.root.clone(),
-        key => format!("{}/{key}{}", location.root, location.query),
-    };
-    Ok(Some(Place { store: Arc::new(store), key, url: url.into() }))
+
+    fn store(&self, location: &Location, options: &Options) -> Result<Opened> {
+        let name = (location.root.clone(), location.query.clone());
+        if let Some(known) = self.opened.borrow().get(&name) {
+            return Ok(known.clone());
+        }
+        let mut location = location.clone();
+        let mut store = Remote::new(&location, of_store(options))?;
+        if let Some(root) = store.pinned()?
+            && root != location.root
+        {
+            location.root = root;
+            store = Remote::new(&location, of_store(options))?;
+        }
+        let opened: Opened = (Arc::new(store), location.root);
+        self.opened.borrow_mut().insert(name, opened.clone());
+        Ok(opened)
+    }
 }
 
 /// This build reads no stores.
 #[cfg(not(feature = "remote"))]
-pub(crate) fn place(path: &Path, _options: &Options) -> Result<Option<Place>> {
-    match is_url(path) {
-        false => Ok(None),
-        true => Err(windrow_core::Error::unsupported("this build reads no URLs")
-            .at(path)
-            .hint("build windrow with the feature `remote`")),
+impl Stores {
+    pub(crate) fn place(&self, path: &Path, _options: &Options) -> Result<Option<Place>> {
+        match is_url(path) {
+            false => Ok(None),
+            true => Err(windrow_core::Error::unsupported("this build reads no URLs")
+                .at(path)
+                .hint("build windrow with the feature `remote`")),
+        }
     }
 }

@@ -2,24 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
+use windrow_core::format::Options;
 use windrow_core::format::discover::natural_order;
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
-use windrow_core::store::{braces, glob, is_url, with_near_name};
+use windrow_core::store::{Entry, braces, glob, is_url, key, with_near_name};
 use windrow_core::{Error, Kind, Result};
 
 use crate::open::local;
 use crate::paths::Paths;
+use crate::remote::Stores;
 
 /// Braces that stand for more are refused.
 const MOST_NAMES: u64 = 10_000_000;
 
 impl Paths {
-    /// The files and folders that they stand for, in order. A path that is no pattern is itself, whether it is there or not.
+    /// The files and folders that they stand for, in order. A path that is no pattern is itself, whether it is there or not. Of the
+    /// options those of stores matter, for globs in URLs.
     ///
     /// # Errors
     /// As [`Paths::open`] for patterns and lists.
-    pub fn resolved(&self) -> Result<Vec<PathBuf>> {
-        Ok(resolve(self)?.into_iter().flat_map(|found| found.paths).collect())
+    pub fn resolved(&self, options: &Options) -> Result<Vec<PathBuf>> {
+        Ok(resolve(self, options, &Stores::default())?.into_iter().flat_map(|found| found.paths).collect())
     }
 }
 
@@ -36,15 +39,15 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// `Config` for braces that cannot be expanded; `NotFound` for a glob without a file; `Io`.
-pub(crate) fn resolve(paths: &Paths) -> Result<Vec<Found>> {
+pub(crate) fn resolve(paths: &Paths, options: &Options, stores: &Stores) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for path in paths.iter() {
-        resolve_one(path, &mut found)?;
+        resolve_one(path, options, stores, &mut found)?;
     }
     Ok(found)
 }
 
-fn resolve_one(written: &Path, found: &mut Vec<Found>) -> Result<()> {
+fn resolve_one(written: &Path, options: &Options, stores: &Stores, found: &mut Vec<Found>) -> Result<()> {
     let path = &*local(written)?;
     let itself = |path: &Path| Found {
         written: written.to_path_buf(),
@@ -52,7 +55,7 @@ fn resolve_one(written: &Path, found: &mut Vec<Found>) -> Result<()> {
         is_glob: false,
     };
     if is_url(path) {
-        return resolve_url(written, found);
+        return resolve_url(written, options, stores, found);
     }
     let Some((folder, pattern)) = pattern_of(path) else {
         found.push(itself(path));
@@ -72,25 +75,61 @@ fn resolve_one(written: &Path, found: &mut Vec<Found>) -> Result<()> {
     })
 }
 
-// A URL, whose braces stand for names. What is there is not asked: a glob would list the store.
-fn resolve_url(written: &Path, found: &mut Vec<Found>) -> Result<()> {
-    let itself =
-        |path: &str| Found { written: written.to_path_buf(), paths: vec![path.into()], is_glob: false };
+// A URL, whose braces stand for names, and whose globs for objects and folders that the store lists.
+fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut Vec<Found>) -> Result<()> {
     let text = written.to_str().unwrap_or_default();
-    if glob::is_glob(text.split('?').next().unwrap_or_default()) {
-        return Err(Error::unsupported("a URL with a glob")
-            .at(written)
-            .hint("name the folder, or the files with braces: {000..127}"));
-    }
+    let mut add = |url: &str| {
+        let is_glob = glob::is_glob(pattern_of_url(url));
+        let paths = if is_glob { listed(url, options, stores)? } else { vec![url.into()] };
+        found.push(Found { written: written.to_path_buf(), paths, is_glob });
+        Ok(())
+    };
     if !text.contains('{') {
-        found.push(itself(text));
-        return Ok(());
+        return add(text);
     }
     check(text).map_err(|e| e.at(written))?;
-    braces::expand(text, &mut |name| {
-        found.push(itself(name));
-        Ok(())
-    })
+    braces::expand(text, &mut add)
+}
+
+// Without a query, which only web servers know: its ? is no pattern.
+fn pattern_of_url(url: &str) -> &str {
+    match url.starts_with("http") {
+        true => url.split('?').next().unwrap_or_default(),
+        false => url,
+    }
+}
+
+// What a URL with a glob names, in natural order.
+fn listed(url: &str, options: &Options, stores: &Stores) -> Result<Vec<PathBuf>> {
+    let Some(place) = stores.place(Path::new(url), options)? else { return Ok(Vec::new()) };
+    let parts: Vec<&str> = place.key.split('/').collect();
+    let first = parts.iter().position(|part| glob::is_glob(part));
+    let Some(first) = first else {
+        return Err(Error::unsupported("a glob in the name of a bucket, a host or a data set")
+            .at(url)
+            .hint("name each of them: a list, or braces"));
+    };
+    let (folder, pattern) = (parts[..first].join("/"), parts[first..].join("/"));
+    let entries = place.store.walk(&folder)?;
+    let below = |entry: &'_ Entry| match folder.as_str() {
+        "" => Some(entry.key.clone()),
+        folder => entry.key.strip_prefix(folder)?.strip_prefix('/').map(str::to_string),
+    };
+    let objects = entries.iter().filter(|entry| !entry.is_folder && !is_own(Path::new(&entry.key)));
+    let keys: Vec<String> = objects.filter_map(below).collect();
+    let mut names = glob::among(&pattern, keys.iter().map(String::as_str));
+    if names.is_empty() {
+        let some: Vec<&str> = keys.iter().take(3).map(String::as_str).collect();
+        return Err(Error::new(Kind::NotFound, "no object matches the pattern").at(url).hint(format!(
+            "{} holds {} objects: {}{}",
+            place.store.display(&folder),
+            keys.len(),
+            some.join(", "),
+            if keys.len() > some.len() { " and so on" } else { "" }
+        )));
+    }
+    names.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
+    Ok(names.iter().map(|name| place.store.display(&key::below(&folder, name)).into()).collect())
 }
 
 // The folder that is there and the pattern below it; `None` for a path that has no pattern, or that is there as it is

@@ -15,6 +15,7 @@ use windrow_prepare::{VerifyOptions, Watch};
 use crate::Dataset;
 use crate::open::{open_one, verify_one, with_tokenizer_hash};
 use crate::paths::Paths;
+use crate::remote::Stores;
 use crate::resolve::{Found, resolve};
 use crate::split::part_of;
 
@@ -27,13 +28,14 @@ impl Paths {
     /// not a range; `NotFound` for a glob that matches nothing; `Mismatch` naming two paths whose records cannot be joined.
     pub fn open(&self, options: &Options) -> Result<Dataset> {
         refuse_empty(self)?;
-        let found = resolve(self)?;
+        let stores = Stores::default();
+        let found = resolve(self, options, &stores)?;
         if let ([one], true) = (&found[..], found.iter().all(|found| !found.is_glob)) {
-            return open_one(&one.paths[0], options);
+            return open_one(&one.paths[0], options, &stores);
         }
         let members = members(&found, options)?;
         refuse_repeated(&members)?;
-        let opened = open_each(&members, options)?;
+        let opened = open_each(&members, options, &stores)?;
         refuse_shared(&opened)?;
         check_alike(&opened)?;
         let manifest = shared_manifest(&opened, options)?;
@@ -56,7 +58,7 @@ impl Paths {
     /// As [`verify`](crate::verify()); as [`Paths::open`] for patterns and lists.
     pub fn verify(&self, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
         refuse_empty(self)?;
-        let members = self.resolved()?;
+        let members = self.resolved(&Options::default())?;
         if let [only] = &members[..] {
             return verify_one(only, options, watch);
         }
@@ -84,8 +86,12 @@ fn members(found: &[Found], options: &Options) -> Result<Vec<PathBuf>> {
     let is_split = |path: &Path, part: &str| path.join(part).exists() || path.is_dir();
     let Some(part) = &options.part else {
         for one in found.iter().filter(|found| found.is_glob) {
-            let files: Vec<&Path> =
-                one.paths.iter().map(PathBuf::as_path).filter(|path| path.is_file()).collect();
+            let files: Vec<&Path> = one
+                .paths
+                .iter()
+                .map(PathBuf::as_path)
+                .filter(|path| path.is_file() || is_url(path))
+                .collect();
             let names = names(&files);
             splits::refuse_several(names.iter().map(String::as_str), &one.written.display().to_string())?;
         }
@@ -152,14 +158,15 @@ fn absolute(path: &Path) -> PathBuf {
     }
 }
 
-fn open_each(members: &[PathBuf], options: &Options) -> Result<Vec<Dataset>> {
+fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<Vec<Dataset>> {
     // A tokenizer is loaded once.
     let options = Options { split: None, ..with_tokenizer_hash(options)? };
     let of_file = Options { part: None, ..options.clone() };
     let count = members.len();
     let open = |(number, path): (usize, &PathBuf)| {
-        let is_chosen = options.part.is_some() && path.is_file();
-        let opened = open_one(path, if is_chosen { &of_file } else { &options });
+        // Of URLs, names alone tell a split here.
+        let is_chosen = options.part.is_some() && (path.is_file() || is_url(path));
+        let opened = open_one(path, if is_chosen { &of_file } else { &options }, stores);
         opened.map_err(|e| match e.kind() == Kind::NotFound && e.hint_text().is_none() {
             true => e.hint(format!("it is number {number} of {count} paths, counted from 0")),
             false => e,

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
-    let inputs = Paths::list(&args.inputs).resolved()?;
+    let inputs = Paths::list(&args.inputs).resolved(&windrow::format::Options::default())?;
     let report = prepare::tokenize(&inputs, &args.out, &encoder, &options, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();

@@ -31,6 +31,68 @@ pub fn glob(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
     })
 }
 
+/// The keys that a pattern names, and the folders above them that it does, in no order: as [`glob`] of a store's listing, whose
+/// keys are relative to the folder where the pattern begins.
+///
+/// ```
+/// use windrow_core::store::glob::among;
+///
+/// let keys = ["a/x.bin", "a/y.bin", "b/x.bin", "c.txt"];
+/// assert_eq!(among("*/x.bin", keys), ["a/x.bin", "b/x.bin"]);
+/// assert_eq!(among("[ab]", keys), ["a", "b"]);
+/// ```
+pub fn among<'k>(pattern: &str, keys: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+    let parts: Vec<Part> = pattern.split('/').filter(|part| !part.is_empty()).map(Part::of).collect();
+    let is_deep = parts.iter().any(|part| matches!(part, Part::Deep));
+    let (mut files, mut folders, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+    for key in keys {
+        let names: Vec<&str> = key.split('/').collect();
+        let mut end = 0;
+        for (depth, name) in names.iter().enumerate() {
+            end += name.len() + usize::from(depth > 0);
+            let is_file = depth + 1 == names.len();
+            // What ends in `**` means files.
+            let is_meant = is_file || !matches!(parts.last(), Some(Part::Deep));
+            if is_meant && leads_to(&parts, &names[..=depth]) && seen.insert(&key[..end]) {
+                if is_file { &mut files } else { &mut folders }.push(&key[..end]);
+            }
+        }
+    }
+    if pattern.ends_with('/') {
+        return folders;
+    }
+    if !is_deep || files.is_empty() {
+        files.append(&mut folders);
+    }
+    files
+}
+
+// Whether names one below the other are what the parts stand for.
+fn leads_to(parts: &[Part], names: &[&str]) -> bool {
+    // Up to which part each number of names may have come: row by row, so that many `**` take no longer than one.
+    let mut reached: Vec<bool> = vec![false; parts.len() + 1];
+    let skip = |reached: &mut Vec<bool>| {
+        for (at, part) in parts.iter().enumerate() {
+            reached[at + 1] |= reached[at] && matches!(part, Part::Deep);
+        }
+    };
+    reached[0] = true;
+    skip(&mut reached);
+    for name in names {
+        let mut next = vec![false; parts.len() + 1];
+        for (at, part) in parts.iter().enumerate().filter(|(at, _)| reached[*at]) {
+            match part {
+                Part::Name(written) => next[at + 1] |= written == name,
+                Part::Pattern(letters, written) => next[at + 1] |= written == name || fits(letters, name),
+                Part::Deep => next[at] |= !name.starts_with('.'),
+            }
+        }
+        skip(&mut next);
+        reached = next;
+    }
+    reached[parts.len()]
+}
+
 /// What stands between two slashes.
 enum Part {
     /// A name as it is.
@@ -258,6 +320,26 @@ mod tests {
             assert!(!is_glob(name), "{name}");
         }
         assert!(is_glob("a/**") && is_glob("[a]/b"));
+    }
+
+    #[test]
+    fn keys_are_chosen_as_files_are() {
+        let keys = ["[v1]/a.x", "[v1]/z/b.x", ".h.x", ".h/a.x", "a.x", "b.x", "c.y", "s.x/c.x"];
+        let check = |pattern: &str, expected: &[&str]| {
+            let mut found = among(pattern, keys);
+            found.sort_unstable();
+            assert_eq!(found, expected, "{pattern}");
+        };
+        check("*.x", &["a.x", "b.x", "s.x"]);
+        check("*.x/", &["s.x"]);
+        check("[v1]/*.x", &["[v1]/a.x"]);
+        check("**/*.x", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "s.x/c.x"]);
+        check("**/**/b.x", &["[v1]/z/b.x", "b.x"]);
+        check("**", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "c.y", "s.x/c.x"]);
+        check("**/s.*", &["s.x"]);
+        check(".h/*", &[".h/a.x"]);
+        check("*/none/*", &[]);
+        check(&format!("{}b.x", "**/".repeat(60)), &["[v1]/z/b.x", "b.x"]);
     }
 
     #[test]

@@ -167,6 +167,36 @@ fn batches_are_those_of_the_local_file_on_any_number_of_ranks() {
 }
 
 #[test]
+fn globs_name_what_the_store_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("bucket/deep/er")).unwrap();
+    for (number, name) in ["x-10.bin", "x-9.bin", "deep/x-1.bin", "deep/er/x-2.bin"].iter().enumerate() {
+        windrow::prepare::dummy(&folder.path().join("bucket").join(name), 50_000, 1000, number as u64, false)
+            .unwrap();
+    }
+    let s3 = S3::serve(folder.path());
+    for (pattern, count) in [
+        ("x-*.bin", 2),
+        ("x-?.bin", 1),
+        ("**/x-*.bin", 4),
+        ("{x-,deep/x-}*.bin", 3),
+        ("deep/**/x-[12].bin", 2),
+    ] {
+        let far = open_with(format!("s3://bucket/{pattern}"), &s3.options()).unwrap();
+        let here = windrow::open(folder.path().join("bucket").join(pattern)).unwrap();
+        assert_eq!(far.source().files().len(), count, "{pattern}");
+        assert_eq!(summary(&far), summary(&here), "{pattern}");
+    }
+    let error = |url: &str| open_with(url, &s3.options()).map(drop).unwrap_err();
+    let e = error("s3://bucket/deep/y-*.bin");
+    assert_eq!(e.kind(), Kind::NotFound, "{e}");
+    for wanted in ["s3://bucket/deep/y-*.bin", "s3://bucket/deep holds 2 objects", "er/x-2.bin"] {
+        assert!(e.to_string().contains(wanted), "{wanted}: {e}");
+    }
+    assert_eq!(error("s3://buck*/x").kind(), Kind::Unsupported);
+}
+
+#[test]
 fn pools_that_find_no_room_are_an_error_that_names_the_one_that_does() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("bucket")).unwrap();
