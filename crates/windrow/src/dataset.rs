@@ -607,7 +607,7 @@ impl Dataset {
         if let ViewRecipe::Pack { length, eos: None, shifted: false, .. } = recipe
             && let Some(runs) = Runs::of(&source)
         {
-            let runs: SharedSource = Arc::new(runs);
+            let runs = Arc::new(runs);
             let cut = if is_next { Pack::new } else { Pack::apart };
             let view = cut(runs.clone(), length, None)?;
             feed = feed.read_in_runs(runs, Arc::new(view));

@@ -7,7 +7,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_o
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
-use crate::source::{FileInfo, SharedSource, Source, gather, whole};
+use crate::source::{FileInfo, Runs, SharedSource, Source, gather, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -17,7 +17,7 @@ pub struct Feed {
     view: Arc<dyn View>,
     collate: Arc<dyn Collate>,
     /// The same values as fewer pieces: what is read instead.
-    runs: Option<(SharedSource, Arc<dyn View>)>,
+    runs: Option<(Arc<Runs>, Arc<dyn View>)>,
     /// For batches that are asked for by number; a loader has its own.
     pool: Pool,
     /// Each read may ask another machine, so all of a batch are told first and run side by side.
@@ -34,12 +34,12 @@ impl Feed {
         Feed { source, view, collate, runs: None, pool: Pool::new(BATCHES_KEPT), is_far }
     }
 
-    /// Reads the samples from [`Runs`](crate::source::Runs) of the source, by a view that cuts them alike. What a sample
+    /// Reads the samples from [`Runs`] of the source, by a view that cuts them alike. What a sample
     /// is made of is still asked of the source, and so is a sample that cannot be read: the error then names its record.
     #[must_use]
-    pub fn read_in_runs(self, source: SharedSource, view: Arc<dyn View>) -> Feed {
+    pub fn read_in_runs(self, runs: Arc<Runs>, view: Arc<dyn View>) -> Feed {
         debug_assert_eq!(self.view.len(), view.len());
-        Feed { runs: Some((source, view)), ..self }
+        Feed { runs: Some((runs, view)), ..self }
     }
 
     // What samples are read from.
@@ -234,7 +234,13 @@ impl Workspace {
 
     pub(super) fn add(&mut self, feed: &Feed, number: usize, sample: u64, draw: Draw) -> Result<()> {
         let (_, view) = feed.read_from(self.by_record);
+        let first = self.pieces.len();
         view.pieces(sample, draw, &mut self.pieces)?;
+        if let Some((runs, _)) = &feed.runs
+            && let Some(Piece::Read(span)) = self.pieces.get(first)
+        {
+            runs.touch_place(span.record);
+        }
         self.rows.push(RowPlan { feed: number, end: self.pieces.len(), draw });
         Ok(())
     }
@@ -300,14 +306,26 @@ impl Workspace {
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.
-            if let Some(next) = ahead.next()
-                && let Some(Piece::Read(span)) = next.pieces.first()
-            {
-                next.source.touch(*span);
+            if let Some(next) = ahead.next() {
+                touch(&next);
             }
             feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
         }
         Ok(batch)
+    }
+}
+
+// Asks for the first piece of a sample, and for where some more of them begin: what a core waits for at a time.
+fn touch(sample: &Sample<'_>) {
+    const PIECES: usize = 4;
+    const VALUES: u64 = 16;
+    let spans = sample.pieces.iter().take(PIECES).filter_map(|piece| match piece {
+        Piece::Read(span) => Some(*span),
+        Piece::Value(_) => None,
+    });
+    for (number, span) in spans.enumerate() {
+        let len = if number == 0 { span.len } else { span.len.min(VALUES) };
+        sample.source.touch(Span { len, ..span });
     }
 }
 

@@ -4,6 +4,7 @@ use super::{FileInfo, Kind, Location, Schema, SharedSource, Source, Stored, chec
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::store::Object;
+use crate::touch;
 
 /// The values of a source, in their order, as fewer and longer records: each is a run of its records that lie end to end.
 ///
@@ -45,6 +46,13 @@ impl Runs {
             }
         }
         Some(Runs { source: source.clone(), runs })
+    }
+
+    /// Asks the processor for what says where a record lies, and so mostly where the next ones do. Its values are asked for later.
+    pub fn touch_place(&self, record: u64) {
+        if let Some(run) = usize::try_from(record).ok().and_then(|at| self.runs.get(at)) {
+            touch(bytemuck::bytes_of(&run.start));
+        }
     }
 
     fn run(&self, record: u64) -> Result<&Stored> {

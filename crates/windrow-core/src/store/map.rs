@@ -60,7 +60,7 @@ impl Map {
         let end = start.saturating_add(size).min(self.map.len() as u64);
         if start < end {
             // Both below the map's length.
-            super::fetch(&self.map[start as usize..end as usize]);
+            crate::touch(&self.map[start as usize..end as usize]);
         }
     }
 

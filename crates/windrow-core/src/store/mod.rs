@@ -9,7 +9,6 @@ pub mod braces;
 mod cache;
 mod compression;
 mod expand;
-mod fetch;
 mod file;
 mod file_system;
 pub mod glob;
@@ -39,7 +38,6 @@ pub use expand::{
     begins_to_expand, expanded_checked, expanded_head, expanded_stream, long_window, needs_window,
 };
 pub use expand::{expand_to, expanded};
-pub use fetch::fetch;
 pub use file::{Io, Local};
 pub use file_system::is_of_another_machine;
 pub use kept::changed_ns;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::allocate::list_for;
 use crate::error::{Error, Result};
+use crate::touch;
 
 /// Shares between two ends that are kept in full.
 pub(super) const BLOCK: usize = 64;
@@ -112,6 +113,8 @@ impl Ends {
                 let block = starts.partition_point(|&start| start <= number) - 1;
                 let first = block * BLOCK;
                 let ends = &within[first..within.len().min(first + BLOCK)];
+                // All of its lines come at once, where the search would wait for one after the other.
+                touch(bytemuck::cast_slice(ends));
                 first + ends.partition_point(|&end| starts[block] + u64::from(end) <= number)
             }
         }

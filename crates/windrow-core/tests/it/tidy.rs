@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module, and the modules it may name besides `error`, `array`, `number`, `record`, `row` and `watch`, which all may.
+/// A module, and the modules it may name besides `error`, `array`, `number`, `record`, `row`, `touch` and `watch`, which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("row.rs", &[]),
     ("watch.rs", &[]),
     ("threads.rs", &[]),
+    ("touch.rs", &[]),
     ("store", &[]),
     ("values", &[]),
     ("manifest", &["store"]),

@@ -6,8 +6,8 @@ mod chunks;
 use std::sync::Arc;
 
 use windrow_core::source::{FileInfo, Location};
-use windrow_core::store::{self, Object, Store, fetch, read_small};
-use windrow_core::{DType, Element, Error, Kind, Result};
+use windrow_core::store::{self, Object, Store, read_small};
+use windrow_core::{DType, Element, Error, Kind, Result, touch};
 use zarrs::array::ArrayMetadata;
 use zarrs::array::codec::CodecChain;
 use zarrs::metadata::v3::MetadataV3;
@@ -294,7 +294,7 @@ impl Array {
         {
             let from = from - place.from;
             let size = count.saturating_mul(self.width()).min(place.size - from);
-            fetch(piece.behind(from as usize, size as usize));
+            touch(piece.behind(from as usize, size as usize));
         }
     }
 
