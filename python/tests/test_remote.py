@@ -141,9 +141,24 @@ def test_what_is_wrong_is_said(server: WebServer) -> None:
         far(server, timeout=1)
 
 
-def test_nothing_is_written_to_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_nothing_is_said_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     np.arange(100, dtype="<u4").tofile("tokens.bin")
-    with pytest.raises(wr.UnsupportedError, match="cannot write to a URL"):
-        wr.convert(wr.open("tokens.bin", dtype="uint32"), "s3://bucket/out", to="mds")
-    assert [path.name for path in tmp_path.iterdir()] == ["tokens.bin"]
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
+    ds = wr.open("tokens.bin", dtype="uint32")
+    for url, hint in [
+        ("https://host/out", "a path of this machine"),
+        ("hf://datasets/owner/name/out", "huggingface-cli upload"),
+    ]:
+        with pytest.raises(wr.UnsupportedError, match="nothing is written to") as raised:
+            wr.convert(ds, url, to="mds")
+        assert url in str(raised.value) and hint in str(raised.value)
+        with pytest.raises(wr.UnsupportedError, match="nothing is written to"):
+            wr.write(url, iter([[1, 2]]), to="shards")
+        with pytest.raises(wr.UnsupportedError, match="nothing is written to"):
+            wr.tokenize("a.jsonl", url, tokenizer="bytes")
+    with pytest.raises(wr.UnsupportedError, match="flat-tokens lie on local disks only"):
+        wr.convert(ds, "s3://bucket/out", to="flat-tokens")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "tokens.bin"]

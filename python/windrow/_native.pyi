@@ -358,6 +358,8 @@ def tokenize(
     allow_empty: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
 ) -> dict[str, Any]: ...
 def write(
     out: _Path,
@@ -371,6 +373,8 @@ def write(
     overwrite: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
     **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
 def convert(
@@ -382,6 +386,8 @@ def convert(
     overwrite: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
     **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
 def verify(path: _Paths) -> dict[str, Any]: ...
@@ -435,6 +441,8 @@ def encode(
     overwrite: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
 ) -> dict[str, Any]: ...
 def rebuild_metadata(
     path: _Path, prompts: _Path | Sequence[_Path] | None = None, *, dry_run: bool = False

@@ -93,12 +93,8 @@ pub(crate) struct Opening {
     /// Most bytes that what is expanded or converted once may take in the cache
     #[arg(long, value_name = "BYTES")]
     cache_limit: Option<u64>,
-    /// Of URLs: an option of the store, as its own tools call it: endpoint_url, region, anon, headers.NAME
-    #[arg(long = "store-option", value_name = "NAME=VALUE", value_parser = store_option)]
-    store_options: Vec<(String, String)>,
-    /// Of URLs: seconds that a read may take, all its attempts together
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<u32>,
+    #[command(flatten)]
+    stores: Stores,
     /// Hold every block that is read against its block checksum
     #[arg(long, value_name = "WHEN", value_parser = ["always"])]
     verify: Option<String>,
@@ -119,10 +115,29 @@ impl Opening {
             allow_outside: self.allow_outside,
             trust: self.trust,
             cache_limit: self.cache_limit,
-            store_options: self.store_options.iter().cloned().collect(),
-            timeout: self.timeout.map(|seconds| std::time::Duration::from_secs(u64::from(seconds).max(1))),
             verify: if self.verify.is_some() { format::Verify::Always } else { format::Verify::AtOpening },
             part: self.split.clone(),
+            ..self.stores.options()
+        }
+    }
+}
+
+/// How the stores of URLs are asked.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Stores {
+    /// Of URLs: an option of the store, as its own tools call it: endpoint_url, region, anon, headers.NAME
+    #[arg(long = "store-option", value_name = "NAME=VALUE", value_parser = store_option)]
+    store_options: Vec<(String, String)>,
+    /// Of URLs: seconds that a request may take, all its attempts together
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u32>,
+}
+
+impl Stores {
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            store_options: self.store_options.iter().cloned().collect(),
+            timeout: self.timeout.map(|seconds| std::time::Duration::from_secs(u64::from(seconds).max(1))),
             ..Options::default()
         }
     }

@@ -15,6 +15,7 @@ use crate::dtype::AnyDType;
 use crate::json;
 use crate::own_options;
 use crate::paths::AnyPaths;
+use crate::store_options::{StoreOptions, stores};
 
 /// Writes all records of a data set in another format; the output appears complete or not at all.
 ///
@@ -22,7 +23,7 @@ use crate::paths::AnyPaths;
 ///     ds_or_path: a ``Dataset``, or the path of one, as for ``open``: numbers, or rows where the format holds rows. ``open`` has the options of reading:
 ///         ``wr.convert(wr.open(path, format="tokens", dtype="uint16", eos=0), …)``. A part of a data set, as
 ///         ``ds.split(…)`` gives it, is written as it is.
-///     out: the folder (shards, forager, codes, flat-tokens) or file to write; of Megatron what both names begin with.
+///     out: the folder (shards, forager, codes, flat-tokens) or file to write; of Megatron what both names begin with. Or its URL.
 ///     to: the format, as for ``write``.
 ///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 IDs in Megatron's format, int16 for
 ///         codes).
@@ -30,6 +31,7 @@ use crate::paths::AnyPaths;
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     options: the format's own, as for ``write``.
+///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
 ///     A dict: output, files, records, output_bytes, ….
@@ -48,8 +50,8 @@ use crate::paths::AnyPaths;
 /// >>> (folder / "t.jsonl").read_text()
 /// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
 #[pyfunction]
-#[pyo3(signature = (ds_or_path, out, *, to, dtype=None, overwrite=false, durable=true, progress=None, **options),
-       text_signature = "(ds_or_path, out, *, to, dtype=None, overwrite=False, durable=True, progress=None, **options)")]
+#[pyo3(signature = (ds_or_path, out, *, to, dtype=None, overwrite=false, durable=true, progress=None, store_options=None, timeout=None, **options),
+       text_signature = "(ds_or_path, out, *, to, dtype=None, overwrite=False, durable=True, progress=None, store_options=None, timeout=None, **options)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -60,21 +62,24 @@ pub(crate) fn convert<'py>(
     overwrite: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = own_options::writer(py, "convert", to, options)?;
+    let stores = stores(py, store_options, timeout)?;
     let asked = WriteOptions { dtype: dtype.map(|d| d.0), overwrite, durable, ..WriteOptions::default() };
     let watcher = Watcher::new(py, progress)?;
     if let Ok(data) = ds_or_path.cast::<Dataset>() {
         let data = data.get().data().clone();
-        return all_records(py, || Ok(data), &out, format.as_ref(), asked, watcher);
+        return all_records(py, || Ok(data), &out, format.as_ref(), asked, &stores, watcher);
     }
     let Ok(AnyPaths(paths)) = ds_or_path.extract::<AnyPaths>() else {
         let class = ds_or_path.get_type().name()?.to_string();
         let hint = "wr.write(out, records, to=…) writes records";
         return Err(PyTypeError::new_err(format!("expected a Dataset or a path, found {class}; {hint}")));
     };
-    all_records(py, || paths.open(&Options::default()), &out, format.as_ref(), asked, watcher)
+    all_records(py, || paths.open(&stores), &out, format.as_ref(), asked, &stores, watcher)
 }
 
 /// Writes what `data` opens; the report as a dict.
@@ -84,12 +89,13 @@ pub(crate) fn all_records<'py>(
     out: &Path,
     format: &dyn WriteFormat,
     options: WriteOptions,
+    stores: &Options,
     watcher: Watcher,
 ) -> PyResult<Bound<'py, PyAny>> {
     let report = py.detach(|| {
         let data = data()?;
         let options = WriteOptions { of: data.manifest().cloned().map(Arc::new), ..options };
-        prepare::convert(data.source().as_ref(), out, format, &options, &watcher)
+        prepare::convert_with(data.source().as_ref(), out, format, &options, stores, &watcher)
     });
     json::plain(py, &watcher.finish(py, report)?)
 }

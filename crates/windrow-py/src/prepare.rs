@@ -18,6 +18,7 @@ use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::own_options::OwnOptions;
 use crate::paths::AnyPaths;
+use crate::store_options::{StoreOptions, stores};
 use crate::waiting::wait_for;
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
@@ -75,7 +76,7 @@ pub(crate) fn index<'py>(
 /// Args:
 ///     inputs: a path or several: JSONL files, or folders that hold some, ``.gz`` and ``.zst`` too; or files and folders of
 ///         rows, as ``open`` reads them: Parquet, Arrow, what ``datasets`` saved, WebDataset.
-///     out: the folder to write.
+///     out: the folder to write, or its URL.
 ///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs.
 ///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
 ///         document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr, ``out`` a split
@@ -104,6 +105,7 @@ pub(crate) fn index<'py>(
 ///     allow_empty: no input at all gives an empty output.
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
+///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
 ///     A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, ….
@@ -123,8 +125,8 @@ pub(crate) fn index<'py>(
 #[pyfunction]
 #[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
                     seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
-                    block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None)")]
+                    block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **unknown),
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -156,9 +158,12 @@ pub(crate) fn tokenize<'py>(
     allow_empty: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "tokenize", unknown)?;
+    let stores = stores(py, store_options, timeout)?;
     let own = OwnOptions {
         max_shard_bytes,
         zarr_format,
@@ -215,8 +220,8 @@ pub(crate) fn tokenize<'py>(
     };
     let watcher = Watcher::new(py, progress)?;
     let report = py.detach(|| {
-        let inputs = Paths::list(&inputs.0).resolved(&windrow::format::Options::default())?;
-        prepare::tokenize(&inputs, &out, &encoder, &options, &watcher)
+        let inputs = Paths::list(&inputs.0).resolved(&stores)?;
+        prepare::tokenize_with(&inputs, &out, &encoder, &options, &stores, &watcher)
     });
     json::plain(py, &watcher.finish(py, report)?)
 }

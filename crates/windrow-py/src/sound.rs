@@ -16,6 +16,7 @@ use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, choice};
 use crate::samples::quality_of;
+use crate::store_options::{StoreOptions, stores};
 use crate::waiting::wait_for;
 
 /// Encodes a folder of sound files into a data set of codes ``[T, 2 * codebooks]`` with their prompts.
@@ -41,6 +42,7 @@ use crate::waiting::wait_for;
 ///     overwrite: replace an existing output.
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
+///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
 ///     A dict: ``report`` (unchanged, output, records, …), ``failed`` (a list of ``file`` and ``error``), ``seconds`` of sound.
@@ -50,8 +52,8 @@ use crate::waiting::wait_for;
 ///     ConfigError: two files of one name, or none that is left; a file's own error where none can be encoded.
 ///     ExistsError: another output is there, and no ``overwrite``.
 #[pyfunction]
-#[pyo3(signature = (audio_dir, out, codec, *, prompts=None, to="codes", dtype=None, skip_tags=Vec::new(), skip_vocals=false, prompt_from_name=false, quality="high", skip_corrupt=false, threads=None, overwrite=false, durable=true, progress=None, **unknown),
-       text_signature = "(audio_dir, out, codec, *, prompts=None, to='codes', dtype=None, skip_tags=(), skip_vocals=False, prompt_from_name=False, quality='high', skip_corrupt=False, threads=None, overwrite=False, durable=True, progress=None)")]
+#[pyo3(signature = (audio_dir, out, codec, *, prompts=None, to="codes", dtype=None, skip_tags=Vec::new(), skip_vocals=false, prompt_from_name=false, quality="high", skip_corrupt=false, threads=None, overwrite=false, durable=true, progress=None, store_options=None, timeout=None, **unknown),
+       text_signature = "(audio_dir, out, codec, *, prompts=None, to='codes', dtype=None, skip_tags=(), skip_vocals=False, prompt_from_name=False, quality='high', skip_corrupt=False, threads=None, overwrite=False, durable=True, progress=None, store_options=None, timeout=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn encode<'py>(
     py: Python<'py>,
@@ -70,9 +72,12 @@ pub(crate) fn encode<'py>(
     overwrite: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "encode", unknown)?;
+    let stores = stores(py, store_options, timeout)?;
     let to: String = choice(py, "to", to, &["codes", "shards"])?;
     let to = windrow::writer(&to, &serde_json::Map::new()).or_raise(py)?;
     let words = skip_vocals.then(|| "vocals".to_string()).into_iter().collect();
@@ -93,7 +98,7 @@ pub(crate) fn encode<'py>(
     let watcher = Watcher::new(py, progress)?;
     let done = py.detach(|| {
         let files = sound::sound_files(&audio_dir, &folder)?;
-        sound::encode(&files, &codec, &out, &options, &watcher)
+        sound::encode_with(&files, &codec, &out, &options, &stores, &watcher)
     });
     json::plain(py, &watcher.finish(py, done)?)
 }

@@ -1,12 +1,12 @@
 //! Records from Python into one output, in any format that is written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use windrow::dev::source::{Extras, Schema};
 use windrow::format::{WriteFormat, WriteOptions};
-use windrow::prepare::{Progress, Watch, Writer};
+use windrow::prepare::{self, Progress, Watch, Writer};
 use windrow::{DType, Error, Kind};
 use windrow_core::{Decode, Element, Values};
 
@@ -20,6 +20,7 @@ use crate::options::{Count, Id};
 use crate::own_options;
 use crate::record::Record;
 use crate::row;
+use crate::store_options::{StoreOptions, stores};
 
 /// Writes records of numbers in a format of training data.
 ///
@@ -28,7 +29,7 @@ use crate::row;
 ///
 /// Args:
 ///     out: the folder (shards, forager, codes, flat-tokens: of one split, ``corpus.zarr/train``) or file to write; of Megatron
-///         what both names begin with.
+///         what both names begin with. Or its URL: then it is made below the cache folder first, and seen when all is sent.
 ///     records: an iterable of records ``[T]``, or ``[T, C]`` with C channels in all of them (lists, arrays, tensors), or of
 ///         dicts with ``sequence``. What else such a dict holds is metadata, which shards, jsonl, codes and the formats of
 ///         rows keep and ``ds.extras(i)`` gives back. In a format of rows (arrow, parquet, mds, litdata, webdataset,
@@ -55,6 +56,7 @@ use crate::row;
 ///         ``seq_starts_chunk_size`` (1,048,576), and with ``zarr_format=3`` ``chunks_per_shard``, which puts that many chunks
 ///         into a file. Arrow and Parquet: ``to_column`` (``"tokens"``), the column of the numbers; Parquet: ``compression``
 ///         (``"zstd"``, ``"zstd:9"``, ``"snappy"``, ``"none"``).
+///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
 ///     A dict: output, files, records, tokens (of token IDs), output_bytes, ….
@@ -82,8 +84,8 @@ use crate::row;
 /// [[1, 2], [3, 4, 5], [6, 7, 8]]
 #[pyfunction]
 #[pyo3(signature = (out, records, *, to, dtype=None, eos=None, vocab_size=None, append=false, overwrite=false, durable=true,
-                    progress=None, **options),
-       text_signature = "(out, records, *, to, dtype=None, eos=None, vocab_size=None, append=False, overwrite=False, durable=True, progress=None, **options)")]
+                    progress=None, store_options=None, timeout=None, **options),
+       text_signature = "(out, records, *, to, dtype=None, eos=None, vocab_size=None, append=False, overwrite=False, durable=True, progress=None, store_options=None, timeout=None, **options)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn write<'py>(
     py: Python<'py>,
@@ -97,9 +99,12 @@ pub(crate) fn write<'py>(
     overwrite: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = own_options::writer(py, "write", to, options)?;
+    let stores = stores(py, store_options, timeout)?;
     let asked = WriteOptions {
         dtype: dtype.map(|d| d.0),
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
@@ -112,7 +117,7 @@ pub(crate) fn write<'py>(
     let watcher = Watcher::new(py, progress)?;
     if let Ok(data) = records.cast::<Dataset>() {
         let data = data.get().data().clone();
-        return all_records(py, || Ok(data), &out, format.as_ref(), asked, watcher);
+        return all_records(py, || Ok(data), &out, format.as_ref(), asked, &stores, watcher);
     }
     if records.is_instance_of::<PyString>() || records.hasattr("__fspath__")? {
         let path: PathBuf = records.extract()?;
@@ -120,16 +125,24 @@ pub(crate) fn write<'py>(
         let hint = format!("wr.convert({:?}, out, to={to:?}) writes those of a data set", path.display());
         return Err(raise(py, &error.hint(hint)));
     }
-    let mut output =
-        Output { out: &out, format: format.as_ref(), asked, begun: None, channels: None, early: Vec::new() };
+    let place = py.detach(|| prepare::Output::of_records(&out, format.as_ref(), &asked, &stores));
+    let place = place.or_raise(py)?;
+    let mut output = Output {
+        place: &place,
+        format: format.as_ref(),
+        asked,
+        begun: None,
+        channels: None,
+        early: Vec::new(),
+    };
     let mut items = records.try_iter()?.peekable();
     if let Some(Ok(first)) = items.peek()
         && format.holds_rows()
         && first.cast::<PyDict>().is_ok_and(|row| !row.contains("sequence").unwrap_or(true))
     {
-        let writer =
-            Writer::create(&out, &Schema::rows(Vec::new()), format.as_ref(), &output.asked).or_raise(py)?;
-        return rows(py, items, writer, watcher);
+        let writer = Writer::create(place.path(), &Schema::rows(Vec::new()), format.as_ref(), &output.asked);
+        let writer = writer.map_err(|e| place.named(e)).or_raise(py)?;
+        return rows(py, items, writer, place, watcher);
     }
     let mut done_bytes = 0;
     for (number, item) in (0..).zip(items) {
@@ -140,7 +153,7 @@ pub(crate) fn write<'py>(
         }
     }
     let writer = output.complete(py)?;
-    let report = py.detach(|| writer.finish());
+    let report = py.detach(|| place.finish(writer.finish(), &watcher));
     if let Ok(report) = &report {
         watcher.progress(Progress { done_bytes, total_bytes: done_bytes, records: report.records });
     }
@@ -152,6 +165,7 @@ fn rows<'py>(
     py: Python<'py>,
     items: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
     mut writer: Writer,
+    place: prepare::Output,
     watcher: Watcher,
 ) -> PyResult<Bound<'py, PyAny>> {
     for (number, item) in (0..).zip(items) {
@@ -168,13 +182,13 @@ fn rows<'py>(
             return watcher.finish(py, Err(Error::new(Kind::Interrupted, "interrupted")));
         }
     }
-    let report = py.detach(|| writer.finish());
+    let report = py.detach(|| place.finish(writer.finish(), &watcher));
     json::plain(py, &watcher.finish(py, report)?)
 }
 
 /// Where records go. It begins with the first of them that says what numbers they are.
 struct Output<'a> {
-    out: &'a Path,
+    place: &'a prepare::Output,
     format: &'a dyn WriteFormat,
     asked: WriteOptions,
     begun: Option<Begun>,
@@ -236,9 +250,10 @@ impl Output<'_> {
         let schema = Schema { channels, ..Schema::numbers(element) };
         let nothing = Values { bytes: &[], element, channels: channels.unwrap_or(1), decode: Decode::Plain };
         let early = std::mem::take(&mut self.early);
-        let (out, format, asked) = (self.out, self.format, &self.asked);
+        let (place, format, asked) = (self.place, self.format, &self.asked);
         let writer = py.detach(|| {
-            let mut writer = Writer::create(out, &schema, format, asked)?;
+            let mut writer =
+                Writer::create(place.path(), &schema, format, asked).map_err(|e| place.named(e))?;
             early.iter().try_for_each(|extras| writer.add(&nothing, extras))?;
             Ok(writer)
         });

@@ -33,6 +33,7 @@ mod mixing;
 mod mixture;
 mod open;
 mod ordered;
+mod output;
 #[cfg(doctest)]
 mod pages;
 mod paths;

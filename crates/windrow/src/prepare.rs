@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use windrow_core::Result;
+use windrow_core::format::Options;
+use windrow_core::format::write::{WriteFormat, WriteOptions};
+use windrow_core::source::Source;
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
     CHECKPOINT_BYTES, Encode, Encoded, Findings, Ids, IndexOptions, LinePlace, Problem, Progress, Remainder,
@@ -11,6 +14,8 @@ pub use windrow_prepare::{
 };
 
 use crate::formats;
+pub use crate::output::Output;
+use crate::output::Task;
 
 /// Indexes every line of the JSONL files below `base`; see [`windrow_prepare::index()`].
 ///
@@ -31,7 +36,58 @@ pub fn tokenize(
     options: &TokenizeOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    windrow_prepare::tokenize(formats(), inputs, out, encode, options, watch)
+    tokenize_with(inputs, out, encode, options, &Options::default(), watch)
+}
+
+/// The same, where the output may be a URL; `stores` says how its store is asked.
+///
+/// The corpus is made below the cache folder, then sent: what says that it is not finished first, the manifest last. A run that
+/// was stopped goes on, also while it sends.
+///
+/// # Errors
+/// As [`tokenize`]; `Unsupported` for a URL that takes nothing; `Io`.
+pub fn tokenize_with(
+    inputs: &[PathBuf],
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    stores: &Options,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let decides = TokenizeOptions {
+        threads: None,
+        overwrite: false,
+        durable: true,
+        checkpoint_bytes: 0,
+        ..options.clone()
+    };
+    let task = Task {
+        to: options.to.as_ref(),
+        is_corpus: true,
+        described: format!("tokenize {inputs:?} {} {decides:?}", encode.describe()),
+        overwrite: options.overwrite,
+    };
+    Output::run(out, &task, stores, watch, |out, overwrite| {
+        let options = TokenizeOptions { overwrite, ..options.clone() };
+        windrow_prepare::tokenize(formats(), inputs, out, encode, &options, watch)
+    })
+}
+
+/// Writes all records of a source in another format, where the output may be a URL; see [`windrow_prepare::convert()`].
+///
+/// # Errors
+/// As [`windrow_prepare::convert()`]; `Unsupported` for a URL that takes nothing.
+pub fn convert_with(
+    source: &dyn Source,
+    out: &Path,
+    format: &dyn WriteFormat,
+    options: &WriteOptions,
+    stores: &Options,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let output = Output::of_records(out, format, options, stores)?;
+    let done = convert(source, output.path(), format, options, watch);
+    output.finish(done, watch)
 }
 
 /// Writes `tokens` random IDs below `vocab_size` as a headerless uint32 file, and its manifest; see

@@ -21,8 +21,9 @@ pub(crate) struct Place {
     pub(crate) url: PathBuf,
 }
 
+/// How a store is asked.
 #[cfg(feature = "remote")]
-fn of_store(options: &Options) -> windrow_remote::Options {
+pub(crate) fn of_store(options: &Options) -> windrow_remote::Options {
     let usual = windrow_remote::Options::default();
     windrow_remote::Options {
         store: options.store_options.clone(),
@@ -45,6 +46,15 @@ pub(crate) fn room(_options: &Options) -> u64 {
     u64::MAX
 }
 
+/// The parts of a URL; `None` for a path on this machine.
+#[cfg(feature = "remote")]
+pub(crate) fn location(path: &Path) -> Result<Option<Location>> {
+    match path.to_str().filter(|_| is_url(path)) {
+        Some(text) => Location::of(text),
+        None => Ok(None),
+    }
+}
+
 /// The stores that were asked so far: URLs of one store share what is known of it, so that a folder is listed once for all.
 #[derive(Default)]
 pub(crate) struct Stores {
@@ -61,8 +71,7 @@ type Opened = (Arc<dyn Store>, String);
 impl Stores {
     /// Where the URL leads; `None` for a path on this machine. The options are the same each time.
     pub(crate) fn place(&self, path: &Path, options: &Options) -> Result<Option<Place>> {
-        let Some(text) = path.to_str().filter(|_| is_url(path)) else { return Ok(None) };
-        let Some(location) = Location::of(text)? else { return Ok(None) };
+        let Some(location) = location(path)? else { return Ok(None) };
         let (store, root) = self.store(&location, options)?;
         let url = match location.key.as_str() {
             "" => root,

@@ -25,7 +25,7 @@ use crate::{text, to};
 pub(crate) struct Convert {
     /// What to read: a file or folder, or a pattern in quotes
     input: PathBuf,
-    /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file
+    /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file; also a URL
     output: PathBuf,
     /// The format to write
     #[arg(long, value_name = "FORMAT", value_parser = to::of_records())]
@@ -49,7 +49,8 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
     no_stdout(&args.output)?;
     let format = windrow::writer(&args.to, args.own.given())?;
-    let data = windrow::open_with(&args.input, &args.opening.options())?;
+    let opening = args.opening.options();
+    let data = windrow::open_with(&args.input, &opening)?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         durable: !args.no_fsync,
         ..WriteOptions::default()
     };
-    let report = prepare::convert(source, &args.output, format.as_ref(), &options, &progress)?;
+    let report = prepare::convert_with(source, &args.output, format.as_ref(), &options, &opening, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     out.line(format_args!(
         "{}: {}, {} in {seconds:.1} s",

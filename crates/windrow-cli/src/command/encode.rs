@@ -11,7 +11,7 @@ use windrow::dac::{Codec, Options, WHERE_WEIGHTS};
 use windrow::dev::threads::cores;
 use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
 
-use crate::args::{no_stdin, no_stdout};
+use crate::args::{Stores, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -27,7 +27,7 @@ use crate::{text, to};
 pub(crate) struct Encode {
     /// The folder of sound files, or one of them
     audio_dir: PathBuf,
-    /// The folder to write
+    /// The folder to write, or its URL: s3://, gs://, az://
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// The codec's weights: .pth of descript-audio-codec, or .safetensors
@@ -66,6 +66,8 @@ pub(crate) struct Encode {
     /// Do not wait for the disk
     #[arg(long)]
     no_fsync: bool,
+    #[command(flatten)]
+    stores: Stores,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -121,7 +123,8 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let progress = Progress::new("encode", out.quiet(), &interrupt).counting("track");
-    let done = sound::encode(&files, &codec, &args.out, &options, &progress)?;
+    let stores = args.stores.options();
+    let done = sound::encode_with(&files, &codec, &args.out, &options, &stores, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     let how = match done.report.unchanged {
         true => "was up to date".to_string(),

@@ -9,7 +9,7 @@ use windrow::prepare::{self, CHECKPOINT_BYTES, Encode, Remainder, TokenizeOption
 use windrow::text::Tokenizer;
 use windrow::{DType, Paths, TextEncoder};
 
-use crate::args::{dtype, no_stdin, no_stdout};
+use crate::args::{Stores, dtype, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -30,7 +30,7 @@ pub(crate) struct Tokenize {
     /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base
     #[arg(short, long, value_name = "T")]
     tokenizer: String,
-    /// Folder to write
+    /// Folder to write, or its URL: s3://, gs://, az://
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// What to write
@@ -78,6 +78,8 @@ pub(crate) struct Tokenize {
     no_fsync: bool,
     #[command(flatten)]
     own: OwnOptions<true>,
+    #[command(flatten)]
+    stores: Stores,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -114,8 +116,9 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
-    let inputs = Paths::list(&args.inputs).resolved(&windrow::format::Options::default())?;
-    let report = prepare::tokenize(&inputs, &args.out, &encoder, &options, &watch)?;
+    let stores = args.stores.options();
+    let inputs = Paths::list(&args.inputs).resolved(&stores)?;
+    let report = prepare::tokenize_with(&inputs, &args.out, &encoder, &options, &stores, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();
 

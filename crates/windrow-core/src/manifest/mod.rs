@@ -4,6 +4,7 @@ mod checked;
 mod checksums;
 mod file_row;
 mod tokenizer_lock;
+mod unfinished;
 
 pub use checked::{Checked, ChecksumRules};
 pub use checksums::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, end as checksums_table};
@@ -11,6 +12,7 @@ pub use file_row::FileRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use tokenizer_lock::{Golden, TokenizerLock};
+pub use unfinished::{unfinished, unfinished_by};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::array::DType;
@@ -96,7 +98,7 @@ impl Manifest {
     /// Reads one.
     ///
     /// # Errors
-    /// `Corrupt` when it is not one, or of a later version.
+    /// `Corrupt` when it is not one, or of a later version; `Stale` while the data set is being written.
     pub fn read(object: &dyn Object) -> Result<Manifest> {
         Self::parse(&read_small(object, MOST_BYTES)?, object.name())
     }
@@ -112,6 +114,7 @@ impl Manifest {
                 .caused_by(e)
                 .hint("delete it and prepare the data again, or read the data with format=… and dtype=…")
         };
+        unfinished::refuse(bytes, name)?;
         // Another version may differ in everything but these two.
         match serde_json::from_slice(bytes).map_err(not_one)? {
             Written { version: 1, .. } => serde_json::from_slice(bytes).map_err(not_one),

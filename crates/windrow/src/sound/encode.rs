@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread::{self, Builder};
 
 use serde_json::{Map, Value, json};
-use windrow_core::format::Probe;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
+use windrow_core::format::{Options, Probe};
 use windrow_core::manifest::{FileRow, Manifest};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::{Local, modified_ns};
@@ -19,6 +19,7 @@ use windrow_formats::FORMATS;
 use windrow_prepare::{Progress, Report, Watch, Writer};
 
 use super::{Reading, SoundFile, Track, codes_of};
+use crate::output::Output;
 
 /// How sound is encoded.
 #[derive(Clone)]
@@ -82,6 +83,38 @@ pub struct Encoded {
 /// `Exists` where something else is at `out`; `Config` when none of the files can be encoded, or for an impossible number of
 /// threads; `Interrupted`, `Io`.
 pub fn encode(
+    files: &[SoundFile],
+    codec: &Codec,
+    out: &Path,
+    options: &EncodeOptions,
+    watch: &dyn Watch,
+) -> Result<Encoded> {
+    encode_with(files, codec, out, options, &Options::default(), watch)
+}
+
+/// The same, where the output may be a URL; `stores` says how its store is asked.
+///
+/// # Errors
+/// As [`encode`]; `Unsupported` for a URL that takes nothing.
+pub fn encode_with(
+    files: &[SoundFile],
+    codec: &Codec,
+    out: &Path,
+    options: &EncodeOptions,
+    stores: &Options,
+    watch: &dyn Watch,
+) -> Result<Encoded> {
+    let (dtype, overwrite) = (Some(options.dtype), options.overwrite);
+    let writing = WriteOptions { dtype, overwrite, ..WriteOptions::default() };
+    let output = Output::of_records(out, options.to.as_ref(), &writing, stores)?;
+    let (done, rest) = match encoded(files, codec, output.path(), options, watch) {
+        Ok(encoded) => (Ok(encoded.report.clone()), encoded),
+        Err(e) => (Err(e), Encoded::default()),
+    };
+    Ok(Encoded { report: output.finish(done, watch)?, ..rest })
+}
+
+fn encoded(
     files: &[SoundFile],
     codec: &Codec,
     out: &Path,

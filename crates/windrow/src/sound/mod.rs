@@ -6,7 +6,7 @@ mod folder;
 mod tags;
 mod track;
 
-pub use encode::{EncodeOptions, Encoded, Failure, encode};
+pub use encode::{EncodeOptions, Encoded, Failure, encode, encode_with};
 pub use folder::{
     FolderOptions, PROMPTS_BESIDE, SUFFIXES, SUFFIXES_NOT_READ, SoundFile, has_sound_name, sound_files,
 };

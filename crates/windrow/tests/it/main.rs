@@ -37,3 +37,6 @@ mod runs;
 mod s3;
 #[cfg(test)]
 mod states;
+#[cfg(test)]
+#[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
+mod written;

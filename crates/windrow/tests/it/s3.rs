@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use s3s::auth::SimpleAuth;
-use s3s::service::S3ServiceBuilder;
+use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
 use windrow::format::Options;
@@ -15,8 +18,37 @@ use windrow::format::Options;
 const KEY: &str = "AKEY";
 const SECRET: &str = "ASECRET";
 
+/// What is done to a request, given its method and path.
+type Faults = dyn Fn(&str, &str) -> bool + Send + Sync;
+
+/// The service, but for requests that are to fail: they are denied.
+#[derive(Clone)]
+struct Failing {
+    service: S3Service,
+    faults: Arc<Mutex<Box<Faults>>>,
+}
+
+impl Service<Request<Incoming>> for Failing {
+    type Response = s3s::HttpResponse;
+    type Error = s3s::HttpError;
+    type Future = <S3Service as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        match faults(request.method().as_str(), request.uri().path()) {
+            true => Box::pin(async {
+                let mut denied = s3s::HttpResponse::new(s3s::Body::empty());
+                *denied.status_mut() = hyper::StatusCode::FORBIDDEN;
+                Ok(denied)
+            }),
+            false => Service::call(&self.service, request),
+        }
+    }
+}
+
 pub(crate) struct S3 {
     endpoint: String,
+    faults: Arc<Mutex<Box<Faults>>>,
 }
 
 impl S3 {
@@ -25,7 +57,8 @@ impl S3 {
         let files = FileSystem::new(root).unwrap();
         let mut service = S3ServiceBuilder::new(files);
         service.set_auth(SimpleAuth::from_single(KEY, SECRET));
-        let service = service.build();
+        let faults: Arc<Mutex<Box<Faults>>> = Arc::new(Mutex::new(Box::new(|_, _| false)));
+        let service = Failing { service: service.build(), faults: faults.clone() };
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -43,7 +76,12 @@ impl S3 {
                 }
             });
         });
-        S3 { endpoint: format!("http://{}", told.recv().unwrap()) }
+        S3 { endpoint: format!("http://{}", told.recv().unwrap()), faults }
+    }
+
+    /// From now on requests are denied that this says of, by method and path.
+    pub(crate) fn deny(&self, faults: impl Fn(&str, &str) -> bool + Send + Sync + 'static) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(faults);
     }
 
     /// What a client needs to be let in.
