@@ -118,6 +118,11 @@ impl Object for RemoteObject {
         self.tag.as_deref()
     }
 
+    // What it knows to be here is worth keeping, and its connection is the store's.
+    fn may_stay_open(&self) -> bool {
+        true
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.check(start, size)?;
         let copy = &self.own()?.copy;

@@ -201,8 +201,8 @@ impl Object for CheckedObject {
     }
 
     // What is handed out whole could not be checked; `mapped` stays what it is.
-    fn is_mapped(&self) -> bool {
-        self.inner.is_mapped()
+    fn may_stay_open(&self) -> bool {
+        self.inner.may_stay_open()
     }
 
     fn touch(&self, start: u64, size: u64) {

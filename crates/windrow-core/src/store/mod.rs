@@ -183,8 +183,8 @@ pub trait Object: Send + Sync {
         None
     }
 
-    /// Whether it is in memory, and so may stay open among thousands of others.
-    fn is_mapped(&self) -> bool {
+    /// Whether it may stay open among thousands of others: it is in memory, or takes no file of this machine.
+    fn may_stay_open(&self) -> bool {
         self.mapped().is_some()
     }
 

@@ -25,6 +25,7 @@ pub(super) struct Chunk {
     /// Bytes as stored.
     pub(super) size: u64,
     modified_ns: Option<u64>,
+    tag: Option<String>,
     object: OnceLock<Arc<dyn Object>>,
     /// Bytes of a piece of it, known once one was asked for.
     pub(super) piece_size: OnceLock<u64>,
@@ -50,8 +51,8 @@ impl Chunks {
         let found = store.walk(folder)?.into_iter().filter_map(|entry| {
             let number = numbered(&entry.key)?;
             let (object, piece_size) = (OnceLock::new(), OnceLock::new());
-            let Entry { key, size, modified_ns, .. } = entry;
-            Some(Chunk { number, key, size, modified_ns, object, piece_size })
+            let Entry { key, size, modified_ns, tag, .. } = entry;
+            Some(Chunk { number, key, size, modified_ns, tag, object, piece_size })
         });
         let mut there: Vec<Chunk> = found.collect();
         there.sort_unstable_by_key(|chunk| chunk.number);
@@ -123,7 +124,7 @@ impl Chunk {
             return Ok(None);
         }
         let object = self.found(store)?;
-        match object.is_mapped() {
+        match object.may_stay_open() {
             true => Ok(Some(self.object.get_or_init(|| object))),
             false => Ok(None),
         }
@@ -158,7 +159,14 @@ impl Chunk {
                 .at(store.display(&self.key))
                 .hint("open the data again")
         };
-        let object = store.open(&self.key).map_err(|e| match e.kind() {
+        let entry = Entry {
+            key: self.key.clone(),
+            size: self.size,
+            is_folder: false,
+            modified_ns: self.modified_ns,
+            tag: self.tag.clone(),
+        };
+        let object = store.open_listed(&entry).map_err(|e| match e.kind() {
             Kind::NotFound => changed().caused_by(e),
             _ => e,
         })?;

@@ -37,6 +37,8 @@ pub(crate) struct Array {
     chunks: Chunks,
     cache: Arc<Cache>,
     number: u8,
+    /// Each read may ask another machine.
+    is_far: bool,
 }
 
 /// A part of a chunk that is decoded at once, in bytes of what the chunk decodes to.
@@ -148,6 +150,7 @@ impl Array {
             chunks,
             cache: cache.clone(),
             number: wanted.number,
+            is_far: store::is_url(store.display(folder)),
         };
         array.check_sizes()?;
         // One that is not full: appending leaves the others as they are.
@@ -277,9 +280,22 @@ impl Array {
         Ok(())
     }
 
-    /// Tells the store that numbers come soon, where they lie as they are.
+    /// Tells the store that numbers come soon: where they lie as they are, and of data on another machine the whole chunk that they
+    /// are decoded from.
     pub(crate) fn prefetch(&self, start: u64, count: u64) {
-        self.plain_part(start, count, |object, at, size| object.prefetch(at, size));
+        if !self.is_far || self.is_plain() {
+            return self.plain_part(start, count, |object, at, size| object.prefetch(at, size));
+        }
+        // Of a larger one parts are read, and nobody knows which before its table is here.
+        const MOST: u64 = 16 << 20;
+        let last = start.saturating_add(count.saturating_sub(1));
+        for chunk in start / self.chunk_len..=last / self.chunk_len {
+            if let Ok(Some(object)) = self.lasting(chunk)
+                && object.size() <= MOST
+            {
+                object.prefetch(0, object.size());
+            }
+        }
     }
 
     /// The same for the processor; of pieces, where they are decoded.
