@@ -306,26 +306,14 @@ impl Workspace {
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.
-            if let Some(next) = ahead.next() {
-                touch(&next);
+            if let Some(next) = ahead.next()
+                && let Some(Piece::Read(span)) = next.pieces.first()
+            {
+                next.source.touch(*span);
             }
             feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
         }
         Ok(batch)
-    }
-}
-
-// Asks for the first piece of a sample, and for where some more of them begin: what a core waits for at a time.
-fn touch(sample: &Sample<'_>) {
-    const PIECES: usize = 4;
-    const VALUES: u64 = 16;
-    let spans = sample.pieces.iter().take(PIECES).filter_map(|piece| match piece {
-        Piece::Read(span) => Some(*span),
-        Piece::Value(_) => None,
-    });
-    for (number, span) in spans.enumerate() {
-        let len = if number == 0 { span.len } else { span.len.min(VALUES) };
-        sample.source.touch(Span { len, ..span });
     }
 }
 
