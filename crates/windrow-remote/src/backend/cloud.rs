@@ -135,7 +135,15 @@ pub(super) fn path(key: &str) -> Result<Path, Trouble> {
 
 fn meta(found: ObjectMeta, attributes: &Attributes) -> Meta {
     let hash = hash_among(attributes);
-    Meta { key: found.location.to_string(), size: found.size, tag: found.e_tag, hash }
+    Meta { key: found.location.to_string(), size: found.size, tag: found.e_tag.map(quoted), hash }
+}
+
+/// A tag as headers have it: listings of Azure leave the quotes out.
+fn quoted(tag: String) -> String {
+    match tag.starts_with('"') || tag.starts_with("W/") {
+        true => tag,
+        false => format!("\"{tag}\""),
+    }
 }
 
 impl Backend for Cloud {
@@ -157,7 +165,7 @@ impl Backend for Cloud {
             };
             let path = path(key)?;
             let found = noted(self.store.get_opts(&path, options)).await?;
-            let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone());
+            let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
             let body = found.into_stream().map_err(|e| Trouble::passing(in_words(&e)));
             Ok(Got { total, tag, body: Box::pin(body) })
         })

@@ -92,3 +92,28 @@ fn a_manifest_lists_what_a_web_server_does_not() {
     assert_eq!(e.kind(), Kind::NotFound);
     assert!(e.message().contains("lists no folders"), "{e}");
 }
+
+#[test]
+fn azure_lists_tags_without_quotes() {
+    let whole = content(2 * MIB);
+    let server = Server::new([("corpus/d/x.bin", whole.clone())]);
+    server.script(|asked| {
+        let listing = "<?xml version=\"1.0\"?><EnumerationResults><Blobs><Blob><Name>d/x.bin</Name><Properties>\
+            <Last-Modified>Thu, 26 Nov 2026 10:00:00 GMT</Last-Modified><Etag>v1</Etag>\
+            <Content-Length>2097152</Content-Length><Content-Type>application/octet-stream</Content-Type>\
+            </Properties></Blob></Blobs><NextMarker /></EnumerationResults>";
+        Answer {
+            status: asked.path.contains("comp=list").then_some((200, listing)),
+            header: Some("last-modified: Thu, 26 Nov 2026 10:00:00 GMT".to_string()),
+            ..Answer::default()
+        }
+    });
+    let location = Location::of("az://corpus/d").unwrap().unwrap();
+    let given = [("endpoint_url", server.url.as_str()), ("account_name", "a"), ("anon", "true")];
+    let store = given.map(|(name, value)| (name.to_string(), value.to_string())).into();
+    let store = Remote::new(&location, windrow_remote::Options { store, ..options() }).unwrap();
+    let entries = store.walk("d").unwrap();
+    let object = store.open_listed(&entries[0]).unwrap();
+    assert_eq!(read(object.as_ref(), 1000, 5000).unwrap(), whole[1000..6000]);
+    assert_eq!(server.asked().last().unwrap().if_match.as_deref(), Some("\"v1\""));
+}
