@@ -162,3 +162,52 @@ def test_what_takes_nothing_is_said_before_anything_is_made(
     with pytest.raises(wr.UnsupportedError, match="flat-tokens lie on local disks only"):
         wr.convert(ds, "s3://bucket/out", to="flat-tokens")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "tokens.bin"]
+
+
+STORE_KEYS = {"requests", "received_bytes", "cache_hits", "cache_misses", "store_waited_secs", "retries", "hedged"}
+
+
+def test_stats_tell_a_slow_store(server: WebServer, tmp_path: Path) -> None:
+    loader = wr.Loader(near(server), 100, epochs=1)
+    n_batches = sum(1 for _ in loader)
+    local = loader.stats()
+    assert local.keys() >= STORE_KEYS and not any(local[key] for key in STORE_KEYS)
+
+    server.fails = {5}
+    view = far(server, cache=tmp_path / "kept")
+    loader = wr.Loader(view, 100, epochs=1)
+    assert sum(1 for _ in loader) == n_batches
+    stats = loader.stats()
+    assert stats.keys() == local.keys()
+    assert stats["samples"] == 100 * n_batches == local["samples"]
+    # One of them was answered with 503 and sent again.
+    assert stats["retries"] == (1 if len(server.requests) > 5 else 0)
+    assert stats["requests"] == len(server.requests)
+    assert N * 4 <= stats["received_bytes"] < N * 4 + (1 << 20)
+    assert stats["cache_misses"] > 0 and stats["store_waited_secs"] > 0 and stats["cache_hits"] > 0
+    # Of the opened data, not of the loader: another one of the same view counts on.
+    assert wr.Loader(view, 100).stats()["requests"] == stats["requests"]
+
+    # All of it is kept: it is looked for, and nothing of it is fetched.
+    loader = wr.Loader(far(server, cache=tmp_path / "kept"), 100, epochs=1)
+    assert sum(1 for _ in loader) == n_batches
+    stats = loader.stats()
+    assert (stats["received_bytes"], stats["cache_misses"]) == (0, 0) and stats["cache_hits"] > 0
+
+
+def test_the_child_of_a_fork_counts_from_0(server: WebServer) -> None:
+    view = far(server, cache_limit=0)
+    loader = wr.Loader(view, 100)
+    next(loader)
+    loader.close()
+    before = loader.stats()
+    assert before["requests"] == len(server.requests) > 0
+    child = os.fork()
+    if child == 0:
+        next(loader)
+        stats = loader.stats()
+        os._exit(stats["requests"] if stats["batches"] == 1 else 0)
+    of_child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert of_child == len(server.requests) - before["requests"] > 0
+    assert loader.stats() == before
+    assert pickle.loads(pickle.dumps(view)).loader(100).stats()["batches"] == 0

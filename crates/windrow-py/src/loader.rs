@@ -378,8 +378,14 @@ impl Loader {
         self.running().identity()
     }
 
-    /// A dict: batches, samples and bytes delivered here, repeated (samples among them that fill last batches), waited_secs,
-    /// threads.
+    /// A dict of numbers. Of the loader, in this process: ``batches``, ``samples`` and ``bytes`` delivered, ``repeated``
+    /// (samples among them that fill last batches), ``waited_secs`` (how long the program waited for batches), ``threads``.
+    ///
+    /// Of the stores behind the URLs of its data, since the data was opened in this process, 0 for local files:
+    /// ``requests`` sent, ``received_bytes``, ``cache_hits`` and ``cache_misses`` (reads that found all their bytes here, and
+    /// that waited for the store), ``store_waited_secs`` (how long those waited, all threads together), ``retries`` and
+    /// ``hedged`` (requests sent again after a failure, and beside a late one). All that read the same opened data are counted
+    /// together; a mix adds up its stores.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"

@@ -23,6 +23,5 @@ mod url;
 
 pub use options::Options;
 pub use put::Put;
-pub use stats::Stats;
 pub use store::Remote;
 pub use url::{Location, Scheme};

@@ -80,7 +80,7 @@ impl RemoteObject {
             tag,
             timeout: options.timeout,
             backend: self.store.backend()?,
-            counters: self.store.counters.clone(),
+            counters: self.store.counters.get().clone(),
             pace: self.store.pace.clone(),
             held: Held::new(identity, &limits),
         }));

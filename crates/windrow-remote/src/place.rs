@@ -22,7 +22,7 @@ pub(crate) struct Place {
     listed: PerProcess<Mutex<Vec<Listed>>>,
     /// Single objects that were asked for; `None` for what is not there.
     asked: PerProcess<Mutex<HashMap<String, Option<Meta>>>>,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) counters: PerProcess<Arc<Counters>>,
     pub(crate) pace: Arc<Pace>,
 }
 
@@ -56,7 +56,7 @@ impl Place {
             backend: PerProcess::new(OnceLock::new),
             listed: PerProcess::new(Mutex::default),
             asked: PerProcess::new(Mutex::default),
-            counters: Arc::default(),
+            counters: PerProcess::new(Arc::default),
             pace: Arc::default(),
         }
     }
@@ -108,7 +108,7 @@ impl Place {
         key: &str,
         ask: impl for<'b> Fn(&'b dyn Backend) -> Answer<'b, T> + Send + Sync + 'static,
     ) -> Result<T> {
-        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.clone());
+        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.get().clone());
         let deadline = Deadline::within(self.options.timeout);
         net::wait(async move {
             let mut attempts = Attempts::new(deadline, &counters, doing, &url);
@@ -144,7 +144,7 @@ impl Place {
     }
 
     fn ask_head(&self, key: &str) -> Result<Meta> {
-        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.clone());
+        let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.get().clone());
         let deadline = Deadline::within(self.options.timeout);
         let key = key.to_string();
         net::wait(async move {
@@ -171,7 +171,7 @@ impl Place {
     }
 
     fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
-        let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.clone());
+        let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.get().clone());
         let deadline = Deadline::within(self.options.timeout);
         let prefix = prefix.to_string();
         net::wait(async move {

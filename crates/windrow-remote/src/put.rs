@@ -134,7 +134,7 @@ async fn ask<'a, T>(
     mut one: impl FnMut() -> Answer<'a, T>,
 ) -> Result<T> {
     let deadline = Deadline::within(place.options.timeout);
-    let mut attempts = Attempts::new(deadline, &place.counters, doing, url);
+    let mut attempts = Attempts::new(deadline, place.counters.get(), doing, url);
     loop {
         match attempts.attempt(one()).await {
             Ok(answer) => return Ok(answer),
@@ -159,7 +159,7 @@ impl Sending {
     async fn at_once(&self) -> Result<Put> {
         let (sink, bytes) = (sink(self.backend.as_ref())?, self.bytes(0, self.object.size()).await?);
         let deadline = Deadline::within(self.place.options.timeout);
-        let mut attempts = Attempts::new(deadline, &self.place.counters, "write it", &self.url);
+        let mut attempts = Attempts::new(deadline, self.place.counters.get(), "write it", &self.url);
         let mut create = !self.replace;
         loop {
             let Err(trouble) = attempts.attempt(sink.put(&self.key, bytes.clone(), &self.hash, create)).await
@@ -224,7 +224,7 @@ impl Sending {
             return Ok(done);
         }
         let deadline = Deadline::within(self.place.options.timeout);
-        let mut attempts = Attempts::new(deadline, &self.place.counters, "write it", &self.url);
+        let mut attempts = Attempts::new(deadline, self.place.counters.get(), "write it", &self.url);
         loop {
             let Err(trouble) = attempts.attempt(sink.complete(&self.key, upload, parts.clone())).await else {
                 return Ok(Put::Sent);
@@ -271,7 +271,7 @@ impl Sending {
         while at < size {
             let end = (at + PART).min(size);
             let deadline = Deadline::within(self.place.options.timeout);
-            let (counters, pace) = (&self.place.counters, &self.place.pace);
+            let (counters, pace) = (self.place.counters.get(), &self.place.pace);
             let there = bytes(self.backend.as_ref(), &known, at..end, deadline, counters, pace).await?;
             if self.bytes(at, end - at).await? != there {
                 return Ok(false);

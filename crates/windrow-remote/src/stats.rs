@@ -1,26 +1,9 @@
-//! What was asked of stores, counted.
+//! What a store was asked for, counted.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a store was asked for so far, in this process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Requests sent, the failed ones too.
-    pub requests: u64,
-    /// Bytes received.
-    pub bytes: u64,
-    /// Reads that found all their bytes here.
-    pub hits: u64,
-    /// Reads that waited for a store.
-    pub misses: u64,
-    /// How long those waited, all threads together.
-    pub waited: Duration,
-    /// Requests that were sent again because the first one failed.
-    pub retries: u64,
-    /// Requests that were sent beside a slow one.
-    pub hedged: u64,
-}
+use windrow_core::store::Traffic;
 
 #[derive(Default)]
 pub(crate) struct Counters {
@@ -34,13 +17,13 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn now(&self) -> Stats {
-        Stats {
+    pub(crate) fn now(&self) -> Traffic {
+        Traffic {
             requests: self.requests.load(Relaxed),
-            bytes: self.bytes.load(Relaxed),
-            hits: self.hits.load(Relaxed),
-            misses: self.misses.load(Relaxed),
-            waited: Duration::from_nanos(self.waited_ns.load(Relaxed)),
+            received_bytes: self.bytes.load(Relaxed),
+            cache_hits: self.hits.load(Relaxed),
+            cache_misses: self.misses.load(Relaxed),
+            store_waited_secs: Duration::from_nanos(self.waited_ns.load(Relaxed)).as_secs_f64(),
             retries: self.retries.load(Relaxed),
             hedged: self.hedged.load(Relaxed),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::store::{Entry, Object, Store, key};
+use windrow_core::store::{Entry, Object, Store, Traffic, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend;
@@ -10,7 +10,6 @@ use crate::object::RemoteObject;
 use crate::options::Options;
 use crate::place::{Place, entry, folder};
 use crate::put::{self, Put};
-use crate::stats::Stats;
 use crate::url::{Location, Scheme};
 
 /// From so many objects on, a manifest is worth its while.
@@ -43,11 +42,6 @@ impl Remote {
         let place = Place::new(location, options);
         place.backend()?;
         Ok(Remote(Arc::new(place)))
-    }
-
-    /// What it was asked for so far, in this process.
-    pub fn stats(&self) -> Stats {
-        self.0.counters.now()
     }
 
     /// Puts an object there. Where `replace` is not set, only if none is there: one with the same bytes counts as put. Up to
@@ -174,5 +168,9 @@ impl Store for Remote {
 
     fn display(&self, key: &str) -> String {
         self.0.url(key)
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        Some(self.0.counters.get().now())
     }
 }

@@ -10,6 +10,7 @@ use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::{Feed, Pick, records_of};
 use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Runs, Scaled, SharedSource, Transformed};
+use windrow_core::store::{StoreSet, Traffic};
 use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
 use windrow_core::{Buffer, DType, Decode, Draw, Error, Lengths, Place, Result, Row, Span, store};
@@ -28,6 +29,7 @@ pub struct Dataset {
     options: Options,
     source: SharedSource,
     manifest: Option<Manifest>,
+    stores: StoreSet,
 }
 
 /// What a data set is, as `inspect` prints it.
@@ -76,8 +78,9 @@ impl Dataset {
         options: Options,
         source: SharedSource,
         manifest: Option<Manifest>,
+        stores: StoreSet,
     ) -> Dataset {
-        Dataset { paths, options, source, manifest }
+        Dataset { paths, options, source, manifest, stores }
     }
 
     /// Number of records.
@@ -108,6 +111,16 @@ impl Dataset {
     /// The records.
     pub fn source(&self) -> &SharedSource {
         &self.source
+    }
+
+    pub(crate) fn stores(&self) -> &StoreSet {
+        &self.stores
+    }
+
+    /// What the stores that it lies in were asked for since it was opened, by all that read it in this process: 0 where it
+    /// lies on this machine.
+    pub fn traffic(&self) -> Traffic {
+        self.stores.traffic()
     }
 
     /// Whether a record is JSON text instead of numbers.
@@ -602,7 +615,7 @@ impl Dataset {
                 (Arc::new(cut(lengths, *length, buckets)?), Arc::new(collate))
             }
         };
-        let mut feed = Feed::new(source.clone(), view, collate);
+        let mut feed = Feed::new(source.clone(), view, collate).lying_in(self.stores.clone());
         // Shifted rows ask where records begin.
         if let ViewRecipe::Pack { length, eos: None, shifted: false, .. } = recipe
             && let Some(runs) = Runs::of(&source)

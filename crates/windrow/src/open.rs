@@ -106,7 +106,8 @@ fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset>
         Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
         None => source,
     };
-    Ok(Dataset::new(asked.into(), options.clone(), source, probe.manifest))
+    let stores = probe.store.into();
+    Ok(Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores))
 }
 
 /// The path that a file:// URL names; any other path as it is.

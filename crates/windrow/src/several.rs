@@ -8,7 +8,7 @@ use windrow_core::format::verify::Findings;
 use windrow_core::format::{Options, splits};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Concat, Kind as Records, SharedSource};
-use windrow_core::store::is_url;
+use windrow_core::store::{StoreSet, is_url};
 use windrow_core::{Error, Kind, Result};
 use windrow_prepare::{VerifyOptions, Watch};
 
@@ -49,7 +49,9 @@ impl Paths {
             Some(split) => part_of(source, split).map_err(|e| e.or_at(self.to_string()))?,
             None => source,
         };
-        Ok(Dataset::new(self.clone(), options.clone(), source, manifest))
+        let mut stores = StoreSet::default();
+        opened.iter().for_each(|data| stores.add_all(data.stores()));
+        Ok(Dataset::new(self.clone(), options.clone(), source, manifest, stores))
     }
 
     /// Checks what is there, one path after the other; see [`verify`](crate::verify()).

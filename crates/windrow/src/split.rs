@@ -47,7 +47,8 @@ impl Dataset {
             let split = Split { n_validation, seed, is_validation };
             let source = part_of(self.source().clone(), split)?;
             let options = Options { split: Some(split), ..self.options().clone() };
-            Ok(Dataset::new(self.paths().clone(), options, source, self.manifest().cloned()))
+            let stores = self.stores().clone();
+            Ok(Dataset::new(self.paths().clone(), options, source, self.manifest().cloned(), stores))
         };
         Ok((part(false)?, part(true)?))
     }

@@ -11,6 +11,7 @@ use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Identity, LastBatch, Plan, State, Step, Steps, Workspace};
 use crate::sampler::Shard;
+use crate::store::Traffic;
 use crate::threads::{self, cores};
 
 /// More batches than this would be laid into memory that nobody has.
@@ -54,7 +55,7 @@ impl BatchSize {
     }
 }
 
-/// What a loader did since it was made.
+/// What a loader did since it was made, and what the stores of its data were asked for since the data was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Stats {
     /// Batches delivered to this rank.
@@ -69,6 +70,9 @@ pub struct Stats {
     pub waited_secs: f64,
     /// Threads that lay batches; 0 before the first batch, and in a forked child.
     pub threads: usize,
+    /// What the stores were asked for, by all that read the same opened data: 0 where it lies on this machine.
+    #[serde(flatten)]
+    pub stores: Traffic,
 }
 
 /// What a bounded wait for the next batch gives.
@@ -175,7 +179,8 @@ impl Loader {
 
     /// What was done so far.
     pub fn stats(&self) -> Stats {
-        Stats { threads: self.engine.as_ref().map_or(0, |_| self.threads), ..self.stats }
+        let threads = self.engine.as_ref().map_or(0, |_| self.threads);
+        Stats { threads, stores: self.plan.traffic(), ..self.stats }
     }
 
     /// Where the run stands.

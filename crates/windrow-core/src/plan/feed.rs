@@ -7,7 +7,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_o
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
-use crate::source::{FileInfo, Runs, SharedSource, Source, gather, whole};
+use crate::source::{FileInfo, Runs, SharedSource, Source, StoreSet, gather, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -22,6 +22,7 @@ pub struct Feed {
     pool: Pool,
     /// Each read may ask another machine, so all of a batch are told first and run side by side.
     is_far: bool,
+    stores: StoreSet,
 }
 
 /// New memory costs more than what is laid into it: the batch that a caller holds, and the next ones.
@@ -31,7 +32,15 @@ impl Feed {
     /// Puts the three together.
     pub fn new(source: SharedSource, view: Arc<dyn View>, collate: Arc<dyn Collate>) -> Feed {
         let is_far = source.files().iter().any(FileInfo::is_far);
-        Feed { source, view, collate, runs: None, pool: Pool::new(BATCHES_KEPT), is_far }
+        Feed {
+            source,
+            view,
+            collate,
+            runs: None,
+            pool: Pool::new(BATCHES_KEPT),
+            is_far,
+            stores: StoreSet::default(),
+        }
     }
 
     /// Reads the samples from [`Runs`] of the source, by a view that cuts them alike. What a sample
@@ -40,6 +49,12 @@ impl Feed {
     pub fn read_in_runs(self, runs: Arc<Runs>, view: Arc<dyn View>) -> Feed {
         debug_assert_eq!(self.view.len(), view.len());
         Feed { runs: Some((runs, view)), ..self }
+    }
+
+    /// Says which stores the source lies in, so that a loader can tell what they were asked for.
+    #[must_use]
+    pub fn lying_in(self, stores: StoreSet) -> Feed {
+        Feed { stores, ..self }
     }
 
     // What samples are read from.
@@ -111,6 +126,11 @@ impl Feed {
     /// Whether each read may ask another machine.
     pub(super) fn is_far(&self) -> bool {
         self.is_far
+    }
+
+    /// The stores that the source lies in, as far as they were told.
+    pub(super) fn stores(&self) -> &StoreSet {
+        &self.stores
     }
 
     /// What one epoch sees of the source.

@@ -19,7 +19,7 @@ use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::record::Draw;
 use crate::sampler::{Sampler, Turn};
-use crate::source::whole;
+use crate::source::{StoreSet, Traffic, whole};
 
 /// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
 pub struct Plan {
@@ -101,6 +101,13 @@ impl Plan {
     pub fn bytes(&self) -> u64 {
         let files = self.feeds.iter().flat_map(|feed| feed.source().files());
         files.fold(0, |sum, file| sum.saturating_add(file.size))
+    }
+
+    /// What the stores of all sources were asked for, each store once.
+    pub fn traffic(&self) -> Traffic {
+        let mut stores = StoreSet::default();
+        self.feeds.iter().for_each(|feed| stores.add_all(feed.stores()));
+        stores.traffic()
     }
 
     /// Says to the sources what this rank's rows of a step read, `number` steps after the loader's first. A hint: what

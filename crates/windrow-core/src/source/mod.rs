@@ -29,7 +29,7 @@ use crate::row::{Row, Value};
 use crate::store::{Object, is_url};
 
 pub use crate::store::ahead::gather;
-pub use crate::store::whole;
+pub use crate::store::{StoreSet, Traffic, whole};
 pub use concat::Concat;
 
 /// The metadata beside a record's values: prompt, other columns.

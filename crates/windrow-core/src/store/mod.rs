@@ -24,6 +24,7 @@ mod stream;
 mod sync;
 mod times;
 mod torn;
+mod traffic;
 mod url;
 mod version;
 mod walk;
@@ -51,6 +52,7 @@ pub use size::parse_size;
 pub use stream::Stream;
 pub use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
+pub use traffic::{StoreSet, Traffic};
 pub use url::is_url;
 pub use version::Version;
 
@@ -107,6 +109,11 @@ pub trait Store: Send + Sync {
     /// Which folder is at `key`, where the store can tell it from another one that took its place.
     fn folder_id(&self, key: &str) -> Option<FolderId> {
         let _ = key;
+        None
+    }
+
+    /// What it was asked for so far, in this process, where it counts that: a store of another machine does.
+    fn traffic(&self) -> Option<Traffic> {
         None
     }
 }

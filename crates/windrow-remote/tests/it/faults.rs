@@ -41,7 +41,7 @@ fn what_passes_is_not_seen() {
         assert_eq!(read(object.as_ref(), at as u64, size).unwrap(), whole[at..at + size]);
         at += size;
     }
-    assert!(store.stats().retries > 0);
+    assert!(store.traffic().unwrap().retries > 0);
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn what_passes_is_sent_again() {
                 .put(name, File::of(&bytes).object(), false)
                 .unwrap_or_else(|e| panic!("{name} {fault}: {e}"));
             assert!(server.file(&format!("b/{name}")).unwrap() == bytes, "{name} {fault}");
-            assert!(store.stats().retries > 0);
+            assert!(store.traffic().unwrap().retries > 0);
             // Nothing of it is sent once more.
             server.script(|_| Answer::default());
             server.asked();

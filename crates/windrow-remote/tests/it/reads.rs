@@ -29,11 +29,11 @@ fn bytes_are_those_of_the_file_and_are_fetched_once() {
         }
     }
     assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
-    let after = store.stats().requests;
+    let after = store.traffic().unwrap().requests;
     assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
-    assert_eq!(store.stats().requests, after);
+    assert_eq!(store.traffic().unwrap().requests, after);
     // What lies between two parts that are missing comes twice where it is short.
-    assert!(store.stats().bytes <= whole.len() as u64 + 100 * (64 << 10));
+    assert!(store.traffic().unwrap().received_bytes <= whole.len() as u64 + 100 * (64 << 10));
     let e = read(object.as_ref(), whole.len() as u64 - 1, 2).unwrap_err();
     assert_eq!((e.kind(), e.place().byte), (Kind::Corrupt, Some(whole.len() as u64 - 1)));
 }
@@ -73,7 +73,7 @@ fn ranges_that_are_told_ahead_are_joined_and_waited_for_once() {
     }
     let n = server.asked().len();
     assert!(n <= 6, "{n} requests for three parts");
-    assert_eq!(store.stats().retries, 0);
+    assert_eq!(store.traffic().unwrap().retries, 0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windrow::Span;
+use windrow::dev::store::Traffic;
 use windrow::format::Options;
 use windrow::prepare::IndexOptions;
 use windrow::{Dataset, Kind, Recipe, State, open_with};
@@ -248,4 +249,55 @@ fn what_is_not_there_or_not_allowed_is_an_error_that_says_so() {
     assert_eq!(error("s3://bucket/page", &unknown).kind(), Kind::Config);
     assert_eq!(error("ftp://host/x", &Options::default()).kind(), Kind::Unsupported);
     assert!(error("s3://bucket/*.bin", &s3.options()).hint_text().unwrap().contains("1 objects: page"));
+}
+
+#[test]
+fn a_loader_says_what_its_stores_were_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bucket")).unwrap();
+    for (name, seed) in [("a.bin", 1), ("b.bin", 2)] {
+        windrow::prepare::dummy(&folder.path().join("bucket").join(name), 50_000, 500_000, seed, true)
+            .unwrap();
+    }
+    let s3 = S3::serve(folder.path());
+    let options = Options { read_ahead: Some(64 << 20), ..s3.options() };
+    let open = |url: &str| open_with(url, &options).unwrap();
+    let run = |mut loader: windrow::Loader| {
+        while let Some(batch) = loader.next_batch() {
+            batch.unwrap();
+        }
+        loader.stats()
+    };
+
+    // On this machine there is nothing to say.
+    let here = windrow::open(folder.path().join("bucket/a.bin")).unwrap();
+    let of_here = run(here.pack(50).unwrap().loader().batch_size(40).epochs(Some(1)).build().unwrap());
+    assert_eq!((of_here.batches, of_here.samples), (249, 9960));
+    assert_eq!(of_here.stores, Traffic::default());
+
+    // All bytes came once: what is read again within an epoch was kept.
+    let a = open("s3://bucket/a.bin");
+    let opened = a.traffic();
+    assert!(opened.requests > 0, "{opened:?}");
+    let first = run(a.pack(50).unwrap().loader().batch_size(40).epochs(Some(1)).build().unwrap());
+    assert!((2_000_000..2_200_000).contains(&first.stores.received_bytes), "{first:?}");
+    assert!(first.stores.requests > opened.requests && first.stores.cache_hits > 0, "{first:?}");
+    assert!(first.stores.cache_misses > 0 && first.stores.store_waited_secs > 0.0, "{first:?}");
+    assert_eq!((first.stores.retries, first.stores.hedged), (0, 0));
+
+    // Loaders of the same opened data share its counters, and a mixture counts each store once.
+    let unused = a.pack(50).unwrap().loader().batch_size(40).build().unwrap();
+    assert_eq!(unused.stats().stores, a.traffic());
+    assert_eq!(unused.stats().batches, 0);
+    let b = open("s3://bucket/b.bin");
+    let part = |name: &str, data: &Dataset| (name.to_string(), data.pack(50).unwrap(), 1.0);
+    let mixed =
+        windrow::mix(vec![part("a", &a), part("again", &a), part("b", &b)], windrow::Stop::First).unwrap();
+    let mixed = mixed.loader().batch_size(40).build().unwrap().stats().stores;
+    assert_eq!(mixed.requests, a.traffic().requests + b.traffic().requests);
+
+    // Several paths as one data set have a store each.
+    let both = open("s3://bucket/{a,b}.bin");
+    let of_both = run(both.pack(50).unwrap().loader().batch_size(40).epochs(Some(1)).build().unwrap());
+    assert!((4_000_000..4_400_000).contains(&of_both.stores.received_bytes), "{of_both:?}");
 }
