@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,3 +214,39 @@ def test_the_child_of_a_fork_counts_from_0(server: WebServer) -> None:
     assert of_child == len(server.requests) - before["requests"] > 0
     assert loader.stats() == before
     assert pickle.loads(pickle.dumps(view)).loader(100).stats()["batches"] == 0
+
+
+def bench(*options: str) -> Any:
+    done = subprocess.run([sys.executable, "-m", "windrow", "bench", *options], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout) if "--json" in options else done.stdout
+
+
+def test_bench_measures_the_store_and_says_what_to_type(server: WebServer, tmp_path: Path) -> None:
+    url = f"{server.url}/tokens.bin"
+    kept = ["--dtype", "uint32", "--cache-limit", "0"]
+    # A slow model and dear nodes: a request for each sample.
+    found = bench(url, *kept, "--pack", "10", "--rate", "1", "--node-price", "1000", "--json")
+    assert found["choice"] == "each" and all(limit["holds"] for limit in found["limits"]["each"])
+    assert found["measured"]["latency_secs"] > 0 and found["measured"]["range_bytes"] == 4 * N
+    assert found["known"]["samples"] == 20_000 and found["requests_of_epoch"]["each"] == 20_000
+    assert 'cache_limit=0' in found["type"][0] and "shuffle" not in found["type"][1]
+    assert "per_second" not in found
+    # Twice: what was fetched is not what is measured.
+    ranges = [asked for _, _, asked in server.requests if asked]
+    assert len(ranges) >= 25
+
+    # A fast one on a cheap node.
+    said = bench(url, *kept, "--pack", "10", "--rate", "1e6", "--node-price", "2.5")
+    assert "FAILS" in said and "order  blocks: limits" in said and "shuffle=wr.Blocks()" in said and "--shuffle blocks" in said
+    # The view has no blocks.
+    said = bench(url, *kept, "--bins", "300000", "--rate", "1e6", "--node-price", "2.5")
+    assert "order  none" in said and "bins" in said
+    # It is kept where it is read again; the loader is measured where that is asked for.
+    more = ["--dtype", "uint32", "--pack", "10", "--epochs", "2", "--rate", "1e6", "--seconds", "0.05", "--json"]
+    found = bench(url, *more)
+    assert found["choice"] == "kept" and found["per_second"]["samples"] > 0
+
+    # None of this is for files of this machine.
+    refused = subprocess.run([sys.executable, "-m", "windrow", "bench", str(server.folder / "tokens.bin"), "--rate", "5"], capture_output=True)
+    assert refused.returncode == 2 and b"--rate is for data behind a URL" in refused.stderr

@@ -172,7 +172,7 @@ async fn more_bytes(
 }
 
 // Whether the answer is of the version that is known.
-fn check(got: &Got, known: &Known<'_>) -> Result<(), Trouble> {
+pub(crate) fn check(got: &Got, known: &Known<'_>) -> Result<(), Trouble> {
     if let (Some(found), Some(expected)) = (&got.tag, known.tag)
         && found != expected
     {

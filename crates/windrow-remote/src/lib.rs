@@ -9,6 +9,7 @@ mod attempt;
 mod backend;
 mod copy;
 mod held;
+mod measure;
 mod net;
 mod object;
 mod options;
@@ -21,6 +22,8 @@ mod store;
 mod trouble;
 mod url;
 
+pub use measure::{Measured, measure};
+pub use net::MOST_REQUESTS;
 pub use options::Options;
 pub use put::Put;
 pub use store::Remote;

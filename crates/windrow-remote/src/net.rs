@@ -8,7 +8,7 @@ use windrow_core::{Error, Result};
 use crate::per_process::PerProcess;
 
 /// Requests under way at a time, of one process.
-pub(crate) const MOST_REQUESTS: usize = 64;
+pub const MOST_REQUESTS: usize = 64;
 
 static RUNTIME: PerProcess<std::result::Result<Arc<Runtime>, String>> = PerProcess::new(start);
 

@@ -83,6 +83,10 @@ impl Remote {
         put::remove(&self.0, key)
     }
 
+    pub(crate) fn place(&self) -> &Arc<Place> {
+        &self.0
+    }
+
     /// The root with the commit that its revision stands for now; `None` of stores without commits.
     ///
     /// # Errors

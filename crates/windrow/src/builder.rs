@@ -195,7 +195,8 @@ impl LoaderBuilder {
         })
     }
 
-    pub(crate) fn parts(&self) -> &[Samples] {
+    /// The views that it takes samples from: one, or those of a mixture in their order.
+    pub fn parts(&self) -> &[Samples] {
         match &self.from {
             From::One(samples) => std::slice::from_ref(samples.as_ref()),
             From::Mixed(mixture) => &mixture.samples,

@@ -29,6 +29,7 @@ mod dataset;
 mod encode;
 pub mod format;
 mod formats;
+mod measure;
 mod mixing;
 mod mixture;
 mod open;
@@ -62,6 +63,7 @@ pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
+pub use measure::Measured;
 pub use mixing::Mixing;
 pub use mixture::{Mixture, mix, part_named};
 pub use open::{open, open_with, verify};

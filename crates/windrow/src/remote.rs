@@ -13,6 +13,8 @@ use windrow_core::store::{Store, is_url};
 #[cfg(feature = "remote")]
 use windrow_remote::{Location, Remote};
 
+use crate::measure::Measured;
+
 /// Where a URL leads.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
@@ -38,6 +40,23 @@ pub(crate) fn of_store(options: &Options) -> windrow_remote::Options {
 #[cfg(feature = "remote")]
 pub(crate) fn room(options: &Options) -> u64 {
     of_store(options).room()
+}
+
+/// Measures the stores of these files, each with its size.
+#[cfg(feature = "remote")]
+pub(crate) fn measure(files: &[(&str, u64)], options: &Options, stop: &dyn Fn() -> bool) -> Result<Measured> {
+    let options = of_store(options);
+    let windrow_remote::Measured { latency_secs, bandwidth, range_bytes } =
+        windrow_remote::measure(files, &options, stop)?;
+    let connections = windrow_remote::MOST_REQUESTS as u64;
+    Ok(Measured { latency_secs, bandwidth, range_bytes, connections, room_bytes: options.room() })
+}
+
+/// This build asks no stores.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn measure(_: &[(&str, u64)], _: &Options, _: &dyn Fn() -> bool) -> Result<Measured> {
+    Err(windrow_core::Error::unsupported("this build reads no URLs")
+        .hint("build windrow with the feature `remote`"))
 }
 
 /// This build fetches nothing.

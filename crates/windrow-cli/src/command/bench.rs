@@ -1,9 +1,13 @@
-//! `windrow bench`: how fast a view of some data feeds here.
+//! `windrow bench`: how fast a view of some data feeds here; of data behind a URL, how fast its store answers and which order that
+//! affords.
+
+mod afford;
+mod far;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use windrow::preview::tokens;
-use windrow::{Labels, ViewRecipe};
+use windrow::{Labels, LoaderBuilder, Recipe, ViewRecipe};
 
 use crate::args::{Cutting, Data, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
@@ -11,9 +15,10 @@ use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::{speed, text};
 
-/// Measure samples, tokens or values, and bytes a second here, beside a plain copy of as many bytes
+/// Measure samples, tokens or values, and bytes a second here, beside a plain copy of as many bytes; of URLs the store
 ///
-/// Without an option that cuts: --pack 1024.
+/// Without an option that cuts: --pack 1024. Of data behind a URL latency and bandwidth are measured, never through the cache, and it is
+/// said which order and which cache to choose, and why; with --seconds the loader is measured as well.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
     #[command(flatten)]
@@ -21,24 +26,23 @@ pub(crate) struct Bench {
     /// Threads that lay batches; by default as many as there are cores, at most 8
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// How long to measure
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
-    seconds: f64,
+    /// How long to measure the loader [default: 3; of URLs it is not measured]
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
     #[command(flatten)]
     cutting: Cutting,
     #[command(flatten)]
     ordering: Ordering,
     #[command(flatten)]
     opening: Opening,
+    #[command(flatten)]
+    run: far::OfRun,
 }
 
 pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
-    if !(args.seconds > 0.0 && args.seconds < 86_400.0) {
-        return Err(Failure::usage(format!(
-            "--seconds {}: expected a time above 0, below a day",
-            args.seconds
-        )));
+    if let Some(seconds) = args.seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 86_400.0)) {
+        return Err(Failure::usage(format!("--seconds {seconds}: expected a time above 0, below a day")));
     }
     let view = args.cutting.view()?.unwrap_or(ViewRecipe::Pack {
         length: 1024,
@@ -48,13 +52,36 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         labels: Labels::default(),
     });
     let recipe = args.ordering.recipe(paths, &args.opening, view);
-    let mut loader = loader(&recipe, args.threads)?.build()?;
+    let builder = loader(&recipe, args.threads)?;
     let interrupt = Interrupt::listen();
-    let fed = speed::feed(&mut loader, args.seconds, &interrupt)?;
+    let mut shown = Map::new();
+    let is_far = far::is_far(&builder);
+    if is_far {
+        shown = far::show(&builder, &args.run, &recipe, &interrupt, out)?;
+    } else {
+        args.run.refuse()?;
+    }
+    if args.seconds.is_some() || !is_far {
+        shown.extend(fed(&builder, &recipe, args.seconds.unwrap_or(3.0), &interrupt, out)?);
+    }
+    out.object(Value::Object(shown))?;
+    Ok(DONE)
+}
+
+// How fast the loader feeds.
+fn fed(
+    builder: &LoaderBuilder,
+    recipe: &Recipe,
+    seconds: f64,
+    interrupt: &Interrupt,
+    out: &mut Out,
+) -> Result<Map<String, Value>, Failure> {
+    let mut loader = builder.build()?;
+    let fed = speed::feed(&mut loader, seconds, interrupt)?;
     loader.stop();
     let feed = &loader.plan().feeds()[0];
     let size = feed.source().files().iter().map(|f| f.size).sum();
-    let copied = speed::copying(size, fed.batch_bytes, fed.threads, args.seconds.min(0.5));
+    let copied = speed::copying(size, fed.batch_bytes, fed.threads, seconds.min(0.5));
     let is_tokens = || tokens::is_tokens(feed.source().as_ref());
     let unit = match feed.collate().rows() {
         Some(_) => "records",
@@ -71,12 +98,12 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         ("bytes", text::rate(fed.bytes, "B")),
         ("memcpy", format!("{}, the same bytes on the same threads", text::rate(copied, "B"))),
     ])?;
-    out.object(json!({
+    let object = json!({
         "view": feed.view().describe(),
         "samples": feed.len(),
         "batch_size": recipe.global_batch_size,
         "per_second": fed,
         "memcpy_bytes_per_second": copied,
-    }))?;
-    Ok(DONE)
+    });
+    Ok(object.as_object().cloned().unwrap_or_default())
 }

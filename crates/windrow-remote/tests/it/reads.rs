@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windrow_core::Kind;
 use windrow_core::store::{Store, ahead};
-use windrow_remote::{Location, Remote};
+use windrow_remote::{Location, Options, Remote, measure};
 
 use crate::server::{Answer, Server};
 use crate::{content, open, options, read};
@@ -116,4 +116,35 @@ fn azure_lists_tags_without_quotes() {
     let object = store.open_listed(&entries[0]).unwrap();
     assert_eq!(read(object.as_ref(), 1000, 5000).unwrap(), whole[1000..6000]);
     assert_eq!(server.asked().last().unwrap().if_match.as_deref(), Some("\"v1\""));
+}
+
+#[test]
+fn measuring_asks_the_store_each_time_and_keeps_nothing() {
+    let (large, small) = (content(20 << 20), content(100));
+    let server = Server::new([("large.bin", large.clone()), ("small.bin", small.clone())]);
+    let cache = tempfile::tempdir().unwrap();
+    let options = Options { cache: Some(cache.path().into()), cache_limit: None, ..options() };
+    let urls = ["large.bin", "small.bin"].map(|name| format!("{}/{name}", server.url));
+    let files = [(urls[0].as_str(), large.len() as u64), (urls[1].as_str(), small.len() as u64)];
+    // A failure is asked again, and is no part of what is measured.
+    server.script(|asked| match asked.number {
+        3 => Answer { status: Some((503, "busy")), ..Answer::default() },
+        _ => Answer::default(),
+    });
+    for failed in [1, 0] {
+        let found = measure(&files, &options, &|| false).unwrap();
+        assert!(found.latency_secs > 0.0 && found.bandwidth > 0.0, "{found:?}");
+        assert_eq!(found.range_bytes, 8 << 20);
+        let asked = server.asked();
+        let sizes: Vec<u64> = asked.iter().filter_map(|a| a.range.map(|(start, end)| end - start)).collect();
+        let large = sizes.iter().filter(|size| **size == 8 << 20).count();
+        assert_eq!((sizes.len(), large), (25 + failed, 3), "{sizes:?}");
+    }
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+
+    // What was listed with another size is another object by now.
+    let e = measure(&[(urls[1].as_str(), 101)], &options, &|| false).unwrap_err();
+    assert!(e.kind() == Kind::Stale && e.to_string().contains("small.bin"), "{e}");
+    assert_eq!(measure(&files, &options, &|| true).unwrap_err().kind(), Kind::Interrupted);
+    assert_eq!(measure(&[(urls[1].as_str(), 0)], &options, &|| false).unwrap_err().kind(), Kind::Config);
 }
