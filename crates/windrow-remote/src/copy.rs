@@ -62,6 +62,11 @@ impl Copy {
         }
     }
 
+    /// Whether it is of this object, in this version.
+    pub(crate) fn is_of(&self, key: &str, size: u64, tag: Option<&str>) -> bool {
+        self.of.key == key && self.of.size == size && self.of.tag.as_deref() == tag
+    }
+
     /// What of the object is here.
     pub(crate) fn held(&self) -> &Held {
         &self.of.held

@@ -7,9 +7,11 @@
 
 mod attempt;
 mod backend;
+mod copies;
 mod copy;
 mod held;
 mod measure;
+mod names;
 mod net;
 mod object;
 mod options;

@@ -73,17 +73,20 @@ impl RemoteObject {
         let identity = Identity { url, size: self.size, tag: tag.clone().unwrap_or_default() };
         let limits =
             Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
-        let copy = Arc::new(Copy::new(Parts {
-            key: self.key.clone(),
-            url: self.name.clone(),
-            size: self.size,
-            tag,
-            timeout: options.timeout,
-            backend: self.store.backend()?,
-            counters: self.store.counters.get().clone(),
-            pace: self.store.pace.clone(),
-            held: Held::new(identity, &limits),
-        }));
+        let backend = self.store.backend()?;
+        let copy = self.store.copies.of((&self.key, self.size, tag.as_deref()), || {
+            Copy::new(Parts {
+                key: self.key.clone(),
+                url: self.name.clone(),
+                size: self.size,
+                tag: tag.clone(),
+                timeout: options.timeout,
+                backend,
+                counters: self.store.counters.get().clone(),
+                pace: self.store.pace.clone(),
+                held: Held::new(identity, &limits),
+            })
+        });
         let to_come: Arc<dyn Ahead> = Arc::new(ToCome(copy.clone()));
         Ok(slot.get_or_init(|| Own { copy, to_come }))
     }

@@ -25,6 +25,12 @@ unsafe impl<T: Send + Sync> Send for PerProcess<T> {}
 // SAFETY: as above; a shared value is lent, so it must be `Sync`, and whichever thread drops it got it by `Send`.
 unsafe impl<T: Send + Sync> Sync for PerProcess<T> {}
 
+impl<T: Default> Default for PerProcess<T> {
+    fn default() -> Self {
+        PerProcess::new(T::default)
+    }
+}
+
 impl<T> PerProcess<T> {
     pub(crate) const fn new(make: fn() -> T) -> PerProcess<T> {
         PerProcess { at: AtomicPtr::new(std::ptr::null_mut()), make }

@@ -8,6 +8,8 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
+use crate::copies::Copies;
+use crate::names::Names;
 use crate::net;
 use crate::options::Options;
 use crate::per_process::PerProcess;
@@ -22,6 +24,8 @@ pub(crate) struct Place {
     listed: PerProcess<Mutex<Vec<Listed>>>,
     /// Single objects that were asked for; `None` for what is not there.
     asked: PerProcess<Mutex<HashMap<String, Option<Meta>>>>,
+    pub(crate) names: Names,
+    pub(crate) copies: Copies,
     pub(crate) counters: PerProcess<Arc<Counters>>,
     pub(crate) pace: Arc<Pace>,
 }
@@ -36,14 +40,19 @@ struct Listed {
 impl Listed {
     /// What is there; `None` for nothing.
     fn entry(&self, key: &str) -> Option<Entry> {
-        let at = self.objects.partition_point(|meta| meta.key.as_str() < key);
-        match self.objects.get(at) {
-            Some(meta) if meta.key == key => Some(entry(meta.clone())),
-            _ => {
-                let below = format!("{key}/");
-                let at = self.objects.partition_point(|meta| meta.key < below);
-                self.objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
-            }
+        entry_among(&self.objects, key)
+    }
+}
+
+/// The object of this key, or the folder, among objects sorted by key; `None` for nothing.
+pub(crate) fn entry_among(objects: &[Meta], key: &str) -> Option<Entry> {
+    let at = objects.partition_point(|meta| meta.key.as_str() < key);
+    match objects.get(at) {
+        Some(meta) if meta.key == key => Some(entry(meta.clone())),
+        _ => {
+            let below = format!("{key}/");
+            let at = objects.partition_point(|meta| meta.key < below);
+            objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
         }
     }
 }
@@ -56,6 +65,8 @@ impl Place {
             backend: PerProcess::new(OnceLock::new),
             listed: PerProcess::new(Mutex::default),
             asked: PerProcess::new(Mutex::default),
+            names: Names::default(),
+            copies: Copies::default(),
             counters: PerProcess::new(Arc::default),
             pace: Arc::default(),
         }
@@ -79,6 +90,8 @@ impl Place {
     /// Forgets what was listed and asked for: something was written.
     pub(crate) fn forget(&self) {
         self.listed().clear();
+        self.names.forget();
+        self.copies.forget();
         self.asked.get().lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 

@@ -133,6 +133,9 @@ impl Store for Remote {
         if !looks_like_a_file && is_folder()? {
             return Ok(folder(key));
         }
+        if looks_like_a_file && let Some(known) = self.0.by_name(key)? {
+            return known.ok_or_else(missing);
+        }
         match self.0.head(key) {
             Ok(meta) => Ok(entry(meta)),
             Err(e) if e.kind() == Kind::NotFound && is_web && !looks_like_a_file => Err(e.hint(

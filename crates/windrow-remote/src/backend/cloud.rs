@@ -9,6 +9,7 @@ use futures_util::TryStreamExt;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig};
@@ -24,12 +25,14 @@ pub(super) struct Cloud {
     pub(super) store: Arc<dyn ObjectStore>,
     /// The same.
     pub(super) parts: Arc<dyn MultipartStore>,
+    /// The same, whose listings begin in the middle of a name.
+    pages: Arc<dyn PaginatedListStore>,
 }
 
 impl Cloud {
-    pub(super) fn new(store: impl ObjectStore + MultipartStore) -> Cloud {
+    pub(super) fn new(store: impl ObjectStore + MultipartStore + PaginatedListStore) -> Cloud {
         let store = Arc::new(store);
-        Cloud { store: store.clone(), parts: store }
+        Cloud { store: store.clone(), parts: store.clone(), pages: store }
     }
 }
 
@@ -186,6 +189,14 @@ impl Backend for Cloud {
                 }
             }
             Ok(())
+        })
+    }
+
+    fn names<'a>(&'a self, start: &'a str) -> Answer<'a, Option<Vec<Meta>>> {
+        Box::pin(async move {
+            let page = noted(self.pages.list_paginated(Some(start), PaginatedListOptions::default())).await?;
+            let objects = page.result.objects.into_iter().map(|found| meta(found, &Attributes::new()));
+            Ok(page.page_token.is_none().then(|| objects.collect()))
         })
     }
 

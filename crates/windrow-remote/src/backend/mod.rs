@@ -58,6 +58,13 @@ pub(crate) trait Backend: Send + Sync {
     /// All objects below a folder. What was found before a listing broke off is in `found`, and stays there.
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()>;
 
+    /// All objects whose keys begin so, where one request tells them; `None` where the store has no such request, or there are
+    /// more.
+    fn names<'a>(&'a self, start: &'a str) -> Answer<'a, Option<Vec<Meta>>> {
+        let _ = start;
+        Box::pin(async { Ok(None) })
+    }
+
     /// The commit that a moving name stands for, where the store has such.
     fn commit(&self) -> Answer<'_, Option<String>> {
         Box::pin(async { Ok(None) })
