@@ -327,6 +327,8 @@ def index(
     checksum: bool = False,
     allow_empty: bool = False,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
 ) -> dict[str, Any]: ...
 def tokenize(
     inputs: _Path | Iterable[_Path],
@@ -390,7 +392,9 @@ def convert(
     timeout: float | None = None,
     **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
-def verify(path: _Paths) -> dict[str, Any]: ...
+def verify(
+    path: _Paths, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None
+) -> dict[str, Any]: ...
 def create_dummy_data(
     vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
 ) -> npt.NDArray[np.uint32]: ...

@@ -11,13 +11,15 @@ use windrow_core::manifest::{BlockChecksums, CHECKSUMS_FILE, FileRow, MANIFEST_F
 use windrow_core::output::{
     self, ChecksumsWriter, Disk, Finished, Growing, Site, absolute, files, hash_of, hex, replaced,
 };
-use windrow_core::store::{Local, Object, Store, key, plain_name};
+use windrow_core::store::{Entry, Local, Object, Store, key, plain_name};
 use windrow_core::{Error, Progress, Result, Watch, check, threads};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Report;
 use super::input::{Input, PART};
 use super::lines::LineScan;
+use super::places::{NoStores, Places, Stores};
+use super::text_input::TextInput;
 
 /// How to index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,11 +63,27 @@ impl Default for IndexOptions {
 /// options, or another run is writing here; `Stale` when an input changes meanwhile; `Corrupt` when a compressed input
 /// is damaged; `Interrupted`; `Io`. After an error nothing visible has changed.
 pub fn index(table: Table, base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<Report> {
+    absolute("index", base)?;
+    index_from(table, &NoStores, base, base, options, watch)
+}
+
+/// The same, where the lines may be below a URL, which leads to `stores`; the index goes below the folder `base`.
+///
+/// # Errors
+/// As [`index`]; what a store says.
+pub fn index_from(
+    table: Table,
+    stores: &dyn Stores,
+    lines_below: &Path,
+    base: &Path,
+    options: &IndexOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
     let format = line_index(table)?;
     format.check_folder_name("index_folder", &options.index_folder)?;
-    let inputs = inputs_below(base)?;
+    let inputs = inputs_below(Places(stores), lines_below)?;
     if inputs.is_empty() && !options.allow_empty {
-        return Err(lines::no_line_files(&Local::new(base)));
+        return Err(lines::no_line_files(Places(stores).root(lines_below)?.as_ref()));
     }
     let wanted = wanted(format, &inputs, options);
     let hash = hash_of(&wanted.to_text());
@@ -91,15 +109,15 @@ pub fn index(table: Table, base: &Path, options: &IndexOptions, watch: &dyn Watc
 }
 
 /// The JSONL files below a folder.
-pub(super) fn inputs_below(base: &Path) -> Result<Vec<Input>> {
-    absolute("index", base)?;
-    let store = Local::new(base);
+pub(super) fn inputs_below(places: Places<'_>, base: &Path) -> Result<Vec<Input>> {
+    let store = places.root(base)?;
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")
             .at(base)
             .hint("name the folder that it is in"));
     }
-    lines::line_files(&store, "")?.iter().map(|e| Input::of(&base.join(&e.key), &e.key)).collect()
+    let of = |entry: &Entry| Input::of(places, &base.join(&entry.key), &entry.key);
+    lines::line_files(store.as_ref(), "")?.iter().map(of).collect()
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {
@@ -112,7 +130,8 @@ fn expanded_name(input: &Input, index_folder: &str) -> String {
 // What decides the index: the manifest without its findings.
 fn wanted(format: &dyn LineIndex, inputs: &[Input], options: &IndexOptions) -> Manifest {
     let mut manifest = Manifest::new(format.name());
-    manifest.inputs = inputs.iter().map(|i| i.row.clone()).collect();
+    let lines = inputs.iter().map(|input| TextInput::Lines(input.clone()));
+    manifest.inputs = lines.flat_map(|input| input.files()).collect();
     manifest.options = Map::from_iter([
         ("task".to_string(), json!("index")),
         ("index_folder".to_string(), json!(options.index_folder)),

@@ -7,14 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use windrow_core::format::foreign;
 use windrow_core::manifest::FileRow;
-use windrow_core::store::{Compression, Io, Local, Object, Store, long_window, needs_window, plain_name};
+use windrow_core::store::{Compression, Object, Store, long_window, needs_window, plain_name};
 use windrow_core::{Error, Kind, Result};
 
+use super::places::Places;
+
 /// An input as it was found when the task began.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Input {
     /// Where it lies.
     pub(super) file: PathBuf,
+    /// The store whose root it is.
+    store: Arc<dyn Store>,
     /// Its relative name, size and time.
     pub(super) row: FileRow,
     compression: Option<Compression>,
@@ -25,8 +29,9 @@ impl Input {
     ///
     /// # Errors
     /// `NotFound`, `Unsupported` when it is not a file, `Corrupt` when its name promises a compression that its bytes lack.
-    pub(super) fn of(file: &Path, name: &str) -> Result<Self> {
-        let object = open(file)?;
+    pub(super) fn of(places: Places<'_>, file: &Path, name: &str) -> Result<Self> {
+        let store = places.root_by_position(file)?;
+        let object = store.open("")?;
         let compression = Compression::of(object.as_ref())?;
         if compression.is_none() && plain_name(name) != name {
             let mut scratch = Vec::new();
@@ -45,9 +50,10 @@ impl Input {
             name: name.to_string(),
             size: object.size(),
             modified_ns: object.modified_ns(),
-            xxh3: None,
+            etag: object.tag().map(str::to_string),
+            ..FileRow::default()
         };
-        Ok(Input { file: file.to_path_buf(), row, compression })
+        Ok(Input { file: file.to_path_buf(), store, row, compression })
     }
 
     /// Has to be expanded before it can be read by position.
@@ -60,7 +66,7 @@ impl Input {
     /// # Errors
     /// `Stale` when it is not the file it was; `Corrupt`, `Io`.
     pub(super) fn stream(&self, from: u64) -> Result<Stream> {
-        let object = open(&self.file)?;
+        let object = self.store.open("")?;
         self.check(object.as_ref())?;
         let stored = Arc::new(AtomicU64::new(0));
         let reader = ObjectReader { object: object.clone(), at: 0, stored: stored.clone() };
@@ -91,9 +97,10 @@ impl Input {
         if now.size() != self.row.size {
             return Err(self.changed(&format!("{} bytes, found {}", self.row.size, now.size())));
         }
-        match now.modified_ns() == self.row.modified_ns {
-            true => Ok(()),
-            false => Err(self.changed("its time of change is another one")),
+        match (now.modified_ns() == self.row.modified_ns, now.tag() == self.row.etag.as_deref()) {
+            (true, true) => Ok(()),
+            (false, _) => Err(self.changed("its time of change is another one")),
+            (true, false) => Err(self.changed("its version is another one")),
         }
     }
 
@@ -192,13 +199,8 @@ impl Stream {
 
     /// At the end: the file is still the one it was at the beginning.
     pub(super) fn finish(&self) -> Result<()> {
-        self.input.check(open(&self.input.file)?.as_ref())
+        self.input.check(self.input.store.open("")?.as_ref())
     }
-}
-
-// Read by position, never mapped: somebody may still write to an input.
-fn open(file: &Path) -> Result<Arc<dyn Object>> {
-    Local::new(file).io(Io::Pread).open("")
 }
 
 struct ObjectReader {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use windrow_core::output::files;
-use windrow_core::store::{key, plain_name};
+use windrow_core::store::{is_url, key, plain_name};
 use windrow_core::{Error, Result};
 
 /// An input by its names.
@@ -29,7 +29,8 @@ impl Given {
     /// `Config` where an input before has it already: a folder and one in it, a link, another spelling.
     pub(super) fn add(&mut self, input: usize, file: &Path) -> Result<()> {
         // What cannot be found is reported by whoever opens it.
-        let Some(place) = files::real_path(file) else { return Ok(()) };
+        let place = if is_url(file) { Some(file.to_path_buf()) } else { files::real_path(file) };
+        let Some(place) = place else { return Ok(()) };
         let (before, other) = self.files.entry(place).or_insert_with(|| (input, file.to_path_buf()));
         if *before == input {
             return Ok(());

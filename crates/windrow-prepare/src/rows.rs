@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use windrow_core::format::{self, Format, Options, Probe, Table};
 use windrow_core::manifest::FileRow;
 use windrow_core::source::{Kind as Records, Rows, SharedSource};
-use windrow_core::store::{Local, Store};
+use windrow_core::store::{Local, Store, is_url};
 use windrow_core::{Error, Kind, Result, Row, Span, Value};
+
+use super::places::Places;
 
 /// A file or folder of rows as it was found when the task began.
 pub(super) struct RowInput {
@@ -28,6 +30,7 @@ impl RowInput {
     /// What opening it says; `Config` where there is no such column, or no column is named.
     pub(super) fn open(
         table: Table,
+        places: Places<'_>,
         path: &Path,
         probe: &Probe,
         format: &dyn Format,
@@ -53,7 +56,8 @@ impl RowInput {
                 .at(path)
                 .hint("`windrow inspect` says what it holds"));
         }
-        let files = source.files().into_iter().map(|info| found(path, &info.file)).collect::<Result<_>>()?;
+        let files =
+            source.files().into_iter().map(|info| found(places, path, &info.file)).collect::<Result<_>>()?;
         let text_is_bytes = format.info().text_is_bytes;
         Ok(RowInput { file: path.to_path_buf(), source, files, field: field.to_string(), text_is_bytes })
     }
@@ -100,6 +104,10 @@ impl RowInput {
                     .at(path)
                     .hint("run it again when nothing writes to the input")
             };
+            // Each request to a store asks for the version that was opened.
+            if is_url(path) {
+                return Ok(());
+            }
             let now = Local::new(path).entry("").map_err(|_| changed("it is gone".to_string()))?;
             match (now.size == row.size, now.modified_ns == row.modified_ns) {
                 (true, true) => Ok(()),
@@ -236,12 +244,17 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 // A file as it is now.
-fn found(root: &Path, file: &str) -> Result<(PathBuf, FileRow)> {
+fn found(places: Places<'_>, root: &Path, file: &str) -> Result<(PathBuf, FileRow)> {
     let path = PathBuf::from(file);
-    let entry = Local::new(&path).entry("")?;
+    let store = places.root(&path)?;
+    let mut entry = store.entry("")?;
+    if is_url(&path) {
+        entry.tag = store.open("")?.tag().map(str::to_string);
+    }
     let name = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
     let name = name.map_or_else(|| file.to_string(), |below| below.display().to_string());
-    Ok((path, FileRow { name, size: entry.size, modified_ns: entry.modified_ns, xxh3: None }))
+    let (size, modified_ns, etag) = (entry.size, entry.modified_ns, entry.tag);
+    Ok((path, FileRow { name, size, modified_ns, etag, ..FileRow::default() }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! One input of texts: lines, or rows.
 
+use std::path::Path;
+
 use windrow_core::manifest::FileRow;
+use windrow_core::store::{is_url, without_secrets};
 
 use super::input::Input;
 use super::rows::RowInput;
@@ -22,11 +25,15 @@ impl TextInput {
         }
     }
 
-    /// What the manifest keeps of its files.
+    /// What the manifest keeps of its files: of those in stores the URL.
     pub(super) fn files(&self) -> Vec<FileRow> {
+        let kept = |path: &Path, row: &FileRow| match is_url(path) {
+            true => FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() },
+            false => row.clone(),
+        };
         match self {
-            TextInput::Lines(lines) => vec![lines.row.clone()],
-            TextInput::Rows(rows) => rows.files().map(|(_, row)| row.clone()).collect(),
+            TextInput::Lines(lines) => vec![kept(&lines.file, &lines.row)],
+            TextInput::Rows(rows) => rows.files().map(|(path, row)| kept(path, row)).collect(),
         }
     }
 

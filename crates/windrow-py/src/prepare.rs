@@ -24,12 +24,13 @@ use crate::waiting::wait_for;
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
 ///
 /// Args:
-///     path: the folder; ``*.jsonl`` at any depth, plain, ``.gz`` or ``.zst``.
+///     path: the folder, or its URL; ``*.jsonl`` at any depth, plain, ``.gz`` or ``.zst``.
 ///     index_folder: name of the folder for the index, below ``path``.
 ///     overwrite: replace an index of other inputs.
 ///     checksum: keep a hash of every data file.
 ///     allow_empty: no JSONL file at all gives an empty index.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
+///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
 ///     A dict: unchanged, output, files, records, input_bytes, ….
@@ -44,7 +45,7 @@ use crate::waiting::wait_for;
 /// >>> wr.index(folder)["records"]
 /// 2
 #[pyfunction]
-#[pyo3(signature = (path, *, index_folder="index", overwrite=false, checksum=false, allow_empty=false, progress=None, **unknown), text_signature = "(path, *, index_folder='index', overwrite=False, checksum=False, allow_empty=False, progress=None)")]
+#[pyo3(signature = (path, *, index_folder="index", overwrite=false, checksum=false, allow_empty=false, progress=None, store_options=None, timeout=None, **unknown), text_signature = "(path, *, index_folder='index', overwrite=False, checksum=False, allow_empty=False, progress=None, store_options=None, timeout=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn index<'py>(
     py: Python<'py>,
@@ -54,9 +55,12 @@ pub(crate) fn index<'py>(
     checksum: bool,
     allow_empty: bool,
     progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "index", unknown)?;
+    let stores = stores(py, store_options, timeout)?;
     let options = IndexOptions {
         index_folder: index_folder.to_string(),
         overwrite,
@@ -65,7 +69,7 @@ pub(crate) fn index<'py>(
         ..IndexOptions::default()
     };
     let watcher = Watcher::new(py, progress)?;
-    let report = py.detach(|| prepare::index(&path, &options, &watcher));
+    let report = py.detach(|| prepare::index_with(&path, &options, &stores, &watcher));
     json::plain(py, &watcher.finish(py, report)?)
 }
 
@@ -74,7 +78,7 @@ pub(crate) fn index<'py>(
 /// The output appears complete or not at all; a run that was stopped continues where it was when it is called again.
 ///
 /// Args:
-///     inputs: a path or several: JSONL files, or folders that hold some, ``.gz`` and ``.zst`` too; or files and folders of
+///     inputs: a path or URL, or several: JSONL files, or folders that hold some, ``.gz`` and ``.zst`` too; or files and folders of
 ///         rows, as ``open`` reads them: Parquet, Arrow, what ``datasets`` saved, WebDataset.
 ///     out: the folder to write, or its URL.
 ///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs.
@@ -325,6 +329,7 @@ impl Eos {
 ///
 /// Args:
 ///     path: a file or folder, a pattern or a list, as for ``open``.
+///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
 ///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.
@@ -342,9 +347,17 @@ impl Eos {
 /// >>> [problem["what"] for problem in wr.verify(path)["problems"]]
 /// ['xxh3']
 #[pyfunction]
-pub(crate) fn verify<'py>(py: Python<'py>, path: AnyPaths) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (path, *, store_options=None, timeout=None))]
+pub(crate) fn verify<'py>(
+    py: Python<'py>,
+    path: AnyPaths,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let stores = stores(py, store_options, timeout)?;
     let watcher = Watcher::new(py, None)?;
-    let findings = py.detach(|| path.0.verify(&prepare::VerifyOptions::default(), &watcher));
+    let options = prepare::VerifyOptions::default();
+    let findings = py.detach(|| path.0.verify_with(&options, &stores, &watcher));
     json::plain(py, &watcher.finish(py, findings)?)
 }
 

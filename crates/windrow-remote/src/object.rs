@@ -27,6 +27,8 @@ pub(crate) struct RemoteObject {
 /// What belongs to one process.
 #[derive(Clone)]
 struct Own {
+    /// As the store named the version when it was first asked for it.
+    tag: Option<String>,
     copy: Arc<Copy>,
     to_come: Arc<dyn Ahead>,
 }
@@ -88,7 +90,7 @@ impl RemoteObject {
             })
         });
         let to_come: Arc<dyn Ahead> = Arc::new(ToCome(copy.clone()));
-        Ok(slot.get_or_init(|| Own { copy, to_come }))
+        Ok(slot.get_or_init(|| Own { tag, copy, to_come }))
     }
 
     fn check(&self, start: u64, size: usize) -> Result<()> {
@@ -118,7 +120,8 @@ impl Object for RemoteObject {
     }
 
     fn tag(&self) -> Option<&str> {
-        self.tag.as_deref()
+        // Whoever cannot ask for it cannot read either, and is told then.
+        self.tag.as_deref().or_else(|| self.own().ok()?.tag.as_deref())
     }
 
     // What it knows to be here is worth keeping, and its connection is the store's.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::{self, Options, Probe};
-use windrow_core::output::absolute;
 use windrow_core::store::{self, Local, is_url, key};
 use windrow_core::{Error, Result};
 use windrow_prepare::{self, Findings, VerifyOptions, Watch};
@@ -16,7 +15,7 @@ use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 use crate::Dataset;
 use crate::formats::formats;
 use crate::paths::Paths;
-use crate::remote::{Place, Stores};
+use crate::remote::{Place, ReadOnce, Stores};
 use crate::split::part_of;
 
 /// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names. A glob
@@ -155,9 +154,14 @@ pub fn verify(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result
 }
 
 /// Checks one path, which is no pattern.
-pub(crate) fn verify_one(path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
-    absolute("verify", path)?;
-    store::whole(|| windrow_prepare::verify(formats(), &file_of_pair(path), options, watch))
+pub(crate) fn verify_one(
+    path: &Path,
+    options: &VerifyOptions,
+    far: &ReadOnce,
+    watch: &dyn Watch,
+) -> Result<Findings> {
+    let path = if is_url(path) { path.to_path_buf() } else { file_of_pair(path) };
+    store::whole(|| windrow_prepare::verify_from(formats(), far, &path, options, watch))
 }
 
 // A store names its objects in text.

@@ -6,6 +6,7 @@ use windrow_core::Result;
 use windrow_core::format::Options;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::source::Source;
+use windrow_core::store::is_url;
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
     CHECKPOINT_BYTES, Encode, Encoded, Findings, Ids, IndexOptions, LinePlace, Problem, Progress, Remainder,
@@ -15,14 +16,42 @@ pub use windrow_prepare::{
 
 use crate::formats;
 pub use crate::output::Output;
-use crate::output::Task;
+use crate::output::{Task, What};
+use crate::remote::ReadOnce;
 
 /// Indexes every line of the JSONL files below `base`; see [`windrow_prepare::index()`].
 ///
 /// # Errors
 /// As [`windrow_prepare::index()`].
 pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<Report> {
-    windrow_prepare::index(formats(), base, options, watch)
+    index_with(base, options, &Options::default(), watch)
+}
+
+/// The same, where the folder may be a URL; `stores` says how its store is asked. The lines are read once and not kept; the index is
+/// made below the cache folder, then sent, as [`tokenize_with`] does it.
+///
+/// # Errors
+/// As [`index`]; `Unsupported` for a URL that takes nothing; `Io`.
+pub fn index_with(
+    base: &Path,
+    options: &IndexOptions,
+    stores: &Options,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    if !is_url(base) {
+        return windrow_prepare::index(formats(), base, options, watch);
+    }
+    let decides = IndexOptions { overwrite: false, durable: true, ..options.clone() };
+    let task = Task {
+        what: What::Index(&options.index_folder),
+        described: format!("index {decides:?}"),
+        overwrite: options.overwrite,
+    };
+    Output::run(base, &task, stores, watch, |out, overwrite| {
+        let options = IndexOptions { overwrite, ..options.clone() };
+        // Each run looks at what is there now.
+        windrow_prepare::index_from(formats(), &ReadOnce::new(stores), base, out, &options, watch)
+    })
 }
 
 /// Tokenises every line of the inputs; see [`windrow_prepare::tokenize()`].
@@ -39,9 +68,9 @@ pub fn tokenize(
     tokenize_with(inputs, out, encode, options, &Options::default(), watch)
 }
 
-/// The same, where the output may be a URL; `stores` says how its store is asked.
+/// The same, where inputs and output may be URLs; `stores` says how their stores are asked.
 ///
-/// The corpus is made below the cache folder, then sent: what says that it is not finished first, the manifest last. A run that
+/// Inputs are read once and not kept. Of a URL, the corpus is made below the cache folder, then sent: what says that it is not finished first, the manifest last. A run that
 /// was stopped goes on, also while it sends.
 ///
 /// # Errors
@@ -62,14 +91,21 @@ pub fn tokenize_with(
         ..options.clone()
     };
     let task = Task {
-        to: options.to.as_ref(),
-        is_corpus: true,
+        what: What::Corpus(options.to.as_ref()),
         described: format!("tokenize {inputs:?} {} {decides:?}", encode.describe()),
         overwrite: options.overwrite,
     };
     Output::run(out, &task, stores, watch, |out, overwrite| {
         let options = TokenizeOptions { overwrite, ..options.clone() };
-        windrow_prepare::tokenize(formats(), inputs, out, encode, &options, watch)
+        windrow_prepare::tokenize_from(
+            formats(),
+            &ReadOnce::new(stores),
+            inputs,
+            out,
+            encode,
+            &options,
+            watch,
+        )
     })
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use windrow_core::Result;
 use windrow_core::format::Options;
 use windrow_core::store::{Store, is_url};
+use windrow_prepare::Stores as _;
 #[cfg(feature = "remote")]
 use windrow_remote::{Location, Remote};
 
@@ -115,6 +116,38 @@ impl Stores {
         let opened: Opened = (Arc::new(store), location.root);
         self.opened.borrow_mut().insert(name, opened.clone());
         Ok(opened)
+    }
+}
+
+/// The stores of what a task reads once, from front to end: nothing of it is kept on disk.
+pub(crate) struct ReadOnce {
+    stores: Stores,
+    options: Options,
+}
+
+impl ReadOnce {
+    pub(crate) fn new(options: &Options) -> ReadOnce {
+        let cache_limit = options.cache_limit.or(Some(0));
+        ReadOnce { stores: Stores::default(), options: Options { cache_limit, ..options.clone() } }
+    }
+
+    /// Whether a path or URL is a folder.
+    pub(crate) fn is_folder(&self, path: &Path) -> bool {
+        match is_url(path) {
+            false => path.is_dir(),
+            true => {
+                self.at(path).and_then(|(store, key)| store.entry(&key)).is_ok_and(|entry| entry.is_folder)
+            }
+        }
+    }
+}
+
+impl windrow_prepare::Stores for ReadOnce {
+    fn at(&self, url: &Path) -> Result<(Arc<dyn Store>, String)> {
+        match self.stores.place(url, &self.options)? {
+            Some(place) => Ok((place.store, place.key)),
+            None => windrow_prepare::NoStores.at(url),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use windrow_prepare::{VerifyOptions, Watch};
 use crate::Dataset;
 use crate::open::{open_one, verify_one, with_tokenizer_hash};
 use crate::paths::Paths;
+use crate::remote::ReadOnce;
 use crate::remote::Stores;
 use crate::resolve::{Found, resolve};
 use crate::split::part_of;
@@ -59,17 +60,31 @@ impl Paths {
     /// # Errors
     /// As [`verify`](crate::verify()); as [`Paths::open`] for patterns and lists.
     pub fn verify(&self, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
+        self.verify_with(options, &Options::default(), watch)
+    }
+
+    /// The same, where `stores` says how the stores of URLs are asked. What is there is read once and not kept.
+    ///
+    /// # Errors
+    /// As [`Paths::verify`]; what a store says.
+    pub fn verify_with(
+        &self,
+        options: &VerifyOptions,
+        stores: &Options,
+        watch: &dyn Watch,
+    ) -> Result<Findings> {
         refuse_empty(self)?;
-        let members = self.resolved(&Options::default())?;
+        let members = self.resolved(stores)?;
+        let far = ReadOnce::new(stores);
         if let [only] = &members[..] {
-            return verify_one(only, options, watch);
+            return verify_one(only, options, &far, watch);
         }
         refuse_repeated(&members)?;
         let mut all = Findings::default();
         for path in &members {
-            let found = verify_one(path, options, watch)?;
+            let found = verify_one(path, options, &far, watch)?;
             // Names are relative to the folder that is checked, and here there are several.
-            let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+            let folder = if far.is_folder(path) { path } else { path.parent().unwrap_or(Path::new("")) };
             all.take_all(found, &|file| folder.join(file).display().to_string());
         }
         Ok(all)

@@ -8,7 +8,7 @@ use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::prepare::{self, IndexOptions};
 
-use crate::args::no_stdin;
+use crate::args::{Stores, no_stdin};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -21,7 +21,7 @@ use crate::text;
 /// stopped can be run again.
 #[derive(Args, Debug)]
 pub(crate) struct Index {
-    /// The folder
+    /// The folder, or its URL: s3://, gs://, az://
     path: PathBuf,
     /// Name of the index folder in it
     #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]
@@ -35,6 +35,8 @@ pub(crate) struct Index {
     /// Do not wait for the disk
     #[arg(long)]
     no_fsync: bool,
+    #[command(flatten)]
+    stores: Stores,
 }
 
 pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
@@ -48,7 +50,9 @@ pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();
-    let report = prepare::index(&args.path, &options, &Progress::new("index", out.quiet(), &interrupt))?;
+    let (stores, watch) = (args.stores.options(), Progress::new("index", out.quiet(), &interrupt));
+    let report = prepare::index_with(&args.path, &options, &stores, &watch)?;
+    drop(watch);
     let seconds = started.elapsed().as_secs_f64();
     let (records, files) = (text::counted(report.records, "record"), text::counted(report.files, "file"));
     let how = match report.unchanged {

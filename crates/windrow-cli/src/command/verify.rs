@@ -5,7 +5,7 @@ use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::prepare::VerifyOptions;
 
-use crate::args::Data;
+use crate::args::{Data, Stores};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -23,13 +23,17 @@ pub(crate) struct Verify {
     /// Finish or remove what killed runs left behind
     #[arg(long)]
     gc: bool,
+    #[command(flatten)]
+    stores: Stores,
 }
 
 pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
     let interrupt = Interrupt::listen();
     let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
-    let found = paths.verify(&options, &Progress::new("verify", out.quiet(), &interrupt))?;
+    let watch = Progress::new("verify", out.quiet(), &interrupt);
+    let found = paths.verify_with(&options, &args.stores.options(), &watch)?;
+    drop(watch);
     for problem in &found.problems {
         let record =
             problem.record.map_or(String::new(), |record| format!(", record {}", text::count(record)));

@@ -17,6 +17,9 @@ pub struct FileRow {
     /// XXH3-64 of the content, 16 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xxh3: Option<String>,
+    /// What the store of the file calls its version: kept for files in stores, which know no time of a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
 }
 
 impl FileRow {

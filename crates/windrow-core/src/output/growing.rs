@@ -174,6 +174,7 @@ impl Growing {
             size: self.size,
             modified_ns: modified(&meta),
             xxh3: Some(hex(self.hash.digest())),
+            ..FileRow::default()
         };
         let unsynced = Unsynced::new(self.file, self.path);
         Ok((Finished { row, sums: self.sums.finish() }, unsynced))

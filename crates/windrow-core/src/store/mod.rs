@@ -5,6 +5,7 @@
 
 pub mod ahead;
 mod allowance;
+mod below;
 pub mod braces;
 mod cache;
 mod compression;
@@ -31,6 +32,7 @@ mod walk;
 
 use std::sync::Arc;
 
+pub use below::Below;
 pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
 pub use cache::{Draft, cache_folder, cached};
 pub use compression::Compression;
@@ -53,7 +55,7 @@ pub use stream::Stream;
 pub use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
 pub use traffic::{StoreSet, Traffic};
-pub use url::is_url;
+pub use url::{is_url, without_secrets};
 pub use version::Version;
 
 use crate::error::Result;

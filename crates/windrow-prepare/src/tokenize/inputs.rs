@@ -6,16 +6,18 @@ use std::sync::Arc;
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Confidence, Format, Holds, Probe, Table, choose, discover, lines};
 use windrow_core::output::{self, files};
-use windrow_core::store::{Entry, Local, Store, key};
+use windrow_core::store::{Entry, Local, Store, is_url, key};
 use windrow_core::{Error, Result};
 
 use super::options::TokenizeOptions;
 use crate::names::{Given, Named, below_common_folder};
+use crate::places::Places;
 use crate::rows::RowInput;
 
 /// Every input with the name it goes by, none of them twice; those that hold rows are opened.
 pub(super) fn find(
     table: Table,
+    places: Places<'_>,
     inputs: &[PathBuf],
     field: Option<&str>,
     options: &TokenizeOptions,
@@ -26,11 +28,11 @@ pub(super) fn find(
     let mut given = (inputs.len() > 1).then(Given::default);
     let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
     for (number, input) in inputs.iter().enumerate() {
-        let input = At::of(table, &absolute(input)?, options.split.as_deref())?;
+        let input = At::of(table, places, &absolute(input)?, options.split.as_deref())?;
         match input.content()? {
             Holding::Rows(probe, format) => {
                 let split = input.split.as_deref();
-                let rows = RowInput::open(table, &input.path, &probe, format, field, split)?;
+                let rows = RowInput::open(table, places, &input.path, &probe, format, field, split)?;
                 rows.files().try_for_each(|(file, _)| note(number, file))?;
                 single.push((found.len(), input.path.clone()));
                 found.push(Named { file: input.path, relative: String::new() });
@@ -44,7 +46,7 @@ pub(super) fn find(
             }
             Holding::Lines(entries) => {
                 if entries.is_empty() && !options.allow_empty {
-                    return Err(lines::no_line_files(&Local::new(&input.path)).at(&input.path));
+                    return Err(lines::no_line_files(input.root()?.as_ref()).at(&input.path));
                 }
                 for entry in entries {
                     let file = input.path.join(&entry.key);
@@ -67,6 +69,9 @@ pub(super) fn find(
 
 // An input's path from the root. What goes up and down again is followed: names of outputs are made from it.
 fn absolute(input: &Path) -> Result<PathBuf> {
+    if is_url(input) {
+        return Ok(input.to_path_buf());
+    }
     let goes_up = input.components().any(|part| part == Component::ParentDir);
     match files::real_path(input).filter(|_| goes_up) {
         Some(path) => Ok(path),
@@ -75,8 +80,9 @@ fn absolute(input: &Path) -> Result<PathBuf> {
 }
 
 /// An input that is there.
-struct At {
+struct At<'a> {
     table: Table,
+    places: Places<'a>,
     path: PathBuf,
     is_folder: bool,
     /// The split that is meant, where it is not a folder of its own.
@@ -93,11 +99,11 @@ enum Holding {
     Rows(Box<Probe>, &'static dyn Format),
 }
 
-impl At {
-    fn of(table: Table, path: &Path, split: Option<&str>) -> Result<At> {
-        let is_folder = Local::new(path).entry("")?.is_folder;
+impl<'a> At<'a> {
+    fn of(table: Table, places: Places<'a>, path: &Path, split: Option<&str>) -> Result<At<'a>> {
+        let is_folder = places.root(path)?.entry("")?.is_folder;
         let Some(split) = split else {
-            return Ok(At { table, path: path.to_path_buf(), is_folder, split: None });
+            return Ok(At { table, places, path: path.to_path_buf(), is_folder, split: None });
         };
         if split.is_empty() || split.starts_with('.') || split.contains(['/', '\\', '\0']) {
             return Err(Error::config(format!("split {split:?}, expected the name of a split"))
@@ -111,9 +117,10 @@ impl At {
                 .hint("leave split out: the file is all there is"));
         }
         let inside = path.join(split);
-        let is_own = Local::new(&inside).entry("").is_ok_and(|entry| entry.is_folder);
+        let is_own = places.root(&inside)?.entry("").is_ok_and(|entry| entry.is_folder);
         Ok(At {
             table,
+            places,
             path: if is_own { inside } else { path.to_path_buf() },
             is_folder,
             split: (!is_own).then(|| split.to_string()),
@@ -124,16 +131,16 @@ impl At {
         if !self.is_folder {
             return self.of_file();
         }
-        let store = Local::new(&self.path);
+        let store = self.root()?;
         if self.split.is_none() && !store.walk("")?.iter().any(|entry| self.may_be_rows(&entry.key)) {
-            return Ok(Holding::Lines(lines::line_files(&store, "")?));
+            return Ok(Holding::Lines(lines::line_files(store.as_ref(), "")?));
         }
         let mut probe = self.probe()?;
         if let Some(split) = &self.split {
             probe = probe.only_split(split)?;
         }
         let lines: Vec<Entry> =
-            lines::lines_among(&store, &probe.entries, false)?.into_iter().cloned().collect();
+            lines::lines_among(store.as_ref(), &probe.entries, false)?.into_iter().cloned().collect();
         discover::refuse_copies(lines.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
         // Lines may lie beside what might be something else, such as an archive of them.
         let least = if lines.is_empty() { Confidence::Maybe } else { Confidence::Yes };
@@ -164,7 +171,19 @@ impl At {
         Ok(format.map_or(Holding::File, |format| Holding::Rows(Box::new(probe), format)))
     }
 
+    fn root(&self) -> Result<Arc<dyn Store>> {
+        self.places.root(&self.path)
+    }
+
     fn probe(&self) -> Result<Probe> {
+        if is_url(&self.path) {
+            let (store, key) = self.places.0.at(&self.path)?;
+            return match self.is_folder {
+                true => Probe::at(self.table, self.root()?, ""),
+                // So that what is beside it can be found.
+                false => Probe::at(self.table, store, &key),
+            };
+        }
         let (root, key) = match (self.is_folder, self.path.parent(), self.path.file_name()) {
             (false, Some(folder), Some(name)) => (folder, name.to_string_lossy().into_owned()),
             _ => (self.path.as_path(), String::new()),

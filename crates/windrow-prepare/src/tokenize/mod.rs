@@ -26,6 +26,7 @@ use crate::input::Input;
 use crate::names::output_names;
 use crate::pack::{Packer, Packing, State};
 use crate::pipeline::{self, Work};
+use crate::places::{NoStores, Places, Stores};
 use crate::text_input::TextInput;
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
@@ -53,13 +54,30 @@ pub fn tokenize(
     options: &TokenizeOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
+    tokenize_from(table, &NoStores, inputs, out, encode, options, watch)
+}
+
+/// The same, where inputs may be URLs, which lead to `stores`. They are read as they come, each once.
+///
+/// # Errors
+/// As [`tokenize`]; what a store says.
+pub fn tokenize_from(
+    table: Table,
+    stores: &dyn Stores,
+    inputs: &[PathBuf],
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let places = Places(stores);
     let rules = rules(encode, options)?;
-    let (named, found) = inputs::find(table, inputs, encode.text_field(), options)?;
+    let (named, found) = inputs::find(table, places, inputs, encode.text_field(), options)?;
     let stems = output_names(&named)?;
     let inputs: Vec<TextInput> = std::iter::zip(&named, found)
         .map(|(named, found)| match found {
             Some(rows) => Ok(TextInput::Rows(rows.named(&named.relative))),
-            None => Input::of(&named.file, &named.relative).map(TextInput::Lines),
+            None => Input::of(places, &named.file, &named.relative).map(TextInput::Lines),
         })
         .collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options);

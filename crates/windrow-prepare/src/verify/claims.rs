@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windrow_core::format::Format;
 use windrow_core::manifest::{BlockChecksums, Checksums, FileRow, Manifest};
 use windrow_core::output::hex;
-use windrow_core::store::{Io, Local, Object, Store, expanded, key, open_if_there};
+use windrow_core::store::{Object, Store, expanded, key, open_if_there};
 use windrow_core::{Kind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -27,7 +27,7 @@ pub(super) struct SumsAt<'a> {
 impl Work<'_> {
     /// Every file that the manifest names, and those whose block checksums are in `sums`.
     pub(super) fn claims(&mut self, base: &Path, manifest: &Manifest, sums: &SumsAt<'_>) -> Result<()> {
-        let store: Arc<dyn Store> = Arc::new(Local::new(base).io(Io::Pread));
+        let store = self.places.root_by_position(base)?;
         let sums_name = key::below(sums.folder, sums.file);
         let found = open_if_there(store.as_ref(), &sums_name)
             .and_then(|object| object.map(Checksums::open).transpose());
@@ -137,10 +137,17 @@ impl Work<'_> {
         }
         let kept = kept.filter(|(_, _, size, _)| *size == row.size);
         if row.xxh3.is_none() && kept.is_none() {
-            if row.modified_ns.is_some() && row.modified_ns != object.modified_ns() {
+            // A store knows no times of its own.
+            let is_told = row.modified_ns.is_some() && object.modified_ns().is_some();
+            if is_told && row.modified_ns != object.modified_ns() {
                 let text = |ns: Option<u64>| ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
                 let (expected, found) = (text(row.modified_ns), text(object.modified_ns()));
                 self.out.findings.problem(name, None, "time of change", expected, found);
+            }
+            if let (Some(expected), Some(found)) = (&row.etag, object.tag())
+                && expected != found
+            {
+                self.out.findings.problem(name, None, "version", expected.clone(), found.to_string());
             }
             return self.out.step(row.size);
         }

@@ -2,27 +2,30 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use windrow_core::format::verify::IndexAt;
 use windrow_core::format::{self, Format, Probe, Table, discover};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::files;
-use windrow_core::store::{Entry, Io, Local, Store, key};
+use windrow_core::store::{Entry, is_url, key};
 use windrow_core::{Kind, Result};
 
 use super::claims::SumsAt;
 use super::{VerifyOptions, Work};
+use crate::places::Places;
 
 impl Work<'_> {
     /// Everything that is described below `base`, and every line of JSON; what nothing describes is noted.
     pub(super) fn folder(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
         self.leftovers(base, None, options.gc)?;
-        let entries = Local::new(base).walk("")?;
+        let root = self.places.root(base)?;
+        let entries = root.walk("")?;
         let mut is_described = self.own_manifests(base, &entries)?;
         let folders = folders(&entries);
-        for folder in without_files(base, &folders)? {
-            self.leftovers(&folder, None, options.gc)?;
+        if !is_url(base) {
+            for folder in without_files(base, &folders)? {
+                self.leftovers(&folder, None, options.gc)?;
+            }
         }
         // Folders that a format reads as a whole: nothing below them stands for itself.
         let mut whole: BTreeSet<&str> = BTreeSet::new();
@@ -30,7 +33,7 @@ impl Work<'_> {
             if is_in(&whole, folder) {
                 continue;
             }
-            if !folder.is_empty() && index_format(self.table, &base.join(folder)).is_some() {
+            if !folder.is_empty() && index_format(self.table, self.places, &base.join(folder)).is_some() {
                 // Looked at with what it is the index of.
                 whole.insert(folder);
                 continue;
@@ -42,7 +45,7 @@ impl Work<'_> {
             let found = self.data_set(base, folder, &entries, options)?;
             is_described |= found != Found::Nothing;
             let sums = base.join(folder).join(CHECKSUMS_FILE);
-            if found == Found::Nothing && self.out.findings.n_problems == before && files::exists(&sums) {
+            if found == Found::Nothing && self.out.findings.n_problems == before && self.places.has(&sums)? {
                 // Only windrow writes them, and never alone. What is damaged was reported.
                 is_described = true;
                 let expected = format!("{} or meta.json beside it", MANIFEST_FILE);
@@ -59,7 +62,7 @@ impl Work<'_> {
             }
         }
         let rest = |entry: &&Entry| !is_in(&whole, &entry.key);
-        let lines: Vec<&Entry> = format::lines::lines_among(&Local::new(base), &entries, false)?
+        let lines: Vec<&Entry> = format::lines::lines_among(root.as_ref(), &entries, false)?
             .into_iter()
             .filter(|entry| rest(entry) && !self.out.was_read(&path_of(base, entry)))
             .collect();
@@ -121,13 +124,13 @@ impl Work<'_> {
     ) -> Result<Found> {
         let folder = if key.is_empty() { base.to_path_buf() } else { base.join(key) };
         let index = folder.join(&options.index_folder);
-        let of_index_folder = index_format(self.table, &index);
+        let of_index_folder = index_format(self.table, self.places, &index);
         let [own, of_index] = [&folder, &index].map(|folder| folder.join(MANIFEST_FILE));
-        let has_side = files::exists(&own) || files::exists(&of_index);
+        let has_side = self.places.has(&own)? || self.places.has(&of_index)?;
         if !key.is_empty()
             && !has_side
             && of_index_folder.is_none()
-            && !self.is_described_inside(base, key, entries)
+            && !self.is_described_inside(base, key, entries)?
         {
             return Ok(Found::Nothing);
         }
@@ -158,7 +161,7 @@ impl Work<'_> {
             }
         }
         if let Some(format) = of_index_folder {
-            let store: Arc<dyn Store> = Arc::new(Local::new(base).io(Io::Pread));
+            let store = self.places.root_by_position(base)?;
             let at =
                 IndexAt { store: &store, key, folder: &options.index_folder, manifest: of_index.as_ref() };
             format.verifier().index(&at, &mut self.out)?;
@@ -177,7 +180,7 @@ impl Work<'_> {
     }
 
     // Whether the names below a folder can only be those of a data set.
-    fn is_described_inside(&self, base: &Path, key: &str, entries: &[Entry]) -> bool {
+    fn is_described_inside(&self, base: &Path, key: &str, entries: &[Entry]) -> Result<bool> {
         // A walk sorts by key.
         let prefix = format!("{key}/");
         let first = entries.partition_point(|entry| entry.key < prefix);
@@ -185,7 +188,7 @@ impl Work<'_> {
             entries[first..].iter().take_while(|entry| entry.key.starts_with(&prefix)).cloned().collect();
         let probe = Probe {
             table: self.table,
-            store: Arc::new(Local::new(base)),
+            store: self.places.root(base)?,
             key: key.to_string(),
             is_folder: true,
             entries: below,
@@ -193,13 +196,13 @@ impl Work<'_> {
             manifest: None,
             folder_id: None,
         };
-        let Ok(format) = format::choose(self.table, &probe, None) else { return false };
-        format.verifier().is_described(format, &probe)
+        let Ok(format) = format::choose(self.table, &probe, None) else { return Ok(false) };
+        Ok(format.verifier().is_described(format, &probe))
     }
 
     // What the description of the data itself says, as that of shards does.
     fn told_inside(&mut self, folder: &Path) -> Result<Option<Manifest>> {
-        match Probe::at(self.table, Arc::new(Local::new(folder)), "") {
+        match Probe::at(self.table, self.places.root(folder)?, "") {
             Ok(probe) => Ok(probe.manifest),
             Err(e) if e.kind() == Kind::Corrupt || e.place().field.is_some() => {
                 let file = e.place().file.clone().unwrap_or_else(|| folder.display().to_string());
@@ -217,11 +220,14 @@ impl Work<'_> {
         for entry in entries {
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
-            let (before, is_there) = (self.out.findings.n_problems, files::exists(&base.join(file)));
+            let (before, is_there) = (self.out.findings.n_problems, self.places.has(&base.join(file))?);
             let manifest = match is_there {
                 true => self.manifest(&path)?,
                 // Its file is lost, or it is something else of that name.
-                false => Local::new(&path).open("").and_then(|object| Manifest::read(object.as_ref())).ok(),
+                false => {
+                    let object = self.places.root(&path)?.open("");
+                    object.and_then(|object| Manifest::read(object.as_ref())).ok()
+                }
             };
             let Some(manifest) = manifest else { continue };
             let folder = key::folder_of(file);
@@ -273,8 +279,8 @@ fn without_files(base: &Path, folders: &BTreeSet<&str>) -> Result<Vec<PathBuf>> 
 }
 
 /// The format whose index a folder is, or half of one.
-pub(super) fn index_format(table: Table, folder: &Path) -> Option<&'static dyn Format> {
-    let has = |name: &str| files::exists(&folder.join(name));
+pub(super) fn index_format(table: Table, places: Places<'_>, folder: &Path) -> Option<&'static dyn Format> {
+    let has = |name: &str| places.has(&folder.join(name)).unwrap_or(false);
     table.iter().copied().find(|format| format.verifier().is_index(&has))
 }
 

@@ -7,17 +7,17 @@ mod opened;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windrow_core::format::verify::{Content, Findings, Verifier};
 use windrow_core::format::{self, Format, Probe, Table};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{Site, files};
-use windrow_core::store::{Compression, Local, Store, expanded};
+use windrow_core::store::{Compression, expanded, is_url, without_secrets};
 use windrow_core::{Error, Kind, Result, Watch};
 
 use self::claims::SumsAt;
+use crate::places::{NoStores, Places, Stores};
 
 /// How to verify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,16 +45,41 @@ impl Default for VerifyOptions {
 /// `NotFound` when nothing is there; `Unrecognised` when what is there is no data; `Interrupted`; `Io`. Bad data is
 /// no error.
 pub fn verify(table: Table, path: &Path, options: &VerifyOptions, watch: &dyn Watch) -> Result<Findings> {
-    let path = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
-    let is_folder = Local::new(&path).entry("")?.is_folder;
-    let mut work = Work { table, told: BTreeSet::new(), out: Verifier::new(watch) };
+    verify_from(table, &NoStores, path, options, watch)
+}
+
+/// The same, also for what is at a URL, which leads to `stores`.
+///
+/// # Errors
+/// As [`verify`]; what a store says; `Unsupported` for a URL with a query.
+pub fn verify_from(
+    table: Table,
+    stores: &dyn Stores,
+    path: &Path,
+    options: &VerifyOptions,
+    watch: &dyn Watch,
+) -> Result<Findings> {
+    let places = Places(stores);
+    let path = match is_url(path) {
+        false => std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?,
+        // What is beside it could not be asked for.
+        true if without_secrets(&path.to_string_lossy()).len() < path.as_os_str().len() => {
+            return Err(Error::unsupported("a URL with a query or a password is not verified")
+                .at(path)
+                .hint("copy the data to a path, or give what the server asks for as headers"));
+        }
+        true => path.to_path_buf(),
+    };
+    let root = places.root(&path)?;
+    let is_folder = root.entry("")?.is_folder;
+    let mut work = Work { table, places, told: BTreeSet::new(), out: Verifier::new(watch) };
     if !is_folder {
         // What is not a regular file is no data, and nothing can be said of it.
-        Local::new(&path).open("")?;
+        root.open("")?;
         work.file(&path, options)?;
         return Ok(work.out.findings);
     }
-    let is_index = folder::index_format(table, &path).is_some();
+    let is_index = folder::index_format(table, places, &path).is_some();
     match (path.parent(), path.file_name().and_then(|n| n.to_str())) {
         (Some(base), Some(name)) if is_index => {
             let options = VerifyOptions { index_folder: name.to_string(), ..options.clone() };
@@ -67,6 +92,7 @@ pub fn verify(table: Table, path: &Path, options: &VerifyOptions, watch: &dyn Wa
 
 struct Work<'a> {
     table: Table,
+    places: Places<'a>,
     /// Files that a manifest names.
     told: BTreeSet<PathBuf>,
     out: Verifier<'a>,
@@ -81,9 +107,10 @@ impl Work<'_> {
         let before = self.out.findings.n_problems;
         // What is beside raw IDs that were compressed since speaks of them as they were.
         let before_name = self.table.iter().find_map(|format| format.verifier().name_before(name));
-        let told = before_name.filter(|plain| !files::exists(&folder.join(plain))).unwrap_or(name);
+        let told = before_name.filter(|plain| !self.places.has(&folder.join(plain)).unwrap_or(false));
+        let told = told.unwrap_or(name);
         let own = folder.join(format!("{told}.{}", MANIFEST_FILE));
-        if files::exists(&own) {
+        if self.places.has(&own)? {
             let manifest = self.manifest(&own)?;
             let sums = SumsAt { folder: "", file: &format!("{told}.{CHECKSUMS_FILE}"), all: true };
             manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
@@ -101,16 +128,16 @@ impl Work<'_> {
             self.opens(folder, name, format::lines::INDEX_FOLDER, before)?;
         }
         if format::lines::is_named(name) || self.is_lines(folder, name) {
-            self.out.expect(files::size(path).unwrap_or(0));
+            self.out.expect(self.places.size(path).unwrap_or(0));
             return self.json_lines(path);
         }
         if is_told {
             return Ok(());
         }
         self.is_data(folder, name, options)?;
-        let mut size = files::size(path);
+        let mut size = self.places.size(path);
         if before_name.is_some() {
-            let store: Arc<dyn Store> = Arc::new(Local::new(folder));
+            let store = self.places.root(folder)?;
             let whole = expanded(&store, name, None);
             let whole = self.out.findings.take(name, "content", "to be a whole stream", whole)?;
             size = whole.map(|object| object.size());
@@ -139,7 +166,7 @@ impl Work<'_> {
 
     // The format that reads a file.
     fn format_of(&self, folder: &Path, name: &str) -> Option<&'static dyn Format> {
-        let probe = Probe::at(self.table, Arc::new(Local::new(folder)), name);
+        let probe = self.places.root(folder).and_then(|root| Probe::at(self.table, root, name));
         probe.and_then(|probe| format::choose(self.table, &probe, None)).ok()
     }
 
@@ -150,7 +177,7 @@ impl Work<'_> {
         if options.gc || found.n_problems > 0 || !found.notes.is_empty() {
             return Ok(());
         }
-        let probe = Probe::at(self.table, Arc::new(Local::new(root)), key)?;
+        let probe = Probe::at(self.table, self.places.root(root)?, key)?;
         let is_compressed = !probe.is_folder && Compression::of_head(&probe.head).is_some();
         format::choose(self.table, &probe, None).map(drop).map_err(|e| match is_compressed {
             true => e,
@@ -179,11 +206,11 @@ impl Work<'_> {
 
     // The manifest at this path, where there is one that can be understood.
     fn manifest(&mut self, path: &Path) -> Result<Option<Manifest>> {
-        if !files::exists(path) {
+        if !self.places.has(path)? {
             return Ok(None);
         }
         let name = path.display().to_string();
-        let object = Local::new(path).open("");
+        let object = self.places.root(path)?.open("");
         let manifest = object.and_then(|object| Ok((Manifest::read(object.as_ref())?, object)));
         let Some((manifest, object)) =
             self.out.findings.take(&name, "manifest", "one that can be understood", manifest)?
@@ -196,6 +223,10 @@ impl Work<'_> {
 
     // Work folders that stopped runs left in this folder; of one task, or of all.
     fn leftovers(&mut self, folder: &Path, of: Option<&str>, gc: bool) -> Result<()> {
+        // Nothing works in a store.
+        if is_url(folder) {
+            return Ok(());
+        }
         let mut tasks: Vec<String> = Site::left_in(folder)?.into_iter().map(|(task, _)| task).collect();
         tasks.retain(|task| of.is_none_or(|of| of == task));
         tasks.sort();

@@ -1,12 +1,10 @@
 //! Data sets as their formats see them: which format it is, and what that finds.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Format, Options, Probe, choose, open};
-use windrow_core::store::{Local, Store};
 use windrow_core::{Kind, Result};
 
 use super::Work;
@@ -15,7 +13,7 @@ impl Work<'_> {
     /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
     /// or one whose content is checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static dyn Format>> {
-        let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Ok(None) };
+        let Ok(probe) = Probe::at(self.table, self.places.root(root)?, key) else { return Ok(None) };
         let Ok(format) = choose(self.table, &probe, None) else { return Ok(None) };
         let verifier = format.verifier();
         if verifier.content() != Content::Records {
@@ -27,7 +25,8 @@ impl Work<'_> {
 
     /// Parts of what is at `key` below `root` that are data sets of their own, as the splits of a corpus.
     pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
-        let Ok(probe) = Probe::at(self.table, Arc::new(Local::new(root)), key) else { return Vec::new() };
+        let Ok(root) = self.places.root(root) else { return Vec::new() };
+        let Ok(probe) = Probe::at(self.table, root, key) else { return Vec::new() };
         choose(self.table, &probe, None).map_or_else(|_| Vec::new(), |format| format.parts(&probe))
     }
 
@@ -38,7 +37,7 @@ impl Work<'_> {
         }
         let options = Options { index_folder: Some(index_folder.to_string()), ..Options::default() };
         let options = if index_folder == INDEX_FOLDER { Options::default() } else { options };
-        let store = Arc::new(Local::new(root));
+        let store = self.places.root(root)?;
         let opened =
             Probe::at(self.table, store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
         match opened {

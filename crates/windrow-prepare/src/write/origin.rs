@@ -5,6 +5,7 @@ use windrow_core::Result;
 use windrow_core::manifest::{FileRow, Manifest};
 use windrow_core::output::hex;
 use windrow_core::source::Source;
+use windrow_core::store::without_secrets;
 
 /// A manifest of what a source is converted into: `format`, and what it came from.
 ///
@@ -30,7 +31,9 @@ impl Origin {
         Ok(Origin {
             format: source.format(),
             fingerprint: source.fingerprint()?,
-            files: files.map(|f| FileRow { name: f.file, size: f.size, ..FileRow::default() }).collect(),
+            files: files
+                .map(|f| FileRow { name: without_secrets(&f.file), size: f.size, ..FileRow::default() })
+                .collect(),
         })
     }
 

@@ -9,10 +9,10 @@ use windrow_core::{Error, Kind, Result};
 use windrow_prepare::{Report, Watch};
 use windrow_remote::{Location, Remote};
 
-use super::Task;
 use super::send;
 use super::shape::Shape;
 use super::there::{Place, Whose};
+use super::{Task, What};
 
 /// Below the cache folder: what is to be sent.
 const FOLDER: &str = "sending";
@@ -40,12 +40,6 @@ pub(super) struct Far {
 impl Far {
     pub(super) fn begin(location: &Location, shape: Shape, task: &Task<'_>, stores: &Options) -> Result<Far> {
         let url = format!("{}/{}", location.root, location.key);
-        location.check_writable(&url)?;
-        if task.to.appends() {
-            return Err(Error::unsupported(format!("{} lie on local disks only", task.to.name()))
-                .at(url)
-                .hint("write to a path of this machine, and copy the folder with the store's own tools"));
-        }
         let store = Remote::new(location, crate::remote::of_store(stores))?;
         let place = Place { store, location: location.clone(), shape };
         let run = hash_of(&format!("{url}\n{}", task.described));
@@ -64,16 +58,16 @@ impl Far {
             is_made: false,
             lock: Some(lock),
         };
-        far.look(&url, task.is_corpus)?;
+        far.look(&url, matches!(task.what, What::Corpus(_) | What::Index(_)))?;
         Ok(far)
     }
 
     // Whose what is there is, and what of the local disk goes on with it.
-    fn look(&mut self, url: &str, is_corpus: bool) -> Result<()> {
+    fn look(&mut self, url: &str, goes_on: bool) -> Result<()> {
         let objects = self.place.objects()?;
         let whose = self.place.whose(&objects, &self.run)?;
         // Records are written anew, a corpus goes on.
-        self.is_made = is_corpus
+        self.is_made = goes_on
             && matches!(whose, Whose::Nobodys | Whose::Ours)
             && files::exists(&self.scratch.join(WHOLE));
         if !self.is_made {

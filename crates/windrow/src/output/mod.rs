@@ -45,14 +45,21 @@ pub struct Output {
 /// What a task writes.
 pub(crate) struct Task<'a> {
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "of URLs"))]
-    pub(crate) to: &'a dyn WriteFormat,
-    /// It is a corpus, whose place its format says.
-    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "of URLs"))]
-    pub(crate) is_corpus: bool,
+    pub(crate) what: What<'a>,
     /// What decides it, in words: another output never goes on with what this one left.
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "of URLs"))]
     pub(crate) described: String,
     pub(crate) overwrite: bool,
+}
+
+/// What an output is.
+pub(crate) enum What<'a> {
+    /// Records, where the format says.
+    Records(&'a dyn WriteFormat),
+    /// A corpus, where the format says.
+    Corpus(&'a dyn WriteFormat),
+    /// An index in the folder of this name, beside its lines.
+    Index(&'a str),
 }
 
 impl Output {
@@ -69,14 +76,16 @@ impl Output {
         stores: &Options,
     ) -> Result<Output> {
         let (dtype, eos, vocab_size) = (options.dtype, options.eos, options.vocab_size);
+        let what = What::Records(to);
         let described = format!("write {} {:?} {dtype:?} {eos:?} {vocab_size:?}", to.name(), to.describe());
-        Output::begin(out, &Task { to, is_corpus: false, described, overwrite: options.overwrite }, stores)
+        Output::begin(out, &Task { what, described, overwrite: options.overwrite }, stores)
     }
 
     #[cfg(feature = "remote")]
     pub(crate) fn begin(out: &Path, task: &Task<'_>, stores: &Options) -> Result<Output> {
         let far = crate::remote::location(out)?.map(|location| {
-            let shape = Shape::of(task.to, task.is_corpus, &location)?;
+            location.check_writable(&out.to_string_lossy())?;
+            let shape = Shape::of(&task.what, &location)?;
             Far::begin(&location, shape, task, stores)
         });
         Ok(Output { given: out.to_path_buf(), far: far.transpose()? })

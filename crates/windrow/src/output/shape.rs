@@ -1,10 +1,12 @@
 //! Which objects a data set is, below the URL that names it.
 
-use windrow_core::format::write::{CorpusPlace, Target, WriteFormat};
+use windrow_core::format::write::{CorpusPlace, Target};
 use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::store::key;
 use windrow_core::{Error, Result};
 use windrow_remote::Location;
+
+use super::What;
 
 /// Which objects belong to a data set. Names are those below the folder that holds what the URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,25 +20,38 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    pub(super) fn of(to: &dyn WriteFormat, is_corpus: bool, location: &Location) -> Result<Shape> {
+    pub(super) fn of(what: &What<'_>, location: &Location) -> Result<Shape> {
         let name = match key::name_of(&location.key) {
             // A bucket as a whole.
             "" => location.root.rsplit('/').next().unwrap_or_default(),
             name => name,
         };
-        Ok(match (is_corpus, to.corpus_place(), to.target()) {
-            (true, CorpusPlace::Inside { names, manifest, .. }, _) => {
-                Shape::Inside { name: name.to_string(), names, manifest }
+        let name = name.to_string();
+        if let What::Records(to) | What::Corpus(to) = what
+            && to.appends()
+        {
+            return Err(Error::unsupported(format!("{} lie on local disks only", to.name()))
+                .at(format!("{}/{}", location.root, location.key))
+                .hint("write to a path of this machine, and copy the folder with the store's own tools"));
+        }
+        Ok(match what {
+            What::Index(folder) => {
+                let manifest = key::below(folder, MANIFEST_FILE);
+                Shape::Inside { name, names: vec![folder.to_string()], manifest }
             }
-            (true, CorpusPlace::Whole, _) | (false, _, Target::Folder) => {
-                Shape::Folder { name: name.to_string() }
-            }
-            (false, _, Target::File(_) | Target::Pair) if location.key.is_empty() => {
-                return Err(Error::config("the URL names no file").at(location.root.as_str()));
-            }
-            (false, _, Target::File(_) | Target::Pair) => {
-                Shape::Beside { given: name.to_string(), names: to.names(to.stem(name)) }
-            }
+            What::Corpus(to) => match to.corpus_place() {
+                CorpusPlace::Inside { names, manifest, .. } => Shape::Inside { name, names, manifest },
+                CorpusPlace::Whole => Shape::Folder { name },
+            },
+            What::Records(to) => match to.target() {
+                Target::Folder => Shape::Folder { name },
+                Target::File(_) | Target::Pair if location.key.is_empty() => {
+                    return Err(Error::config("the URL names no file").at(location.root.as_str()));
+                }
+                Target::File(_) | Target::Pair => {
+                    Shape::Beside { names: to.names(to.stem(&name)), given: name }
+                }
+            },
         })
     }
 

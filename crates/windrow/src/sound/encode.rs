@@ -176,7 +176,7 @@ fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> Manife
             name: file.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             size: file.size,
             modified_ns: modified_ns(&file.path.to_string_lossy()),
-            xxh3: None,
+            ..FileRow::default()
         })
         .collect();
     let prompts: Vec<&str> = files.iter().map(|file| file.prompt.as_str()).collect();

@@ -39,4 +39,7 @@ mod s3;
 mod states;
 #[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
+mod taken;
+#[cfg(test)]
+#[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod written;

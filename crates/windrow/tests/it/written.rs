@@ -17,13 +17,13 @@ use crate::ids::records;
 use crate::s3::S3;
 
 /// A bucket, a cache, and a folder of texts.
-struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
-    s3: S3,
+    pub(crate) s3: S3,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
         for name in ["root/bucket", "cache", "texts", "here"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
@@ -35,11 +35,11 @@ impl Place {
         Place { s3: S3::serve(&folder.path().join("root")), folder }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         let (cache, timeout) = (Some(self.path("cache")), Some(Duration::from_secs(20)));
         Options { cache, timeout, ..self.s3.options() }
     }
@@ -60,7 +60,7 @@ impl Place {
 }
 
 /// All files below a folder.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut found, mut below) = (BTreeMap::new(), vec![folder.to_path_buf()]);
     while let Some(path) = below.pop() {
         for item in fs::read_dir(&path).into_iter().flatten() {
