@@ -75,6 +75,11 @@ impl Remote {
         put::is_there(&self.0, key, object)
     }
 
+    /// Forgets what was listed and asked for: what is there is asked for anew.
+    pub fn forget(&self) {
+        self.0.forget();
+    }
+
     /// Removes an object; nothing there is fine.
     ///
     /// # Errors

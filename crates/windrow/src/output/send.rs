@@ -39,6 +39,8 @@ struct Item {
 pub(super) fn send(far: &Far, overwrite: bool, watch: &dyn Watch) -> Result<()> {
     let mut items = Vec::new();
     collect(far, "", &mut items)?;
+    // Making it may have taken days.
+    far.place.store.forget();
     let mut there = far.place.objects()?;
     there.retain(|object, _| far.place.shape.owns(object));
     let mut sending = Sending {
