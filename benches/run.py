@@ -13,6 +13,7 @@ i  documents in raw tokens     j  flat-tokens in zarr, four layouts
 k  seqax's loader             l  audio codes with prompts and masks
 m  writing token streams    n  samples into codes
 o  what other loaders wrote
+p  token IDs in a slow object store
 """
 
 import argparse
@@ -25,6 +26,7 @@ import platform
 import codec
 import codes
 import documents
+import far
 import flat_tokens
 import formats
 import opening
@@ -53,12 +55,13 @@ QUESTIONS = {
     "m": writing.bench_m,
     "n": codec.bench_n,
     "o": formats.bench_o,
+    "p": far.bench_p,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…o")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…p")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
