@@ -34,7 +34,7 @@ pub(super) struct Far {
     has_picture: bool,
     /// What a run before made lies there, whole.
     is_made: bool,
-    lock: Option<Lock>,
+    _lock: Lock,
 }
 
 impl Far {
@@ -45,8 +45,10 @@ impl Far {
         let run = hash_of(&format!("{url}\n{}", task.described));
         let cache = stores.cache.clone().map_or_else(cache_folder, Ok)?;
         let scratch = std::path::absolute(&cache).unwrap_or(cache).join(FOLDER).join(&run);
+        scratch.parent().map_or(Ok(false), files::make_folder)?;
+        // Beside the folder, which goes before it is given back.
+        let lock = Lock::take(scratch.with_extension("lock")).map_err(|e| e.at(&url))?;
         files::make_folder(&scratch.join(MADE))?;
-        let lock = Lock::take(scratch.join("lock")).map_err(|e| e.at(&url))?;
         let path = scratch.join(MADE).join(place.shape.name());
         let mut far = Far {
             place,
@@ -56,7 +58,7 @@ impl Far {
             overwrite: task.overwrite,
             has_picture: false,
             is_made: false,
-            lock: Some(lock),
+            _lock: lock,
         };
         far.look(&url, matches!(task.what, What::Corpus(_) | What::Index(_)))?;
         Ok(far)
@@ -183,6 +185,5 @@ impl Drop for Far {
         if !self.is_worth_keeping() {
             self.forget();
         }
-        self.lock = None;
     }
 }
