@@ -52,7 +52,9 @@ struct Queue {
     // Ranges that somebody waits for come first, then those of steps to come.
     waiting: BTreeMap<(u8, u64), Wanted>,
     next: u64,
+    /// Workers, and those of them that wait for an answer.
     running: usize,
+    asking: usize,
 }
 
 static QUEUE: PerProcess<Mutex<Queue>> = PerProcess::new(Mutex::default);
@@ -81,7 +83,8 @@ fn push(class: u8, wanted: impl IntoIterator<Item = Wanted>) -> Result<()> {
         queue.next += 1;
         queue.waiting.insert((class, number), one);
     }
-    while queue.running < MOST_REQUESTS.min(queue.waiting.len()) {
+    // One for each range that none of those that run is about to take.
+    while queue.running < MOST_REQUESTS && queue.running - queue.asking < queue.waiting.len() {
         queue.running += 1;
         runtime.spawn(work());
     }
@@ -89,24 +92,44 @@ fn push(class: u8, wanted: impl IntoIterator<Item = Wanted>) -> Result<()> {
 }
 
 async fn work() {
-    /// Also where a request panics: the next one takes its turn.
-    struct Running;
-    impl Drop for Running {
-        fn drop(&mut self) {
-            lock().running -= 1;
-        }
-    }
-    let running = Running;
-    loop {
-        let next = lock().waiting.pop_first();
-        let Some((_, Wanted { of, range, waiter })) = next else { break };
+    let mut worker = Worker { is_asking: false, is_over: false };
+    while let Some(Wanted { of, range, waiter }) = worker.next() {
         let waiter = Told(waiter);
         let result = of.fetch(range).await;
         waiter.tell(result);
     }
-    drop(running);
-    // What came while this one ended.
-    if !lock().waiting.is_empty() {
+}
+
+/// Counted among those that run and those that ask, also where a request panics: the next one takes its turn.
+struct Worker {
+    is_asking: bool,
+    is_over: bool,
+}
+
+impl Worker {
+    /// What comes next; `None` ends it, so that whoever wants something from then on starts another.
+    fn next(&mut self) -> Option<Wanted> {
+        let mut queue = lock();
+        queue.asking -= usize::from(self.is_asking);
+        let next = queue.waiting.pop_first();
+        self.is_asking = next.is_some();
+        self.is_over = next.is_none();
+        queue.asking += usize::from(self.is_asking);
+        queue.running -= usize::from(self.is_over);
+        next.map(|(_, wanted)| wanted)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut queue = lock();
+        queue.asking -= usize::from(self.is_asking);
+        queue.running -= 1;
+        drop(queue);
+        // Nobody else may be left for what waits.
         let _ = push(1, []);
     }
 }

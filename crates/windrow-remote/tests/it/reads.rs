@@ -1,5 +1,7 @@
 //! What is read, and by how many requests.
 
+use std::sync::{Barrier, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use windrow_core::Kind;
@@ -74,6 +76,32 @@ fn ranges_that_are_told_ahead_are_joined_and_waited_for_once() {
     let n = server.asked().len();
     assert!(n <= 6, "{n} requests for three parts");
     assert_eq!(store.traffic().unwrap().retries, 0);
+}
+
+#[test]
+fn a_read_waits_for_no_other() {
+    const PLACES: usize = 8;
+    let whole = content(PLACES * 2 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    let (_, object) = open(&server.url, "x", options());
+    server.asked();
+    // No request is answered before all have come, and each read begins when the one before is under way.
+    let all = Barrier::new(PLACES);
+    let (tell, told) = mpsc::channel();
+    server.script(move |_| {
+        tell.send(()).unwrap();
+        all.wait();
+        Answer::default()
+    });
+    thread::scope(|scope| {
+        for at in (0..PLACES).map(|i| i * 2 * MIB) {
+            let (object, whole) = (&object, &whole);
+            scope.spawn(move || {
+                assert_eq!(read(object.as_ref(), at as u64, 1000).unwrap(), whole[at..at + 1000]);
+            });
+            told.recv_timeout(Duration::from_secs(30)).unwrap();
+        }
+    });
 }
 
 #[test]

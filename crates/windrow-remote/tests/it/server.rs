@@ -61,7 +61,7 @@ pub(crate) struct Server {
 
 struct Shared {
     files: Mutex<HashMap<String, File>>,
-    script: Mutex<Box<Script>>,
+    script: Mutex<Arc<Script>>,
     asked: Mutex<Vec<Asked>>,
     number: AtomicU64,
     over: AtomicBool,
@@ -77,7 +77,7 @@ impl Server {
             .collect();
         let shared = Arc::new(Shared {
             files: Mutex::new(files),
-            script: Mutex::new(Box::new(|_| Answer::default())),
+            script: Mutex::new(Arc::new(|_| Answer::default())),
             asked: Mutex::default(),
             number: AtomicU64::new(0),
             over: AtomicBool::new(false),
@@ -98,7 +98,7 @@ impl Server {
     }
 
     pub(crate) fn script(&self, script: impl Fn(&Asked) -> Answer + Send + Sync + 'static) {
-        *self.shared.script.lock().unwrap() = Box::new(script);
+        *self.shared.script.lock().unwrap() = Arc::new(script);
     }
 
     /// Puts another file in the place of one.
@@ -167,7 +167,9 @@ impl Shared {
                 hash: headers.get("x-amz-meta-windrowxxh3").cloned(),
             };
             self.asked.lock().unwrap().push(asked.clone());
-            let answer = (self.script.lock().unwrap())(&asked);
+            // A script may hold one request back until others have come.
+            let script = self.script.lock().unwrap().clone();
+            let answer = script(&asked);
             thread::sleep(answer.wait);
             if !self.answer(stream, &asked, &answer)? {
                 return Ok(());
