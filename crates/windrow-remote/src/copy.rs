@@ -19,7 +19,7 @@ use crate::stats::{Counters, add};
 const GAP: u64 = 1 << 20;
 /// What is here between two parts that are not comes once more with them, up to this size.
 const HERE: u64 = 64 << 10;
-/// No request asks for more.
+/// No request asks for more, but for a rest of up to [`HERE`], which is not worth one of its own.
 const LARGEST: u64 = 16 << 20;
 /// Objects up to this size are fetched whole.
 const SMALL: u64 = 1 << 20;
@@ -287,7 +287,12 @@ fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
 /// A range in parts that one request may ask for.
 fn in_parts(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let (start, end) = (range.start, range.end);
-    (start..end).step_by(LARGEST as usize).map(move |at| at..(at + LARGEST).min(end))
+    // At least one part of what there is.
+    let cut = (end - start).saturating_sub(HERE).max(u64::from(start < end));
+    (0..cut.div_ceil(LARGEST)).map(move |part| {
+        let at = start + part * LARGEST;
+        at..if at + LARGEST + HERE >= end { end } else { at + LARGEST }
+    })
 }
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
@@ -342,6 +347,17 @@ mod tests {
         assert_eq!(joined(vec![0..GAP, 2 * GAP..3 * GAP], GAP), vec![0..3 * GAP]);
         let long: Vec<Range<u64>> = (0..40).map(|i| i * GAP..(i + 1) * GAP).collect();
         assert_eq!(joined(long, GAP), [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..40 * GAP]);
+    }
+
+    #[test]
+    fn a_rest_is_no_request_of_its_own() {
+        let parts = |range: Range<u64>| in_parts(&range).collect::<Vec<_>>();
+        assert_eq!(parts(5..5), []);
+        assert_eq!(parts(5..6), [5..6]);
+        assert_eq!(parts(5..LARGEST + 5), [5..LARGEST + 5]);
+        assert_eq!(parts(5..LARGEST + HERE + 5), [5..LARGEST + HERE + 5]);
+        assert_eq!(parts(0..LARGEST + HERE + 1), [0..LARGEST, LARGEST..LARGEST + HERE + 1]);
+        assert_eq!(parts(0..3 * LARGEST + 7), [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..3 * LARGEST + 7]);
     }
 
     #[test]
