@@ -256,25 +256,27 @@ impl Ahead for ToCome {
         for &(start, size) in ranges {
             let end = start.saturating_add(size).min(copy.of.size);
             if start < end {
+                copy.of.held.want(start, end - start);
                 missing.extend(copy.of.held.missing(start, end - start));
             }
         }
-        let asked = queue::ahead(copy.clone(), joined(missing, GAP));
+        let asked = queue::ahead(copy.clone(), joined(missing, GAP).iter().flat_map(in_parts));
         if let Err(e) = asked {
             log::debug!("not fetched ahead: {e}");
         }
     }
 }
 
-/// Ranges in order, joined over gaps up to `gap` while they stay below [`LARGEST`].
+/// Ranges in order, joined where they meet, and over gaps up to `gap` while they stay below [`LARGEST`].
 fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
             Some(last)
-                if range.start <= last.end.saturating_add(gap)
-                    && range.end.max(last.end) - last.start <= LARGEST =>
+                if range.start <= last.end
+                    || range.start <= last.end.saturating_add(gap)
+                        && range.end.max(last.end) - last.start <= LARGEST =>
             {
                 last.end = last.end.max(range.end);
             }
@@ -345,8 +347,10 @@ mod tests {
     fn near_ranges_are_one_request() {
         assert_eq!(joined(vec![5..6, 0..1, 3 << 20..4 << 20], GAP), [0..6, 3 << 20..4 << 20]);
         assert_eq!(joined(vec![0..GAP, 2 * GAP..3 * GAP], GAP), vec![0..3 * GAP]);
-        let long: Vec<Range<u64>> = (0..40).map(|i| i * GAP..(i + 1) * GAP).collect();
-        assert_eq!(joined(long, GAP), [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..40 * GAP]);
+        let far: Vec<Range<u64>> = (0..20).map(|i| i * GAP..i * GAP + 1).collect();
+        assert_eq!(joined(far, GAP), [0..15 * GAP + 1, 16 * GAP..19 * GAP + 1]);
+        let long: Vec<Range<u64>> = (0..40).map(|i| i * GAP..(i + 1) * GAP + 4).collect();
+        assert_eq!(joined(long, GAP), vec![0..40 * GAP + 4]);
     }
 
     #[test]
@@ -357,7 +361,10 @@ mod tests {
         assert_eq!(parts(5..LARGEST + 5), [5..LARGEST + 5]);
         assert_eq!(parts(5..LARGEST + HERE + 5), [5..LARGEST + HERE + 5]);
         assert_eq!(parts(0..LARGEST + HERE + 1), [0..LARGEST, LARGEST..LARGEST + HERE + 1]);
-        assert_eq!(parts(0..3 * LARGEST + 7), [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..3 * LARGEST + 7]);
+        assert_eq!(
+            parts(0..3 * LARGEST + 7),
+            [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..3 * LARGEST + 7]
+        );
     }
 
     #[test]

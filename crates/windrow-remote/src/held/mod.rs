@@ -131,6 +131,11 @@ impl Held {
         }
     }
 
+    /// A range will be read: what of it is in memory is not dropped as what was read.
+    pub(crate) fn want(&self, start: u64, size: u64) {
+        self.pieces.want(start..start.saturating_add(size).min(self.size));
+    }
+
     /// Of a range that is about to be read nothing leaves memory until this is dropped, however much it is.
     pub(crate) fn reading(&self, start: u64, size: u64) -> Reading<'_> {
         self.pieces.reading(start..start.saturating_add(size).min(self.size))

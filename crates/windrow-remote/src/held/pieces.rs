@@ -120,6 +120,12 @@ impl Pieces {
         all.shrink(self.most, first);
     }
 
+    /// What of a range is here will be read: it stays as if it had just come.
+    pub(super) fn want(&self, range: Range<u64>) {
+        let own = self.own.get();
+        all().want(&mut lock(own), &range);
+    }
+
     /// Has a range stay until what is returned is dropped.
     pub(super) fn reading(&self, range: Range<u64>) -> Reading<'_> {
         let mut own = self.lock();
@@ -205,6 +211,23 @@ impl Own {
 }
 
 impl All {
+    /// Pieces that will be read are as new ones: under numbers that are not among the used, behind what is older.
+    fn want(&mut self, own: &mut Own, range: &Range<u64>) {
+        let first = own.pieces.range(..=range.start).next_back().map_or(range.start, |(from, _)| *from);
+        for (from, piece) in own.pieces.range_mut(first..range.end.max(first)) {
+            let size = piece.bytes.len() as u64;
+            let wanted = range.end.min(from + size).saturating_sub(range.start.max(*from));
+            piece.read = piece.read.min(size).saturating_sub(wanted);
+            if wanted > 0
+                && let Some(place) = self.places.remove(&piece.number)
+            {
+                piece.number = self.next;
+                self.next += 1;
+                self.places.insert(piece.number, place);
+            }
+        }
+    }
+
     /// Drops pieces until no more than `most` bytes are left: those that were read, then the oldest before `first`.
     fn shrink(&mut self, most: u64, first: u64) {
         let mut kept = VecDeque::new();
@@ -282,6 +305,31 @@ mod tests {
         assert_eq!(kept(0, 7), [10, 70]);
         lock(&own).reads.clear();
         assert_eq!(all_gone(&mut all), 0);
+    }
+
+    #[test]
+    fn what_is_wanted_again_goes_when_it_was_read_again() {
+        let (mut all, own) = (All::default(), Arc::default());
+        for start in (0..60).step_by(10) {
+            piece(&mut all, &own, start);
+        }
+        let read = |all: &mut All, range: Range<u64>| {
+            let (_, used) = lock(&own).parts(range).unwrap();
+            all.used.extend(used);
+        };
+        let kept = |all: &mut All, most: u64| {
+            all.shrink(most, u64::MAX);
+            lock(&own).pieces.keys().copied().collect::<Vec<u64>>()
+        };
+        [0..10, 10..20, 20..30].into_iter().for_each(|range| read(&mut all, range));
+        // One, and a part of the next.
+        all.want(&mut lock(&own), &(0..13));
+        assert_eq!(kept(&mut all, 50), [0, 10, 30, 40, 50]);
+        read(&mut all, 10..13);
+        assert_eq!(kept(&mut all, 40), [0, 30, 40, 50]);
+        all.want(&mut lock(&own), &(30..31));
+        assert_eq!(kept(&mut all, 20), [0, 30]);
+        assert_eq!(kept(&mut all, 10), [30]);
     }
 
     fn all_gone(all: &mut All) -> u64 {
