@@ -17,6 +17,7 @@ use crate::net;
 use crate::per_process::PerProcess;
 use crate::place::{Place, entry_among};
 use crate::trouble::What;
+use crate::url::Scheme;
 
 /// Objects sorted by key; `None` where a store does not tell them so, or they are too many.
 type Told = Option<Arc<Vec<Meta>>>;
@@ -58,6 +59,10 @@ impl Place {
     /// # Errors
     /// What the store says.
     pub(crate) fn by_name(&self, key: &str) -> Result<Option<Option<Entry>>> {
+        // Web servers and the Hub list no names: nothing is asked, and nothing counted.
+        if matches!(self.location().scheme, Scheme::Http | Scheme::Hf) {
+            return Ok(None);
+        }
         let start = start_of(key);
         if let Some(known) = self.names.known(start) {
             return Ok(known.map(|objects| entry_among(&objects, key)));

@@ -32,6 +32,7 @@ fn bytes_are_those_of_the_file_and_are_fetched_once() {
     }
     assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
     let after = store.traffic().unwrap().requests;
+    assert_eq!(after, server.asked().len() as u64);
     assert_eq!(read(object.as_ref(), 0, whole.len()).unwrap(), whole);
     assert_eq!(store.traffic().unwrap().requests, after);
     // What lies between two parts that are missing comes twice where it is short.
