@@ -21,6 +21,7 @@ mod put;
 mod queue;
 mod stats;
 mod store;
+mod told;
 mod trouble;
 mod url;
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::store::{Entry, key};
 use windrow_core::{Error, Kind, Result};
 
@@ -14,7 +15,11 @@ use crate::net;
 use crate::options::Options;
 use crate::per_process::PerProcess;
 use crate::stats::Counters;
+use crate::told;
 use crate::url::Location;
+
+/// From so many objects on, a manifest is worth its while.
+const MANY: usize = 10_000;
 
 /// A bucket, a web server or a data set of the Hub.
 pub(crate) struct Place {
@@ -35,6 +40,8 @@ struct Listed {
     folder: String,
     /// Sorted by key.
     objects: Arc<Vec<Meta>>,
+    /// Hidden files are not in it.
+    lacks_hidden: bool,
 }
 
 impl Listed {
@@ -84,7 +91,9 @@ impl Place {
     pub(crate) fn known(&self, key: &str) -> Option<Option<Entry>> {
         let listed = self.listed();
         let of = listed.iter().find(|listed| key::is_below(&listed.folder, key))?;
-        Some(of.entry(key))
+        let found = of.entry(key);
+        let is_unknown = found.is_none() && of.lacks_hidden && is_hidden(&of.folder, key);
+        (!is_unknown).then_some(found)
     }
 
     /// Forgets what was listed and asked for: something was written.
@@ -171,16 +180,44 @@ impl Place {
         })
     }
 
-    /// All objects below a folder, sorted by key; asked for once.
+    /// All objects below a folder, sorted by key; asked for once. A manifest that lists them is believed until they are read.
     pub(crate) fn list(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
         if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
             return Ok(known.objects.clone());
         }
-        let mut objects = self.ask_list(prefix)?;
+        let told = told::objects(self, prefix)?;
+        if let Some(told::Objects { objects, lacks_hidden }) = told {
+            return Ok(self.keep_listed(prefix, objects, lacks_hidden));
+        }
+        let objects = self.list_anew(prefix)?;
+        self.tell_of_many(prefix, &objects);
+        Ok(objects)
+    }
+
+    /// What the store itself lists below a folder, sorted by key.
+    pub(crate) fn list_anew(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+        let objects = self.ask_list(prefix)?;
+        Ok(self.keep_listed(prefix, objects, false))
+    }
+
+    fn keep_listed(&self, folder: &str, mut objects: Vec<Meta>, lacks_hidden: bool) -> Arc<Vec<Meta>> {
         objects.sort_by(|a, b| a.key.cmp(&b.key));
         let objects = Arc::new(objects);
-        self.listed().push(Listed { folder: prefix.to_string(), objects: objects.clone() });
-        Ok(objects)
+        let mut listed = self.listed();
+        listed.retain(|listed| listed.folder != folder);
+        listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks_hidden });
+        objects
+    }
+
+    fn tell_of_many(&self, prefix: &str, objects: &[Meta]) {
+        let manifest = key::below(prefix, MANIFEST_FILE);
+        if objects.len() > MANY && !objects.iter().any(|meta| meta.key == manifest) {
+            let url = self.url(prefix);
+            log::warn!(
+                "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
+                objects.len()
+            );
+        }
     }
 
     fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
@@ -198,6 +235,11 @@ impl Place {
             }
         })
     }
+}
+
+/// Whether a name on the way from a folder to a key starts with a dot.
+pub(crate) fn is_hidden(folder: &str, key: &str) -> bool {
+    key.strip_prefix(folder).unwrap_or(key).split('/').any(|part| part.starts_with('.'))
 }
 
 /// A folder's entry.

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use windrow_core::store::{Entry, Object, Store, Traffic, key};
 use windrow_core::{Error, Kind, Result};
 
-use crate::backend;
+use crate::backend::{self, Meta};
 use crate::object::RemoteObject;
 use crate::options::Options;
-use crate::place::{Place, entry, folder};
+use crate::place::{Place, entry, folder, is_hidden};
 use crate::put::{self, Put};
 use crate::url::{Location, Scheme};
-
-/// From so many objects on, a manifest is worth its while.
-const MANY: usize = 10_000;
 
 /// A bucket, a web server or a data set of the Hub: objects by their keys.
 ///
@@ -154,28 +151,17 @@ impl Store for Remote {
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
-        // Hidden ones are there for those that ask for them by name.
-        let listed = self.0.list(prefix)?;
-        let is_hidden = |key: &str| {
-            let below = key.strip_prefix(prefix).unwrap_or(key);
-            below.split('/').any(|part| part.starts_with('.'))
-        };
-        let shown = listed.iter().filter(|meta| !is_hidden(&meta.key));
-        let found: Vec<Entry> = shown.cloned().map(entry).collect();
+        let found = shown(prefix, &self.0.list(prefix)?);
         if found.is_empty() {
             return Err(Error::not_found("nothing is there: no object of this name, and none below it")
                 .at(self.display(prefix))
                 .hint("a prefix is a whole name between slashes"));
         }
-        let manifest = key::below(prefix, windrow_core::manifest::MANIFEST_FILE);
-        if found.len() > MANY && !found.iter().any(|entry| entry.key == manifest) {
-            let url = self.display(prefix);
-            log::warn!(
-                "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
-                found.len()
-            );
-        }
         Ok(found)
+    }
+
+    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
+        Ok(self.0.list_anew(prefix)?.iter().cloned().map(entry).collect())
     }
 
     fn display(&self, key: &str) -> String {
@@ -185,4 +171,9 @@ impl Store for Remote {
     fn traffic(&self) -> Option<Traffic> {
         Some(self.0.counters.get().now())
     }
+}
+
+// Hidden ones are there for those that ask for them by name.
+fn shown(folder: &str, listed: &[Meta]) -> Vec<Entry> {
+    listed.iter().filter(|meta| !is_hidden(folder, &meta.key)).cloned().map(entry).collect()
 }

@@ -29,6 +29,7 @@ mod dataset;
 mod encode;
 pub mod format;
 mod formats;
+mod listing;
 mod measure;
 mod mixing;
 mod mixture;
@@ -63,6 +64,7 @@ pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
+pub use listing::{listing, write_listing};
 pub use measure::Measured;
 pub use mixing::Mixing;
 pub use mixture::{Mixture, mix, part_named};

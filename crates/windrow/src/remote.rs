@@ -53,6 +53,23 @@ pub(crate) fn measure(files: &[(&str, u64)], options: &Options, stop: &dyn Fn() 
     Ok(Measured { latency_secs, bandwidth, range_bytes, connections, room_bytes: options.room() })
 }
 
+/// Puts an object in place of what is there; whether the path is a URL.
+#[cfg(feature = "remote")]
+pub(crate) fn put(path: &Path, options: &Options, bytes: &[u8]) -> Result<bool> {
+    use windrow_core::store::Memory;
+
+    let Some(location) = location(path)? else { return Ok(false) };
+    let object = Memory::new().with("object", bytes).open("object")?;
+    Remote::new(&location, of_store(options))?.put(&location.key, object, true)?;
+    Ok(true)
+}
+
+/// This build writes to no stores.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn put(_path: &Path, _options: &Options, _bytes: &[u8]) -> Result<bool> {
+    Ok(false)
+}
+
 /// This build asks no stores.
 #[cfg(not(feature = "remote"))]
 pub(crate) fn measure(_: &[(&str, u64)], _: &Options, _: &dyn Fn() -> bool) -> Result<Measured> {

@@ -10,6 +10,7 @@ mod dummy;
 pub(crate) mod encode;
 mod index;
 mod inspect;
+mod manifest;
 mod peek;
 mod rebuild_metadata;
 mod report;
@@ -59,6 +60,7 @@ pub(crate) enum Command {
     Convert(convert::Convert),
     Encode(encode::Encode),
     RebuildMetadata(rebuild_metadata::RebuildMetadata),
+    Manifest(manifest::Manifest),
     Verify(verify::Verify),
     Trace(trace::Trace),
     Bench(bench::Bench),
@@ -81,6 +83,7 @@ impl Command {
             Command::Convert(_) => "convert",
             Command::Encode(_) => "encode",
             Command::RebuildMetadata(_) => "rebuild-metadata",
+            Command::Manifest(_) => "manifest",
             Command::Verify(_) => "verify",
             Command::Trace(_) => "trace",
             Command::Bench(_) => "bench",
@@ -104,6 +107,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Convert(args) => convert::run(&args, out),
         Command::Encode(args) => encode::run(&args, out),
         Command::RebuildMetadata(args) => rebuild_metadata::run(&args, out),
+        Command::Manifest(args) => manifest::run(&args, out),
         Command::Verify(args) => verify::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),

@@ -441,3 +441,47 @@ fn peek_draws_a_series_and_says_what_it_spans() {
     let peeked = desk.windrow("peek s.jsonl -n 1 --json").json();
     assert_eq!(peeked["records"][0]["values"].as_array().unwrap().len(), 8);
 }
+
+#[test]
+fn a_manifest_lists_a_folder_and_is_not_believed() {
+    let desk = tokens();
+    desk.windrow("convert tok m --to mds").done();
+    let said = desk.windrow("manifest m").failed(1);
+    assert!(said.contains("has a manifest, which was written with it"), "{said}");
+
+    // As another program would have written it.
+    for name in ["windrow.json", "windrow.sums"] {
+        fs::remove_file(desk.path("m").join(name)).unwrap();
+    }
+    let plan = "--rows --batch-size 2 --step 0 --json";
+    let before = desk.windrow(&format!("trace m {plan}")).json();
+    let said = desk.windrow("manifest m").done();
+    assert!(said.starts_with("m/windrow.json: 2 files, ") && said.contains("of mds"), "{said}");
+    let written: serde_json::Value = serde_json::from_slice(&desk.tree("m")["windrow.json"]).unwrap();
+    assert_eq!(written["listing"]["files"][0]["name"], "index.json");
+    assert!(!written.to_string().contains(desk.path("").to_str().unwrap()), "{written}");
+    assert_eq!(desk.windrow(&format!("trace m {plan}")).json()["rows"], before["rows"]);
+    assert!(desk.windrow("verify m").done().contains("good"));
+    let out = desk.windrow("manifest m -o -").done();
+    assert_eq!(out.as_bytes(), desk.tree("m")["windrow.json"]);
+    assert_eq!(desk.windrow("manifest m -o other.json --json").json()["files"], 2);
+
+    // A file that grew since is named, until the folder is listed anew.
+    let index = [&desk.tree("m")["index.json"][..], b" "].concat();
+    desk.write("m/index.json", &index);
+    let said = desk.windrow("inspect m").failed(3);
+    assert!(
+        said.contains("m/index.json")
+            && said.contains("the manifest says")
+            && said.contains("windrow manifest"),
+        "{said}"
+    );
+    assert!(desk.windrow("verify m").out.contains("index.json"));
+    desk.windrow("inspect m --trust").done();
+    desk.windrow("manifest m").done();
+    desk.windrow("inspect m").done();
+
+    let said = desk.windrow("manifest m/index.json").failed(2);
+    assert!(said.contains("needs no manifest"), "{said}");
+    desk.windrow("manifest nothing").failed(1);
+}

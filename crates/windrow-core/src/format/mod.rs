@@ -193,6 +193,9 @@ pub fn open_as(format: &dyn Format, probe: &Probe, options: &Options) -> Result<
 
 /// Holds what the manifest says of files and records against them.
 fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Result<SharedSource> {
+    if let Some(listing) = probe.listing.as_ref().filter(|_| !options.trust) {
+        probe.check_listing(listing)?;
+    }
     let told = probe.manifest.as_ref().filter(|manifest| manifest.format == format.name() && !options.trust);
     match told.filter(|_| !format.checks_manifest()) {
         Some(manifest) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Table;
 use super::checksum_rules::FormatRules;
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, MANIFEST_FILE, Manifest};
+use crate::manifest::{Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest};
 use crate::store::{Entry, FolderId, Store, entry_if_there, key, open_if_there};
 
 /// What a format sees of a path before it says whether it is the one.
@@ -25,6 +25,8 @@ pub struct Probe {
     pub head: Vec<u8>,
     /// The manifest beside it, where there is one.
     pub manifest: Option<Manifest>,
+    /// What was listed of it before, where that is all that is known.
+    pub listing: Option<Listing>,
     /// Which folder it was; `None` for a file, and where the store cannot tell.
     pub folder_id: Option<FolderId>,
 }
@@ -46,6 +48,7 @@ impl Probe {
             entries: Vec::new(),
             head: Vec::new(),
             manifest: None,
+            listing: None,
             folder_id,
         };
         if entry.is_folder {
@@ -65,6 +68,7 @@ impl Probe {
             entries: self.entries.clone(),
             head: Vec::new(),
             manifest: None,
+            listing: None,
             folder_id: self.folder_id,
         };
         probe.read_again()?;
@@ -78,7 +82,8 @@ impl Probe {
             let mut scratch = Vec::new();
             self.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
         }
-        self.manifest = find_manifest(self).map_err(|e| self.replaced().unwrap_or(e))?;
+        let found = find_manifest(self).map_err(|e| self.replaced().unwrap_or(e))?;
+        (self.manifest, self.listing) = found;
         Ok(())
     }
 
@@ -173,12 +178,28 @@ impl Probe {
     /// # Errors
     /// `Stale` naming the file.
     pub fn check_files(&self, manifest: &Manifest) -> Result<()> {
-        if manifest.files.is_empty() {
+        self.check_rows(manifest.files.iter())
+    }
+
+    /// The same of files that were listed before.
+    pub(super) fn check_listing(&self, listing: &Listing) -> Result<()> {
+        let rows = listing.files.iter().map(|file| {
+            let name = file.checked_name().map_err(|e| e.or_at(self.display()))?.to_string();
+            Ok(FileRow { name, size: file.size, ..FileRow::default() })
+        });
+        let rows: Vec<FileRow> = rows.collect::<Result<_>>()?;
+        self.check_rows(rows.iter())
+            .map_err(|e| e.hint("`windrow manifest` lists the folder anew; trust=True reads what is there"))
+    }
+
+    fn check_rows<'r>(&self, rows: impl Iterator<Item = &'r FileRow>) -> Result<()> {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
             return Ok(());
         }
         let folder = if self.is_folder { self.key.as_str() } else { key::folder_of(&self.key) };
         let seen: HashMap<&str, u64> = self.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
-        for row in &manifest.files {
+        for row in rows {
             let key = key::below(folder, &row.name);
             if !self.is_folder && key != self.key {
                 continue;
@@ -194,8 +215,10 @@ impl Probe {
     }
 }
 
-// The manifest in the folder, or named `<file>.windrow.json` beside the file, or where its format keeps one.
-fn find_manifest(probe: &Probe) -> Result<Option<Manifest>> {
+// The manifest in the folder, or named `<file>.windrow.json` beside the file, or where its format keeps one. One that only lists
+// the files says nothing of what they are.
+fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
+    let mut listing = None;
     let keys = match probe.is_folder {
         true => vec![probe.below(MANIFEST_FILE)],
         false => {
@@ -206,17 +229,21 @@ fn find_manifest(probe: &Probe) -> Result<Option<Manifest>> {
     for (i, key) in keys.iter().enumerate() {
         if let Some(object) = open_if_there(probe.store.as_ref(), key)? {
             let manifest = Manifest::read(object.as_ref())?;
+            if manifest.format == LISTING {
+                listing = manifest.listing;
+                continue;
+            }
             let name = key::name_of(&probe.key);
             // A folder's manifest speaks for a file in it only when it names that file.
             if probe.is_folder || i == 0 || manifest.files.iter().any(|f| f.name == name) {
-                return Ok(Some(manifest));
+                return Ok((Some(manifest), None));
             }
         }
     }
     for format in probe.table {
         if let Some(manifest) = format.find_manifest(probe)? {
-            return Ok(Some(manifest));
+            return Ok((Some(manifest), listing));
         }
     }
-    Ok(None)
+    Ok((None, listing))
 }

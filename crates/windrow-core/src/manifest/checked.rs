@@ -124,6 +124,10 @@ impl Store for Checked {
         self.inner.walk(prefix)
     }
 
+    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.inner.walk_anew(prefix)
+    }
+
     fn display(&self, key: &str) -> String {
         self.inner.display(key)
     }

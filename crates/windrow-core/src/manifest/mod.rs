@@ -3,12 +3,14 @@
 mod checked;
 mod checksums;
 mod file_row;
+mod listing;
 mod tokenizer_lock;
 mod unfinished;
 
 pub use checked::{Checked, ChecksumRules};
 pub use checksums::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, end as checksums_table};
 pub use file_row::FileRow;
+pub use listing::{LISTING, ListedFile, Listing};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use tokenizer_lock::{Golden, TokenizerLock};
@@ -67,6 +69,9 @@ pub struct Manifest {
     /// Further findings: counts, statistics.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub statistics: Map<String, Value>,
+    /// What was listed, where nothing else is known: [`LISTING`] is the format then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Listing>,
 }
 
 /// What a manifest of any version says of itself.

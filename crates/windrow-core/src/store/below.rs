@@ -73,6 +73,10 @@ impl Store for Below {
         Ok(self.store.walk(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
     }
 
+    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
+        Ok(self.store.walk_anew(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
+    }
+
     fn display(&self, key: &str) -> String {
         self.store.display(&self.whole(key))
     }

@@ -105,6 +105,15 @@ pub trait Store: Send + Sync {
     /// `NotFound`, `Io`.
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>>;
 
+    /// The same, asked of the store itself, whatever a manifest there lists; of a store on another machine with those whose names start
+    /// with a dot.
+    ///
+    /// # Errors
+    /// As [`Store::walk`]; `Unsupported` where a store lists nothing.
+    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.walk(prefix)
+    }
+
     /// What a person calls the key: a path, a URL.
     fn display(&self, key: &str) -> String;
 

@@ -194,6 +194,7 @@ impl Work<'_> {
             entries: below,
             head: Vec::new(),
             manifest: None,
+            listing: None,
             folder_id: None,
         };
         let Ok(format) = format::choose(self.table, &probe, None) else { return Ok(false) };

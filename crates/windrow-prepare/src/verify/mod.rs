@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use windrow_core::format::verify::{Content, Findings, Verifier};
 use windrow_core::format::{self, Format, Probe, Table};
-use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest};
 use windrow_core::output::{Site, files};
-use windrow_core::store::{Compression, expanded, is_url, without_secrets};
+use windrow_core::store::{Compression, entry_if_there, expanded, is_url, without_secrets};
 use windrow_core::{Error, Kind, Result, Watch};
 
 use self::claims::SumsAt;
@@ -218,7 +218,26 @@ impl Work<'_> {
             return Ok(None);
         };
         self.out.findings.take(&name, "xxh3", "that of its text", Manifest::check_hash(object.as_ref()))?;
-        Ok(Some(manifest))
+        match manifest.listing {
+            Some(listing) if manifest.format == LISTING => {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                self.listing(folder, &listing).map(|()| None)
+            }
+            _ => Ok(Some(manifest)),
+        }
+    }
+
+    // The files of a folder that were listed are there, with their sizes.
+    fn listing(&mut self, folder: &Path, listing: &Listing) -> Result<()> {
+        let store = self.places.root(folder)?;
+        for file in &listing.files {
+            let row = FileRow { name: file.name.clone(), size: file.size, ..FileRow::default() };
+            let size = entry_if_there(store.as_ref(), file.checked_name()?)?.map(|entry| entry.size);
+            let name = store.display(&file.name);
+            let expected = format!("{} bytes", file.size);
+            self.out.findings.take(&name, "size", &expected, row.check_size(size, &name))?;
+        }
+        Ok(())
     }
 
     // Work folders that stopped runs left in this folder; of one task, or of all.

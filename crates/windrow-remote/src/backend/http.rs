@@ -7,16 +7,12 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode};
-use windrow_core::store::key;
 use windrow_core::{Error, Result};
 
 use super::{Answer, Backend, Got, Meta};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
 use crate::url::Location;
-
-/// A manifest may list so many bytes of files, and no more.
-const MOST_OF_A_MANIFEST: u64 = 1 << 30;
 
 pub(super) struct Http {
     client: Client,
@@ -229,47 +225,11 @@ impl Backend for Http {
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()> {
-        Box::pin(async move {
-            let manifest = key::below(prefix, windrow_core::manifest::MANIFEST_FILE);
-            let answer = self.client.get(self.url(&manifest)).send().await.map_err(unanswered)?;
-            let answer = checked(answer).await.map_err(|e| match e.what {
-                What::NotFound => Trouble::new(
-                    What::NotFound,
-                    "a web server lists no folders, and there is no windrow.json that lists its files; \
-                     name the files, or write one with `windrow manifest`",
-                ),
-                _ => e,
-            })?;
-            if answer.content_length().is_some_and(|size| size > MOST_OF_A_MANIFEST) {
-                return Err(Trouble::new(What::Lasting, "a windrow.json of more than 1 GiB"));
-            }
-            let tag = tag_of(answer.headers());
-            let bytes = answer.bytes().await.map_err(unanswered)?;
-            found.clear();
-            found.push(Meta { key: manifest, size: bytes.len() as u64, tag, hash: None });
-            for (name, size) in listed(&bytes)? {
-                found.push(Meta { key: key::below(prefix, &name), size, tag: None, hash: None });
-            }
-            Ok(())
-        })
+    fn list<'a>(&'a self, _prefix: &'a str, _found: &'a mut Vec<Meta>) -> Answer<'a, ()> {
+        let why = "a web server lists no folders, and there is no windrow.json that lists its files; name the files, or write one \
+                   with `windrow manifest`";
+        Box::pin(async move { Err(Trouble::new(What::NotFound, why)) })
     }
-}
-
-/// The names and sizes of files that a manifest lists.
-fn listed(bytes: &[u8]) -> Result<Vec<(String, u64)>, Trouble> {
-    #[derive(serde::Deserialize)]
-    struct Listed {
-        files: Vec<File>,
-    }
-    #[derive(serde::Deserialize)]
-    struct File {
-        name: String,
-        size: u64,
-    }
-    let wrong = |e| Trouble::new(What::Lasting, format!("windrow.json lists no files: {e}"));
-    let Listed { files } = serde_json::from_slice(bytes).map_err(wrong)?;
-    Ok(files.into_iter().map(|file| (file.name, file.size)).collect())
 }
 
 #[cfg(test)]

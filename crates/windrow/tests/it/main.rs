@@ -22,6 +22,9 @@ mod ids;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]
+#[cfg(feature = "remote")]
+mod many;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod real_series;

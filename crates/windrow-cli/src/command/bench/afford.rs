@@ -220,5 +220,11 @@ mod tests {
         assert!(of_blocks.iter().all(Limit::holds), "{of_blocks:?}");
         let (requests, price) = of_epoch(&KNOWN, &RUN, 2097.0);
         assert!(requests < 120_000.0 && price < 0.05, "{requests}, {price}");
+        // As docs/remote.md says, of blocks of 8 MiB.
+        let of_blocks = |run: &Run| {
+            limits(&KNOWN, run, f64::from(8 << 20) / 4000.0).map(|l| (l.rate / 1000.0).round() as u64)
+        };
+        assert_eq!(of_blocks(&RUN), [1043, 5767, 525, 1427]);
+        assert_eq!(of_blocks(&Run { node_price: 2.5, ..RUN })[3], 36);
     }
 }

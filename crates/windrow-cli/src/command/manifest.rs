@@ -1,0 +1,55 @@
+//! `windrow manifest`: what lies in a folder, listed once.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use windrow::dev::output::files;
+
+use crate::args::{Opening, no_stdin};
+use crate::failure::{DONE, Failure};
+use crate::out::Out;
+use crate::text;
+
+/// Write the manifest of data that has none: windrow.json, which lists its files
+///
+/// A folder in a store is listed each time it is opened, with a request for each 1,000 objects; with the manifest it is opened by one or
+/// two. Sizes and versions are compared with the objects when they are read. Files that come later are not in it: run it again.
+#[derive(Args, Debug)]
+pub(crate) struct Manifest {
+    /// A folder, or its URL
+    path: PathBuf,
+    /// Write it there instead of beside the data; `-` is stdout
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
+    let options = args.opening.options();
+    let manifest = windrow::listing(&args.path, &options)?;
+    let to = match args.out.as_deref() {
+        Some(to) if to == Path::new("-") => {
+            out.raw(manifest.to_text().as_bytes())?;
+            return Ok(DONE);
+        }
+        Some(to) => {
+            files::replace(to, manifest.to_text().as_bytes(), true)?;
+            to.to_path_buf()
+        }
+        None => windrow::write_listing(&args.path, &options, &manifest)?,
+    };
+    let listing = manifest.listing.unwrap_or_default();
+    let n_files = listing.files.len() as u64;
+    out.line(format_args!(
+        "{}: {}, {}, of {}",
+        to.display(),
+        text::counted(n_files, "file"),
+        text::size(listing.bytes()),
+        listing.of,
+    ))?;
+    out.object(json!({ "out": to, "files": n_files, "bytes": listing.bytes(), "format": listing.of }))?;
+    Ok(DONE)
+}

@@ -1,0 +1,176 @@
+//! What a manifest says lies in a folder: one request instead of a listing.
+
+use futures_util::StreamExt;
+use serde::Deserialize;
+use windrow_core::manifest::{FileRow, ListedFile, Listing, MANIFEST_FILE, MOST_BYTES};
+use windrow_core::store::key;
+use windrow_core::{Error, Result};
+
+use crate::attempt::{self, Attempts, Deadline, Known};
+use crate::backend::{Backend, Meta};
+use crate::net;
+use crate::place::Place;
+use crate::stats::{Counters, add};
+use crate::trouble::{Trouble, What};
+use crate::url::Scheme;
+
+/// So much of a manifest comes first: one that lists nothing may be long.
+const FIRST: u64 = 1 << 20;
+
+/// A manifest's beginning, and what its store says of it.
+struct Beginning {
+    bytes: Vec<u8>,
+    size: u64,
+    tag: Option<String>,
+}
+
+/// What a manifest lists.
+pub(crate) struct Objects {
+    pub(crate) objects: Vec<Meta>,
+    /// Hidden files may be there beside them: a folder on a disk was listed without.
+    pub(crate) lacks_hidden: bool,
+}
+
+/// What this asks a manifest for.
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    format: String,
+    #[serde(default)]
+    files: Vec<FileRow>,
+    #[serde(default)]
+    index: Vec<FileRow>,
+    #[serde(default)]
+    listing: Option<Listing>,
+}
+
+/// The objects below a folder, by the manifest in it; `None` where there is none that lists them.
+///
+/// # Errors
+/// `Corrupt` for one that cannot be understood; `Io`.
+pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
+    let is_web = match place.location().scheme {
+        // A commit is listed with one request for each 1,000 files, and cannot name itself.
+        Scheme::Hf => return Ok(None),
+        Scheme::Http => true,
+        Scheme::S3 | Scheme::Gs | Scheme::Az => false,
+    };
+    let key = key::below(folder, MANIFEST_FILE);
+    let Some(Beginning { mut bytes, size, tag }) = beginning(place, &key, is_web)? else { return Ok(None) };
+    if !is_web && !begins_as_listing(&bytes) {
+        return Ok(None);
+    }
+    let url = place.url(&key);
+    if size > MOST_BYTES {
+        return Err(
+            Error::corrupt(format!("a manifest of {size} bytes, expected at most {MOST_BYTES}")).at(url)
+        );
+    }
+    if size > bytes.len() as u64 {
+        bytes.extend(rest(place, &key, bytes.len() as u64, size, tag.clone())?);
+    }
+    let not_one = |e| {
+        Error::corrupt("the manifest cannot be understood")
+            .at(&url)
+            .caused_by(e)
+            .hint("delete it, or write it anew with `windrow manifest`")
+    };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(not_one)?;
+    let mut found = Vec::new();
+    if let Some(listing) = manifest.listing {
+        let lacks_hidden = listing.url.is_none();
+        let is_of_here = listing.url.as_deref() == Some(place.url(folder).as_str());
+        for file in listing.files {
+            let name = file.checked_name().map_err(|e| e.at(&url))?;
+            let key = key::below(folder, name);
+            found.push(Meta { key, size: file.size, tag: file.tag.filter(|_| is_of_here), hash: None });
+        }
+        // It says nothing else.
+        return Ok(Some(Objects { objects: found, lacks_hidden }));
+    }
+    if !is_web {
+        return Ok(None);
+    }
+    for FileRow { name, size, .. } in manifest.files.into_iter().chain(manifest.index) {
+        let file = ListedFile { name, size, tag: None };
+        let key = key::below(folder, file.checked_name().map_err(|e| e.at(&url))?);
+        found.push(Meta { key, size, tag: None, hash: None });
+    }
+    if found.is_empty() {
+        return Err(
+            Error::corrupt(format!("the manifest, of format {:?}, lists no files", manifest.format)).at(url)
+        );
+    }
+    found.push(Meta { key, size, tag, hash: None });
+    Ok(Some(Objects { objects: found, lacks_hidden: false }))
+}
+
+// One that only lists says so at its beginning.
+fn begins_as_listing(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    let mut words = head.split('"').skip(1).step_by(2);
+    words.any(|word| word == "format") && words.next() == Some(windrow_core::manifest::LISTING)
+}
+
+// The first bytes of what may be there. Who may not ask for it may list, or is told so then.
+fn beginning(place: &Place, key: &str, is_web: bool) -> Result<Option<Beginning>> {
+    let (backend, url, counters) = (place.backend()?, place.url(key), place.counters.get().clone());
+    let deadline = Deadline::within(place.options.timeout);
+    let key = key.to_string();
+    net::wait(async move {
+        let mut attempts = Attempts::new(deadline, &counters, "look for a manifest", &url);
+        loop {
+            match attempts.attempt(first(backend.as_ref(), &key, &counters)).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(Trouble { what: What::NotFound, .. }) => return Ok(None),
+                Err(Trouble { what: What::Denied | What::NoRanges, .. }) if !is_web => return Ok(None),
+                Err(trouble) => attempts.after(trouble).await?,
+            }
+        }
+    })
+}
+
+async fn first(backend: &dyn Backend, key: &str, counters: &Counters) -> Result<Beginning, Trouble> {
+    let mut got = backend.get(key, 0..FIRST, None).await?;
+    let mut bytes = Vec::new();
+    while let Some(part) = got.body.next().await {
+        let part = part?;
+        add(&counters.bytes, part.len() as u64);
+        bytes.extend_from_slice(&part);
+        if bytes.len() as u64 > FIRST {
+            return Err(Trouble::passing("more bytes came than were asked for"));
+        }
+    }
+    let size = got.total.unwrap_or(bytes.len() as u64);
+    match bytes.len() as u64 == size.min(FIRST) {
+        true => Ok(Beginning { bytes, size, tag: got.tag }),
+        false => Err(Trouble::passing(format!("the body was cut after {} of {size} bytes", bytes.len()))),
+    }
+}
+
+fn rest(place: &Place, key: &str, start: u64, size: u64, tag: Option<String>) -> Result<Vec<u8>> {
+    let (backend, url, counters) = (place.backend()?, place.url(key), place.counters.get().clone());
+    let (deadline, pace) = (Deadline::within(place.options.timeout), place.pace.clone());
+    let key = key.to_string();
+    net::wait(async move {
+        let known = Known { key: &key, url: &url, size, tag: tag.as_deref() };
+        attempt::bytes(backend.as_ref(), &known, start..size, deadline, &counters, &pace).await
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::manifest::Manifest;
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_that_only_lists_is_told_by_its_first_bytes() {
+        let listing = Listing::new("tokens", None, "", &[]).into_manifest().to_text();
+        assert!(begins_as_listing(listing.as_bytes()));
+        let written = Manifest::new("tokens").to_text();
+        for other in [written.as_str(), "{}", "", "{\"format\": \"", "{\"listing\": \"format\"}"] {
+            assert!(!begins_as_listing(other.as_bytes()), "{other}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The manifest of data that has none: what lies in a folder, listed once, so that whoever opens it need not list it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windrow_core::format::{self, Options, Probe};
+use windrow_core::manifest::{LISTING, Listing, MANIFEST_FILE, Manifest};
+use windrow_core::output::files;
+use windrow_core::store::{Entry, Local, Store, key};
+use windrow_core::{Error, Kind, Result};
+
+use crate::formats::formats;
+use crate::open::local;
+use crate::remote;
+
+/// Lists a folder, on a disk or behind a URL, and says which format it is. Written there as `windrow.json` by
+/// [`write_listing`], it is read in place of listing a store again; sizes and versions are compared when files are read, those of
+/// a disk when it is opened.
+///
+/// # Errors
+/// `NotFound` where nothing is there; `Config` for a file, which needs no manifest; `Exists` where the data has a manifest that
+/// says more; `Unrecognised`; `Unsupported` for a web server, which lists nothing; `Io`.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # std::fs::write(dir.path().join("a.jsonl"), "{\"n\": 1}\n").unwrap();
+/// # let path = dir.path();
+/// let manifest = windrow::listing(path, &Default::default())?;
+/// windrow::write_listing(path, &Default::default(), &manifest)?;
+/// assert_eq!(windrow::open(path)?.len(), 1);
+/// # Ok::<(), windrow::Error>(())
+/// ```
+pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
+    let path = local(path.as_ref())?;
+    let (store, folder, url) = match remote::Stores::default().place(&path, options)? {
+        Some(place) => (place.store, place.key, Some(place.url.display().to_string())),
+        None if path.is_file() => {
+            return Err(
+                Error::config("a file is opened by its name: it needs no manifest that lists it").at(path)
+            );
+        }
+        None => (Arc::new(Local::new(&*path)) as Arc<dyn Store>, String::new(), None),
+    };
+    let own = key::below(&folder, MANIFEST_FILE);
+    let mut entries = store.walk_anew(&folder)?;
+    if let Some(entry) = entries.iter().find(|entry| entry.key == own) {
+        let object = store.open_listed(entry)?;
+        if Manifest::read(object.as_ref())?.format != LISTING {
+            return Err(Error::new(Kind::Exists, "the data has a manifest, which was written with it")
+                .at(object.name())
+                .hint("nothing is to be done: it is opened by that"));
+        }
+    }
+    entries.retain(|entry| entry.key != own);
+    if entries.is_empty() {
+        return Err(Error::not_found("no files are there to list").at(store.display(&folder)));
+    }
+    let is_hidden = |entry: &Entry| entry.key[folder.len()..].split('/').any(|part| part.starts_with('.'));
+    let shown = entries.iter().filter(|entry| !is_hidden(entry)).cloned().collect();
+    let probe = Probe {
+        table: formats(),
+        store,
+        key: folder,
+        is_folder: true,
+        entries: shown,
+        head: Vec::new(),
+        manifest: None,
+        listing: None,
+        folder_id: None,
+    };
+    let named = options.format.as_deref().or(options.chosen(formats()));
+    let format = format::choose(formats(), &probe, named)?;
+    Ok(Listing::new(format.name(), url, &probe.key, &entries).into_manifest())
+}
+
+/// Writes a manifest beside the data, in place of one that listed it before; gives its path or URL.
+///
+/// # Errors
+/// `Unsupported` for a web server and the Hub, which are only read; `Io`.
+pub fn write_listing(path: impl AsRef<Path>, options: &Options, manifest: &Manifest) -> Result<PathBuf> {
+    let path = local(path.as_ref())?;
+    let to = path.join(MANIFEST_FILE);
+    let text = manifest.to_text();
+    if !remote::put(&to, options, text.as_bytes())? {
+        files::replace(&to, text.as_bytes(), true)?;
+    }
+    Ok(to)
+}
