@@ -1,0 +1,88 @@
+"""What can be wrong with a bucket, as moto's S3 says it, and with the disk of the cache: each says what to do."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from s3_server import S3Server
+from web_server import WebServer
+
+import windrow as wr
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+def opened(s3: S3Server, url: str, **options: Any) -> wr.Dataset:
+    return wr.open(url, dtype="uint32", cache_limit=0, timeout=20, store_options={**s3.options, **options})
+
+
+def test_a_bucket_that_is_not_there_or_holds_nothing(s3: S3Server, tmp_path: Path) -> None:
+    with pytest.raises(wr.NotFoundError, match="s3://nobody-made-it/x.bin"):
+        opened(s3, "s3://nobody-made-it/x.bin")
+    bucket = s3.bucket()
+    for url in (f"s3://{bucket}", f"s3://{bucket}/folder", f"s3://{bucket}/x.bin"):
+        with pytest.raises(wr.NotFoundError, match=url):
+            opened(s3, url)
+    (tmp_path / "page.html").write_text("<!doctype html><html><body>Sign in</body></html>")
+    with pytest.raises(wr.UnrecognisedError, match="page.html"):
+        wr.open(s3.put(tmp_path / "page.html"), cache_limit=0, store_options=s3.options)
+
+
+def test_keys_that_are_unknown_or_not_given(s3: S3Server, tmp_path: Path) -> None:
+    np.arange(1000, dtype="<u4").tofile(tmp_path / "x.bin")
+    url = s3.put(tmp_path / "x.bin")
+    assert len(opened(s3, url)[0]) == 1000
+
+    def ask_for_keys(after: bytes) -> None:
+        request = urllib.request.Request(f"{s3.url}/moto-api/reset-auth", after, {"Content-Type": "text/plain"})
+        urllib.request.urlopen(request, timeout=20).read()
+
+    ask_for_keys(b"0")
+    try:
+        for options in ({}, {"anon": True}):
+            with pytest.raises(wr.IoError, match=r"s3://bucket(.|\n)*AWS_ACCESS_KEY_ID") as raised:
+                opened(s3, url, **options)
+            assert "ASECRET" not in str(raised.value)
+    finally:
+        ask_for_keys(b"inf")
+
+
+def test_an_object_that_is_replaced_by_a_shorter_one(s3: S3Server, tmp_path: Path) -> None:
+    np.arange(2_000_000, dtype="<u4").tofile(tmp_path / "x.bin")
+    url = s3.put(tmp_path / "x.bin")
+    view = opened(s3, url).pack(10)
+    assert view[0]["input_ids"].tolist() == list(range(10))
+    bucket = url.removeprefix("s3://").partition("/")[0]
+    s3.client.put_object(Bucket=bucket, Key="x.bin", Body=bytes(1000))
+    with pytest.raises(wr.StaleError, match=rf"replaced(.|\n)*{url}"):
+        view[150_000]
+
+
+def test_a_disk_that_takes_no_more_ends_the_keeping_not_the_run(tmp_path: Path, run_script: Callable[..., str]) -> None:
+    (tmp_path / "web").mkdir()
+    np.arange(3_000_001, dtype="<u4").tofile(tmp_path / "web" / "x.bin")
+    server = WebServer(tmp_path / "web")
+    # A file of the cache may not grow beyond what this process may write: the same error that a full disk gives.
+    code = """
+        import logging, resource, sys
+        import windrow as wr
+
+        logging.basicConfig(stream=sys.stdout, level="WARNING")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        view = wr.open(sys.argv[1], dtype="uint32", cache=sys.argv[2]).pack(1000)
+        tokens = sorted(int(row[0]) for batch in wr.Loader(view, 100, epochs=1) for row in batch["input_ids"])
+        assert tokens == list(range(0, 3_000_000, 1000))
+    """
+    said = run_script(code, f"{server.url}/x.bin", tmp_path / "cache")
+    server.stop()
+    assert "kept in memory only" in said and "WINDROW_CACHE" in said and said.count("WARNING") == 1, said
