@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 
 use super::*;
@@ -34,6 +34,7 @@ fn start(cache: &Path, more: &[(&str, &str)]) -> Child {
 }
 
 fn start_by(mut command: Command, cache: &Path, more: &[(&str, &str)]) -> Child {
+    let _alone = FORKS.write().unwrap_or_else(PoisonError::into_inner);
     command.args(["--exact", "held::tests::processes::one_of_several_processes"]).env(CACHE, cache);
     command.envs(more.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
@@ -86,8 +87,18 @@ fn a_copy_that_another_process_has_open_is_not_removed() {
     };
     assert!(fill("y"));
     end(theirs);
+    let _alone = no_forks();
     // What this process knows of the others is of before.
     assert!(!fill("z"));
+}
+
+/// A child holds the locks of the files that its parent has open as it is forked: no test forks while another asks which copies are
+/// in use.
+static FORKS: RwLock<()> = RwLock::new(());
+
+/// Nothing is forked until what is returned is dropped.
+pub(super) fn no_forks() -> RwLockReadGuard<'static, ()> {
+    FORKS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Forks, and has the child do the work before it becomes another program; whether it said `true`.
@@ -99,6 +110,7 @@ fn fork(work: impl Fn() -> bool + Send + Sync) -> bool {
         Ok(true) => Ok(()),
         _ => Err(std::io::ErrorKind::Other.into()),
     };
+    let _alone = FORKS.write().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new("true");
     // SAFETY: the child has this thread alone. What it waits for then is what is tested.
     unsafe { command.pre_exec(done) };

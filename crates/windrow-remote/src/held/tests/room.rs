@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
+use super::processes::no_forks;
 use super::*;
 
 const SIZE: u64 = 32 * GRANULE;
@@ -45,6 +46,7 @@ fn a_range_that_fits_in_part_is_on_disk_in_part() {
 
 #[test]
 fn other_datas_copies_go_first_the_oldest_before_the_others_and_not_those_in_use() {
+    let _alone = no_forks();
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
     let open = |name: &str, disk| Held::new(identity(name, SIZE), &limits(cache.path(), Some(disk)));
     let path = |name: &str| folder_of(cache.path(), &identity(name, SIZE));
@@ -84,6 +86,7 @@ fn other_datas_copies_go_first_the_oldest_before_the_others_and_not_those_in_use
 
 #[test]
 fn closed_copies_of_this_process_may_go() {
+    let _alone = no_forks();
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
     for i in 0..20 {
         let held = Held::new(identity(&i.to_string(), SIZE), &limits(cache.path(), Some(3 * SIZE)));
