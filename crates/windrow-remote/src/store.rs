@@ -168,6 +168,10 @@ impl Store for Remote {
         self.0.url(key)
     }
 
+    fn room_ahead(&self) -> Option<u64> {
+        Some(self.0.options.read_ahead)
+    }
+
     fn traffic(&self) -> Option<Traffic> {
         Some(self.0.counters.get().now())
     }

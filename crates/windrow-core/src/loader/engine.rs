@@ -94,7 +94,7 @@ impl Engine {
             ahead: match plan.is_far() {
                 true => {
                     let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
-                    ReadAhead::of_far(plan.bytes_per_row(), rows)
+                    ReadAhead::of_far(plan.bytes_per_row(), rows, plan.room_ahead())
                 }
                 false => ReadAhead::default(),
             },

@@ -16,7 +16,8 @@ const QUIET: u32 = 256;
 /// While nothing is asked for, one step in so many says whether any waited.
 const SELDOM: u64 = 8;
 
-/// Bytes of steps to come that are asked for of another machine: half of what is held in memory by default.
+/// Bytes of steps to come that are asked for of another machine, where nobody says how many find room. Of what does, half: blocks and
+/// steps overlap.
 const FAR_BYTES: u64 = 128 << 20;
 /// And so many steps, at least and at most.
 const FAR_STEPS: [u64; 2] = [2, 256];
@@ -52,10 +53,12 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Of data on another machine: `row` bytes a row, `rows` of them a step.
-    pub(super) fn of_far(row: u64, rows: u64) -> ReadAhead {
+    /// Of data on another machine: `row` bytes a row, `rows` of them a step, and of what is told ahead `room` bytes find room until
+    /// they are read.
+    pub(super) fn of_far(row: u64, rows: u64, room: Option<u64>) -> ReadAhead {
         let step = row.saturating_mul(rows).max(1);
-        let far = Some((FAR_BYTES / step).clamp(FAR_STEPS[0], FAR_STEPS[1]));
+        let bytes = room.map_or(FAR_BYTES, |room| room / 2);
+        let far = Some((bytes / step).clamp(FAR_STEPS[0], FAR_STEPS[1]));
         ReadAhead { far, is_worth: Some(false), ..ReadAhead::default() }
     }
 
@@ -204,6 +207,16 @@ mod tests {
         let asked = ahead.steps(number, after, &steps(), &sampler);
         assert!(asked.iter().all(|(number, step)| step.all.start == 2 * number));
         asked.into_iter().map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn no_more_is_told_ahead_than_finds_room() {
+        let steps = |row, rows, room| ReadAhead::of_far(row, rows, room).far;
+        assert_eq!(steps(1 << 20, 8, None), Some(16));
+        assert_eq!(steps(1 << 20, 8, Some(64 << 20)), Some(4));
+        assert_eq!(steps(1 << 20, 8, Some(1 << 30)), Some(64));
+        assert_eq!(steps(1 << 20, 8, Some(0)), Some(FAR_STEPS[0]));
+        assert_eq!(steps(0, 0, None), Some(FAR_STEPS[1]));
     }
 
     #[test]

@@ -139,6 +139,10 @@ impl Store for Checked {
     fn traffic(&self) -> Option<Traffic> {
         self.inner.traffic()
     }
+
+    fn room_ahead(&self) -> Option<u64> {
+        self.inner.room_ahead()
+    }
 }
 
 const RESTORE: &str = "restore the file from where it came from; `windrow verify` lists all that is damaged";

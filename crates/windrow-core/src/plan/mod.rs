@@ -105,9 +105,18 @@ impl Plan {
 
     /// What the stores of all sources were asked for, each store once.
     pub fn traffic(&self) -> Traffic {
+        self.stores().traffic()
+    }
+
+    /// Bytes of what is told ahead that the stores hold in memory until they are read; `None` where all data is near.
+    pub fn room_ahead(&self) -> Option<u64> {
+        self.stores().room_ahead()
+    }
+
+    fn stores(&self) -> StoreSet {
         let mut stores = StoreSet::default();
         self.feeds.iter().for_each(|feed| stores.add_all(feed.stores()));
-        stores.traffic()
+        stores
     }
 
     /// Says to the sources what this rank's rows of a step read, `number` steps after the loader's first. A hint: what

@@ -88,4 +88,8 @@ impl Store for Below {
     fn traffic(&self) -> Option<Traffic> {
         self.store.traffic()
     }
+
+    fn room_ahead(&self) -> Option<u64> {
+        self.store.room_ahead()
+    }
 }

@@ -127,6 +127,11 @@ pub trait Store: Send + Sync {
     fn traffic(&self) -> Option<Traffic> {
         None
     }
+
+    /// Bytes of what it is told ahead that it holds in memory until they are read; of a store of another machine.
+    fn room_ahead(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// One folder of a store: what is below it may change, another folder of its name is another one.

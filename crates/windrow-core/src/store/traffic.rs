@@ -55,6 +55,11 @@ impl StoreSet {
         others.0.iter().for_each(|store| self.add(store));
     }
 
+    /// Bytes of what is told ahead that each of them holds until they are read.
+    pub fn room_ahead(&self) -> Option<u64> {
+        self.0.iter().filter_map(|store| store.room_ahead()).min()
+    }
+
     /// What all of them were asked for, together.
     pub fn traffic(&self) -> Traffic {
         self.0.iter().filter_map(|store| store.traffic()).fold(Traffic::default(), Traffic::and)
