@@ -7,9 +7,12 @@
 
 mod attempt;
 mod backend;
+mod by_name;
 mod copies;
 mod copy;
 mod held;
+mod list;
+mod listed;
 mod measure;
 mod names;
 mod net;

@@ -1,23 +1,10 @@
-//! A file and what is beside it, asked for together: objects whose names begin alike are one short listing.
-//!
-//! To open a file its manifest, its checksums and the other half of a pair are looked for: `tokens.bin` with
-//! `tokens.bin.windrow.json` and `tokens.idx`. Each would be a request, and those that are not there two.
+//! Objects whose names begin alike, as they were listed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::future::try_join_all;
-use windrow_core::Result;
-use windrow_core::manifest::MANIFEST_FILE;
-use windrow_core::store::{Entry, key};
-
-use crate::attempt::{Attempts, Deadline};
 use crate::backend::Meta;
-use crate::net;
 use crate::per_process::PerProcess;
-use crate::place::{Place, entry_among};
-use crate::trouble::What;
-use crate::url::Scheme;
 
 /// Objects sorted by key; `None` where a store does not tell them so, or they are too many.
 type Told = Option<Arc<Vec<Meta>>>;
@@ -27,11 +14,13 @@ type Told = Option<Arc<Vec<Meta>>>;
 pub(crate) struct Names(PerProcess<Mutex<HashMap<String, Told>>>);
 
 impl Names {
-    fn known(&self, start: &str) -> Option<Told> {
+    /// What was listed; `None` where nothing was asked.
+    pub(crate) fn known(&self, start: &str) -> Option<Told> {
         self.0.get().lock().unwrap_or_else(PoisonError::into_inner).get(start).cloned()
     }
 
-    fn keep(&self, start: String, found: Option<Vec<Meta>>) {
+    /// Keeps an answer.
+    pub(crate) fn keep(&self, start: String, found: Option<Vec<Meta>>) {
         let found = found.map(|mut found| {
             found.sort_by(|a, b| a.key.cmp(&b.key));
             Arc::new(found)
@@ -46,55 +35,10 @@ impl Names {
 }
 
 /// What the names begin with of what belongs to a file: all up to the first dot.
-fn start_of(key: &str) -> &str {
+pub(crate) fn start_of(key: &str) -> &str {
     let name = key.rfind('/').map_or(0, |at| at + 1);
     let dot = key[name..].find('.').map_or(key.len(), |at| name + at + 1);
     &key[..dot]
-}
-
-impl Place {
-    /// What is at a key that looks like a file's: asked for with what is beside it, and with the manifest of its folder. `None`
-    /// where the store does not tell so.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub(crate) fn by_name(&self, key: &str) -> Result<Option<Option<Entry>>> {
-        // Web servers and the Hub list no names: nothing is asked, and nothing counted.
-        if matches!(self.location().scheme, Scheme::Http | Scheme::Hf) {
-            return Ok(None);
-        }
-        let start = start_of(key);
-        if let Some(known) = self.names.known(start) {
-            return Ok(known.map(|objects| entry_among(&objects, key)));
-        }
-        let manifest = key::below(key::folder_of(key), MANIFEST_FILE);
-        let mut starts = vec![start.to_string(), start_of(&manifest).to_string()];
-        starts.dedup();
-        starts.retain(|start| self.names.known(start).is_none());
-        let (backend, counters, url) = (self.backend()?, self.counters.get().clone(), self.url(key));
-        let deadline = Deadline::within(self.options.timeout);
-        let asked = starts.clone();
-        let found = net::wait(async move {
-            let ask = async |start: String| {
-                let mut attempts = Attempts::new(deadline, &counters, "find it", &url);
-                loop {
-                    match attempts.attempt(backend.names(&start)).await {
-                        Ok(found) => return Ok(found),
-                        // Whoever may read an object need not be allowed to list.
-                        Err(e) if matches!(e.what, What::Denied | What::Lasting | What::NotFound) => {
-                            return Ok(None);
-                        }
-                        Err(trouble) => attempts.after(trouble).await?,
-                    }
-                }
-            };
-            try_join_all(asked.into_iter().map(ask)).await
-        })?;
-        for (start, found) in starts.into_iter().zip(found) {
-            self.names.keep(start, found);
-        }
-        Ok(self.names.known(start).flatten().map(|objects| entry_among(&objects, key)))
-    }
 }
 
 #[cfg(test)]

@@ -3,23 +3,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::store::{Entry, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
 use crate::copies::Copies;
+use crate::listed::{Listed, is_hidden};
 use crate::names::Names;
 use crate::net;
 use crate::options::Options;
 use crate::per_process::PerProcess;
 use crate::stats::Counters;
-use crate::told;
 use crate::url::Location;
-
-/// From so many objects on, a manifest is worth its while.
-const MANY: usize = 10_000;
 
 /// A bucket, a web server or a data set of the Hub.
 pub(crate) struct Place {
@@ -33,35 +29,6 @@ pub(crate) struct Place {
     pub(crate) copies: Copies,
     pub(crate) counters: PerProcess<Arc<Counters>>,
     pub(crate) pace: Arc<Pace>,
-}
-
-/// A folder as it was listed: what is below it is not asked for again.
-struct Listed {
-    folder: String,
-    /// Sorted by key.
-    objects: Arc<Vec<Meta>>,
-    /// Hidden files are not in it.
-    lacks_hidden: bool,
-}
-
-impl Listed {
-    /// What is there; `None` for nothing.
-    fn entry(&self, key: &str) -> Option<Entry> {
-        entry_among(&self.objects, key)
-    }
-}
-
-/// The object of this key, or the folder, among objects sorted by key; `None` for nothing.
-pub(crate) fn entry_among(objects: &[Meta], key: &str) -> Option<Entry> {
-    let at = objects.partition_point(|meta| meta.key.as_str() < key);
-    match objects.get(at) {
-        Some(meta) if meta.key == key => Some(entry(meta.clone())),
-        _ => {
-            let below = format!("{key}/");
-            let at = objects.partition_point(|meta| meta.key < below);
-            objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
-        }
-    }
 }
 
 impl Place {
@@ -83,7 +50,8 @@ impl Place {
         &self.location
     }
 
-    fn listed(&self) -> MutexGuard<'_, Vec<Listed>> {
+    /// The folders that were listed.
+    pub(crate) fn listed(&self) -> MutexGuard<'_, Vec<Listed>> {
         self.listed.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -179,76 +147,4 @@ impl Place {
             }
         })
     }
-
-    /// All objects below a folder, sorted by key; asked for once. A manifest that lists them is believed until they are read.
-    pub(crate) fn list(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
-        if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
-            return Ok(known.objects.clone());
-        }
-        let told = told::objects(self, prefix)?;
-        if let Some(told::Objects { objects, lacks_hidden }) = told {
-            return Ok(self.keep_listed(prefix, objects, lacks_hidden));
-        }
-        let objects = self.list_anew(prefix)?;
-        self.tell_of_many(prefix, &objects);
-        Ok(objects)
-    }
-
-    /// What the store itself lists below a folder, sorted by key.
-    pub(crate) fn list_anew(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
-        let objects = self.ask_list(prefix)?;
-        Ok(self.keep_listed(prefix, objects, false))
-    }
-
-    fn keep_listed(&self, folder: &str, mut objects: Vec<Meta>, lacks_hidden: bool) -> Arc<Vec<Meta>> {
-        objects.sort_by(|a, b| a.key.cmp(&b.key));
-        let objects = Arc::new(objects);
-        let mut listed = self.listed();
-        listed.retain(|listed| listed.folder != folder);
-        listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks_hidden });
-        objects
-    }
-
-    fn tell_of_many(&self, prefix: &str, objects: &[Meta]) {
-        let manifest = key::below(prefix, MANIFEST_FILE);
-        if objects.len() > MANY && !objects.iter().any(|meta| meta.key == manifest) {
-            let url = self.url(prefix);
-            log::warn!(
-                "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
-                objects.len()
-            );
-        }
-    }
-
-    fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
-        let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.get().clone());
-        let deadline = Deadline::within(self.options.timeout);
-        let prefix = prefix.to_string();
-        net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, "list the folder", &url);
-            let mut found = Vec::new();
-            loop {
-                match attempts.attempt(backend.list(&prefix, &mut found)).await {
-                    Ok(()) => return Ok(found),
-                    Err(trouble) => attempts.after(trouble).await?,
-                }
-            }
-        })
-    }
-}
-
-/// Whether a name on the way from a folder to a key starts with a dot.
-pub(crate) fn is_hidden(folder: &str, key: &str) -> bool {
-    key.strip_prefix(folder).unwrap_or(key).split('/').any(|part| part.starts_with('.'))
-}
-
-/// A folder's entry.
-pub(crate) fn folder(key: &str) -> Entry {
-    Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None }
-}
-
-/// An object's entry. Without a time: a store knows when an object was put there, and what is compared with times means when
-/// data was changed.
-pub(crate) fn entry(meta: Meta) -> Entry {
-    Entry { key: meta.key, size: meta.size, is_folder: false, modified_ns: None, tag: meta.tag }
 }

@@ -6,9 +6,10 @@ use windrow_core::store::{Entry, Object, Store, Traffic, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend::{self, Meta};
+use crate::listed::{entry, folder, is_hidden};
 use crate::object::RemoteObject;
 use crate::options::Options;
-use crate::place::{Place, entry, folder, is_hidden};
+use crate::place::Place;
 use crate::put::{self, Put};
 use crate::url::{Location, Scheme};
 

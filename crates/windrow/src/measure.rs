@@ -1,10 +1,10 @@
 //! How fast the stores answer that data lies in, and how much of it finds room here: what an order is chosen by.
 
 use serde::Serialize;
+use windrow_core::format::Options;
 use windrow_core::{Error, Result};
 
 use crate::dataset::Dataset;
-use crate::remote;
 
 /// What was measured of the stores that a data set lies in, and what this machine has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -42,6 +42,22 @@ impl Dataset {
             return Err(Error::config("the data lies on this machine: no store is asked for it")
                 .at(self.paths().to_string()));
         }
-        remote::measure(&far, self.options(), stop)
+        of_stores(&far, self.options(), stop)
     }
+}
+
+// Of these files, each with its size.
+#[cfg(feature = "remote")]
+fn of_stores(files: &[(&str, u64)], options: &Options, stop: &dyn Fn() -> bool) -> Result<Measured> {
+    let options = crate::remote::of_store(options);
+    let windrow_remote::Measured { latency_secs, bandwidth, range_bytes } =
+        windrow_remote::measure(files, &options, stop)?;
+    let connections = windrow_remote::MOST_REQUESTS as u64;
+    Ok(Measured { latency_secs, bandwidth, range_bytes, connections, room_bytes: options.room() })
+}
+
+// This build asks no stores.
+#[cfg(not(feature = "remote"))]
+fn of_stores(_: &[(&str, u64)], _: &Options, _: &dyn Fn() -> bool) -> Result<Measured> {
+    Err(Error::unsupported("this build reads no URLs").hint("build windrow with the feature `remote`"))
 }

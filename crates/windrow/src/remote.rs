@@ -14,8 +14,6 @@ use windrow_prepare::Stores as _;
 #[cfg(feature = "remote")]
 use windrow_remote::{Location, Remote};
 
-use crate::measure::Measured;
-
 /// Where a URL leads.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
@@ -43,16 +41,6 @@ pub(crate) fn room(options: &Options) -> u64 {
     of_store(options).room()
 }
 
-/// Measures the stores of these files, each with its size.
-#[cfg(feature = "remote")]
-pub(crate) fn measure(files: &[(&str, u64)], options: &Options, stop: &dyn Fn() -> bool) -> Result<Measured> {
-    let options = of_store(options);
-    let windrow_remote::Measured { latency_secs, bandwidth, range_bytes } =
-        windrow_remote::measure(files, &options, stop)?;
-    let connections = windrow_remote::MOST_REQUESTS as u64;
-    Ok(Measured { latency_secs, bandwidth, range_bytes, connections, room_bytes: options.room() })
-}
-
 /// Puts an object in place of what is there; whether the path is a URL.
 #[cfg(feature = "remote")]
 pub(crate) fn put(path: &Path, options: &Options, bytes: &[u8]) -> Result<bool> {
@@ -68,13 +56,6 @@ pub(crate) fn put(path: &Path, options: &Options, bytes: &[u8]) -> Result<bool> 
 #[cfg(not(feature = "remote"))]
 pub(crate) fn put(_path: &Path, _options: &Options, _bytes: &[u8]) -> Result<bool> {
     Ok(false)
-}
-
-/// This build asks no stores.
-#[cfg(not(feature = "remote"))]
-pub(crate) fn measure(_: &[(&str, u64)], _: &Options, _: &dyn Fn() -> bool) -> Result<Measured> {
-    Err(windrow_core::Error::unsupported("this build reads no URLs")
-        .hint("build windrow with the feature `remote`"))
 }
 
 /// This build fetches nothing.

@@ -16,7 +16,7 @@ use object_store::{Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, 
 use windrow_core::store::key;
 use windrow_core::{Error, Kind};
 
-use super::sink::hash_among;
+use super::kept_hash::hash_among;
 use super::{Answer, Backend, Got, Meta, Sink};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};

@@ -6,6 +6,7 @@ mod cloud;
 mod gcs;
 mod http;
 mod hub;
+mod kept_hash;
 mod near;
 mod sink;
 

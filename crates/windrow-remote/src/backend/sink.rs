@@ -1,25 +1,10 @@
 //! What is put into S3, Google Cloud Storage and Azure.
 
-use std::borrow::Cow;
-
-use object_store::{
-    Attribute, Attributes, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
-};
+use object_store::{ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload};
 
 use super::cloud::{Cloud, noted, path};
+use super::kept_hash::with_hash;
 use super::{Answer, Bytes, Sink, Upload};
-
-/// Under which name an object's hash is kept with it. Azure takes letters and digits alone.
-const HASH: Attribute = Attribute::Metadata(Cow::Borrowed("windrowxxh3"));
-
-fn with_hash(hash: &str) -> Attributes {
-    Attributes::from_iter([(HASH, hash.to_string())])
-}
-
-/// The hash that was put there with an object.
-pub(super) fn hash_among(attributes: &Attributes) -> Option<String> {
-    attributes.get(&HASH).map(|hash| hash.to_string())
-}
 
 impl Sink for Cloud {
     fn put<'a>(&'a self, key: &'a str, bytes: Bytes, hash: &'a str, create: bool) -> Answer<'a, ()> {

@@ -9,7 +9,7 @@ use windrow_core::{Error, Kind, Result};
 use windrow_prepare::{Report, Watch};
 use windrow_remote::{Location, Remote};
 
-use super::send;
+use super::send::{Made, send};
 use super::shape::Shape;
 use super::there::{Place, Whose};
 use super::{Task, What};
@@ -138,7 +138,8 @@ impl Far {
             return Ok(Report { output, ..report });
         }
         files::write(&self.scratch.join(WHOLE), b"", false)?;
-        send::send(&self, self.overwrite, watch)?;
+        let made = Made { place: &self.place, folder: self.made(), run: &self.run };
+        send(&made, self.overwrite, watch)?;
         self.forget();
         Ok(Report { output, unchanged: false, ..report })
     }

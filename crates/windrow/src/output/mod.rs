@@ -53,6 +53,7 @@ pub(crate) struct Task<'a> {
 }
 
 /// What an output is.
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "of URLs"))]
 pub(crate) enum What<'a> {
     /// Records, where the format says.
     Records(&'a dyn WriteFormat),

@@ -4,7 +4,7 @@
 //! Then comes the data, then what describes it, and at last the manifest; where there is none, what stood there goes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -16,8 +16,7 @@ use windrow_core::store::{Local, Store, key};
 use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 
-use super::far::Far;
-use super::there::Whose;
+use super::there::{Place, Whose};
 
 /// Objects that are sent at a time.
 const AT_A_TIME: usize = 8;
@@ -25,6 +24,15 @@ const AT_A_TIME: usize = 8;
 const LARGE: u64 = 16 << 20;
 /// How often the watcher is asked.
 const ASK: Duration = Duration::from_millis(50);
+
+/// An output that was made here, and where it goes.
+pub(super) struct Made<'a> {
+    pub(super) place: &'a Place,
+    /// The folder that it was made in.
+    pub(super) folder: PathBuf,
+    /// What the run is known by that made it.
+    pub(super) run: &'a str,
+}
 
 /// A file that is sent.
 struct Item {
@@ -36,15 +44,15 @@ struct Item {
 ///
 /// # Errors
 /// `Exists` where something came there meanwhile; `Interrupted`, `Io`.
-pub(super) fn send(far: &Far, overwrite: bool, watch: &dyn Watch) -> Result<()> {
+pub(super) fn send(made: &Made<'_>, overwrite: bool, watch: &dyn Watch) -> Result<()> {
     let mut items = Vec::new();
-    collect(far, "", &mut items)?;
+    collect(made, "", &mut items)?;
     // Making it may have taken days.
-    far.place.store.forget();
-    let mut there = far.place.objects()?;
-    there.retain(|object, _| far.place.shape.owns(object));
+    made.place.store.forget();
+    let mut there = made.place.objects()?;
+    there.retain(|object, _| made.place.shape.owns(object));
     let mut sending = Sending {
-        far,
+        made,
         there,
         sign: None,
         replace: overwrite,
@@ -67,20 +75,20 @@ pub(super) fn send(far: &Far, overwrite: bool, watch: &dyn Watch) -> Result<()> 
     }
     match (manifest.first(), sign) {
         (Some(manifest), _) => sending.one(manifest),
-        (None, Some(sign)) => far.place.store.remove(&far.place.key_of(&sign)),
+        (None, Some(sign)) => made.place.store.remove(&made.place.key_of(&sign)),
         (None, None) => Ok(()),
     }
 }
 
 // Files below where the output is made. Hidden ones are another run's.
-fn collect(far: &Far, below: &str, items: &mut Vec<Item>) -> Result<()> {
-    let folder = far.made().join(below);
+fn collect(made: &Made<'_>, below: &str, items: &mut Vec<Item>) -> Result<()> {
+    let folder = made.folder.join(below);
     for name in files::names(&folder)?.iter().filter(|name| !name.starts_with('.')) {
         let name = key::below(below, name);
-        let path = far.made().join(&name);
+        let path = made.folder.join(&name);
         match files::size(&path) {
-            None => collect(far, &name, items)?,
-            Some(size) if far.place.shape.owns(&name) => items.push(Item { name, size }),
+            None => collect(made, &name, items)?,
+            Some(size) if made.place.shape.owns(&name) => items.push(Item { name, size }),
             Some(_) => {}
         }
     }
@@ -95,7 +103,7 @@ fn describes(name: &str) -> bool {
 }
 
 struct Sending<'a> {
-    far: &'a Far,
+    made: &'a Made<'a>,
     /// Objects of the data set that are there, with their sizes.
     there: BTreeMap<String, u64>,
     /// The object that says of the data set that it is not finished, once it is there.
@@ -109,12 +117,12 @@ struct Sending<'a> {
 
 impl Sending<'_> {
     fn show_unfinished(&mut self, overwrite: bool) -> Result<()> {
-        let place = &self.far.place;
+        let place = &self.made.place;
         let Some(sign) = place.shape.manifest() else { return Ok(()) };
-        self.goes_on = place.whose(&self.there, &self.far.run)? == Whose::Ours;
+        self.goes_on = place.whose(&self.there, self.made.run)? == Whose::Ours;
         if !self.goes_on {
-            let file = self.far.made().join(".unfinished");
-            files::write(&file, unfinished(&self.far.run).as_bytes(), false)?;
+            let file = self.made.folder.join(".unfinished");
+            files::write(&file, unfinished(self.made.run).as_bytes(), false)?;
             let put = place.store.put(&place.key_of(&sign), Local::new(&file).open("")?, overwrite);
             put.map_err(|e| self.meanwhile(e))?;
             if !overwrite {
@@ -145,7 +153,7 @@ impl Sending<'_> {
         };
         let (first, then): (Vec<&String>, Vec<&String>) =
             self.there.keys().filter(goes).partition(|object| describes(object));
-        let place = &self.far.place;
+        let place = &self.made.place;
         first.into_iter().chain(then).try_for_each(|object| place.store.remove(&place.key_of(object)))
     }
 
@@ -162,8 +170,8 @@ impl Sending<'_> {
     }
 
     fn one(&self, item: &Item) -> Result<()> {
-        let place = &self.far.place;
-        let path = self.far.made().join(&item.name);
+        let place = &self.made.place;
+        let path = self.made.folder.join(&item.name);
         let (key, object) = (place.key_of(&item.name), Local::new(Path::new(&path)).open("")?);
         let is_large = item.size > LARGE;
         let _alone = is_large.then(|| self.one_large.lock().unwrap_or_else(PoisonError::into_inner));

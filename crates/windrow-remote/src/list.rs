@@ -1,0 +1,75 @@
+//! A folder of a place, listed once: by its manifest, where that lists it, or by the store.
+
+use std::sync::Arc;
+
+use windrow_core::Result;
+use windrow_core::manifest::MANIFEST_FILE;
+use windrow_core::store::key;
+
+use crate::attempt::{Attempts, Deadline};
+use crate::backend::Meta;
+use crate::listed::Listed;
+use crate::net;
+use crate::place::Place;
+use crate::told;
+
+/// From so many objects on, a manifest is worth its while.
+const MANY: usize = 10_000;
+
+impl Place {
+    /// All objects below a folder, sorted by key; asked for once. A manifest that lists them is believed until they are read.
+    pub(crate) fn list(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+        if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
+            return Ok(known.objects.clone());
+        }
+        let told = told::objects(self, prefix)?;
+        if let Some(told::Objects { objects, lacks_hidden }) = told {
+            return Ok(self.keep_listed(prefix, objects, lacks_hidden));
+        }
+        let objects = self.list_anew(prefix)?;
+        self.tell_of_many(prefix, &objects);
+        Ok(objects)
+    }
+
+    /// What the store itself lists below a folder, sorted by key.
+    pub(crate) fn list_anew(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+        let objects = self.ask_list(prefix)?;
+        Ok(self.keep_listed(prefix, objects, false))
+    }
+
+    fn keep_listed(&self, folder: &str, mut objects: Vec<Meta>, lacks_hidden: bool) -> Arc<Vec<Meta>> {
+        objects.sort_by(|a, b| a.key.cmp(&b.key));
+        let objects = Arc::new(objects);
+        let mut listed = self.listed();
+        listed.retain(|listed| listed.folder != folder);
+        listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks_hidden });
+        objects
+    }
+
+    fn tell_of_many(&self, prefix: &str, objects: &[Meta]) {
+        let manifest = key::below(prefix, MANIFEST_FILE);
+        if objects.len() > MANY && !objects.iter().any(|meta| meta.key == manifest) {
+            let url = self.url(prefix);
+            log::warn!(
+                "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
+                objects.len()
+            );
+        }
+    }
+
+    fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
+        let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.get().clone());
+        let deadline = Deadline::within(self.options.timeout);
+        let prefix = prefix.to_string();
+        net::wait(async move {
+            let mut attempts = Attempts::new(deadline, &counters, "list the folder", &url);
+            let mut found = Vec::new();
+            loop {
+                match attempts.attempt(backend.list(&prefix, &mut found)).await {
+                    Ok(()) => return Ok(found),
+                    Err(trouble) => attempts.after(trouble).await?,
+                }
+            }
+        })
+    }
+}

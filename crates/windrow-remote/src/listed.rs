@@ -1,0 +1,52 @@
+//! What a store listed, and the entries in it.
+
+use std::sync::Arc;
+
+use windrow_core::store::Entry;
+
+use crate::backend::Meta;
+
+/// A folder as it was listed: what is below it is not asked for again.
+pub(crate) struct Listed {
+    pub(crate) folder: String,
+    /// Sorted by key.
+    pub(crate) objects: Arc<Vec<Meta>>,
+    /// Hidden files are not in it.
+    pub(crate) lacks_hidden: bool,
+}
+
+impl Listed {
+    /// What is there; `None` for nothing.
+    pub(crate) fn entry(&self, key: &str) -> Option<Entry> {
+        entry_among(&self.objects, key)
+    }
+}
+
+/// The object of this key, or the folder, among objects sorted by key; `None` for nothing.
+pub(crate) fn entry_among(objects: &[Meta], key: &str) -> Option<Entry> {
+    let at = objects.partition_point(|meta| meta.key.as_str() < key);
+    match objects.get(at) {
+        Some(meta) if meta.key == key => Some(entry(meta.clone())),
+        _ => {
+            let below = format!("{key}/");
+            let at = objects.partition_point(|meta| meta.key < below);
+            objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
+        }
+    }
+}
+
+/// Whether a name on the way from a folder to a key starts with a dot.
+pub(crate) fn is_hidden(folder: &str, key: &str) -> bool {
+    key.strip_prefix(folder).unwrap_or(key).split('/').any(|part| part.starts_with('.'))
+}
+
+/// A folder's entry.
+pub(crate) fn folder(key: &str) -> Entry {
+    Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None }
+}
+
+/// An object's entry. Without a time: a store knows when an object was put there, and what is compared with times means when
+/// data was changed.
+pub(crate) fn entry(meta: Meta) -> Entry {
+    Entry { key: meta.key, size: meta.size, is_folder: false, modified_ns: None, tag: meta.tag }
+}
