@@ -132,6 +132,7 @@ impl Store for Remote {
         };
         // One of two questions tells; the one that is likely to is asked first.
         let is_web = self.0.location().scheme == Scheme::Http;
+        let is_hub = self.0.location().scheme == Scheme::Hf;
         let looks_like_a_file = key::name_of(key).contains('.');
         if !looks_like_a_file && is_folder()? {
             return Ok(folder(key));
@@ -144,9 +145,12 @@ impl Store for Remote {
             Err(e) if e.kind() == Kind::NotFound && is_web && !looks_like_a_file => Err(e.hint(
                 "a web server lists no folders: name a file, or a folder whose windrow.json lists the files",
             )),
-            Err(e) if e.kind() == Kind::NotFound && !is_web && looks_like_a_file && is_folder()? => {
-                Ok(folder(key))
-            }
+            Err(e) if e.kind() == Kind::NotFound && !is_web && looks_like_a_file => match self.0.list(key) {
+                Ok(found) if !found.is_empty() => Ok(folder(key)),
+                // The listing of a bucket is found, whatever is in it: it says that there is no bucket.
+                Err(of_list) if of_list.kind() != Kind::NotFound || !is_hub => Err(of_list),
+                Ok(_) | Err(_) => Err(e),
+            },
             Err(e) => Err(e),
         }
     }

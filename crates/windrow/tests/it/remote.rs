@@ -240,6 +240,8 @@ fn what_is_not_there_or_not_allowed_is_an_error_that_says_so() {
         assert_eq!(e.kind(), kind, "{url}: {e}");
         assert!(e.to_string().contains(url), "{e}");
     }
+    let e = error("s3://nobucket/x.bin", &s3.options());
+    assert!(e.hint_text().is_some_and(|hint| hint.contains("no bucket of this name")), "{e}");
     let mut wrong = s3.options();
     wrong.store_options.insert("secret_access_key".to_string(), "other".to_string());
     let e = error("s3://bucket/page", &wrong);
