@@ -250,3 +250,26 @@ def test_bench_measures_the_store_and_says_what_to_type(server: WebServer, tmp_p
     # None of this is for files of this machine.
     refused = subprocess.run([sys.executable, "-m", "windrow", "bench", str(server.folder / "tokens.bin"), "--rate", "5"], capture_output=True)
     assert refused.returncode == 2 and b"--rate is for data behind a URL" in refused.stderr
+
+
+def test_a_manifest_lists_what_a_web_server_does_not(server: WebServer) -> None:
+    rows = [{"n": i, "text": f"number {i}"} for i in range(100)]
+    folder = server.folder / "shards"
+    wr.write(folder, rows, to="mds")
+    for name in ("windrow.json", "windrow.sums"):
+        (folder / name).unlink()
+    plan = wr.open(folder).rows().loader(4).plan
+    with pytest.raises(wr.NotFoundError, match="windrow.json lists the files"):
+        wr.open(f"{server.url}/shards", cache_limit=0)
+    done = subprocess.run([sys.executable, "-m", "windrow", "manifest", str(folder)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "2 files" in done.stdout, done.stderr
+    there = wr.open(f"{server.url}/shards", cache_limit=0)
+    assert [there[i] for i in range(100)] == rows
+    assert there.rows().loader(4).plan == wr.open(folder).rows().loader(4).plan == plan
+    # What it says is compared with what comes.
+    (shard,) = folder.glob("shard*")
+    shard.write_bytes(shard.read_bytes() + b"\0")
+    with pytest.raises(wr.StaleError, match="shard"):
+        wr.open(f"{server.url}/shards", cache_limit=0)[3]
+    with pytest.raises(wr.StaleError, match="windrow manifest"):
+        wr.open(folder)

@@ -143,7 +143,7 @@ impl Store for Remote {
         match self.0.head(key) {
             Ok(meta) => Ok(entry(meta)),
             Err(e) if e.kind() == Kind::NotFound && is_web && !looks_like_a_file => Err(e.hint(
-                "a web server lists no folders: name a file, or a folder whose windrow.json lists the files",
+                "a web server lists no folders: name a file, or a folder whose windrow.json lists the files: `windrow manifest` writes one",
             )),
             Err(e) if e.kind() == Kind::NotFound && !is_web && looks_like_a_file => match self.0.list(key) {
                 Ok(found) if !found.is_empty() => Ok(folder(key)),
