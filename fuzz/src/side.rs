@@ -37,6 +37,7 @@ impl Side<'_> {
                 name: names.get(at).map_or(String::new(), |name| name.to_string()),
                 size: size.unwrap_or(sizes.get(at).map_or(0, |size| *size as u64)),
                 modified_ns: *modified_ns,
+                etag: None,
                 xxh3: hash.then(|| "0123456789abcdef".to_string()),
             });
         }

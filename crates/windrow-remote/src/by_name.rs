@@ -3,7 +3,7 @@
 //! To open a file its manifest, its checksums and the other half of a pair are looked for: `tokens.bin` with
 //! `tokens.bin.windrow.json` and `tokens.idx`. Each would be a request, and those that are not there two.
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use windrow_core::Result;
 use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::store::{Entry, key};
@@ -13,7 +13,6 @@ use crate::listed::entry_among;
 use crate::names::start_of;
 use crate::net;
 use crate::place::Place;
-use crate::trouble::What;
 use crate::url::Scheme;
 
 impl Place {
@@ -41,18 +40,10 @@ impl Place {
         let found = net::wait(async move {
             let ask = async |start: String| {
                 let mut attempts = Attempts::new(deadline, &counters, "find it", &url);
-                loop {
-                    match attempts.attempt(backend.names(&start)).await {
-                        Ok(found) => return Ok(found),
-                        // Whoever may read an object need not be allowed to list.
-                        Err(e) if matches!(e.what, What::Denied | What::Lasting | What::NotFound) => {
-                            return Ok(None);
-                        }
-                        Err(trouble) => attempts.after(trouble).await?,
-                    }
-                }
+                // Whoever may read an object need not be allowed to list; and what fails for now is asked for by itself, and again.
+                attempts.attempt(backend.names(&start)).await.unwrap_or_default()
             };
-            try_join_all(asked.into_iter().map(ask)).await
+            Ok(join_all(asked.into_iter().map(ask)).await)
         })?;
         for (start, found) in starts.into_iter().zip(found) {
             self.names.keep(start, found);

@@ -83,6 +83,10 @@ pub fn tokenize_with(
     stores: &Options,
     watch: &dyn Watch,
 ) -> Result<Report> {
+    let read = ReadOnce::new(stores);
+    if !is_url(out) {
+        return windrow_prepare::tokenize_from(formats(), &read, inputs, out, encode, options, watch);
+    }
     let decides = TokenizeOptions {
         threads: None,
         overwrite: false,
@@ -97,15 +101,7 @@ pub fn tokenize_with(
     };
     Output::run(out, &task, stores, watch, |out, overwrite| {
         let options = TokenizeOptions { overwrite, ..options.clone() };
-        windrow_prepare::tokenize_from(
-            formats(),
-            &ReadOnce::new(stores),
-            inputs,
-            out,
-            encode,
-            &options,
-            watch,
-        )
+        windrow_prepare::tokenize_from(formats(), &read, inputs, out, encode, &options, watch)
     })
 }
 
