@@ -162,7 +162,7 @@ def test_what_takes_nothing_is_said_before_anything_is_made(
             wr.write(url, iter([[1, 2]]), to="shards")
         with pytest.raises(wr.UnsupportedError, match="nothing is written to"):
             wr.tokenize("a.jsonl", url, tokenizer="bytes")
-    with pytest.raises(wr.UnsupportedError, match="flat-tokens lie on local disks only"):
+    with pytest.raises(wr.UnsupportedError, match="flat-tokens are written to local disks only"):
         wr.convert(ds, "s3://bucket/out", to="flat-tokens")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "tokens.bin"]
 

@@ -130,7 +130,7 @@ impl Stores<'_> {
             return Err(Error::new(windrow_core::Kind::Interrupted, "stopped while measuring").at(url));
         }
         let Some(location) = Location::of(url)? else {
-            return Err(Error::config("it is measured how fast stores answer, and this is no URL").at(url));
+            return Err(Error::config("expected a URL: only stores are measured").at(url));
         };
         let name = (location.root.clone(), location.query.clone());
         let store = match self.opened.get(&name) {

@@ -48,12 +48,12 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
         if Manifest::read(object.as_ref())?.format != LISTING {
             return Err(Error::new(Kind::Exists, "the data has a manifest, which was written with it")
                 .at(object.name())
-                .hint("nothing is to be done: it is opened by that"));
+                .hint("it needs no other one"));
         }
     }
     entries.retain(|entry| entry.key != own);
     if entries.is_empty() {
-        return Err(Error::not_found("no files are there to list").at(store.display(&folder)));
+        return Err(Error::not_found("there are no files to list").at(store.display(&folder)));
     }
     let is_hidden = |entry: &Entry| entry.key[folder.len()..].split('/').any(|part| part.starts_with('.'));
     let shown = entries.iter().filter(|entry| !is_hidden(entry)).cloned().collect();

@@ -15,10 +15,10 @@ use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::{speed, text};
 
-/// Measure samples, tokens or values, and bytes a second here, beside a plain copy of as many bytes; of URLs the store
+/// Measure samples, tokens or values, and bytes a second here, compared with memcpy; of URLs also the store
 ///
-/// Without an option that cuts: --pack 1024. Of data behind a URL latency and bandwidth are measured, never through the cache, and it is
-/// said which order and which cache to choose, and why; with --seconds the loader is measured as well.
+/// Without an option that cuts: --pack 1024. For data behind a URL it measures latency and bandwidth, never through the cache, and says
+/// which order and cache to choose, and why; with --seconds it measures the loader as well.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
     #[command(flatten)]

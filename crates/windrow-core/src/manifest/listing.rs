@@ -66,8 +66,10 @@ impl ListedFile {
         let is_plain = |part: &str| !matches!(part, "" | "." | "..");
         match !self.name.contains(['\\', '\0']) && self.name.split('/').all(is_plain) {
             true => Ok(&self.name),
-            false => Err(Error::corrupt(format!("{:?} is no name of a file below the folder", self.name))
-                .field("files")),
+            false => {
+                Err(Error::corrupt(format!("{:?} is not the name of a file below the folder", self.name))
+                    .field("files"))
+            }
         }
     }
 }

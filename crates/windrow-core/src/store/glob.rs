@@ -322,30 +322,36 @@ mod tests {
         assert!(is_glob("a/**") && is_glob("[a]/b"));
     }
 
+    const FILES: [&str; 8] = ["[v1]/a.x", "[v1]/z/b.x", ".h.x", ".h/a.x", "a.x", "b.x", "c.y", "s.x/c.x"];
+
+    /// What each pattern names of these files, on a disk and in a store's listing.
+    const CHOSEN: &[(&str, &[&str])] = &[
+        ("*.x", &["a.x", "b.x", "s.x"]),
+        ("*.x/", &["s.x"]),
+        ("[v1]/*.x", &["[v1]/a.x"]),
+        ("**/*.x", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "s.x/c.x"]),
+        ("**/**/b.x", &["[v1]/z/b.x", "b.x"]),
+        ("**", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "c.y", "s.x/c.x"]),
+        ("**/s.*", &["s.x"]),
+        (".h/*", &[".h/a.x"]),
+        ("*/none/*", &[]),
+    ];
+
     #[test]
     fn keys_are_chosen_as_files_are() {
-        let keys = ["[v1]/a.x", "[v1]/z/b.x", ".h.x", ".h/a.x", "a.x", "b.x", "c.y", "s.x/c.x"];
         let check = |pattern: &str, expected: &[&str]| {
-            let mut found = among(pattern, keys);
+            let mut found = among(pattern, FILES);
             found.sort_unstable();
             assert_eq!(found, expected, "{pattern}");
         };
-        check("*.x", &["a.x", "b.x", "s.x"]);
-        check("*.x/", &["s.x"]);
-        check("[v1]/*.x", &["[v1]/a.x"]);
-        check("**/*.x", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "s.x/c.x"]);
-        check("**/**/b.x", &["[v1]/z/b.x", "b.x"]);
-        check("**", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "c.y", "s.x/c.x"]);
-        check("**/s.*", &["s.x"]);
-        check(".h/*", &[".h/a.x"]);
-        check("*/none/*", &[]);
+        CHOSEN.iter().for_each(|(pattern, expected)| check(pattern, expected));
         check(&format!("{}b.x", "**/".repeat(60)), &["[v1]/z/b.x", "b.x"]);
     }
 
     #[test]
     fn files_are_found_below_a_folder() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["a.x", "b.x", "c.y", "[v1]/a.x", "[v1]/z/b.x", "s.x/c.x", ".h/a.x", ".h.x"] {
+        for name in FILES {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
@@ -360,15 +366,7 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{pattern}");
         };
-        check("*.x", &["a.x", "b.x", "s.x"]);
-        check("*.x/", &["s.x"]);
-        check("[v1]/*.x", &["[v1]/a.x"]);
-        check("**/*.x", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "s.x/c.x"]);
-        check("**/**/b.x", &["[v1]/z/b.x", "b.x"]);
-        check("**", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "c.y", "s.x/c.x"]);
-        check("**/s.*", &["s.x"]);
-        check(".h/*", &[".h/a.x"]);
-        check("*/none/*", &[]);
+        CHOSEN.iter().for_each(|(pattern, expected)| check(pattern, expected));
         check("none/*", &[]);
         assert_eq!(some_names(folder.path()).as_deref(), Some("[v1], a.x, b.x and 2 more"));
     }

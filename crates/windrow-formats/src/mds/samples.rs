@@ -176,19 +176,6 @@ impl columns::Samples for Samples {
         }
     }
 
-    fn touch(&self, sample: u64, _column: usize, _dtype: Option<DType>, bytes: Range<u64>) {
-        // Where exactly the array begins stands in the sample's first bytes, and to read them here would be to wait for them.
-        const FIRST: u64 = 16;
-        if let Ok((shard, local)) = self.shards.find(sample)
-            && let Ok(place) = self.shards.place(shard, local)
-            && let Ok(object) = self.shards.object(shard)
-        {
-            object.touch(place.start, FIRST);
-            let start = place.start.saturating_add(bytes.start).max(place.start + FIRST).min(place.end);
-            object.touch(start, (bytes.end - bytes.start).min(place.end - start));
-        }
-    }
-
     fn name(&self, file: usize) -> String {
         self.shards.files.name(file)
     }

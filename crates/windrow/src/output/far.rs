@@ -77,9 +77,9 @@ impl Far {
         }
         match whose {
             Whose::Unfinished if !self.overwrite => {
-                Err(Error::new(Kind::Exists, "another output is there, and it is not finished")
+                Err(Error::new(Kind::Exists, "another output is there, unfinished")
                     .at(url)
-                    .hint("its run goes on, or was stopped: write elsewhere, or replace it with --overwrite (overwrite=True)"))
+                    .hint("its run is still writing, or was stopped: write elsewhere, or replace it with --overwrite (overwrite=True)"))
             }
             Whose::Others => {
                 self.has_picture = true;

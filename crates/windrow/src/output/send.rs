@@ -1,6 +1,6 @@
 //! The objects of a data set, sent in an order in which nobody ever reads a part of it.
 //!
-//! The first object stands in the place of the manifest and says that the data set is not finished: whoever opens it is told so.
+//! The first object stands in the place of the manifest and says that the data set is not finished: opening it is an error that says so.
 //! Then comes the data, then what describes it, and at last the manifest; where there is none, what stood there goes.
 
 use std::collections::BTreeMap;
@@ -161,7 +161,7 @@ impl Sending<'_> {
         match error.kind() {
             Kind::Exists => {
                 let file = error.place().file.clone().unwrap_or_default();
-                Error::new(Kind::Exists, "another output came there meanwhile")
+                Error::new(Kind::Exists, "another output was written there meanwhile")
                     .at(file)
                     .hint("write elsewhere, or replace it with --overwrite (overwrite=True)")
             }

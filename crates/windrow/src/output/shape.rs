@@ -30,7 +30,7 @@ impl Shape {
         if let What::Records(to) | What::Corpus(to) = what
             && to.appends()
         {
-            return Err(Error::unsupported(format!("{} lie on local disks only", to.name()))
+            return Err(Error::unsupported(format!("{} are written to local disks only", to.name()))
                 .at(format!("{}/{}", location.root, location.key))
                 .hint("write to a path of this machine, and copy the folder with the store's own tools"));
         }

@@ -120,16 +120,6 @@ pub trait Samples: Send + Sync + 'static {
     /// Asks for the bytes of a sample, without waiting.
     fn prefetch(&self, sample: u64);
 
-    /// Asks the processor for these bytes of a sample's array, which are read next: a hint, as
-    /// [`Source::touch`](crate::source::Source::touch).
-    fn touch(&self, sample: u64, column: usize, dtype: Option<DType>, bytes: Range<u64>) {
-        if let Ok(found) = self.array(sample, column, dtype)
-            && let Ok(Some(object)) = self.object(column, found.file)
-        {
-            object.touch(found.start.saturating_add(bytes.start), bytes.end - bytes.start);
-        }
-    }
-
     /// What a person calls a file.
     fn name(&self, file: usize) -> String;
 

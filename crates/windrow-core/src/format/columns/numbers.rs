@@ -189,10 +189,11 @@ impl<S: Samples> Source for Numbers<S> {
     }
 
     fn touch(&self, span: Span) {
-        let width = self.schema.element.dtype.size() as u64 * self.schema.channels.unwrap_or(1) as u64;
-        let start = span.start.saturating_mul(width);
-        let bytes = start..start.saturating_add(span.len.saturating_mul(width));
-        self.samples.touch(span.record, self.column, self.dtype, bytes);
+        if let Ok((found, start, size)) = self.place(span)
+            && let Ok(Some(object)) = self.samples.object(self.column, found.file)
+        {
+            object.touch(start, size);
+        }
     }
 
     fn stored(&self, record: u64) -> Result<Option<Stored>> {
