@@ -15,6 +15,7 @@ import torch
 
 import windrow as wr
 from test_loader import ids
+from windrow.torch.agree import difference
 
 TORCH = """
     import sys
@@ -71,6 +72,94 @@ def test_ranks_come_from_torchs_groups_and_meshes(
         assert "2 dimensions (dp, tp)" in one["two dimensions"] and "group=mesh['dp']" in one["two dimensions"]
         assert "not a member" in one["another's"]
         assert "not str" in one["a name"]
+
+
+AGREE = """
+    import sys
+    import torch.distributed as dist
+    import torch.multiprocessing as mp
+    import windrow as wr
+
+    def loader(tokens, seed=1, length=16, steps=0):
+        loader = wr.Loader(wr.open(tokens, dtype="uint16").pack(length), global_batch_size=8, seed=seed, framework="torch")
+        for _ in range(steps):
+            next(loader)
+        return loader
+
+    def work(rank, tokens, store):
+        dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
+        halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        cases = {
+            "the same": loader(tokens),
+            "later": loader(tokens, steps=2),
+            "a stream": wr.torch.Stream(wr.open(tokens, dtype="uint16").pack(16), seed=1),
+            "a seed": loader(tokens, seed=1 + (rank == 2)),
+            "a plan": loader(tokens, length=16 - (rank == 0)),
+            "a position": loader(tokens, steps=2 + rank // 2, seed=1 + rank // 3),
+        }
+        found = {}
+        for name, one in cases.items():
+            for of, group in (("all", None), ("half", halves[rank // 2])):
+                try:
+                    found[f"{name}, {of}"] = wr.torch.check_ranks(one, group)
+                except ValueError as error:
+                    assert type(error) is wr.MismatchError and error.hint
+                    found[f"{name}, {of}"] = str(error).splitlines()[0]
+        try:
+            wr.torch.check_ranks(cases["the same"], halves[1 - rank // 2])
+        except wr.ConfigError as error:
+            found["another's"] = str(error).splitlines()[0]
+        everything = [None] * 4
+        dist.all_gather_object(everything, found)
+        if rank == 0:
+            for one in everything:
+                print(one)
+        dist.destroy_process_group()
+
+    if __name__ == "__main__":
+        mp.spawn(work, args=(sys.argv[1], sys.argv[2]), nprocs=4)
+"""
+
+
+def test_ranks_that_read_something_else_are_named(tokens: Path, tmp_path: Path, run_script: Callable[..., str]) -> None:
+    found = [eval(line, {}) for line in run_script(AGREE, tokens, tmp_path / "store", limit=180).splitlines()]
+    assert len(found) == 4
+    for rank, one in enumerate(found):
+        for name in ("the same", "later", "a stream"):
+            assert one[f"{name}, all"] is None and one[f"{name}, half"] is None
+        assert one["a seed, all"] == "4 ranks do not read the same: rank 2 has seed=2, the others have seed=1"
+        if rank < 2:
+            assert one["a seed, half"] is None
+            assert one["a plan, half"].startswith(
+                "2 ranks do not read the same: rank 1 has view=pack(length=16,eos=none), rank 0 has view=pack(length=15,eos=none); "
+            )
+            assert one["a position, half"] is None
+        else:
+            assert one["a seed, half"] == "2 ranks do not read the same: rank 3 has seed=1, rank 2 has seed=2"
+            assert one["a plan, half"] is None
+            assert one["a position, half"] == "2 ranks do not read the same: rank 3 has seed=2, rank 2 has seed=1"
+        assert one["a plan, all"] == (
+            "4 ranks do not read the same: rank 0 has view=pack(length=15,eos=none), the others have view=pack(length=16,eos=none); "
+            "rank 0 has layout=next_token(length=15,dtype=int64,pad=0,mask=none), "
+            "the others have layout=next_token(length=16,dtype=int64,pad=0,mask=none)"
+        )
+        assert one["a position, all"] == (
+            "4 ranks do not read the same: rank 3 has seed=2, the others have seed=1; "
+            "rank 2 has samples=24, rank 3 has samples=24, the others have samples=16"
+        )
+        assert one["another's"] == "group is what new_group() gives a process that is not a member"
+
+
+def test_without_a_group_there_are_no_ranks_to_compare(view: wr.View) -> None:
+    with pytest.raises(wr.ConfigError, match="not initialised"):
+        wr.torch.check_ranks(wr.Loader(view, 8))
+
+
+def test_of_thousands_of_ranks_the_first_are_named() -> None:
+    values = [7 if rank % 3 else 8 for rank in range(10_000)]
+    assert difference("seed", values, list(range(10_000))) == (
+        "rank 0 has seed=8, rank 3 has seed=8, rank 6 has seed=8, rank 9 has seed=8, 3,330 more ranks differ, the others have seed=7"
+    )
 
 
 JAX = """

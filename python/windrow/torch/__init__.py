@@ -1,7 +1,10 @@
-"""What torch's users need: a view as an ``IterableDataset``, and how its rows reach ``DataLoader`` through worker processes."""
+"""What torch's users need: a view as an ``IterableDataset``, how its rows reach ``DataLoader`` through worker processes, and
+whether ranks agree.
+"""
 
+from .agree import check_ranks
 from .rows import Row, Rows
 from .shared import SharedMemoryError
 from .stream import Stream
 
-__all__ = ["Row", "Rows", "SharedMemoryError", "Stream"]
+__all__ = ["Row", "Rows", "SharedMemoryError", "Stream", "check_ranks"]
