@@ -24,7 +24,7 @@ use checksum_rules::FormatRules;
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
 pub use options::{Axis, Options, Payload, Split, Verify};
 pub use probe::Probe;
-use write::{LineIndex, OwnOptions, WriteFormat};
+use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest};
@@ -120,6 +120,11 @@ pub trait Format: Send + Sync {
         None
     }
 
+    /// How it is laid out where it is made in parts.
+    fn in_parts(&self) -> Option<&'static dyn Parts> {
+        None
+    }
+
     /// The format that these options mean where this one recognised the files.
     fn meant_by(&self, probe: &Probe, options: &Options) -> Option<&'static dyn Format> {
         let _ = (probe, options);
@@ -178,6 +183,15 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
 pub fn line_index(table: &[&dyn Format]) -> Result<&'static dyn LineIndex> {
     let found = table.iter().find_map(|format| format.line_index());
     found.ok_or_else(|| Error::config("none of these formats is an index of lines"))
+}
+
+/// The format of `table` whose data sets are made in parts.
+///
+/// # Errors
+/// `Config` when none is.
+pub fn in_parts(table: &[&dyn Format]) -> Result<&'static dyn Parts> {
+    let found = table.iter().find_map(|format| format.in_parts());
+    found.ok_or_else(|| Error::config("none of these formats is made in parts"))
 }
 
 /// What `table` says of the format of this name.

@@ -4,6 +4,7 @@ mod checked;
 mod checksums;
 mod file_row;
 mod listing;
+mod part;
 mod tokenizer_lock;
 mod unfinished;
 
@@ -11,6 +12,7 @@ pub use checked::{Checked, ChecksumRules};
 pub use checksums::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, end as checksums_table};
 pub use file_row::FileRow;
 pub use listing::{LISTING, ListedFile, Listing};
+pub use part::{Part, PartRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use tokenizer_lock::{Golden, TokenizerLock};
@@ -39,6 +41,9 @@ pub struct Manifest {
     /// Number of records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
+    /// Values of all records, of a data set in parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<u64>,
     /// Values in every record, where all are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_length: Option<u64>,
@@ -72,6 +77,9 @@ pub struct Manifest {
     /// What was listed, where nothing else is known: [`LISTING`] is the format then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
+    /// The parts of a data set in parts, in the order of their tasks; where there are very many, a file of the index holds them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartRow>,
 }
 
 /// What a manifest of any version says of itself.

@@ -2,6 +2,7 @@
 
 mod line_index;
 mod options;
+mod parts;
 mod record;
 
 use std::path::Path;
@@ -10,6 +11,7 @@ use serde_json::{Map, Value};
 
 pub use self::line_index::LineIndex;
 pub use self::options::{OwnOptions, WriteOptions, not_an_option, only_of_tokenize, option_names, writer};
+pub use self::parts::{PartFile, Parts};
 pub use self::record::{Stored, TO_COLUMN_HINT, each_number, other_columns};
 use crate::array::DType;
 use crate::error::{Error, Result};
