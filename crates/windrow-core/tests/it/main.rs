@@ -15,6 +15,8 @@ mod folder;
 #[cfg(test)]
 mod loader;
 #[cfg(test)]
+mod ranks;
+#[cfg(test)]
 mod sampler;
 #[cfg(test)]
 mod tidy;
