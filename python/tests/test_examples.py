@@ -29,3 +29,25 @@ def test_a_codec_model_that_stops_and_resumes_has_the_same_losses(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "6 losses equal to the last bit" in run.stdout
     assert "5 tracks, " in run.stdout
+
+
+def test_torchrun_stops_and_resumes_on_other_nodes_with_the_same_losses(tmp_path):
+    run = subprocess.run(
+        [sys.executable, EXAMPLES / "train_ddp.py", "--steps", "6", "--out", tmp_path], capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "6 losses equal" in run.stdout
+    for ranks, samples in ((1, 144), (4, 48), (4, 96), (3, 144)):
+        for rank in range(ranks):
+            assert f"rank {rank} of {ranks}: {24 // ranks} of 24 rows a step, {samples} samples so far" in run.stdout
+
+
+def test_jax_processes_stop_and_resume_in_one_with_the_same_losses(tmp_path):
+    run = subprocess.run(
+        [sys.executable, EXAMPLES / "train_jax.py", "--steps", "6", "--out", tmp_path], capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "6 losses equal" in run.stdout
+    for process in range(2):
+        assert f"process {process} of 2: 12 of 24 rows a step, 72 samples so far" in run.stdout
+    assert run.stdout.count("process 0 of 1: 24 of 24 rows a step, 144 samples so far") == 2
