@@ -7,6 +7,8 @@ A page is run from top to bottom in a folder and a process of its own; its block
   are its stderr, and it must fail. Without any lines the command must only succeed.
 - `<!-- needs: demo -->` before a block makes the sample data of `windrow demo` first; see NEEDS for all names.
 - `<!-- file: train.py -->` before a Python block writes it to that file instead; a later command runs it.
+- ```bash is a script that `<!-- file: … -->` names: it is written and its syntax is checked. ```yaml is only parsed.
+- `<!-- engine: slurm -->` before a block runs it only where `make test-engines` has started that engine.
 - ```sh holds commands that build or install (make, cargo, pip) and is only checked for being that; ```rust is run by
   `cargo test`.
 """
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import hub_server
 
@@ -36,12 +39,15 @@ PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").gl
 PICTURES = ROOT / "docs" / "images"
 PICTURE = re.compile(r"!\[(.*?)\]\((.*?)\)")
 FENCE = re.compile(r"^```(\w*)\s*$")
-COMMENT = re.compile(r"^<!-- (needs|file): (.+?) -->$")
+COMMENT = re.compile(r"^<!-- (needs|file|engine): (.+?) -->$")
 PROGRAMS = {
     "windrow": [sys.executable, "-m", "windrow"],
     "python": [sys.executable],
     "torchrun": [sys.executable, "-m", "torch.distributed.run"],
+    "sbatch": ["sbatch"],
 }
+# What runs jobs here, as a test says that started it.
+ENGINES = os.environ.get("WINDROW_TEST_ENGINES", "").split()
 BUILDS = ("make ", "cargo ", "pip ", "git ", "cd ")
 
 
@@ -173,6 +179,9 @@ def run_page(page: str, text: str) -> None:
     printed: tuple[str, str] | None = None
     for block in blocks_of(text):
         where = f"{page}:{block.line}"
+        if block.marks.get("engine", "none") not in ["none", *ENGINES]:
+            printed = None
+            continue
         if "needs" in block.marks:
             NEEDS[block.marks["needs"]]()
         if block.lang == "python" and "file" in block.marks:
@@ -190,6 +199,12 @@ def run_page(page: str, text: str) -> None:
                 check_printed(block.text, *printed)
         elif block.lang == "console":
             run_console(block, page)
+        elif block.lang == "bash":
+            assert "file" in block.marks, f"{where}: a script without a name"
+            Path(block.marks["file"]).write_text(block.text + "\n")
+            subprocess.run(["bash", "-n", block.marks["file"]], check=True)
+        elif block.lang == "yaml":
+            assert list(yaml.safe_load_all(block.text)), f"{where}: nothing in it"
         elif block.lang == "sh":
             for line in block.text.splitlines():
                 assert line.startswith(BUILDS), f"{where}: {line!r} is run by nobody"
@@ -246,13 +261,15 @@ def test_pictures_are_what_the_program_draws(tmp_path: Path, monkeypatch: pytest
         "```console\n$ python -c 1\nerror: …\n```\n",
         "```console\n$ rm x\n```\n",
         "```sh\nrm x\n```\n",
+        "```bash\ntrue\n```\n",
+        "```yaml\na: [\n```\n",
         "```\nwhat is this\n```\n",
         "<!-- needs: nothing -->\n```python\n1\n```\n",
     ],
 )
 def test_what_is_wrong_is_found(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((AssertionError, SystemExit, KeyError)):
+    with pytest.raises((AssertionError, SystemExit, KeyError, yaml.YAMLError)):
         run_page("page", text)
 
 
@@ -261,6 +278,7 @@ def test_what_is_right_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     run_page(
         "page",
         "```python\nprint('ab')\nprint(1)\n```\n\n```text\na…\n1\n```\n"
+        "<!-- engine: another -->\n```python\n1 / 0\n```\n```text\nnothing\n```\n<!-- file: x.sh -->\n```bash\ntrue\n```\n```yaml\na: 1\n```\n"
         "<!-- file: x.py -->\n```python\nprint(3)\n```\n```console\n$ python x.py\n3\n$ echo $?\n0\n```\n",
     )
 
