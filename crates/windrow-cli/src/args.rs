@@ -123,7 +123,7 @@ impl Opening {
 }
 
 /// How the stores of URLs are asked.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Stores {
     /// Of URLs: an option of the store, as its own tools call it: endpoint_url, region, anon, headers.NAME
     #[arg(long = "store-option", value_name = "NAME=VALUE", value_parser = store_option)]

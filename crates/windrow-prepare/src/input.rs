@@ -22,6 +22,8 @@ pub(super) struct Input {
     /// Its relative name, size and time.
     pub(super) row: FileRow,
     compression: Option<Compression>,
+    /// Bytes of a plain file that are read; `None` for all of it.
+    end: Option<u64>,
 }
 
 impl Input {
@@ -53,12 +55,17 @@ impl Input {
             etag: object.tag().map(str::to_string),
             ..FileRow::default()
         };
-        Ok(Input { file: file.to_path_buf(), store, row, compression })
+        Ok(Input { file: file.to_path_buf(), store, row, compression, end: None })
     }
 
     /// Has to be expanded before it can be read by position.
     pub(super) fn is_compressed(&self) -> bool {
         self.compression.is_some()
+    }
+
+    /// The same, of which nothing behind byte `end` is read; not where it is compressed.
+    pub(super) fn up_to(self, end: u64) -> Self {
+        Input { end: Some(end), ..self }
     }
 
     /// Its bytes, expanded, from byte `from` on.
@@ -161,7 +168,8 @@ impl Stream {
     pub(super) fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         let filled = match &mut self.bytes {
             Bytes::Plain(object) => {
-                let left = object.size().saturating_sub(self.at);
+                let end = self.input.end.map_or(object.size(), |end| end.min(object.size()));
+                let left = end.saturating_sub(self.at);
                 let size = usize::try_from(left).unwrap_or(out.len()).min(out.len());
                 object.read_into(self.at, &mut out[..size])?;
                 self.stored.store(self.at + size as u64, Ordering::Relaxed);

@@ -15,6 +15,7 @@ mod ordinary;
 mod pack;
 mod pipeline;
 mod places;
+pub mod prep;
 mod rows;
 mod text;
 mod text_input;

@@ -21,6 +21,10 @@ pub(super) struct RowInput {
     field: String,
     /// A text may be bytes, alone in a list.
     text_is_bytes: bool,
+    /// Of several splits in the folder, this one.
+    split: Option<String>,
+    /// Records that are read; `None` for all.
+    end: Option<u64>,
 }
 
 impl RowInput {
@@ -59,7 +63,15 @@ impl RowInput {
         let files =
             source.files().into_iter().map(|info| found(places, path, &info.file)).collect::<Result<_>>()?;
         let text_is_bytes = format.info().text_is_bytes;
-        Ok(RowInput { file: path.to_path_buf(), source, files, field: field.to_string(), text_is_bytes })
+        Ok(RowInput {
+            file: path.to_path_buf(),
+            source,
+            files,
+            field: field.to_string(),
+            text_is_bytes,
+            split: split.map(str::to_string),
+            end: None,
+        })
     }
 
     /// The same under the name by which it goes among the inputs.
@@ -86,6 +98,21 @@ impl RowInput {
     pub(super) fn bytes_before(&self, record: u64) -> u64 {
         let all = u128::from(self.source.len().max(1));
         u64::try_from(u128::from(self.size()) * u128::from(record) / all).unwrap_or(u64::MAX)
+    }
+
+    /// The split that is read, where it is no folder of its own.
+    pub(super) fn split(&self) -> Option<&str> {
+        self.split.as_deref()
+    }
+
+    /// Its records.
+    pub(super) fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// The same, of which no record from `end` on is read.
+    pub(super) fn up_to(self, end: u64) -> RowInput {
+        RowInput { end: Some(end), ..self }
     }
 
     /// Its texts from a record on, each read once.
@@ -191,6 +218,9 @@ impl Texts<'_> {
     /// # Errors
     /// What reading the row says; `Corrupt` naming file, record and column where it holds no text.
     pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<Result<()>> {
+        if self.input.end.is_some_and(|end| self.next >= end) {
+            return None;
+        }
         let row = self.rows.next()?;
         let text =
             row.and_then(|row| self.input.text(&row).map(|text| out.extend_from_slice(text.as_bytes())));

@@ -13,7 +13,7 @@ use super::ordinary::string_in;
 
 /// The string that is in `field` of a JSON object; of a field that is there twice, the last one.
 ///
-/// A byte-order mark is left out on the first line. Other fields are skipped, whatever they hold. Text with escapes is
+/// A byte-order mark is left out at byte 0. Other fields are skipped, whatever they hold. Text with escapes is
 /// laid into `room`, whose memory serves line after line ([`crate::encode::Encoded::room`]); what it holds before does not matter.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub fn text_of<'a>(
     room: &'a mut Vec<u8>,
 ) -> Result<Cow<'a, str>> {
     const BOM: &[u8] = b"\xef\xbb\xbf";
-    let unmarked = if place.line == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
+    let unmarked = if place.byte == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
     let skipped = (line.len() - unmarked.len()) as u64;
     let corrupt = |column: usize, message: String| {
         place.error(Kind::Corrupt, message).byte(place.byte + skipped + column as u64)
@@ -218,7 +218,11 @@ mod tests {
         let found = text_of(line, "text", &PLACE, &mut room).unwrap();
         assert!(matches!(found, Cow::Borrowed("x")) && line.as_ptr_range().contains(&found.as_ptr()));
         assert_eq!(text(br#"{"text":"a\n\u00e9"}"#).unwrap(), "a\n\u{e9}");
-        assert_eq!(text("\u{feff}{\"text\":\"é\"} \r".as_bytes()).unwrap(), "é");
+        let first = LinePlace { byte: 0, ..PLACE };
+        let marked = "\u{feff}{\"text\":\"é\"} \r".as_bytes();
+        assert_eq!(text_of(marked, "text", &first, &mut Vec::new()).unwrap(), "é");
+        // Anywhere else it is no part of JSON.
+        assert!(text(marked).is_err());
         assert_eq!(text(br#"{"text":"a","text":"b"}"#).unwrap(), "b");
     }
 

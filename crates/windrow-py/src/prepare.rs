@@ -252,7 +252,7 @@ fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bo
 }
 
 /// A path, or several.
-pub(crate) struct Inputs(Vec<PathBuf>);
+pub(crate) struct Inputs(pub(crate) Vec<PathBuf>);
 
 impl<'py> FromPyObject<'_, 'py> for Inputs {
     type Error = PyErr;

@@ -39,6 +39,8 @@ mod output;
 #[cfg(doctest)]
 mod pages;
 mod paths;
+#[cfg(feature = "text")]
+pub mod prep;
 pub mod prepare;
 pub mod preview;
 pub mod ranks;

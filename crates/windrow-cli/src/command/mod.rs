@@ -12,6 +12,7 @@ mod index;
 mod inspect;
 mod manifest;
 mod peek;
+mod prep;
 mod rebuild_metadata;
 mod report;
 mod tokenize;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Report(report::Report),
     Index(index::Index),
     Tokenize(tokenize::Tokenize),
+    Prep(prep::Prep),
     Convert(convert::Convert),
     Encode(encode::Encode),
     RebuildMetadata(rebuild_metadata::RebuildMetadata),
@@ -80,6 +82,7 @@ impl Command {
             Command::Report(_) => "report",
             Command::Index(_) => "index",
             Command::Tokenize(_) => "tokenize",
+            Command::Prep(_) => "prep",
             Command::Convert(_) => "convert",
             Command::Encode(_) => "encode",
             Command::RebuildMetadata(_) => "rebuild-metadata",
@@ -104,6 +107,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Report(args) => report::run(&args, out),
         Command::Index(args) => index::run(&args, out),
         Command::Tokenize(args) => tokenize::run(&args, out),
+        Command::Prep(args) => prep::run(&args, out),
         Command::Convert(args) => convert::run(&args, out),
         Command::Encode(args) => encode::run(&args, out),
         Command::RebuildMetadata(args) => rebuild_metadata::run(&args, out),

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use windrow::prep::Tokenizing;
 use windrow::prepare::{self, CHECKPOINT_BYTES, Encode, Remainder, TokenizeOptions};
-use windrow::text::Tokenizer;
-use windrow::{DType, Paths, TextEncoder};
+use windrow::{DType, Paths};
 
 use crate::args::{Stores, dtype, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure};
@@ -27,12 +27,33 @@ pub(crate) struct Tokenize {
     /// patterns in quotes: 'text/*.jsonl.gz'
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
-    /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base
-    #[arg(short, long, value_name = "T")]
-    tokenizer: String,
     /// Folder to write, or its URL: s3://, gs://, az://
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
+    #[command(flatten)]
+    how: How,
+    /// Replace an existing output
+    #[arg(long)]
+    overwrite: bool,
+    /// Encoding threads; by default as many as there are cores
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Input bytes after which a run that is stopped can continue
+    #[arg(long, value_name = "BYTES", default_value_t = CHECKPOINT_BYTES)]
+    checkpoint_bytes: u64,
+    /// Do not wait for the disk
+    #[arg(long)]
+    no_fsync: bool,
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// What decides the token IDs, and the files that hold them.
+#[derive(Args, Debug)]
+pub(crate) struct How {
+    /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base
+    #[arg(short, long, value_name = "T")]
+    tokenizer: String,
     /// What to write
     #[arg(long, value_name = "FORMAT", default_value = windrow::TOKENIZE_TO, value_parser = to::of_tokens())]
     to: String,
@@ -64,22 +85,50 @@ pub(crate) struct Tokenize {
     /// With --remainder pad: the ID to fill with, by default the one that ends a document
     #[arg(long, value_name = "ID")]
     pad_value: Option<i64>,
-    /// Replace an existing output
-    #[arg(long)]
-    overwrite: bool,
-    /// Encoding threads; by default as many as there are cores
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// Input bytes after which a run that is stopped can continue
-    #[arg(long, value_name = "BYTES", default_value_t = CHECKPOINT_BYTES)]
-    checkpoint_bytes: u64,
-    /// Do not wait for the disk
-    #[arg(long)]
-    no_fsync: bool,
     #[command(flatten)]
     own: OwnOptions<true>,
-    #[command(flatten)]
-    stores: Stores,
+}
+
+impl How {
+    /// The same in words that a job keeps.
+    ///
+    /// # Errors
+    /// For options that make no sense together; `NotFound` without the tokenizer.
+    pub(crate) fn tokenizing(&self) -> Result<Tokenizing, Failure> {
+        let (eos, append_eos) = match self.eos.as_str() {
+            "append" => ("auto", true),
+            eos => (eos, self.append_eos),
+        };
+        let how = Tokenizing {
+            tokenizer: self.tokenizer.clone(),
+            text_field: self.text_field.clone(),
+            special_tokens: self.special_tokens,
+            eos: eos.to_string(),
+            append_eos,
+            to: self.to.clone(),
+            own: self.own.given().clone(),
+            sample_size: self.sample_size,
+            dtype: self.dtype,
+            remainder: Remainder::Drop,
+            split: self.split.clone(),
+        };
+        if self.pad_value.is_some() && self.remainder != Rest::Pad {
+            return Err(Failure::usage("--pad-value is an option of --remainder pad"));
+        }
+        let remainder = match (self.remainder, self.pad_value) {
+            (Rest::Drop, _) => Remainder::Drop,
+            (Rest::Pad, Some(id)) => Remainder::Pad(id),
+            (Rest::Pad, None) => match how.make()?.0.eos() {
+                Some(id) => Remainder::Pad(id),
+                None => {
+                    return Err(Failure::usage(
+                        "--remainder pad needs --pad-value, as no token ends a document",
+                    ));
+                }
+            },
+        };
+        Ok(Tokenizing { remainder, ..how })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -93,25 +142,13 @@ enum Rest {
 pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     no_stdout(&args.out)?;
-    let to = windrow::writer(&args.to, args.own.given())?;
-    let (eos, append_eos) = match args.eos.as_str() {
-        "append" => ("auto", true),
-        eos => (eos, args.append_eos),
-    };
-    let encoder = TextEncoder::new(Tokenizer::load(&args.tokenizer)?, &args.text_field, eos)?
-        .special_tokens(args.special_tokens);
+    let (encoder, options) = args.how.tokenizing()?.make()?;
     let options = TokenizeOptions {
-        sample_size: args.sample_size,
-        eos: encoder.eos(),
-        append_eos,
-        dtype: args.dtype,
-        remainder: remainder(args, encoder.eos())?,
         overwrite: args.overwrite,
         durable: !args.no_fsync,
         threads: args.threads,
         checkpoint_bytes: args.checkpoint_bytes,
-        split: args.split.clone(),
-        ..TokenizeOptions::new(to)
+        ..options
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();
@@ -145,17 +182,4 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     }
     out.object(json!({ "report": report, "seconds": seconds }))?;
     Ok(DONE)
-}
-
-fn remainder(args: &Tokenize, eos: Option<i64>) -> Result<Remainder, Failure> {
-    if args.pad_value.is_some() && args.remainder != Rest::Pad {
-        return Err(Failure::usage("--pad-value is an option of --remainder pad"));
-    }
-    match (args.remainder, args.pad_value.or(eos)) {
-        (Rest::Drop, _) => Ok(Remainder::Drop),
-        (Rest::Pad, Some(id)) => Ok(Remainder::Pad(id)),
-        (Rest::Pad, None) => {
-            Err(Failure::usage("--remainder pad needs --pad-value, as no token ends a document"))
-        }
-    }
 }

@@ -61,6 +61,17 @@ pub fn link(from: &Path, to: &Path) -> Result<()> {
         .map_err(|e| Error::io(&format!("take over {}", from.display()), to, e))
 }
 
+/// Gives a file its name where nothing has that name yet; `false` where something has. Its other name may stay.
+pub fn link_new(from: &Path, to: &Path) -> Result<bool> {
+    match fs::hard_link(from, to) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        // The file system gives no second names: whoever comes between the two steps shows the same bytes.
+        Err(_) if exists(to) => Ok(false),
+        Err(_) => rename(from, to).map(|()| true),
+    }
+}
+
 /// Renames within one file system.
 pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(&format!("rename {} to it", from.display()), to, e))

@@ -15,7 +15,7 @@ use crate::places::Places;
 use crate::rows::RowInput;
 
 /// Every input with the name it goes by, none of them twice; those that hold rows are opened.
-pub(super) fn find(
+pub(crate) fn find(
     table: Table,
     places: Places<'_>,
     inputs: &[PathBuf],

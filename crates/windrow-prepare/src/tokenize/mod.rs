@@ -8,7 +8,8 @@ mod place;
 use std::path::{Path, PathBuf};
 
 use existing::{existing, unchanged};
-use options::rules;
+pub(crate) use inputs::find;
+pub(crate) use options::rules;
 pub use options::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track};
 use place::Place;
 use serde_json::json;
@@ -72,7 +73,7 @@ pub fn tokenize_from(
 ) -> Result<Report> {
     let places = Places(stores);
     let rules = rules(encode, options)?;
-    let (named, found) = inputs::find(table, places, inputs, encode.text_field(), options)?;
+    let (named, found) = find(table, places, inputs, encode.text_field(), options)?;
     let stems = output_names(&named)?;
     let inputs: Vec<TextInput> = std::iter::zip(&named, found)
         .map(|(named, found)| match found {
@@ -81,34 +82,58 @@ pub fn tokenize_from(
         })
         .collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options);
-    let place = Place::of(out, options.to.as_ref())?;
-    let hash = hash_of(&wanted.to_text());
-    // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
-    if let Ok(Some(report)) = existing(table, &place, options, &wanted) {
-        Site::tidy(&place.folder, &place.task, &hash);
-        return Ok(report);
+    let corpus = Corpus { table, out, options, rules: &rules, stems, wanted };
+    corpus.make(|work, packing, can_continue| {
+        let task = Task { inputs: &inputs, packing, rules: &rules, encode, options, watch };
+        task.run(work, can_continue)
+    })
+}
+
+/// A corpus that is to be written: what it is, and where.
+pub(crate) struct Corpus<'a> {
+    pub(crate) table: Table,
+    pub(crate) out: &'a Path,
+    pub(crate) options: &'a TokenizeOptions,
+    pub(crate) rules: &'a Rules,
+    /// What its inputs are called.
+    pub(crate) stems: Vec<String>,
+    /// The manifest without its findings: what decides the output.
+    pub(crate) wanted: Manifest,
+}
+
+impl Corpus<'_> {
+    /// Looks whether it is there, else takes the place, has it packed in a work folder, and makes it visible. What packs it
+    /// says of an error whether what it left is worth keeping.
+    pub(crate) fn make(self, pack: impl FnOnce(&Path, Packing, &mut bool) -> Result<Done>) -> Result<Report> {
+        let Corpus { table, out, options, rules, stems, wanted } = self;
+        let place = Place::of(out, options.to.as_ref())?;
+        let hash = hash_of(&wanted.to_text());
+        // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
+        if let Ok(Some(report)) = existing(table, &place, options, &wanted) {
+            Site::tidy(&place.folder, &place.task, &hash);
+            return Ok(report);
+        }
+        let site = Site::enter(&place.folder, &place.task, options.durable)?;
+        if let Some(report) = existing(table, &place, options, &wanted)? {
+            return Ok(report);
+        }
+        let work = site.work(&hash)?;
+        let packing = packing(stems, rules, options, &place);
+        let mut can_continue = false;
+        let done = pack(&work, packing, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
+            let manifest = writer.finish(described(wanted, &state, options))?.manifest;
+            let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
+            // An empty folder is as good as none.
+            let is_empty = files::names(&place.out).is_ok_and(|names| names.is_empty());
+            site.commit(&work, &targets, options.overwrite || is_empty)?;
+            Ok(Report { unchanged: false, resumed_bytes, ..unchanged(out, &manifest) })
+        });
+        if done.is_err() && !can_continue {
+            // The error that is being reported matters more than one of tidying up.
+            let _ = files::remove(&work);
+        }
+        done
     }
-    let site = Site::enter(&place.folder, &place.task, options.durable)?;
-    if let Some(report) = existing(table, &place, options, &wanted)? {
-        return Ok(report);
-    }
-    let work = site.work(&hash)?;
-    let packing = packing(stems, &rules, options, &place);
-    let task = Task { inputs: &inputs, packing, rules, encode, options, watch };
-    let mut can_continue = false;
-    let done = task.run(&work, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
-        let manifest = writer.finish(described(wanted, &state, options))?.manifest;
-        let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
-        // An empty folder is as good as none.
-        let is_empty = files::names(&place.out).is_ok_and(|names| names.is_empty());
-        site.commit(&work, &targets, options.overwrite || is_empty)?;
-        Ok(Report { unchanged: false, resumed_bytes, ..unchanged(out, &manifest) })
-    });
-    if done.is_err() && !can_continue {
-        // The error that is being reported matters more than one of tidying up.
-        let _ = files::remove(&work);
-    }
-    done
 }
 
 fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: &Place) -> Packing {
@@ -130,7 +155,12 @@ fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: 
 }
 
 // What decides the output: the manifest without its findings.
-fn wanted(inputs: &[TextInput], rules: &Rules, encode: &dyn Encode, options: &TokenizeOptions) -> Manifest {
+pub(crate) fn wanted(
+    inputs: &[TextInput],
+    rules: &Rules,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+) -> Manifest {
     let mut manifest = Manifest::new(options.to.name());
     manifest.dtype = Some(rules.dtype);
     manifest.vocab_size = rules.vocab_size;
@@ -164,14 +194,14 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
 struct Task<'a> {
     inputs: &'a [TextInput],
     packing: Packing,
-    rules: Rules,
+    rules: &'a Rules,
     encode: &'a dyn Encode,
     options: &'a TokenizeOptions,
     watch: &'a dyn Watch,
 }
 
 /// What was packed, the writer to be finished, and the bytes an earlier run had done.
-type Done = (State, Box<dyn RecordWriter>, u64);
+pub(crate) type Done = (State, Box<dyn RecordWriter>, u64);
 
 impl Task<'_> {
     // `can_continue` becomes true when what is left after an error is worth keeping.
@@ -189,7 +219,7 @@ impl Task<'_> {
         let size = CHUNK.min(self.packing.checkpoint_bytes) as usize;
         let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
         let names: Vec<String> = self.inputs.iter().map(TextInput::display).collect();
-        let encoding = Work { encode: self.encode, rules: &self.rules, inputs: self.inputs, names: &names };
+        let encoding = Work { encode: self.encode, rules: self.rules, inputs: self.inputs, names: &names };
         let mut take = |chunk: &EncodedChunk| {
             let is_end = chunk.is_last && chunk.input + 1 == self.inputs.len();
             packer.take(chunk, is_end)?;

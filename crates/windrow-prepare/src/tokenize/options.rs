@@ -108,7 +108,7 @@ impl TokenizeOptions {
 const MOST_SAMPLE: u64 = 1 << 40;
 
 /// Checks the options; what they, the format and the encoder say of every token ID.
-pub(super) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Rules> {
+pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Rules> {
     let to = options.to.as_ref();
     if to.id_dtypes().is_empty() {
         return Err(Error::config(format!("{} does not hold the tokens of a corpus", to.name())).field("to"));

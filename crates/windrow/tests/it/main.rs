@@ -27,6 +27,9 @@ mod many;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+#[cfg(feature = "text")]
+mod prep;
+#[cfg(test)]
 mod real_series;
 #[cfg(test)]
 #[cfg(feature = "remote")]

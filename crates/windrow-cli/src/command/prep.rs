@@ -1,0 +1,226 @@
+//! `windrow prep`: preparation in tasks, over any number of machines.
+
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use windrow::Paths;
+use windrow::prep::{self, TASK_BYTES};
+
+use self::run::Run;
+use super::tokenize::How;
+use crate::args::{Stores, no_stdin, no_stdout};
+use crate::failure::{DONE, Failure, PARTLY};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::text;
+
+/// Prepare data in tasks, on one machine or many: the same bytes whoever runs them, however often
+///
+/// plan writes a job, run runs tasks of it anywhere, merge makes one data set of what they made.
+#[derive(Args, Debug)]
+pub(crate) struct Prep {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Plan a job and write it to OUT/prep/; prints its path
+    #[command(subcommand)]
+    Plan(Planned),
+    Run(Run),
+    /// What is done, what failed and why, what is left
+    Status(OfJob),
+    /// Make one data set of all parts
+    Merge(OfJob),
+    /// Write the files that one run would have written, out of the parts
+    Join(Join),
+    /// Remove what killed runs left; no run may be going on
+    Clean(OfJob),
+}
+
+#[derive(Debug, Subcommand)]
+enum Planned {
+    Tokenize(Box<Tokenize>),
+}
+
+/// Plan to turn text into token IDs
+#[derive(Args, Debug)]
+struct Tokenize {
+    /// As of `windrow tokenize`: JSONL files, folders, patterns, URLs; or rows with a column of text
+    #[arg(required = true, value_name = "IN")]
+    inputs: Vec<PathBuf>,
+    /// Folder of the parts, or its URL: every machine sees it under this name
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Input bytes of a task: 256MiB
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value_t = TASK_BYTES)]
+    task_bytes: u64,
+    /// Also write the job here
+    #[arg(short = 'o', long, value_name = "FILE")]
+    job: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// A job.
+#[derive(Args, Debug)]
+struct OfJob {
+    /// What `prep plan` wrote: a path or URL
+    #[arg(value_name = "JOB")]
+    job: PathBuf,
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// Write the files that one run would have written, out of the parts: nothing is tokenised again
+#[derive(Args, Debug)]
+struct Join {
+    #[command(flatten)]
+    of: OfJob,
+    /// Folder to write, or its URL
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Replace an existing output
+    #[arg(long)]
+    overwrite: bool,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    windrow::dev::store::parse_size(text)
+        .ok_or_else(|| format!("{text:?} is no size; expected bytes, as 268435456 or 256MiB"))
+}
+
+impl OfJob {
+    fn open(&self) -> Result<prep::Prep, Failure> {
+        no_stdin(std::slice::from_ref(&self.job))?;
+        Ok(prep::Prep::open(&self.job, &self.stores.options())?)
+    }
+}
+
+pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
+    match &args.what {
+        What::Plan(Planned::Tokenize(args)) => plan(args, out),
+        What::Run(args) => run::run(args, out),
+        What::Status(args) => status(args, out),
+        What::Merge(args) => merge(args, out),
+        What::Join(args) => join(args, out),
+        What::Clean(args) => clean(args, out),
+    }
+}
+
+fn plan(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(&args.inputs)?;
+    no_stdout(&args.out)?;
+    let (how, stores) = (args.how.tokenizing()?, args.stores.options());
+    let inputs = Paths::list(&args.inputs).resolved(&stores)?;
+    let path = prep::plan(&inputs, &args.out, &how, args.task_bytes, &stores)?;
+    let job = prep::Prep::open(&path, &stores)?;
+    let job = job.job();
+    if let Some(copy) = &args.job {
+        windrow::dev::output::write_whole(copy, job.to_text().as_bytes())?;
+    }
+    // What a script goes on with is alone on its line.
+    out.line(path.display())?;
+    let bytes = text::size(job.inputs.iter().map(|input| input.row.size).sum());
+    let (tasks, inputs) = (text::counted(job.tasks, "task"), text::counted(job.inputs.len() as u64, "input"));
+    if !out.quiet() {
+        eprintln!(
+            "{tasks} of {inputs}, {bytes}; each machine runs: windrow prep run {} --rank R --of N",
+            path.display()
+        );
+    }
+    out.object(json!({
+        "job": path.display().to_string(),
+        "hash": job.hash,
+        "tasks": job.tasks,
+        "inputs": job.inputs.len(),
+        "task_bytes": job.task_bytes,
+    }))?;
+    Ok(DONE)
+}
+
+fn status(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
+    let (job, interrupt) = (args.open()?, Interrupt::listen());
+    let found = job.status(&interrupt)?;
+    let (done, bytes) = (found.done, text::size(found.bytes));
+    out.line(format_args!("{done} of {} done, {bytes}", text::counted(found.tasks, "task")))?;
+    for failed in &found.failed {
+        out.line(format_args!("  task {} failed: {}", failed.task, failed.error))?;
+    }
+    if !found.left.is_empty() {
+        out.line(format_args!("  left: {}", runs(&found.left)))?;
+    }
+    out.object(json!({ "status": found }))?;
+    Ok(DONE)
+}
+
+// Numbers as one types them: 3,7-12.
+fn runs(numbers: &[u64]) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let shown = runs.iter().take(20).map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let more = if runs.len() > 20 { ", …" } else { "" };
+    shown.collect::<Vec<_>>().join(",") + more
+}
+
+fn merge(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
+    let (job, interrupt) = (args.open()?, Interrupt::listen());
+    let report = job.merge(&interrupt)?;
+    let (tokens, documents) =
+        (text::counted(report.tokens, "token"), text::counted(report.documents, "document"));
+    let parts = text::counted(report.files, "part");
+    out.line(format_args!("{}: {tokens} of {documents} in {parts}", report.output.display()))?;
+    out.object(json!({ "report": report }))?;
+    Ok(DONE)
+}
+
+fn join(args: &Join, out: &mut Out) -> Result<i32, Failure> {
+    no_stdout(&args.out)?;
+    let (job, interrupt) = (args.of.open()?, Interrupt::listen());
+    let watch = Progress::new("join", out.quiet(), &interrupt);
+    let report = job.join(&args.out, args.overwrite, &watch)?;
+    drop(watch);
+    let (tokens, records) = (text::counted(report.tokens, "token"), text::counted(report.records, "record"));
+    let how = if report.unchanged { "was there already" } else { "joined" };
+    out.line(format_args!("{}: {tokens} in {records}; {how}", args.out.display()))?;
+    out.object(json!({ "report": report }))?;
+    Ok(DONE)
+}
+
+fn clean(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
+    let removed = args.open()?.clean()?;
+    out.line(format_args!("{} removed", text::counted(removed, "file")))?;
+    out.object(json!({ "removed": removed }))?;
+    Ok(DONE)
+}
+
+/// What a run ends with when some of its tasks failed.
+fn partly(failed: usize) -> i32 {
+    if failed == 0 { DONE } else { PARTLY }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_a_range() {
+        assert_eq!(runs(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+        assert_eq!(runs(&[]), "");
+    }
+}

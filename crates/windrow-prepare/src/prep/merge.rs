@@ -1,0 +1,139 @@
+//! Makes one data set of all parts: by their manifests alone.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+use windrow_core::format::Table;
+use windrow_core::format::in_parts;
+use windrow_core::format::write::PartFile;
+use windrow_core::manifest::{Part, PartRow};
+use windrow_core::{Error, Kind, Result, Watch};
+
+use super::job::Job;
+use super::place::Place;
+use super::status::each_part;
+use crate::Report;
+
+/// What is kept of a part until all are there.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    is_there: bool,
+    row: PartRow,
+    lines: [u64; 2],
+    most_id: Option<i64>,
+}
+
+/// Makes the data set of all parts visible: its manifest lists them in the order of their tasks. Merged again, it is the same.
+///
+/// # Errors
+/// `Stale` when a task is not done, with its number; `Corrupt` when a part contradicts itself or those beside it; `Exists` when
+/// the folder holds another data set; `Interrupted`; `Io`.
+pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> Result<Report> {
+    let layout = in_parts(table)?;
+    let n = usize::try_from(job.tasks).map_err(|_| Error::memory(format!("{} tasks", job.tasks)))?;
+    let mut kept: Vec<Kept> = Vec::new();
+    kept.try_reserve_exact(n).map_err(|_| Error::memory(format!("what is kept of {n} parts")))?;
+    kept.resize(n, Kept::default());
+    let kept = Mutex::new(kept);
+    let width = job.dtype.map_or(1, |dtype| dtype.size() as u64);
+    let store = place.store();
+    each_part(place, layout, job, watch, &|part| {
+        let name = || store.display(&layout.file(part.task, PartFile::Manifest));
+        let found = row_of(&part, width).ok_or_else(|| {
+            Error::corrupt("the part contradicts itself: its files do not hold what it says")
+                .at(name())
+                .hint("remove it and run the task again")
+        })?;
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = usize::try_from(part.task).ok().and_then(|task| kept.get_mut(task)) {
+            *place = Kept { is_there: true, row: found, lines: part.lines, most_id: part.most_id };
+        }
+        Ok(())
+    })?;
+    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let missing: Vec<usize> = (0..n).filter(|task| !kept[*task].is_there).collect();
+    if let Some(first) = missing.first() {
+        let shown: Vec<String> = missing.iter().take(20).map(usize::to_string).collect();
+        let more = if missing.len() > 20 { ", …" } else { "" };
+        return Err(Error::new(
+            Kind::Stale,
+            format!("the preparation is not finished: {} of {n} tasks are done", n - missing.len()),
+        )
+        .at(store.display(&layout.file(*first as u64, PartFile::Manifest)))
+        .hint(format!(
+            "run what is left: `windrow prep run {}`; tasks {}{more}",
+            job_at(job, layout.job(&job.hash)),
+            shown.join(", ")
+        )));
+    }
+    check_borders(job, &kept, |task| store.display(&layout.file(task as u64, PartFile::Manifest)))?;
+    let mut manifest = job.manifest(layout.name());
+    let sum =
+        |of: fn(&PartRow) -> u64| kept.iter().try_fold(0u64, |sum, kept| sum.checked_add(of(&kept.row)));
+    let too_many = || Error::corrupt("more values than can be counted").at(store.display(""));
+    let records = sum(|row| row.records).ok_or_else(too_many)?;
+    let values = sum(|row| row.values).ok_or_else(too_many)?;
+    let bytes = sum(|row| row.bytes).ok_or_else(too_many)?;
+    (manifest.records, manifest.values) = (Some(records), Some(values));
+    manifest.statistics.insert("documents".to_string(), json!(records));
+    manifest.statistics.insert("tokens".to_string(), json!(values));
+    if let Some(id) = kept.iter().filter_map(|kept| kept.most_id).max() {
+        manifest.statistics.insert("most_id".to_string(), json!(id));
+    }
+    manifest.statistics.insert("job".to_string(), json!(job.hash));
+    let rows: Vec<PartRow> = kept.iter().map(|kept| kept.row).collect();
+    for (name, text) in layout.joined(manifest, &rows)? {
+        place.replace(&name, &text)?;
+    }
+    Ok(Report {
+        output: job.out.clone().into(),
+        files: n as u64,
+        records,
+        documents: records,
+        tokens: values,
+        input_bytes: job.inputs.iter().map(|input| input.row.size).sum(),
+        output_bytes: bytes,
+        ..Report::default()
+    })
+}
+
+pub(super) fn job_at(job: &Job, name: String) -> String {
+    format!("{}/{name}", job.out.trim_end_matches('/'))
+}
+
+// The row of a part, where its counts are those of its files.
+fn row_of(part: &Part, width: u64) -> Option<PartRow> {
+    let file = |end: &str| part.files.iter().find(|file| file.name.ends_with(end));
+    let hash = |file: &windrow_core::manifest::FileRow| u64::from_str_radix(file.xxh3.as_deref()?, 16).ok();
+    let (values, lengths) = (file(".bin")?, file(".len")?);
+    let of_values = part.values.checked_mul(part.channels.unwrap_or(1))?.checked_mul(width)?;
+    (values.size == of_values && lengths.size == part.records.checked_mul(4)?).then_some(PartRow {
+        records: part.records,
+        values: part.values,
+        bytes: values.size,
+        xxh3: hash(values)?,
+        lengths_xxh3: hash(lengths)?,
+    })
+}
+
+// What a task read begins where the one before ended: none is left out, and none stands in another's place.
+fn check_borders(job: &Job, kept: &[Kept], name: impl Fn(usize) -> String) -> Result<()> {
+    for input in &job.inputs {
+        let first = usize::try_from(input.first_task).unwrap_or(usize::MAX);
+        let mut behind = 0;
+        for (i, kept) in
+            kept.iter().enumerate().skip(first).take(usize::try_from(input.tasks).unwrap_or(usize::MAX))
+        {
+            if kept.lines[0] != behind || kept.lines[1] < behind {
+                return Err(Error::corrupt(format!(
+                    "the part is of {} to {} of {}, expected from {behind} on",
+                    kept.lines[0], kept.lines[1], input.row.name
+                ))
+                .at(name(i))
+                .hint("parts were moved or changed: remove them and run their tasks again"));
+            }
+            behind = kept.lines[1];
+        }
+    }
+    Ok(())
+}

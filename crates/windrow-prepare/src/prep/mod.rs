@@ -1,0 +1,19 @@
+//! Preparation in tasks, over any number of workers: a plan that splits by arithmetic, tasks that give the same bytes whoever
+//! runs them and however often, and one data set of their parts in the end.
+
+mod job;
+mod join;
+mod merge;
+mod place;
+mod plan;
+mod ranges;
+mod status;
+mod task;
+
+pub use job::{Job, JobInput, TASK_BYTES};
+pub use join::{clean, join};
+pub use merge::merge;
+pub use place::{Folder, Place};
+pub use plan::plan_tokenize;
+pub use status::{Failed, Status, status};
+pub use task::Worker;

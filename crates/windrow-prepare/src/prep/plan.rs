@@ -1,0 +1,89 @@
+//! Plans a job: finds the inputs, looks at their sizes, reads nothing of them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use windrow_core::format::Table;
+use windrow_core::manifest::FileRow;
+use windrow_core::store::{is_url, without_secrets};
+use windrow_core::{Error, Result};
+
+use super::job::{Job, JobInput, absolute, tasks_of};
+use crate::encode::Encode;
+use crate::input::Input;
+use crate::places::{Places, Stores};
+use crate::text_input::TextInput;
+use crate::tokenize::{TokenizeOptions, find, rules, wanted};
+
+/// Plans to tokenise these inputs into the folder `out`, which is not looked at, in tasks of about `task_bytes` of input bytes.
+///
+/// A plain file of lines is split at its lines by its size alone; a compressed one is one task; what holds rows is split by its
+/// number of records. `settings` is what the workers make the encoder of.
+///
+/// # Errors
+/// As [`tokenize`](crate::tokenize()) before anything is read; `Config` for `task_bytes` of 0, and for tracks, which parts do not hold.
+#[expect(clippy::too_many_arguments, reason = "what tokenize takes, and how it is split")]
+pub fn plan_tokenize(
+    table: Table,
+    stores: &dyn Stores,
+    inputs: &[PathBuf],
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    task_bytes: u64,
+    settings: Value,
+) -> Result<Job> {
+    if task_bytes == 0 {
+        return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
+    }
+    if !options.tracks.is_empty() {
+        return Err(Error::config("parts hold no arrays beside the tokens").field("tracks"));
+    }
+    let places = Places(stores);
+    let rules = rules(encode, options)?;
+    let (named, found) = find(table, places, inputs, encode.text_field(), options)?;
+    let (mut planned, mut texts) = (Vec::new(), Vec::new());
+    for (named, found) in std::iter::zip(named, found) {
+        let (text, tasks, row, split) = match found {
+            Some(rows) => {
+                let rows = rows.named(&named.relative);
+                let row = FileRow { name: named.relative.clone(), size: rows.size(), ..FileRow::default() };
+                let split = rows.split().map(str::to_string);
+                (TextInput::Rows(rows), tasks_of(row.size, task_bytes), row, split)
+            }
+            None => {
+                let lines = Input::of(places, &named.file, &named.relative)?;
+                let tasks = if lines.is_compressed() { 1 } else { tasks_of(lines.row.size, task_bytes) };
+                let row = kept(&named.file, &lines.row);
+                (TextInput::Lines(lines), tasks, row, None)
+            }
+        };
+        let files = if matches!(text, TextInput::Rows(_)) { text.files() } else { Vec::new() };
+        let path = if is_url(&named.file) { named.file } else { absolute(&named.file) };
+        planned.push(JobInput { row, path, first_task: 0, tasks, files, split });
+        texts.push(text);
+    }
+    let manifest = wanted(&texts, &rules, encode, options);
+    let job = Job {
+        task: "tokenize".to_string(),
+        inputs: planned,
+        options: manifest.options,
+        tokenizer: manifest.tokenizer,
+        dtype: manifest.dtype,
+        vocab_size: manifest.vocab_size,
+        eos: manifest.eos,
+        task_bytes,
+        out: if is_url(out) { out.display().to_string() } else { absolute(out).display().to_string() },
+        settings,
+        ..Job::default()
+    };
+    Ok(job.numbered())
+}
+
+// Of those in stores the manifest keeps the URL.
+fn kept(path: &Path, row: &FileRow) -> FileRow {
+    match is_url(path) {
+        true => FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() },
+        false => row.clone(),
+    }
+}

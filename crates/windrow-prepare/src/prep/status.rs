@@ -1,0 +1,181 @@
+//! What of a job is done: asked of the parts themselves, never of whoever runs it.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use serde::Serialize;
+use windrow_core::format::Table;
+use windrow_core::format::in_parts;
+use windrow_core::format::write::{PartFile, Parts};
+use windrow_core::manifest::{FileRow, Part};
+use windrow_core::store::{entry_if_there, key, open_if_there, read_small};
+use windrow_core::threads::refused;
+use windrow_core::{Kind, Result, Watch, check};
+
+use super::job::Job;
+use super::place::Place;
+
+/// How many failures are named, with their errors.
+const MOST_NAMED: usize = 100;
+
+/// What of a job is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// Tasks in all.
+    pub tasks: u64,
+    /// Tasks whose part is there, whole.
+    pub done: u64,
+    /// Tasks whose last run failed, at most 100 of them.
+    pub failed: Vec<Failed>,
+    /// Tasks that are not done, in order.
+    pub left: Vec<u64>,
+    /// Records of the parts that are there.
+    pub records: u64,
+    /// Values of the parts that are there.
+    pub values: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+}
+
+/// A task whose last run failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    /// Its number.
+    pub task: u64,
+    /// Why.
+    pub error: String,
+}
+
+/// The part of a task, where it is there, of this job, and its files have their sizes.
+pub(super) fn part_of(place: &dyn Place, layout: &dyn Parts, job: &Job, task: u64) -> Result<Option<Part>> {
+    let store = place.store();
+    let Some(object) = open_if_there(store.as_ref(), &layout.file(task, PartFile::Manifest))? else {
+        return Ok(None);
+    };
+    let part = match Part::read(object.as_ref()) {
+        Ok(part) => part,
+        // Somebody removed it, or is about to write it.
+        Err(e) if e.kind() == Kind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    for file in &part.files {
+        let name = key::below(layout.folder(), &file.name);
+        match entry_if_there(store.as_ref(), &name)? {
+            Some(entry) if entry.size == file.size => {}
+            _ => return Ok(None),
+        }
+    }
+    Ok((part.job == job.hash && part.task == task).then_some(part))
+}
+
+/// All parts of a job that are there: `take` is given each, in no order.
+pub(super) fn each_part(
+    place: &dyn Place,
+    layout: &dyn Parts,
+    job: &Job,
+    watch: &dyn Watch,
+    take: &(dyn Fn(Part) -> Result<()> + Sync),
+) -> Result<HashMap<String, u64>> {
+    let store = place.store();
+    let listed = match store.walk_anew(layout.folder()) {
+        Ok(listed) => listed,
+        Err(e) if e.kind() == Kind::NotFound => Vec::new(),
+        Err(e) => return Err(e),
+    };
+    let sizes: HashMap<String, u64> = listed.into_iter().map(|entry| (entry.key, entry.size)).collect();
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let failed = Mutex::new(None);
+    let read = |task: u64| -> Result<()> {
+        let name = layout.file(task, PartFile::Manifest);
+        if !sizes.contains_key(&name) {
+            return Ok(());
+        }
+        let part = match Part::read(store.open(&name)?.as_ref()) {
+            Err(e) if e.kind() == Kind::NotFound => return Ok(()),
+            part => part?,
+        };
+        let has_size =
+            |file: &FileRow| sizes.get(&key::below(layout.folder(), &file.name)) == Some(&file.size);
+        match part.job == job.hash && part.task == task && part.files.iter().all(has_size) {
+            true => take(part),
+            false => Ok(()),
+        }
+    };
+    let serve = || {
+        while !stop.load(Ordering::Relaxed) {
+            let task = next.fetch_add(1, Ordering::Relaxed);
+            if task >= job.tasks {
+                break;
+            }
+            if let Err(e) = read(task) {
+                stop.store(true, Ordering::Relaxed);
+                failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let n = place.at_a_time().min(usize::try_from(job.tasks).unwrap_or(usize::MAX)).max(1);
+        let started: std::io::Result<Vec<_>> = (0..n)
+            .map(|_| std::thread::Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, serve))
+            .collect();
+        let threads = started.map_err(|e| {
+            stop.store(true, Ordering::Relaxed);
+            refused(e)
+        })?;
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            if let Err(e) = check(watch) {
+                stop.store(true, Ordering::Relaxed);
+                return Err(e);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Ok(())
+    })?;
+    match failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        Some(e) => Err(e),
+        None => Ok(sizes),
+    }
+}
+
+/// What of a job is done.
+///
+/// # Errors
+/// `Corrupt` for a part whose manifest cannot be understood; `Interrupted`; `Io`.
+pub fn status(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> Result<Status> {
+    let layout = in_parts(table)?;
+    let done = Mutex::new((Status { tasks: job.tasks, ..Status::default() }, Vec::new()));
+    let sizes = each_part(place, layout, job, watch, &|part| {
+        let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        done.0.done += 1;
+        done.0.records += part.records;
+        done.0.values += part.values;
+        done.0.bytes += part.files.iter().map(|file| file.size).sum::<u64>();
+        done.1.push(part.task);
+        Ok(())
+    })?;
+    let (mut status, mut tasks) = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    tasks.sort_unstable();
+    let mut behind = 0;
+    for task in tasks.iter().copied().chain([job.tasks]) {
+        status.left.extend(behind..task);
+        behind = task + 1;
+    }
+    let store = place.store();
+    for task in &status.left {
+        let name = layout.file(*task, PartFile::Failure);
+        if status.failed.len() < MOST_NAMED
+            && sizes.contains_key(&name)
+            && let Some(object) = open_if_there(store.as_ref(), &name)?
+        {
+            let said: serde_json::Value =
+                serde_json::from_slice(&read_small(object.as_ref(), 1 << 20)?).unwrap_or_default();
+            // That of another job says nothing of this one.
+            if said["job"] == serde_json::Value::from(job.hash.as_str()) {
+                let error = said["error"].as_str().unwrap_or("unknown").to_string();
+                status.failed.push(Failed { task: *task, error });
+            }
+        }
+    }
+    Ok(status)
+}

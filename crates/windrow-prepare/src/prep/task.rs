@@ -1,0 +1,266 @@
+//! One task of a job: what it reads, and the part that it makes of it.
+
+use serde_json::{Map, json};
+use windrow_core::format::Table;
+use windrow_core::format::in_parts;
+use windrow_core::format::write::{PartFile, Parts};
+use windrow_core::manifest::{FileRow, Part};
+use windrow_core::threads::cores;
+use windrow_core::{Error, Kind, Progress, Result, Watch, check};
+
+use super::job::{Job, JobInput};
+use super::place::{Draft, Place, is_there};
+use super::ranges::{lines_before, owned};
+use super::status::part_of;
+use crate::chunks::Chunks;
+use crate::encode::{Encode, EncodedChunk};
+use crate::input::Input;
+use crate::pipeline::{self, Work};
+use crate::places::{Places, Stores};
+use crate::text_input::TextInput;
+use crate::tokenize::{TokenizeOptions, find, rules, wanted};
+
+/// Input bytes that a thread encodes at a time.
+const CHUNK: usize = 1 << 20;
+
+/// What a worker has to know to run tasks of a job.
+pub struct Worker<'a> {
+    /// The formats that are read.
+    pub table: Table,
+    /// Where URLs of inputs lead.
+    pub stores: &'a dyn Stores,
+    /// The folder of the job.
+    pub place: &'a dyn Place,
+    /// Makes the IDs.
+    pub encode: &'a dyn Encode,
+    /// How: with the options of the job, and the threads of this worker.
+    pub options: &'a TokenizeOptions,
+}
+
+impl Worker<'_> {
+    /// Runs a task; whether it had to: where its part is there already, nothing is done.
+    ///
+    /// What is shown is the same whoever runs it, however often, and at the same time.
+    ///
+    /// # Errors
+    /// `Stale` when the input is not the one of the job; `Mismatch` when the tokenizer or an option is not; as
+    /// [`tokenize`](crate::tokenize()); `Exists` when another run of this task gave other bytes; `Interrupted`; `Io`.
+    pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
+        let layout = in_parts(self.table)?;
+        job.input_of(task)?;
+        if part_of(self.place, layout, job, task)?.is_some() {
+            return Ok(false);
+        }
+        let made = self.make(job, task, layout, watch);
+        let failure = layout.file(task, PartFile::Failure);
+        match &made {
+            Ok(()) if is_there(self.place, &failure)? => self.place.remove(&failure)?,
+            Ok(()) => {}
+            Err(e) if e.kind() == Kind::Interrupted => {}
+            Err(e) => {
+                let text =
+                    json!({ "job": job.hash, "task": task, "kind": e.kind().name(), "error": e.to_string() });
+                // The error itself matters more.
+                let _ = self.place.replace(&failure, (text.to_string() + "\n").as_bytes());
+            }
+        }
+        made.map(|()| true)
+    }
+
+    fn make(&self, job: &Job, task: u64, layout: &dyn Parts, watch: &dyn Watch) -> Result<()> {
+        let rules = rules(self.encode, self.options)?;
+        let (index, input, number) = job.input_of(task)?;
+        let texts = [self.input(input)?];
+        let here = wanted(&texts, &rules, self.encode, self.options);
+        job.check(&here)?;
+        is_as_planned(&texts[0], input)?;
+        let [text] = texts;
+        let (text, from, to) = match text {
+            TextInput::Lines(lines) if !lines.is_compressed() => {
+                let stream = lines.stream(0)?;
+                let range = match stream.plain() {
+                    Some(object) => owned(object, job.bytes_of(input, number))?,
+                    None => 0..lines.row.size,
+                };
+                (TextInput::Lines(lines.up_to(range.end)), range.start, Some(range.end))
+            }
+            TextInput::Lines(lines) => (TextInput::Lines(lines), 0, None),
+            TextInput::Rows(rows) => {
+                let range = Job::records_of(input, number, rows.len());
+                (TextInput::Rows(rows.up_to(range.end)), range.start, Some(range.end))
+            }
+        };
+        let is_rows = matches!(text, TextInput::Rows(_));
+        let texts = [text];
+        let draft = |what| Draft::begin(self.place, layout.file(task, what));
+        let mut made = Made {
+            values: draft(PartFile::Values)?,
+            lengths: draft(PartFile::Lengths)?,
+            records: 0,
+            written: 0,
+            most_id: None,
+            behind: (0, 0),
+        };
+        let names = [texts[0].display()];
+        let work = Work { encode: self.encode, rules: &rules, inputs: &texts, names: &names };
+        let (byte, line) = if is_rows { (0, from) } else { (from, 0) };
+        let chunks = Chunks::new(&texts, CHUNK, 0, byte, line);
+        let total_bytes = match (is_rows, to) {
+            (false, Some(to)) => to - from,
+            _ => input.row.size / input.tasks.max(1),
+        };
+        let mut take = |chunk: &EncodedChunk| {
+            made.take(chunk)?;
+            let done_bytes = if is_rows { 0 } else { chunk.end_byte.saturating_sub(from).min(total_bytes) };
+            watch.progress(Progress { done_bytes, total_bytes, records: made.records });
+            Ok(())
+        };
+        let mut ask = || check(watch);
+        let threads = self.options.threads.unwrap_or_else(cores);
+        let done = match self.encode.parallel() {
+            true => pipeline::in_parallel(chunks, threads, &work, &mut ask, &mut take),
+            false => pipeline::in_line(chunks, &work, &mut ask, &mut take),
+        };
+        done.and_then(|()| ask()).map_err(|e| numbered(e, &texts[0], from))?;
+        let width = rules.dtype.size() as u64;
+        let behind = if is_rows { made.behind.1 } else { made.behind.0 };
+        let part = Part {
+            version: 1,
+            job: job.hash.clone(),
+            task,
+            input: job.inputs[index].row.name.clone(),
+            lines: [from, to.unwrap_or(behind)],
+            records: made.records,
+            values: made.written / width,
+            dtype: Some(rules.dtype),
+            channels: None,
+            most_id: made.most_id,
+            files: Vec::new(),
+            statistics: Map::from_iter([("documents".to_string(), json!(made.records))]),
+        };
+        self.show(layout, task, part, made)
+    }
+
+    // The files, then, once their names are on the disk, what names them.
+    fn show(&self, layout: &dyn Parts, task: u64, mut part: Part, made: Made<'_>) -> Result<()> {
+        let Made { mut values, mut lengths, .. } = made;
+        let of_values = values.finish()?;
+        let mut sums = Draft::begin(self.place, layout.file(task, PartFile::Sums))?;
+        sums.write(&of_values.sums)?;
+        let rows = [
+            (PartFile::Values, of_values.row),
+            (PartFile::Lengths, lengths.finish()?.row),
+            (PartFile::Sums, sums.finish()?.row),
+        ];
+        let folder = format!("{}/", layout.folder());
+        part.files = rows
+            .into_iter()
+            .map(|(what, row)| {
+                let name = layout.file(task, what);
+                let name = name.strip_prefix(&folder).unwrap_or(&name).to_string();
+                FileRow { name, modified_ns: None, ..row }
+            })
+            .collect();
+        let mut manifest = Draft::begin(self.place, layout.file(task, PartFile::Manifest))?;
+        manifest.write(part.to_text().as_bytes())?;
+        manifest.finish()?;
+        let shown = [values, lengths, sums].into_iter().try_for_each(Draft::show);
+        let shown = shown.and_then(|()| self.place.settle()).and_then(|()| manifest.show());
+        shown.and_then(|()| self.place.settle()).map_err(|e| match e.kind() {
+            Kind::Exists => Error::mismatch(format!("two runs of task {task} gave different bytes"))
+                .at(e.place().file.clone().unwrap_or_default())
+                .caused_by(e)
+                .hint("a machine or a program differs from the others: find out which, remove the part with the worse one's bytes, and run the task again"),
+            _ => e,
+        })
+    }
+
+    // The input as it is here and now.
+    fn input(&self, input: &JobInput) -> Result<TextInput> {
+        let places = Places(self.stores);
+        if !input.is_rows() {
+            return Input::of(places, &input.path, &input.row.name).map(TextInput::Lines);
+        }
+        let options = TokenizeOptions { split: input.split.clone(), ..self.options.clone() };
+        let paths = [input.path.clone()];
+        let (_, found) = find(self.table, places, &paths, self.encode.text_field(), &options)?;
+        match found.into_iter().next().flatten() {
+            Some(rows) => Ok(TextInput::Rows(rows.named(&input.row.name))),
+            None => Err(changed(input, "it holds lines now, not rows")),
+        }
+    }
+}
+
+/// What is made of a part so far.
+struct Made<'p> {
+    values: Draft<'p>,
+    lengths: Draft<'p>,
+    records: u64,
+    /// Bytes of the values.
+    written: u64,
+    most_id: Option<i64>,
+    /// Byte and record behind what was read.
+    behind: (u64, u64),
+}
+
+impl Made<'_> {
+    fn take(&mut self, chunk: &EncodedChunk) -> Result<()> {
+        let (mut start, mut lengths) = (0, Vec::with_capacity(chunk.ends.len() * 4));
+        for end in &chunk.ends {
+            let length = u32::try_from(end - start).map_err(|_| {
+                Error::config(format!(
+                    "a document of {} tokens; a part holds at most {}",
+                    end - start,
+                    u32::MAX
+                ))
+                .record(self.records + (lengths.len() / 4) as u64)
+            })?;
+            lengths.extend_from_slice(&length.to_le_bytes());
+            start = *end;
+        }
+        self.values.write(&chunk.tokens)?;
+        self.lengths.write(&lengths)?;
+        self.records += chunk.ends.len() as u64;
+        self.written += chunk.tokens.len() as u64;
+        self.most_id = self.most_id.max(chunk.most_id);
+        self.behind = (chunk.end_byte, chunk.end_line);
+        Ok(())
+    }
+}
+
+// That the input is the one of the job.
+fn is_as_planned(found: &TextInput, planned: &JobInput) -> Result<()> {
+    let found = found.files();
+    let planned_rows = planned.rows();
+    if found.len() != planned_rows.len() {
+        return Err(changed(planned, &format!("{} files, found {}", planned_rows.len(), found.len())));
+    }
+    for (found, row) in found.iter().zip(&planned_rows) {
+        if found.size != row.size {
+            return Err(changed(planned, &format!("{} bytes, found {}", row.size, found.size)));
+        }
+        if found.modified_ns != row.modified_ns || found.etag != row.etag {
+            return Err(changed(planned, "its time of change or version is another one"));
+        }
+    }
+    Ok(())
+}
+
+fn changed(input: &JobInput, how: &str) -> Error {
+    Error::new(Kind::Stale, format!("the input changed since the job was planned: {how}"))
+        .at(&input.path)
+        .hint("plan the job again, into a folder of its own")
+}
+
+// Lines are numbered where somebody asks: those before the task's are counted now.
+fn numbered(error: Error, input: &TextInput, from: u64) -> Error {
+    let (TextInput::Lines(lines), Some(record)) = (input, error.place().record) else { return error };
+    let before = match lines.stream(0).as_ref().map(|stream| stream.plain()) {
+        Ok(Some(object)) if from > 0 => lines_before(object, from),
+        _ => Ok(0),
+    };
+    match before {
+        Ok(before) => error.record(record + before),
+        Err(_) => error,
+    }
+}

@@ -1,0 +1,141 @@
+//! Preparation in tasks from Python: what `windrow.prep` is made of.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use serde_json::{Map, Value};
+use windrow::prep::{self, Prep, TASK_BYTES, Tokenizing};
+use windrow::{Error, Paths};
+
+use crate::callback::Watcher;
+use crate::error::OrRaise;
+use crate::json;
+use crate::options::Count;
+use crate::prepare::Inputs;
+use crate::store_options::{StoreOptions, stores};
+
+/// Plans a job; its path. ``options`` is JSON: those of ``tokenize``.
+#[pyfunction]
+#[pyo3(signature = (task, inputs, out, options, *, task_bytes=None, store_options=None, timeout=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn _prep_plan<'py>(
+    py: Python<'py>,
+    task: &str,
+    inputs: Inputs,
+    out: PathBuf,
+    options: &str,
+    task_bytes: Option<Count>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, PyString>> {
+    let stores = stores(py, store_options, timeout)?;
+    let path = py.detach(|| {
+        if task != "tokenize" {
+            return Err(Error::config(format!("task {task:?}, expected \"tokenize\"")).field("task"));
+        }
+        let how = how(options)?;
+        let inputs = Paths::list(&inputs.0).resolved(&stores)?;
+        prep::plan(&inputs, &out, &how, task_bytes.map_or(TASK_BYTES, |bytes| bytes.0), &stores)
+    });
+    Ok(PyString::new(py, &path.or_raise(py)?.to_string_lossy()))
+}
+
+// What is no option of the tokens is one of the format's own.
+fn how(options: &str) -> Result<Tokenizing, Error> {
+    let misread = |e: serde_json::Error| Error::config("the options cannot be understood").caused_by(e);
+    let given: Map<String, Value> = serde_json::from_str(options).map_err(misread)?;
+    let known = serde_json::to_value(Tokenizing::default()).unwrap_or_default();
+    let (mut how, mut own): (Map<_, _>, Map<_, _>) =
+        given.into_iter().partition(|(name, _)| name != "own" && known.get(name).is_some());
+    let allowed =
+        windrow::write_options(how.get("to").and_then(Value::as_str).unwrap_or(windrow::TOKENIZE_TO));
+    if let Some(name) = own.keys().find(|name| !allowed.contains(&name.as_str())) {
+        return Err(Error::config(format!("{name} is not an option of this task")).field(name.clone()));
+    }
+    own.retain(|_, value| !value.is_null());
+    how.insert("own".to_string(), own.into());
+    serde_json::from_value(how.into()).map_err(misread)
+}
+
+/// Runs a task of a job: whether it had to.
+#[pyfunction]
+#[pyo3(signature = (job, task, *, threads=None, scratch=None, durable=true, progress=None, store_options=None, timeout=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
+pub(crate) fn _prep_task(
+    py: Python<'_>,
+    job: PathBuf,
+    task: Count,
+    threads: Option<Count>,
+    scratch: Option<PathBuf>,
+    durable: bool,
+    progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<bool> {
+    let (stores, watcher) = (stores(py, store_options, timeout)?, Watcher::new(py, progress)?);
+    let made = py.detach(|| {
+        let prep = Prep::open_with(&job, scratch.as_deref(), durable, &stores)?;
+        prep.check()?;
+        prep.run(task.0, threads.map(Count::size), &watcher)
+    });
+    watcher.finish(py, made)
+}
+
+/// What of a job is done, as a dict.
+#[pyfunction]
+#[pyo3(signature = (job, *, store_options=None, timeout=None))]
+pub(crate) fn _prep_status<'py>(
+    py: Python<'py>,
+    job: PathBuf,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (stores, watcher) = (stores(py, store_options, timeout)?, Watcher::new(py, None)?);
+    let status = py.detach(|| Prep::open(&job, &stores)?.status(&watcher));
+    json::plain(py, &watcher.finish(py, status)?)
+}
+
+/// Makes one data set of all parts; a report, as a dict.
+#[pyfunction]
+#[pyo3(signature = (job, *, store_options=None, timeout=None))]
+pub(crate) fn _prep_merge<'py>(
+    py: Python<'py>,
+    job: PathBuf,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (stores, watcher) = (stores(py, store_options, timeout)?, Watcher::new(py, None)?);
+    let report = py.detach(|| Prep::open(&job, &stores)?.merge(&watcher));
+    json::plain(py, &watcher.finish(py, report)?)
+}
+
+/// Writes the files of one run out of the parts; a report, as a dict.
+#[pyfunction]
+#[pyo3(signature = (job, out, *, overwrite=false, progress=None, store_options=None, timeout=None))]
+pub(crate) fn _prep_join<'py>(
+    py: Python<'py>,
+    job: PathBuf,
+    out: PathBuf,
+    overwrite: bool,
+    progress: Option<Py<PyAny>>,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (stores, watcher) = (stores(py, store_options, timeout)?, Watcher::new(py, progress)?);
+    let report = py.detach(|| Prep::open(&job, &stores)?.join(&out, overwrite, &watcher));
+    json::plain(py, &watcher.finish(py, report)?)
+}
+
+/// Removes what killed runs left: how many files.
+#[pyfunction]
+#[pyo3(signature = (job, *, store_options=None, timeout=None))]
+pub(crate) fn _prep_clean(
+    py: Python<'_>,
+    job: PathBuf,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+) -> PyResult<u64> {
+    let stores = stores(py, store_options, timeout)?;
+    py.detach(|| Prep::open(&job, &stores)?.clean()).or_raise(py)
+}

@@ -1,0 +1,93 @@
+//! How a job tokenises: what a worker makes the encoder and the options of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use windrow_core::{DType, Error, Result};
+use windrow_text::Tokenizer;
+
+use crate::encode::TextEncoder;
+use crate::prepare::{Remainder, TokenizeOptions};
+
+/// How to tokenise, in words that a file can hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tokenizing {
+    /// A built-in name, or the path of a tokenizer.json, which every worker sees.
+    pub tokenizer: String,
+    /// Key of the text in a line, or its column.
+    pub text_field: String,
+    /// Special tokens that are in the text become their IDs.
+    pub special_tokens: bool,
+    /// What ends a document: `auto`, `none`, an ID or a token's name.
+    pub eos: String,
+    /// Ends documents with it where each is a record, too.
+    pub append_eos: bool,
+    /// The format of the files that [`Prep::join`](super::Prep::join) writes.
+    pub to: String,
+    /// Options of its own.
+    pub own: Map<String, Value>,
+    /// Tokens per sample of these files.
+    pub sample_size: Option<u64>,
+    /// dtype of a stored ID.
+    pub dtype: Option<DType>,
+    /// What becomes of the tokens at the end that fill no sample; to be padded with this ID.
+    pub remainder: Remainder,
+    /// Of folders that hold several splits, the one to read.
+    pub split: Option<String>,
+}
+
+impl Default for Tokenizing {
+    fn default() -> Self {
+        Tokenizing {
+            tokenizer: String::new(),
+            text_field: "text".to_string(),
+            special_tokens: false,
+            eos: "auto".to_string(),
+            append_eos: false,
+            to: crate::TOKENIZE_TO.to_string(),
+            own: Map::new(),
+            sample_size: None,
+            dtype: None,
+            remainder: Remainder::Drop,
+            split: None,
+        }
+    }
+}
+
+impl Tokenizing {
+    /// The encoder and the options that it says.
+    ///
+    /// # Errors
+    /// `NotFound` without the tokenizer; `Config` for an option that cannot be.
+    pub fn make(&self) -> Result<(TextEncoder, TokenizeOptions)> {
+        let to = crate::writer(&self.to, &self.own)?;
+        let encoder = TextEncoder::new(Tokenizer::load(&self.tokenizer)?, &self.text_field, &self.eos)?
+            .special_tokens(self.special_tokens);
+        let options = TokenizeOptions {
+            sample_size: self.sample_size,
+            eos: windrow_prepare::Encode::eos(&encoder),
+            append_eos: self.append_eos,
+            dtype: self.dtype,
+            remainder: self.remainder,
+            split: self.split.clone(),
+            ..TokenizeOptions::new(to)
+        };
+        Ok((encoder, options))
+    }
+
+    // A tokenizer.json is named so that it is found from any folder.
+    pub(super) fn to_json(&self) -> Value {
+        let path = std::path::Path::new(&self.tokenizer);
+        let tokenizer = match path.is_file() {
+            true => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string(),
+            false => self.tokenizer.clone(),
+        };
+        serde_json::to_value(Tokenizing { tokenizer, ..self.clone() }).unwrap_or_default()
+    }
+
+    pub(super) fn of_json(settings: &Value) -> Result<Tokenizing> {
+        serde_json::from_value(settings.clone()).map_err(|e| {
+            Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! Preparation in tasks, over any number of machines: `plan` a job, `run` its tasks anywhere, `merge` them.
+//!
+//! ```
+//! # use windrow::prep::{Prep, Tokenizing, plan};
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let (text, out) = (dir.path().join("a.jsonl"), dir.path().join("tokens"));
+//! # std::fs::write(&text, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n").unwrap();
+//! let how = Tokenizing { tokenizer: "bytes".to_string(), ..Tokenizing::default() };
+//! let job = plan(&[text], &out, &how, 16, &Default::default())?;
+//! // On each of the machines:
+//! let prep = Prep::open(&job, &Default::default())?;
+//! for task in prep.tasks_of(0, 1, false) {
+//!     prep.run(task, None, &())?;
+//! }
+//! // Once, in the end:
+//! assert_eq!(prep.merge(&())?.records, 2);
+//! # Ok::<(), windrow::Error>(())
+//! ```
+
+#[cfg(feature = "remote")]
+mod bucket;
+mod how;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use windrow_core::format::{Options, in_parts};
+use windrow_core::output::{files, hash_of};
+use windrow_core::sampler::Permutation;
+use windrow_core::store::{Local, Store, is_url, key};
+use windrow_core::{Error, Kind, Result};
+use windrow_prepare::prep::{Folder, Place, Worker};
+use windrow_prepare::{Report, Watch};
+
+pub use self::how::Tokenizing;
+use crate::encode::TextEncoder;
+use crate::formats;
+use crate::output::{Output, Task, What};
+use crate::prepare::TokenizeOptions;
+use crate::remote::ReadOnce;
+
+pub use windrow_prepare::prep::{Failed, Job, JobInput, Status, TASK_BYTES};
+
+/// Plans to tokenise into the folder `out`, a path or URL, and writes the job there: its path, or URL. The same job again is the
+/// same one; nothing is read but sizes.
+///
+/// # Errors
+/// As [`tokenize`](crate::prepare::tokenize) before anything is read; `Exists` when the folder holds another job or data set.
+pub fn plan(
+    inputs: &[PathBuf],
+    out: &Path,
+    how: &Tokenizing,
+    task_bytes: u64,
+    stores: &Options,
+) -> Result<PathBuf> {
+    let (encoder, options) = how.make()?;
+    let settings = how.to_json();
+    let read = ReadOnce::new(stores);
+    let table = formats();
+    let job = windrow_prepare::prep::plan_tokenize(
+        table, &read, inputs, out, &encoder, &options, task_bytes, settings,
+    )?;
+    let (layout, out) = (in_parts(table)?, PathBuf::from(&job.out));
+    let place = place(&out, &job.hash, None, true, stores)?;
+    let store = place.store();
+    let name = layout.job(&job.hash);
+    let there = match store.walk_anew("") {
+        Ok(there) => there,
+        Err(e) if e.kind() == Kind::NotFound && !e.message().contains("NoSuchBucket") => Vec::new(),
+        Err(e) => return Err(e),
+    };
+    if there.iter().all(|entry| entry.key != name) {
+        if let Some(other) = there.iter().find(|entry| !entry.is_folder) {
+            let is_job = key::folder_of(&other.key) == layout.jobs();
+            let what =
+                if is_job { "the folder holds another job" } else { "the folder holds something else" };
+            return Err(Error::new(Kind::Exists, what)
+                .at(store.display(&other.key))
+                .hint("prepare into a folder of its own; to give the other job up, remove its folder"));
+        }
+        let draft = place.draft(&name)?;
+        files::write(&draft, job.to_text().as_bytes(), true)?;
+        place.show(&draft, &name)?;
+        place.settle()?;
+    }
+    Ok(out.join(name))
+}
+
+/// A job, as a worker has it.
+pub struct Prep {
+    job: Job,
+    place: Box<dyn Place>,
+    stores: Options,
+    made: OnceLock<(TextEncoder, TokenizeOptions)>,
+}
+
+impl Prep {
+    /// Opens a job, a path or URL; `stores` says how stores are asked.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` for something else, or a job that was changed.
+    pub fn open(path: &Path, stores: &Options) -> Result<Prep> {
+        Prep::open_with(path, None, true, stores)
+    }
+
+    /// The same; of an output in a store, parts are made in the folder `scratch` before they are sent. With `durable` each is
+    /// brought to the disk before it is shown.
+    ///
+    /// # Errors
+    /// As [`Prep::open`].
+    pub fn open_with(path: &Path, scratch: Option<&Path>, durable: bool, stores: &Options) -> Result<Prep> {
+        use windrow_prepare::Stores as _;
+        let job = match is_url(path) {
+            true => {
+                let (store, key) = ReadOnce::new(stores).at(path)?;
+                Job::read(store.open(&key)?.as_ref())?
+            }
+            false => Job::read(Local::new(path).open("")?.as_ref())?,
+        };
+        let place = place(Path::new(&job.out), &job.hash, scratch, durable, stores)?;
+        Ok(Prep { job, place, stores: stores.clone(), made: OnceLock::new() })
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Tasks that worker `rank` of `of` runs, in order: every `of`-th. With `steal` all others follow, in an order of its own:
+    /// what stragglers and dead workers leave.
+    pub fn tasks_of(&self, rank: u64, of: u64, steal: bool) -> Vec<u64> {
+        let tasks = self.job.tasks;
+        let own = (rank..tasks).step_by(usize::try_from(of.max(1)).unwrap_or(usize::MAX));
+        let mut all: Vec<u64> = own.collect();
+        if steal {
+            let seed =
+                u64::from_str_radix(&hash_of(&format!("{} {rank}", self.job.hash)), 16).unwrap_or(rank);
+            let order = Permutation::new(seed, tasks);
+            all.extend((0..tasks).map(|i| order.apply(i)).filter(|task| task % of.max(1) != rank));
+        }
+        all
+    }
+
+    /// That this machine has what the job was planned with.
+    ///
+    /// # Errors
+    /// `NotFound` without the tokenizer; `Mismatch` for another one.
+    pub fn check(&self) -> Result<()> {
+        let (encoder, _) = self.made()?;
+        let (planned, here) = (&self.job.tokenizer, encoder.tokenizer().lock());
+        match planned.as_ref().is_some_and(|planned| planned.hash == here.hash) {
+            true => Ok(()),
+            false => Err(Error::mismatch(format!(
+                "the tokenizer is {} ({}) here, the job was planned with {}",
+                here.name,
+                here.hash,
+                planned.as_ref().map_or("none".to_string(), |lock| format!("{} ({})", lock.name, lock.hash))
+            ))
+            .hint("every worker needs the tokenizer that the job was planned with")),
+        }
+    }
+
+    /// Runs a task on `threads` threads, all cores by default; whether it had to.
+    ///
+    /// # Errors
+    /// `Stale` for another input; `Mismatch` for another tokenizer, or when another run of this task gave other bytes; as
+    /// [`tokenize`](crate::prepare::tokenize).
+    pub fn run(&self, task: u64, threads: Option<usize>, watch: &dyn Watch) -> Result<bool> {
+        let (encoder, options) = self.made()?;
+        let options = TokenizeOptions { threads, ..options.clone() };
+        let read = ReadOnce::new(&self.stores);
+        let worker = Worker {
+            table: formats(),
+            stores: &read,
+            place: self.place.as_ref(),
+            encode: encoder,
+            options: &options,
+        };
+        worker.run(&self.job, task, watch)
+    }
+
+    /// What of it is done.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Interrupted`, `Io`.
+    pub fn status(&self, watch: &dyn Watch) -> Result<Status> {
+        windrow_prepare::prep::status(formats(), self.place.as_ref(), &self.job, watch)
+    }
+
+    /// Makes the data set visible, when all tasks are done.
+    ///
+    /// # Errors
+    /// `Stale` when they are not; `Corrupt` for a part that contradicts itself.
+    pub fn merge(&self, watch: &dyn Watch) -> Result<Report> {
+        windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, watch)
+    }
+
+    /// Writes to `out`, a path or URL, the files that one run of `tokenize` would have written, out of the parts.
+    ///
+    /// # Errors
+    /// `Stale` when a task is not done; `Exists`; `Corrupt` for a damaged part.
+    pub fn join(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
+        let (encoder, options) = self.made()?;
+        let make = |out: &Path, overwrite: bool| {
+            let options = TokenizeOptions { overwrite, ..options.clone() };
+            let (place, job) = (self.place.as_ref(), &self.job);
+            windrow_prepare::prep::join(formats(), place, job, out, encoder, &options, watch)
+        };
+        let task = Task {
+            what: What::Corpus(options.to.as_ref()),
+            described: format!("join {}", self.job.hash),
+            overwrite,
+        };
+        Output::run(out, &task, &self.stores, watch, make)
+    }
+
+    /// Removes what killed attempts left; how many files. No worker may be running.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn clean(&self) -> Result<u64> {
+        windrow_prepare::prep::clean(self.place.as_ref())
+    }
+
+    fn made(&self) -> Result<&(TextEncoder, TokenizeOptions)> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let made = Tokenizing::of_json(&self.job.settings)?.make()?;
+        Ok(self.made.get_or_init(|| made))
+    }
+}
+
+fn place(
+    out: &Path,
+    hash: &str,
+    scratch: Option<&Path>,
+    durable: bool,
+    stores: &Options,
+) -> Result<Box<dyn Place>> {
+    let layout = in_parts(formats())?;
+    #[cfg(feature = "remote")]
+    if let Some(location) = crate::remote::location(out)? {
+        return Ok(Box::new(bucket::Bucket::new(&location, hash, scratch, stores)?));
+    }
+    let _ = (hash, scratch, stores);
+    if is_url(out) {
+        crate::remote::Stores::default().place(out, stores)?;
+    }
+    Ok(Box::new(Folder::new(out, &[layout.folder(), layout.jobs()], durable)))
+}
