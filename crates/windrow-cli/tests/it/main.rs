@@ -18,6 +18,8 @@ mod flips;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod prep;
+#[cfg(test)]
 mod program;
 #[cfg(test)]
 mod report;

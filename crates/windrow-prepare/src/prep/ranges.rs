@@ -77,4 +77,27 @@ mod tests {
             assert_eq!(lines_before(object.as_ref(), size).unwrap(), lines);
         }
     }
+
+    #[test]
+    fn ranges_are_the_recorded_ones() {
+        #[derive(serde::Deserialize)]
+        struct Case {
+            text: String,
+            task_bytes: u64,
+            takes: Vec<(u64, u64)>,
+        }
+        let recorded = include_str!("../../../../testdata/golden/prep/line_ranges.json");
+        let cases: Vec<Case> = serde_json::from_str(recorded).unwrap();
+        assert!(cases.len() >= 60);
+        for case in cases {
+            let object = Memory::new().with("f", case.text.as_bytes()).open("f").unwrap();
+            let size = case.text.len() as u64;
+            assert_eq!(super::super::job::tasks_of(size, case.task_bytes), case.takes.len() as u64);
+            for (task, want) in case.takes.iter().enumerate() {
+                let start = task as u64 * case.task_bytes;
+                let found = owned(object.as_ref(), start..(start + case.task_bytes).min(size)).unwrap();
+                assert_eq!((found.start, found.end), *want, "{:?} {}", case.text, case.task_bytes);
+            }
+        }
+    }
 }

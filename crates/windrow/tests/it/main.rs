@@ -30,6 +30,9 @@ mod names;
 #[cfg(feature = "text")]
 mod prep;
 #[cfg(test)]
+#[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
+mod prep_far;
+#[cfg(test)]
 mod real_series;
 #[cfg(test)]
 #[cfg(feature = "remote")]

@@ -1,0 +1,84 @@
+//! `windrow prep`: workers that are killed, and two at once, end in the same bytes.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::program::{Desk, corpus};
+
+/// How many workers are killed.
+const KILLS: u32 = 50;
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let corpus = corpus();
+    for name in ["in/a.jsonl", "in/b.jsonl"] {
+        desk.write(name, &corpus);
+    }
+    desk
+}
+
+fn parts(desk: &Desk, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut tree = desk.tree(folder);
+    // A job says where it is.
+    tree.retain(|name, _| !name.contains("prep/") && !name.split('/').any(|part| part.starts_with('.')));
+    tree
+}
+
+fn plan(desk: &Desk, out: &str) -> String {
+    desk.windrow(&format!("prep plan tokenize in --tokenizer bytes --out {out} --task-bytes 150kB -q"))
+        .done()
+        .trim()
+        .to_string()
+}
+
+#[test]
+fn killed_workers_leave_nothing_that_is_wrong() {
+    let desk = desk();
+    let job = plan(&desk, "whole");
+    let started = Instant::now();
+    desk.windrow(&format!("prep run {job} -q")).done();
+    let took = started.elapsed().max(Duration::from_millis(20));
+    desk.windrow(&format!("prep merge {job}")).done();
+    let want = parts(&desk, "whole");
+    assert!(want.len() > 20, "{}", want.len());
+    let job = plan(&desk, "killed");
+    for i in 0..KILLS {
+        // Two at once, both killed, each with another order of tasks.
+        let mut workers: Vec<_> = (0..2)
+            .map(|rank| desk.start(&format!("prep run {job} --rank {rank} --of 2 --steal -q")))
+            .collect();
+        thread::sleep(took * (i * 7 % KILLS) / KILLS / 4);
+        for worker in &mut workers {
+            let _ = worker.kill();
+            worker.wait().unwrap();
+        }
+        let seen = parts(&desk, "killed");
+        assert!(seen.iter().all(|(name, bytes)| want.get(name) == Some(bytes)), "kill {i}");
+    }
+    desk.windrow(&format!("prep run {job} -q")).done();
+    desk.windrow(&format!("prep merge {job}")).done();
+    desk.windrow(&format!("prep clean {job}")).done();
+    assert!(parts(&desk, "killed") == want);
+    let hidden = desk.tree("killed").keys().filter(|name| name.contains("/.")).count();
+    assert_eq!(hidden, 0);
+}
+
+#[test]
+fn a_task_that_fails_is_written_down_and_the_others_go_on() {
+    let desk = desk();
+    desk.write("in/b.jsonl", b"{\"text\": \"a\"}\nnonsense\n");
+    let job = plan(&desk, "out");
+    let run = desk.windrow(&format!("prep run {job} -q"));
+    assert_eq!(run.code, Some(5), "{}", run.err);
+    assert!(run.err.contains("b.jsonl") && run.err.contains("record 1"), "{}", run.err);
+    let status = desk.windrow(&format!("prep status {job}")).done();
+    assert!(status.contains("failed") && status.contains("left: "), "{status}");
+    assert_eq!(desk.windrow(&format!("prep merge {job}")).code, Some(3));
+    // One that is asked for alone ends with its own error.
+    let last = status.split("left: ").nth(1).unwrap().trim();
+    assert_eq!(desk.windrow(&format!("prep run {job} --task {last} -q")).code, Some(3));
+    assert_eq!(desk.windrow(&format!("prep run {job} --tasks 0-99 -q")).code, Some(2));
+    assert_eq!(desk.windrow(&format!("prep run {job} --rank 3 --of 3 -q")).code, Some(2));
+    assert_eq!(desk.windrow("prep run in/a.jsonl").code, Some(3));
+}
