@@ -2,6 +2,7 @@
 
 mod run;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -131,7 +132,8 @@ fn plan(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let bytes = text::size(job.inputs.iter().map(|input| input.row.size).sum());
     let (tasks, inputs) = (text::counted(job.tasks, "task"), text::counted(job.inputs.len() as u64, "input"));
     if !out.quiet() {
-        eprintln!(
+        let _ = writeln!(
+            io::stderr(),
             "{tasks} of {inputs}, {bytes}; each machine runs: windrow prep run {} --rank R --of N",
             path.display()
         );

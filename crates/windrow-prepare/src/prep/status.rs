@@ -171,7 +171,7 @@ pub fn status(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> 
             let said: serde_json::Value =
                 serde_json::from_slice(&read_small(object.as_ref(), 1 << 20)?).unwrap_or_default();
             // That of another job says nothing of this one.
-            if said["job"] == serde_json::Value::from(job.hash.as_str()) {
+            if said["job"] == job.hash.as_str() {
                 let error = said["error"].as_str().unwrap_or("unknown").to_string();
                 status.failed.push(Failed { task: *task, error });
             }

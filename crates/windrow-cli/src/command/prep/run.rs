@@ -1,5 +1,6 @@
 //! `windrow prep run`: the tasks of one worker.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -137,7 +138,8 @@ pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     }
     drop(watch);
     for (task, error) in &failed {
-        eprintln!("task {task} failed: {error}");
+        // A message that cannot be shown must not change how it ends.
+        let _ = writeln!(io::stderr(), "task {task} failed: {error}");
     }
     let (tasks, known) = (
         text::counted(made, "task"),
