@@ -1,7 +1,6 @@
 //! One version of one object, as this process has it: what is here, what is under way, and how the rest is asked for.
 
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,15 +11,10 @@ use windrow_core::{Error, Kind, Result};
 use crate::attempt::{self, Deadline, Known, Pace};
 use crate::backend::Backend;
 use crate::held::Held;
-use crate::queue::{self, Fetch};
+use crate::queue::{self, Fetch, Fetched};
+use crate::ranges::{GAP, HERE, in_parts, joined, overlap, subtract};
 use crate::stats::{Counters, add};
 
-/// Ranges with a smaller gap between them are one request: at 30 ms and 85 MB/s a gap of 2.5 MB takes as long as a request.
-const GAP: u64 = 1 << 20;
-/// What is here between two parts that are not comes once more with them, up to this size.
-const HERE: u64 = 64 << 10;
-/// No request asks for more, but for a rest of up to [`HERE`], which is not worth one of its own.
-const LARGEST: u64 = 16 << 20;
 /// Objects up to this size are fetched whole.
 const SMALL: u64 = 1 << 20;
 /// What is asked for behind a read that goes on where the last one ended, at most.
@@ -114,8 +108,7 @@ impl Copy {
     }
 
     fn ask_for(self: &Arc<Self>, now: &Range<u64>, soon: Option<Range<u64>>) -> Result<()> {
-        let waiters: Vec<_> =
-            in_parts(now).map(|part| queue::demand(self.clone(), part)).collect::<Result<_>>()?;
+        let waiters = queue::demand(self.clone(), in_parts(now))?;
         if let Some(soon) = soon {
             queue::ahead(self.clone(), in_parts(&soon))?;
         }
@@ -166,9 +159,9 @@ impl Copy {
 
     fn is_under_way(&self, missing: &[Range<u64>]) -> bool {
         let under_way = self.under_way();
-        missing
-            .iter()
-            .all(|range| under_way.iter().any(|other| other.start <= range.start && range.end <= other.end))
+        let mut rest = Vec::new();
+        missing.iter().for_each(|range| subtract(range.clone(), &under_way, &mut rest));
+        rest.is_empty()
     }
 
     // Until something arrived, or could not be had.
@@ -183,11 +176,9 @@ impl Copy {
         }
     }
 
-    async fn fetched(&self, range: Range<u64>) -> Result<()> {
+    async fn fetched(&self, claimed: Vec<Claimed>) -> Result<()> {
         let mut first = Ok(());
-        for part in self.claim(&range) {
-            // Also where the request panics or is dropped.
-            let claimed = Claimed { copy: self, part: part.clone() };
+        for claimed in claimed {
             let known = Known {
                 key: &self.of.key,
                 url: &self.of.url,
@@ -198,23 +189,22 @@ impl Copy {
             let bytes = attempt::bytes(
                 self.of.backend.as_ref(),
                 &known,
-                part.clone(),
+                claimed.part.clone(),
                 deadline,
                 &self.of.counters,
                 &self.of.pace,
             )
             .await;
             match bytes {
-                Ok(bytes) => self.of.held.put(part.start, bytes),
+                Ok(bytes) => self.of.held.put(claimed.part.start, bytes),
                 Err(e) if first.is_ok() => first = Err(e),
                 Err(_) => {}
             }
-            drop(claimed);
         }
         first
     }
 
-    fn claim(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+    fn claim(self: &Arc<Self>, range: &Range<u64>) -> Vec<Claimed> {
         let mut under_way = self.under_way();
         let mut parts = Vec::new();
         for missing in self.of.held.missing(range.start, range.end - range.start) {
@@ -223,23 +213,24 @@ impl Copy {
         // What is here or comes anyway between two parts costs less than a request of its own.
         let parts: Vec<Range<u64>> = joined(parts, HERE).iter().flat_map(in_parts).collect();
         under_way.extend(parts.iter().cloned());
-        parts
+        parts.into_iter().map(|part| Claimed { copy: self.clone(), part }).collect()
     }
 }
 
 impl Fetch for Copy {
-    fn fetch(self: Arc<Self>, range: Range<u64>) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> {
-        Box::pin(async move { self.fetched(range).await })
+    fn fetch(self: Arc<Self>, range: Range<u64>) -> Fetched {
+        let claimed = self.claim(&range);
+        Box::pin(async move { self.fetched(claimed).await })
     }
 }
 
-/// A part that one request asks for.
-struct Claimed<'a> {
-    copy: &'a Copy,
+/// A part that one request asks for, until it is over: also where that panics or is never made.
+struct Claimed {
+    copy: Arc<Copy>,
     part: Range<u64>,
 }
 
-impl Drop for Claimed<'_> {
+impl Drop for Claimed {
     fn drop(&mut self) {
         self.copy.under_way().retain(|other| *other != self.part);
         self.copy.arrived.notify_all();
@@ -267,56 +258,6 @@ impl Ahead for ToCome {
     }
 }
 
-/// Ranges in order, joined where they meet, and over gaps up to `gap` while they stay below [`LARGEST`].
-fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last)
-                if range.start <= last.end
-                    || range.start <= last.end.saturating_add(gap)
-                        && range.end.max(last.end) - last.start <= LARGEST =>
-            {
-                last.end = last.end.max(range.end);
-            }
-            _ => joined.push(range),
-        }
-    }
-    joined
-}
-
-/// A range in parts that one request may ask for.
-fn in_parts(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
-    let (start, end) = (range.start, range.end);
-    // At least one part of what there is.
-    let cut = (end - start).saturating_sub(HERE).max(u64::from(start < end));
-    (0..cut.div_ceil(LARGEST)).map(move |part| {
-        let at = start + part * LARGEST;
-        at..if at + LARGEST + HERE >= end { end } else { at + LARGEST }
-    })
-}
-
-fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
-    a.start < b.end && b.start < a.end
-}
-
-// What of a range lies outside of all others.
-fn subtract(range: Range<u64>, others: &[Range<u64>], out: &mut Vec<Range<u64>>) {
-    let mut within: Vec<&Range<u64>> = others.iter().filter(|other| overlap(other, &range)).collect();
-    within.sort_unstable_by_key(|other| other.start);
-    let mut at = range.start;
-    for other in within {
-        if at < other.start {
-            out.push(at..other.start);
-        }
-        at = at.max(other.end);
-    }
-    if at < range.end {
-        out.push(at..range.end);
-    }
-}
-
 // The same error for each that waited.
 fn copy_of(error: &Error) -> Error {
     let mut copy = Error::new(error.kind(), error.message());
@@ -337,40 +278,4 @@ pub(crate) fn gone(url: &str) -> Error {
     Error::new(Kind::Memory, "bytes that were fetched had no room until they were read")
         .at(url)
         .hint("raise read_ahead=, or give the cache more room with cache_limit=")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_ranges_are_one_request() {
-        assert_eq!(joined(vec![5..6, 0..1, 3 << 20..4 << 20], GAP), [0..6, 3 << 20..4 << 20]);
-        assert_eq!(joined(vec![0..GAP, 2 * GAP..3 * GAP], GAP), vec![0..3 * GAP]);
-        let far: Vec<Range<u64>> = (0..20).map(|i| i * GAP..i * GAP + 1).collect();
-        assert_eq!(joined(far, GAP), [0..15 * GAP + 1, 16 * GAP..19 * GAP + 1]);
-        let long: Vec<Range<u64>> = (0..40).map(|i| i * GAP..(i + 1) * GAP + 4).collect();
-        assert_eq!(joined(long, GAP), vec![0..40 * GAP + 4]);
-    }
-
-    #[test]
-    fn a_rest_is_no_request_of_its_own() {
-        let parts = |range: Range<u64>| in_parts(&range).collect::<Vec<_>>();
-        assert_eq!(parts(5..5), []);
-        for end in [6, LARGEST + 5, LARGEST + HERE + 5] {
-            assert_eq!(parts(5..end), vec![5..end]);
-        }
-        assert_eq!(parts(0..LARGEST + HERE + 1), [0..LARGEST, LARGEST..LARGEST + HERE + 1]);
-        assert_eq!(
-            parts(0..3 * LARGEST + 7),
-            [0..LARGEST, LARGEST..2 * LARGEST, 2 * LARGEST..3 * LARGEST + 7]
-        );
-    }
-
-    #[test]
-    fn what_is_under_way_is_not_asked_for_again() {
-        let mut out = Vec::new();
-        subtract(0..10, &[2..3, 5..20, 30..40], &mut out);
-        assert_eq!(out, [0..2, 3..5]);
-    }
 }

@@ -22,6 +22,7 @@ mod per_process;
 mod place;
 mod put;
 mod queue;
+mod ranges;
 mod stats;
 mod store;
 mod told;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::read_ahead::{ReadAhead, disk_waits, exceeds_memory};
+use super::read_ahead::{Asked, ReadAhead, disk_waits, exceeds_memory};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
@@ -53,6 +53,9 @@ struct Queue {
     // Waking nobody costs a system call, so both sides say when they sleep.
     consumer_sleeps: bool,
     sleeping_workers: usize,
+    // Somebody tells another machine what will be read: whoever began a step before that is over would ask for its rows
+    // one by one, and for their bytes twice.
+    telling: bool,
     // Threads that are laying a batch, and how long the last one took.
     laying: usize,
     took: Option<Duration>,
@@ -89,6 +92,7 @@ impl Engine {
             stopping: false,
             consumer_sleeps: false,
             sleeping_workers: 0,
+            telling: false,
             laying: 0,
             took: None,
             ahead: match plan.is_far() {
@@ -198,12 +202,13 @@ impl Shared {
             let asked = queue.ahead.ask((number, &step), after, &self.steps, &self.plan);
             let is_timely = queue.ahead.is_timely(number);
             queue.laying += 1;
+            queue.telling = queue.ahead.is_far() && !asked.is_empty();
+            let is_telling = queue.telling;
             drop(queue);
-            for (number, step) in asked.steps {
-                self.plan.prefetch(&step, number, &mut workspace);
-            }
-            for run in asked.runs {
-                self.plan.prefetch_run(run, &mut workspace);
+            self.tell(asked, &mut workspace);
+            if is_telling {
+                self.lock().telling = false;
+                self.room.notify_all();
             }
             let start = Instant::now();
             let batch = self.lay(&step, &pool, &mut workspace);
@@ -227,10 +232,22 @@ impl Shared {
         }
     }
 
+    // A source that panics says so when it is read.
+    fn tell(&self, asked: Asked, workspace: &mut Workspace) {
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            for (number, step) in asked.steps {
+                self.plan.prefetch(&step, number, workspace);
+            }
+            for run in asked.runs {
+                self.plan.prefetch_run(run, workspace);
+            }
+        }));
+    }
+
     // Whether a thread may lay another batch. Beside a hungry consumer, which lays batches too, one core is left to it.
     fn may_begin(&self, queue: &Queue) -> bool {
         let left_alone = queue.hungry == 0 || queue.laying == 0 || queue.laying + 1 < self.cores;
-        queue.slots.len() < self.depth && left_alone
+        queue.slots.len() < self.depth && !queue.telling && left_alone
     }
 
     // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.

@@ -37,6 +37,12 @@ pub(super) struct Asked {
     pub(super) runs: Vec<Range<u64>>,
 }
 
+impl Asked {
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.runs.is_empty()
+    }
+}
+
 /// Whether steps are asked for ahead of time, and which were.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
@@ -60,6 +66,11 @@ impl ReadAhead {
         let bytes = room.map_or(FAR_BYTES, |room| room / 2);
         let far = Some((bytes / step).clamp(FAR_STEPS[0], FAR_STEPS[1]));
         ReadAhead { far, is_worth: Some(false), ..ReadAhead::default() }
+    }
+
+    /// Whether each read asks another machine.
+    pub(super) fn is_far(&self) -> bool {
+        self.far.is_some()
     }
 
     /// What to ask for now, as the step `number` is begun, behind which the next one begins at `after`.
