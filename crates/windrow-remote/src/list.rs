@@ -8,7 +8,7 @@ use windrow_core::store::key;
 
 use crate::attempt::{Attempts, Deadline};
 use crate::backend::Meta;
-use crate::listed::Listed;
+use crate::listed::{Lacks, Listed};
 use crate::net;
 use crate::place::Place;
 use crate::told;
@@ -23,8 +23,8 @@ impl Place {
             return Ok(known.objects.clone());
         }
         let told = told::objects(self, prefix)?;
-        if let Some(told::Objects { objects, lacks_hidden }) = told {
-            return Ok(self.keep_listed(prefix, objects, lacks_hidden));
+        if let Some(told::Objects { objects, lacks }) = told {
+            return Ok(self.keep_listed(prefix, objects, lacks));
         }
         let objects = self.list_anew(prefix)?;
         self.tell_of_many(prefix, &objects);
@@ -34,15 +34,15 @@ impl Place {
     /// What the store itself lists below a folder, sorted by key.
     pub(crate) fn list_anew(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
         let objects = self.ask_list(prefix)?;
-        Ok(self.keep_listed(prefix, objects, false))
+        Ok(self.keep_listed(prefix, objects, Lacks::Nothing))
     }
 
-    fn keep_listed(&self, folder: &str, mut objects: Vec<Meta>, lacks_hidden: bool) -> Arc<Vec<Meta>> {
+    fn keep_listed(&self, folder: &str, mut objects: Vec<Meta>, lacks: Lacks) -> Arc<Vec<Meta>> {
         objects.sort_by(|a, b| a.key.cmp(&b.key));
         let objects = Arc::new(objects);
         let mut listed = self.listed();
         listed.retain(|listed| listed.folder != folder);
-        listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks_hidden });
+        listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks });
         objects
     }
 

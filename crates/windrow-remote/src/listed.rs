@@ -11,11 +11,29 @@ pub(crate) struct Listed {
     pub(crate) folder: String,
     /// Sorted by key.
     pub(crate) objects: Arc<Vec<Meta>>,
-    /// Hidden files are not in it.
-    pub(crate) lacks_hidden: bool,
+    pub(crate) lacks: Lacks,
+}
+
+/// What a listing leaves out, and is asked for by name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lacks {
+    Nothing,
+    /// Names that start with a dot.
+    Hidden,
+    /// All but the manifest.
+    Most,
 }
 
 impl Listed {
+    /// Whether a key that it does not have may be there all the same.
+    pub(crate) fn may_lack(&self, key: &str) -> bool {
+        match self.lacks {
+            Lacks::Nothing => false,
+            Lacks::Hidden => is_hidden(&self.folder, key),
+            Lacks::Most => true,
+        }
+    }
+
     /// What is there; `None` for nothing.
     pub(crate) fn entry(&self, key: &str) -> Option<Entry> {
         entry_among(&self.objects, key)

@@ -9,7 +9,7 @@ use windrow_core::{Error, Kind, Result};
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
 use crate::copies::Copies;
-use crate::listed::{Listed, is_hidden};
+use crate::listed::Listed;
 use crate::names::Names;
 use crate::net;
 use crate::options::Options;
@@ -60,7 +60,7 @@ impl Place {
         let listed = self.listed();
         let of = listed.iter().find(|listed| key::is_below(&listed.folder, key))?;
         let found = of.entry(key);
-        let is_unknown = found.is_none() && of.lacks_hidden && is_hidden(&of.folder, key);
+        let is_unknown = found.is_none() && of.may_lack(key);
         (!is_unknown).then_some(found)
     }
 

@@ -169,6 +169,10 @@ impl Store for Remote {
         Ok(self.0.list_anew(prefix)?.iter().cloned().map(entry).collect())
     }
 
+    fn walks_by_manifest(&self) -> bool {
+        true
+    }
+
     fn display(&self, key: &str) -> String {
         self.0.url(key)
     }

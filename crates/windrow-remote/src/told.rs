@@ -2,12 +2,13 @@
 
 use futures_util::StreamExt;
 use serde::Deserialize;
-use windrow_core::manifest::{FileRow, ListedFile, Listing, MANIFEST_FILE, MOST_BYTES};
+use windrow_core::manifest::{self, FileRow, LISTING, ListedFile, Listing, MANIFEST_FILE, MOST_BYTES, PARTS};
 use windrow_core::store::key;
 use windrow_core::{Error, Result};
 
 use crate::attempt::{self, Attempts, Deadline, Known};
 use crate::backend::{Backend, Meta};
+use crate::listed::Lacks;
 use crate::net;
 use crate::place::Place;
 use crate::stats::{Counters, add};
@@ -27,8 +28,8 @@ struct Beginning {
 /// What a manifest lists.
 pub(crate) struct Objects {
     pub(crate) objects: Vec<Meta>,
-    /// Hidden files may be there beside them: a folder on a disk was listed without.
-    pub(crate) lacks_hidden: bool,
+    /// What may be there beside them.
+    pub(crate) lacks: Lacks,
 }
 
 /// What this asks a manifest for.
@@ -57,7 +58,12 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
     };
     let key = key::below(folder, MANIFEST_FILE);
     let Some(Beginning { mut bytes, size, tag }) = beginning(place, &key, is_web)? else { return Ok(None) };
-    if !is_web && !begins_as_listing(&bytes) {
+    // It says by numbers where the parts lie, and each is asked for when it is first read.
+    if manifest::Manifest::begins_as(PARTS, &bytes) {
+        let objects = vec![Meta { key, size, tag, hash: None }];
+        return Ok(Some(Objects { objects, lacks: Lacks::Most }));
+    }
+    if !is_web && !manifest::Manifest::begins_as(LISTING, &bytes) {
         return Ok(None);
     }
     let url = place.url(&key);
@@ -78,7 +84,8 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(not_one)?;
     let mut found = Vec::new();
     if let Some(listing) = manifest.listing {
-        let lacks_hidden = listing.url.is_none();
+        // A folder on a disk was listed without hidden files.
+        let lacks = if listing.url.is_none() { Lacks::Hidden } else { Lacks::Nothing };
         let is_of_here = listing.url.as_deref() == Some(place.url(folder).as_str());
         for file in listing.files {
             let name = file.checked_name().map_err(|e| e.at(&url))?;
@@ -86,7 +93,7 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
             found.push(Meta { key, size: file.size, tag: file.tag.filter(|_| is_of_here), hash: None });
         }
         // It says nothing else.
-        return Ok(Some(Objects { objects: found, lacks_hidden }));
+        return Ok(Some(Objects { objects: found, lacks }));
     }
     if !is_web {
         return Ok(None);
@@ -102,14 +109,7 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
         );
     }
     found.push(Meta { key, size, tag, hash: None });
-    Ok(Some(Objects { objects: found, lacks_hidden: false }))
-}
-
-// One that only lists says so at its beginning.
-fn begins_as_listing(bytes: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
-    let mut words = head.split('"').skip(1).step_by(2);
-    words.any(|word| word == "format") && words.next() == Some(windrow_core::manifest::LISTING)
+    Ok(Some(Objects { objects: found, lacks: Lacks::Nothing }))
 }
 
 // The first bytes of what may be there. Who may not ask for it may list, or is told so then.
@@ -156,21 +156,4 @@ fn rest(place: &Place, key: &str, start: u64, size: u64, tag: Option<String>) ->
         let known = Known { key: &key, url: &url, size, tag: tag.as_deref() };
         attempt::bytes(backend.as_ref(), &known, start..size, deadline, &counters, &pace).await
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use windrow_core::manifest::Manifest;
-
-    use super::*;
-
-    #[test]
-    fn a_manifest_that_only_lists_is_told_by_its_first_bytes() {
-        let listing = Listing::new("tokens", None, "", &[]).into_manifest().to_text();
-        assert!(begins_as_listing(listing.as_bytes()));
-        let written = Manifest::new("tokens").to_text();
-        for other in [written.as_str(), "{}", "", "{\"format\": \"", "{\"listing\": \"format\"}"] {
-            assert!(!begins_as_listing(other.as_bytes()), "{other}");
-        }
-    }
 }

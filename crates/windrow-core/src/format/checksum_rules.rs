@@ -32,6 +32,10 @@ impl ChecksumRules for FormatRules {
         self.table.iter().filter_map(|format| format.checksums_beside(name)).collect()
     }
 
+    fn bare(&self, name: &str) -> Option<String> {
+        self.table.iter().find_map(|format| format.bare_checksums(name))
+    }
+
     fn folders(&self) -> &[String] {
         &self.folders
     }

@@ -27,7 +27,7 @@ pub use probe::Probe;
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, Manifest};
+use crate::manifest::{Checked, Manifest, PARTS};
 use crate::source::SharedSource;
 use crate::store::Compression;
 
@@ -96,6 +96,12 @@ pub trait Format: Send + Sync {
 
     /// The file beside one of this name that keeps the block checksums of both.
     fn checksums_beside(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The file beside one of this name that is its block checksums and nothing else.
+    fn bare_checksums(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
@@ -232,6 +238,11 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
         return table.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
             Error::config(format!("no format is called {name:?}")).hint(format!("formats: {}", names()))
         });
+    }
+    // Nothing but the manifest was looked at, and each format that looks for files asks the store.
+    let in_parts = probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == PARTS);
+    if let Some(format) = in_parts.and_then(|_| table.iter().copied().find(|f| f.name() == PARTS)) {
+        return Ok(format);
     }
     let mut best: Option<(Confidence, &'t dyn Format)> = None;
     for &format in table {

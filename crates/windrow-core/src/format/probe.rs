@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Table;
 use super::checksum_rules::FormatRules;
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest};
+use crate::manifest::{Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
 use crate::store::{Entry, FolderId, Store, entry_if_there, key, open_if_there};
 
 /// What a format sees of a path before it says whether it is the one.
@@ -19,7 +19,8 @@ pub struct Probe {
     pub key: String,
     /// A folder or an object.
     pub is_folder: bool,
-    /// All objects below it, by key, as [`Store::walk`] found them once; empty for an object.
+    /// All objects below it, by key, as [`Store::walk`] found them once; empty for an object, and for a data set in parts, whose
+    /// manifest says where they lie.
     pub entries: Vec<Entry>,
     /// The first bytes, at most 4096; empty for a folder.
     pub head: Vec<u8>,
@@ -51,11 +52,23 @@ impl Probe {
             listing: None,
             folder_id,
         };
-        if entry.is_folder {
+        if entry.is_folder && !probe.is_in_parts() {
             probe.entries = probe.store.walk(key).map_err(|e| probe.replaced().unwrap_or(e))?;
         }
         probe.read_again()?;
         Ok(probe)
+    }
+
+    // Whether the manifest of a folder says where all below it lies. What is in the way of knowing is the error of whoever reads it.
+    fn is_in_parts(&self) -> bool {
+        if self.store.walks_by_manifest() {
+            return false;
+        }
+        let found = open_if_there(self.store.as_ref(), &self.below(MANIFEST_FILE));
+        found.ok().flatten().is_some_and(|object| {
+            let mut head = vec![0; object.size().min(4096) as usize];
+            object.read_into(0, &mut head).is_ok() && Manifest::begins_as(PARTS, &head)
+        })
     }
 
     // What was seen, in another store of the same names; what was read of it is read there once more.

@@ -13,6 +13,12 @@ pub trait ChecksumRules: Send + Sync {
     /// Files beside one of this name that may keep its checksums too.
     fn beside(&self, name: &str) -> Vec<String>;
 
+    /// The file beside one of this name that is its checksums and nothing else.
+    fn bare(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
     /// Folders that may keep those of what is beside them, and below that.
     fn folders(&self) -> &[String];
 
@@ -38,20 +44,36 @@ impl Checked {
     }
 
     fn sums(&self, file: String) -> Result<Option<Arc<Checksums>>> {
+        self.known(file, Checksums::open)
+    }
+
+    // The checksums in a file, which `open` reads the first time.
+    fn known(
+        &self,
+        file: String,
+        open: impl FnOnce(Arc<dyn Object>) -> Result<Checksums>,
+    ) -> Result<Option<Arc<Checksums>>> {
         if let Some(known) = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(&file) {
             return Ok(known.clone());
         }
         let object = open_if_there(self.inner.as_ref(), &file)?;
-        let sums = object.map(Checksums::open).transpose()?.map(Arc::new);
+        let sums = object.map(open).transpose()?.map(Arc::new);
         self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(file, sums.clone());
         Ok(sums)
     }
 
-    // The sums that name `of`: in a file of its own, or in that of a folder above it.
-    fn find(&self, of: &str) -> Result<Option<(Arc<Checksums>, u64, u64)>> {
+    // The sums that name `of`, which has `size` bytes: in a file of its own, or in that of a folder above it.
+    fn find(&self, of: &str, size: u64) -> Result<Option<(Arc<Checksums>, u64, u64)>> {
         let folder = key::folder_of(of);
         let name = key::name_of(of);
         let before_name = &of[..of.len() - name.len()];
+        if let Some(bare) = self.rules.bare(name)
+            && let Some(sums) =
+                self.known(format!("{before_name}{bare}"), |object| Checksums::bare(object, name, size))?
+            && let Some((at, size)) = sums.find(name)
+        {
+            return Ok(Some((sums, at, size)));
+        }
         let beside = self.rules.beside(name).into_iter().map(|file| format!("{before_name}{file}"));
         let mut candidates = vec![(format!("{of}.{CHECKSUMS_FILE}"), folder)];
         candidates.extend(beside.map(|file| (file, folder)));
@@ -79,7 +101,7 @@ impl Checked {
 
     // An object that was opened, with the checksums that were kept of it.
     fn checked(&self, key: &str, inner: Arc<dyn Object>) -> Result<Arc<dyn Object>> {
-        let Some((sums, at, size)) = self.find(key)? else {
+        let Some((sums, at, size)) = self.find(key, inner.size())? else {
             if self.rules.may_lack(inner.as_ref())? {
                 return Ok(inner);
             }
@@ -126,6 +148,10 @@ impl Store for Checked {
 
     fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
         self.inner.walk_anew(prefix)
+    }
+
+    fn walks_by_manifest(&self) -> bool {
+        self.inner.walks_by_manifest()
     }
 
     fn display(&self, key: &str) -> String {

@@ -175,6 +175,23 @@ impl Checksums {
         Ok(Checksums { object, files })
     }
 
+    /// Sums without a table: those of the file called `name`, of `size` bytes, alone.
+    ///
+    /// # Errors
+    /// `Corrupt` when there are more or fewer than such a file has.
+    pub fn bare(object: Arc<dyn Object>, name: &str, size: u64) -> Result<Checksums> {
+        if object.size() != checksums_size(size) {
+            return Err(Error::corrupt(format!(
+                "{} bytes of block checksums, expected {}: those of the {size} bytes of {name}",
+                object.size(),
+                checksums_size(size)
+            ))
+            .at(object.name())
+            .hint("one of the two is not whole: restore it, or make the part again"));
+        }
+        Ok(Checksums { object, files: HashMap::from([(name.to_string(), (size, 0))]) })
+    }
+
     /// Names and sizes of all files.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
         self.files.iter().map(|(name, &(size, _))| (name.as_str(), size))

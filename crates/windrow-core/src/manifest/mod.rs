@@ -12,7 +12,7 @@ pub use checked::{Checked, ChecksumRules};
 pub use checksums::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, end as checksums_table};
 pub use file_row::FileRow;
 pub use listing::{LISTING, ListedFile, Listing};
-pub use part::{Part, PartRow};
+pub use part::{PARTS, Part, PartRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use tokenizer_lock::{Golden, TokenizerLock};
@@ -44,6 +44,9 @@ pub struct Manifest {
     /// Values of all records, of a data set in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<u64>,
+    /// Numbers per value, of a data set in parts whose records are `[T, C]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u64>,
     /// Values in every record, where all are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_length: Option<u64>,
@@ -140,6 +143,21 @@ impl Manifest {
         }
     }
 
+    /// Whether the first bytes of a manifest name this format: what it lists may be long.
+    ///
+    /// ```
+    /// use windrow_core::manifest::Manifest;
+    ///
+    /// let text = Manifest::new("tokens").to_text();
+    /// assert!(Manifest::begins_as("tokens", &text.as_bytes()[..80]));
+    /// assert!(!Manifest::begins_as("token", text.as_bytes()));
+    /// ```
+    pub fn begins_as(format: &str, head: &[u8]) -> bool {
+        let head = String::from_utf8_lossy(&head[..head.len().min(4096)]);
+        let mut words = head.split('"').skip(1).step_by(2);
+        words.any(|word| word == "format") && words.next() == Some(format)
+    }
+
     /// There are the same number of records as it says.
     ///
     /// # Errors
@@ -206,6 +224,16 @@ fn hash_entry(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_format_is_told_by_the_first_bytes_of_a_manifest() {
+        let listing = Listing::new("tokens", None, "", &[]).into_manifest().to_text();
+        assert!(Manifest::begins_as(LISTING, listing.as_bytes()));
+        let written = Manifest::new("tokens").to_text();
+        for other in [written.as_str(), "{}", "", "{\"format\": \"", "{\"listing\": \"format\"}"] {
+            assert!(!Manifest::begins_as(LISTING, other.as_bytes()), "{other}");
+        }
+    }
 
     #[test]
     fn a_flipped_bit_of_its_text_is_seen_and_what_is_written_by_hand_is_taken() {

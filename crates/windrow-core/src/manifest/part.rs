@@ -8,6 +8,9 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::store::{Object, read_small};
 
+/// The format that the manifest of a data set in parts names. Its [`parts`](super::Manifest::parts) say what lies below its folder,
+/// which is not listed then.
+pub const PARTS: &str = "parts";
 /// The manifest of a longer one is not read.
 const MOST_BYTES: u64 = 16 << 20;
 

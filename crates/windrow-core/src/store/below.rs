@@ -77,6 +77,10 @@ impl Store for Below {
         Ok(self.store.walk_anew(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
     }
 
+    fn walks_by_manifest(&self) -> bool {
+        self.store.walks_by_manifest()
+    }
+
     fn display(&self, key: &str) -> String {
         self.store.display(&self.whole(key))
     }

@@ -114,6 +114,11 @@ pub trait Store: Send + Sync {
         self.walk(prefix)
     }
 
+    /// Whether [`Store::walk`] looks for a manifest first, and lists no more where that says what is there.
+    fn walks_by_manifest(&self) -> bool {
+        false
+    }
+
     /// What a person calls the key: a path, a URL.
     fn display(&self, key: &str) -> String;
 
