@@ -25,6 +25,7 @@ mod megatron;
 mod npy;
 mod npz;
 mod olmo;
+mod parts;
 mod payload;
 mod pickle;
 mod protobuf;
@@ -58,6 +59,7 @@ pub use megatron::Megatron;
 pub use npy::Npy;
 pub use npz::Npz;
 pub use olmo::Olmo;
+pub use parts::Parts;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
@@ -71,6 +73,7 @@ pub use yaml::Yaml;
 
 /// Every format here, in the order in which they are asked.
 pub static FORMATS: Table = &[
+    &Parts,
     &Forager,
     &Mds,
     &LitData,

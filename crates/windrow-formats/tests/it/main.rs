@@ -24,9 +24,14 @@ mod format;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+#[allow(dead_code)] // Shared with the tests of the facade.
+mod in_parts;
+#[cfg(test)]
 mod listed;
 #[cfg(test)]
 mod opened;
+#[cfg(test)]
+mod parts;
 #[cfg(test)]
 mod regress;
 #[cfg(test)]

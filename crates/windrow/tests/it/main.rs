@@ -23,9 +23,17 @@ mod ids;
 mod imports;
 #[cfg(test)]
 #[cfg(feature = "remote")]
+#[allow(dead_code)] // Shared with the tests of formats.
+#[path = "../../../windrow-formats/tests/it/in_parts.rs"]
+mod in_parts;
+#[cfg(test)]
+#[cfg(feature = "remote")]
 mod many;
 #[cfg(test)]
 mod names;
+#[cfg(test)]
+#[cfg(feature = "remote")]
+mod parts;
 #[cfg(test)]
 #[cfg(feature = "text")]
 mod prep;

@@ -1,0 +1,123 @@
+//! Which file of a data set in parts is called what, and what makes one data set of all parts.
+
+use windrow_core::format::write::{PartFile, Parts};
+use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest, PARTS, PartRow};
+use windrow_core::output::hex;
+use windrow_core::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The folder of the parts.
+pub(super) const FOLDER: &str = "parts";
+/// The folder of the jobs.
+pub(super) const JOBS: &str = "prep";
+/// The table of very many parts, beside the manifest.
+pub(super) const TABLE: &str = "windrow.parts";
+/// Up to so many parts are rows of the manifest.
+const MOST_ROWS: usize = 10_000;
+/// Digits of a part's number, at least.
+const DIGITS: usize = 6;
+
+/// A data set in parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout;
+
+impl Parts for Layout {
+    fn name(&self) -> &'static str {
+        PARTS
+    }
+
+    fn folder(&self) -> &'static str {
+        FOLDER
+    }
+
+    fn file(&self, task: u64, what: PartFile) -> String {
+        format!("{FOLDER}/{}", file_name(task, what))
+    }
+
+    fn job(&self, hash: &str) -> String {
+        format!("{JOBS}/{hash}.json")
+    }
+
+    fn jobs(&self) -> &'static str {
+        JOBS
+    }
+
+    fn joined(&self, mut manifest: Manifest, parts: &[PartRow]) -> Result<Vec<(String, Vec<u8>)>> {
+        let total = |of: fn(&PartRow) -> u64, what: &str| {
+            let sum = parts.iter().try_fold(0u64, |sum, row| sum.checked_add(of(row)));
+            sum.ok_or_else(|| {
+                Error::config(format!("the parts hold more {what} together than 64 bits can count"))
+            })
+        };
+        manifest.format = PARTS.to_string();
+        manifest.records = Some(total(|row| row.records, "records")?);
+        manifest.values = Some(total(|row| row.values, "values")?);
+        // Of whoever did not say that records are [T, C], the bytes do.
+        let filled = parts.iter().find(|row| row.values > 0);
+        let numbers =
+            filled.zip(manifest.dtype).map(|(row, dtype)| row.bytes / row.values / dtype.size() as u64);
+        manifest.channels = manifest.channels.or(numbers.filter(|numbers| *numbers > 1));
+        let mut files = Vec::new();
+        if parts.len() <= MOST_ROWS {
+            manifest.parts = parts.to_vec();
+        } else {
+            let table: Vec<u8> = parts.iter().flat_map(PartRow::to_bytes).collect();
+            let (size, xxh3) = (table.len() as u64, Some(hex(xxh3_64(&table))));
+            manifest.parts = Vec::new();
+            manifest.index = vec![FileRow { name: TABLE.to_string(), size, xxh3, ..FileRow::default() }];
+            files.push((TABLE.to_string(), table));
+        }
+        files.push((MANIFEST_FILE.to_string(), manifest.to_text().into_bytes()));
+        Ok(files)
+    }
+}
+
+/// The name of a file of a part, in the folder of the parts.
+pub(super) fn file_name(task: u64, what: PartFile) -> String {
+    format!("{task:0DIGITS$}{}", ending(what))
+}
+
+/// The number of the part that a file of this name is of; `None` for any other name.
+pub(super) fn task_of(name: &str, what: PartFile) -> Option<u64> {
+    let digits = name.strip_suffix(ending(what))?;
+    let task = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())??;
+    (file_name(task, what) == name).then_some(task)
+}
+
+fn ending(what: PartFile) -> &'static str {
+    match what {
+        PartFile::Values => ".bin",
+        PartFile::Lengths => ".len",
+        PartFile::Rows => ".rows",
+        PartFile::Sums => ".sums",
+        PartFile::Manifest => ".json",
+        PartFile::Failure => ".error.json",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_its_part_and_no_other_name_does() {
+        for task in [0, 17, 999_999, 1_000_000, u64::MAX] {
+            for what in [PartFile::Values, PartFile::Manifest, PartFile::Failure] {
+                assert_eq!(task_of(&file_name(task, what), what), Some(task));
+            }
+            assert_eq!(task_of(&file_name(task, PartFile::Failure), PartFile::Manifest), None);
+        }
+        for name in [
+            "17.bin",
+            "0000017.bin",
+            "000017.len",
+            "+00017.bin",
+            "train.bin",
+            ".bin",
+            "99999999999999999999.bin",
+        ] {
+            assert_eq!(task_of(name, PartFile::Values), None, "{name}");
+        }
+        assert_eq!(Layout.file(17, PartFile::Values), "parts/000017.bin");
+    }
+}
