@@ -86,6 +86,19 @@ pub fn index_from(
         return Err(lines::no_line_files(Places(stores).root(lines_below)?.as_ref()));
     }
     let wanted = wanted(format, &inputs, options);
+    publish(format, base, options, wanted, |work, wanted| {
+        build(format, work, &inputs, wanted, options, watch)
+    })
+}
+
+/// Looks whether the index is there, else takes the place, has it built in a work folder, and makes it visible.
+pub(crate) fn publish(
+    format: &dyn LineIndex,
+    base: &Path,
+    options: &IndexOptions,
+    wanted: Manifest,
+    build: impl FnOnce(&Path, Manifest) -> Result<Report>,
+) -> Result<Report> {
     let hash = hash_of(&wanted.to_text());
     // Complete already: nothing has to be writable.
     if let Ok(Some(report)) = existing(format, base, options, &wanted) {
@@ -97,7 +110,7 @@ pub fn index_from(
         return Ok(report);
     }
     let work = site.work(&hash)?;
-    let done = build(format, &work, &inputs, wanted, options, watch).and_then(|report| {
+    let done = build(&work, wanted).and_then(|report| {
         site.commit(&work, &[&options.index_folder], options.overwrite)?;
         Ok(Report { output: base.to_path_buf(), ..report })
     });
@@ -109,7 +122,7 @@ pub fn index_from(
 }
 
 /// The JSONL files below a folder.
-pub(super) fn inputs_below(places: Places<'_>, base: &Path) -> Result<Vec<Input>> {
+pub(crate) fn inputs_below(places: Places<'_>, base: &Path) -> Result<Vec<Input>> {
     let store = places.root(base)?;
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")
@@ -127,8 +140,8 @@ fn expanded_name(input: &Input, index_folder: &str) -> String {
     }
 }
 
-// What decides the index: the manifest without its findings.
-fn wanted(format: &dyn LineIndex, inputs: &[Input], options: &IndexOptions) -> Manifest {
+/// What decides the index: the manifest without its findings.
+pub(crate) fn wanted(format: &dyn LineIndex, inputs: &[Input], options: &IndexOptions) -> Manifest {
     let mut manifest = Manifest::new(format.name());
     let lines = inputs.iter().map(|input| TextInput::Lines(input.clone()));
     manifest.inputs = lines.flat_map(|input| input.files()).collect();
@@ -185,13 +198,7 @@ fn build(
     let folder = work.join(&options.index_folder);
     files::remove(&folder)?;
     files::make_folder(&folder)?;
-    let mut rows = Rows {
-        format,
-        file: Growing::create(folder.join(format.rows_file()))?,
-        batch: Vec::new(),
-        n: 0,
-        durable,
-    };
+    let mut rows = Rows::begin(format, &folder, durable)?;
     let sums = options.checksum.then(|| ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), []));
     let mut sums = sums.transpose()?;
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
@@ -227,19 +234,7 @@ fn build(
             manifest.files.push(FileRow { modified_ns, ..row });
         }
     }
-    manifest.records = Some(rows.n);
-    let rows = rows.finish()?;
-    let paths: Vec<String> = manifest.files.iter().map(|f| f.name.clone()).collect();
-    let list = files::write(&folder.join(format.list_file()), format.list(&paths)?.as_bytes(), durable)?;
-    for (name, file) in [(format.rows_file(), rows), (format.list_file(), list)] {
-        let name = key::below(&options.index_folder, name);
-        manifest.index.push(match &mut sums {
-            Some(sums) => sums.add(name, file)?,
-            None => file.row_called(name),
-        });
-    }
-    sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), durable))?;
-    files::write(&folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
+    finish(format, &folder, rows, &mut manifest, sums, options)?;
     disk.wait()?;
     folders.sort();
     folders.dedup();
@@ -254,8 +249,34 @@ fn build(
     })
 }
 
+/// Completes the rows, and writes the list of files and the manifest beside them.
+pub(crate) fn finish(
+    format: &dyn LineIndex,
+    folder: &Path,
+    rows: Rows,
+    manifest: &mut Manifest,
+    mut sums: Option<ChecksumsWriter>,
+    options: &IndexOptions,
+) -> Result<()> {
+    let durable = options.durable;
+    manifest.records = Some(rows.n);
+    let rows = rows.finish()?;
+    let paths: Vec<String> = manifest.files.iter().map(|f| f.name.clone()).collect();
+    let list = files::write(&folder.join(format.list_file()), format.list(&paths)?.as_bytes(), durable)?;
+    for (name, file) in [(format.rows_file(), rows), (format.list_file(), list)] {
+        let name = key::below(&options.index_folder, name);
+        manifest.index.push(match &mut sums {
+            Some(sums) => sums.add(name, file)?,
+            None => file.row_called(name),
+        });
+    }
+    sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), durable))?;
+    files::write(&folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
+    Ok(())
+}
+
 /// Rows on their way to the file.
-struct Rows {
+pub(crate) struct Rows {
     format: &'static dyn LineIndex,
     file: Growing,
     batch: Vec<u8>,
@@ -264,12 +285,22 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, file: u64, byte: u64, size: u64) {
+    pub(crate) fn begin(format: &'static dyn LineIndex, folder: &Path, durable: bool) -> Result<Rows> {
+        let file = Growing::create(folder.join(format.rows_file()))?;
+        Ok(Rows { format, file, batch: Vec::new(), n: 0, durable })
+    }
+
+    /// Their number.
+    pub(crate) fn len(&self) -> u64 {
+        self.n
+    }
+
+    pub(crate) fn add(&mut self, file: u64, byte: u64, size: u64) {
         self.format.add_row(&mut self.batch, file, byte, size);
         self.n += 1;
     }
 
-    fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         self.file.write(&self.batch)?;
         self.batch.clear();
         if self.durable {

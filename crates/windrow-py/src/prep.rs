@@ -31,14 +31,34 @@ pub(crate) fn _prep_plan<'py>(
 ) -> PyResult<Bound<'py, PyString>> {
     let stores = stores(py, store_options, timeout)?;
     let path = py.detach(|| {
+        let task_bytes = task_bytes.map_or(TASK_BYTES, |bytes| bytes.0);
+        if task == "index" {
+            let [base] = &inputs.0[..] else {
+                return Err(Error::config("an index is of one folder").field("inputs"));
+            };
+            let folder = index_folder(options)?;
+            return prep::plan_index(base, &out, &folder, task_bytes, &stores);
+        }
         if task != "tokenize" {
-            return Err(Error::config(format!("task {task:?}, expected \"tokenize\"")).field("task"));
+            let what = format!("task {task:?}, expected \"tokenize\" or \"index\"");
+            return Err(Error::config(what).field("task"));
         }
         let how = how(options)?;
         let inputs = Paths::list(&inputs.0).resolved(&stores)?;
-        prep::plan(&inputs, &out, &how, task_bytes.map_or(TASK_BYTES, |bytes| bytes.0), &stores)
+        prep::plan(&inputs, &out, &how, task_bytes, &stores)
     });
     Ok(PyString::new(py, &path.or_raise(py)?.to_string_lossy()))
+}
+
+fn index_folder(options: &str) -> Result<String, Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Given {
+        index_folder: Option<String>,
+    }
+    let given: Given = serde_json::from_str(options)
+        .map_err(|e| Error::config("the options cannot be understood").caused_by(e))?;
+    Ok(given.index_folder.unwrap_or_else(|| "index".to_string()))
 }
 
 // What is no option of the tokens is one of the format's own.

@@ -3,11 +3,13 @@
 mod run;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windrow::Paths;
+use windrow::dev::format::lines::INDEX_FOLDER;
+use windrow::format::Options;
 use windrow::prep::{self, TASK_BYTES};
 
 use self::run::Run;
@@ -47,6 +49,7 @@ enum What {
 #[derive(Debug, Subcommand)]
 enum Planned {
     Tokenize(Box<Tokenize>),
+    Index(Index),
 }
 
 /// Plan to turn text into token IDs
@@ -66,6 +69,27 @@ struct Tokenize {
     job: Option<PathBuf>,
     #[command(flatten)]
     how: How,
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// Plan to index the lines of the JSONL files below a folder
+#[derive(Args, Debug)]
+struct Index {
+    /// The folder, or its URL
+    path: PathBuf,
+    /// Folder of the parts, or its URL: every machine sees it under this name
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Input bytes of a task: 256MiB
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value_t = TASK_BYTES)]
+    task_bytes: u64,
+    /// Also write the job here
+    #[arg(short = 'o', long, value_name = "FILE")]
+    job: Option<PathBuf>,
+    /// Name of the index folder that is joined in the end
+    #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]
+    index_folder: String,
     #[command(flatten)]
     stores: Stores,
 }
@@ -107,7 +131,8 @@ impl OfJob {
 
 pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
     match &args.what {
-        What::Plan(Planned::Tokenize(args)) => plan(args, out),
+        What::Plan(Planned::Tokenize(args)) => plan_tokenize(args, out),
+        What::Plan(Planned::Index(args)) => plan_index(args, out),
         What::Run(args) => run::run(args, out),
         What::Status(args) => status(args, out),
         What::Merge(args) => merge(args, out),
@@ -116,15 +141,27 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
     }
 }
 
-fn plan(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
+fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     no_stdout(&args.out)?;
     let (how, stores) = (args.how.tokenizing()?, args.stores.options());
     let inputs = Paths::list(&args.inputs).resolved(&stores)?;
     let path = prep::plan(&inputs, &args.out, &how, args.task_bytes, &stores)?;
-    let job = prep::Prep::open(&path, &stores)?;
+    planned(&path, args.job.as_deref(), &stores, out)
+}
+
+fn plan_index(args: &Index, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.path))?;
+    no_stdout(&args.out)?;
+    let stores = args.stores.options();
+    let path = prep::plan_index(&args.path, &args.out, &args.index_folder, args.task_bytes, &stores)?;
+    planned(&path, args.job.as_deref(), &stores, out)
+}
+
+fn planned(path: &Path, copy: Option<&Path>, stores: &Options, out: &mut Out) -> Result<i32, Failure> {
+    let job = prep::Prep::open(path, stores)?;
     let job = job.job();
-    if let Some(copy) = &args.job {
+    if let Some(copy) = copy {
         windrow::dev::output::write_whole(copy, job.to_text().as_bytes())?;
     }
     // What a script goes on with is alone on its line.
@@ -183,10 +220,15 @@ fn runs(numbers: &[u64]) -> String {
 fn merge(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
     let (job, interrupt) = (args.open()?, Interrupt::listen());
     let report = job.merge(&interrupt)?;
-    let (tokens, documents) =
-        (text::counted(report.tokens, "token"), text::counted(report.documents, "document"));
+    let what = match report.tokens {
+        0 => text::counted(report.records, "record"),
+        tokens => {
+            let documents = text::counted(report.documents, "document");
+            format!("{} of {documents}", text::counted(tokens, "token"))
+        }
+    };
     let parts = text::counted(report.files, "part");
-    out.line(format_args!("{}: {tokens} of {documents} in {parts}", report.output.display()))?;
+    out.line(format_args!("{}: {what} in {parts}", report.output.display()))?;
     out.object(json!({ "report": report }))?;
     Ok(DONE)
 }
@@ -197,9 +239,13 @@ fn join(args: &Join, out: &mut Out) -> Result<i32, Failure> {
     let watch = Progress::new("join", out.quiet(), &interrupt);
     let report = job.join(&args.out, args.overwrite, &watch)?;
     drop(watch);
-    let (tokens, records) = (text::counted(report.tokens, "token"), text::counted(report.records, "record"));
+    let records = text::counted(report.records, "record");
+    let what = match report.tokens {
+        0 => records,
+        tokens => format!("{} in {records}", text::counted(tokens, "token")),
+    };
     let how = if report.unchanged { "was there already" } else { "joined" };
-    out.line(format_args!("{}: {tokens} in {records}; {how}", args.out.display()))?;
+    out.line(format_args!("{}: {what}; {how}", args.out.display()))?;
     out.object(json!({ "report": report }))?;
     Ok(DONE)
 }

@@ -14,6 +14,10 @@ use windrow_core::{DType, Error, Result};
 const VERSION: u32 = 1;
 /// A longer job is not read.
 const MOST_BYTES: u64 = 256 << 20;
+/// The task that makes token IDs of text.
+pub const TOKENIZE: &str = "tokenize";
+/// The task that finds lines.
+pub const INDEX: &str = "index";
 /// Input bytes of a task unless something else is said.
 pub const TASK_BYTES: u64 = 256 << 20;
 
@@ -22,7 +26,7 @@ pub const TASK_BYTES: u64 = 256 << 20;
 pub struct Job {
     /// Version of this layout: 1.
     pub version: u32,
-    /// What its tasks do: `tokenize`.
+    /// What its tasks do: `tokenize`, `index`.
     pub task: String,
     /// What they read, in order.
     pub inputs: Vec<JobInput>,

@@ -6,10 +6,11 @@ use serde_json::json;
 use windrow_core::format::Table;
 use windrow_core::format::in_parts;
 use windrow_core::format::write::PartFile;
-use windrow_core::manifest::{Part, PartRow};
+use windrow_core::manifest::{FileRow, Part, PartRow};
 use windrow_core::{Error, Kind, Result, Watch};
 
-use super::job::Job;
+use super::index::ROW;
+use super::job::{Job, TOKENIZE};
 use super::place::Place;
 use super::status::each_part;
 use crate::Report;
@@ -75,8 +76,10 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
     let values = sum(|row| row.values).ok_or_else(too_many)?;
     let bytes = sum(|row| row.bytes).ok_or_else(too_many)?;
     (manifest.records, manifest.values) = (Some(records), Some(values));
-    manifest.statistics.insert("documents".to_string(), json!(records));
-    manifest.statistics.insert("tokens".to_string(), json!(values));
+    if job.task == TOKENIZE {
+        manifest.statistics.insert("documents".to_string(), json!(records));
+        manifest.statistics.insert("tokens".to_string(), json!(values));
+    }
     if let Some(id) = kept.iter().filter_map(|kept| kept.most_id).max() {
         manifest.statistics.insert("most_id".to_string(), json!(id));
     }
@@ -89,8 +92,8 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
         output: job.out.clone().into(),
         files: n as u64,
         records,
-        documents: records,
-        tokens: values,
+        documents: if job.task == TOKENIZE { records } else { 0 },
+        tokens: if job.task == TOKENIZE { values } else { 0 },
         input_bytes: job.inputs.iter().map(|input| input.row.size).sum(),
         output_bytes: bytes,
         ..Report::default()
@@ -104,14 +107,20 @@ pub(super) fn job_at(job: &Job, name: String) -> String {
 // The row of a part, where its counts are those of its files.
 fn row_of(part: &Part, width: u64) -> Option<PartRow> {
     let file = |end: &str| part.files.iter().find(|file| file.name.ends_with(end));
-    let hash = |file: &windrow_core::manifest::FileRow| u64::from_str_radix(file.xxh3.as_deref()?, 16).ok();
-    let (values, lengths) = (file(".bin")?, file(".len")?);
-    let of_values = part.values.checked_mul(part.channels.unwrap_or(1))?.checked_mul(width)?;
-    (values.size == of_values && lengths.size == part.records.checked_mul(4)?).then_some(PartRow {
-        records: part.records,
-        values: part.values,
-        bytes: values.size,
-        xxh3: hash(values)?,
+    let hash = |file: &FileRow| u64::from_str_radix(file.xxh3.as_deref()?, 16).ok();
+    let (records, values) = (part.records, part.values);
+    if let Some(rows) = file(".rows") {
+        let bytes = records.checked_mul(ROW)?;
+        let row = PartRow { records, values, bytes, xxh3: hash(rows)?, lengths_xxh3: 0 };
+        return (rows.size == bytes).then_some(row);
+    }
+    let (of_values, lengths) = (file(".bin")?, file(".len")?);
+    let bytes = values.checked_mul(part.channels.unwrap_or(1))?.checked_mul(width)?;
+    (of_values.size == bytes && lengths.size == records.checked_mul(4)?).then_some(PartRow {
+        records,
+        values,
+        bytes,
+        xxh3: hash(of_values)?,
         lengths_xxh3: hash(lengths)?,
     })
 }

@@ -1,6 +1,7 @@
 //! Preparation in tasks, over any number of workers: a plan that splits by arithmetic, tasks that give the same bytes whoever
 //! runs them and however often, and one data set of their parts in the end.
 
+mod index;
 mod job;
 mod join;
 mod merge;
@@ -10,7 +11,8 @@ mod ranges;
 mod status;
 mod task;
 
-pub use job::{Job, JobInput, TASK_BYTES};
+pub use index::{IndexWorker, join_index, plan_index};
+pub use job::{INDEX, Job, JobInput, TASK_BYTES, TOKENIZE};
 pub use join::{clean, join};
 pub use merge::merge;
 pub use place::{Folder, Place};

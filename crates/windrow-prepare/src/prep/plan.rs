@@ -8,7 +8,7 @@ use windrow_core::manifest::FileRow;
 use windrow_core::store::{is_url, without_secrets};
 use windrow_core::{Error, Result};
 
-use super::job::{Job, JobInput, absolute, tasks_of};
+use super::job::{Job, JobInput, TOKENIZE, absolute, tasks_of};
 use crate::encode::Encode;
 use crate::input::Input;
 use crate::places::{Places, Stores};
@@ -65,7 +65,7 @@ pub fn plan_tokenize(
     }
     let manifest = wanted(&texts, &rules, encode, options);
     let job = Job {
-        task: "tokenize".to_string(),
+        task: TOKENIZE.to_string(),
         inputs: planned,
         options: manifest.options,
         tokenizer: manifest.tokenizer,
@@ -80,8 +80,8 @@ pub fn plan_tokenize(
     Ok(job.numbered())
 }
 
-// Of those in stores the manifest keeps the URL.
-fn kept(path: &Path, row: &FileRow) -> FileRow {
+/// Of those in stores the manifest keeps the URL.
+pub(super) fn kept(path: &Path, row: &FileRow) -> FileRow {
     match is_url(path) {
         true => FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() },
         false => row.clone(),

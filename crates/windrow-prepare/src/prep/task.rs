@@ -5,6 +5,7 @@ use windrow_core::format::Table;
 use windrow_core::format::in_parts;
 use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::manifest::{FileRow, Part};
+use windrow_core::output::Finished;
 use windrow_core::threads::cores;
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 
@@ -47,24 +48,7 @@ impl Worker<'_> {
     /// [`tokenize`](crate::tokenize()); `Exists` when another run of this task gave other bytes; `Interrupted`; `Io`.
     pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
         let layout = in_parts(self.table)?;
-        job.input_of(task)?;
-        if part_of(self.place, layout, job, task)?.is_some() {
-            return Ok(false);
-        }
-        let made = self.make(job, task, layout, watch);
-        let failure = layout.file(task, PartFile::Failure);
-        match &made {
-            Ok(()) if is_there(self.place, &failure)? => self.place.remove(&failure)?,
-            Ok(()) => {}
-            Err(e) if e.kind() == Kind::Interrupted => {}
-            Err(e) => {
-                let text =
-                    json!({ "job": job.hash, "task": task, "kind": e.kind().name(), "error": e.to_string() });
-                // The error itself matters more.
-                let _ = self.place.replace(&failure, (text.to_string() + "\n").as_bytes());
-            }
-        }
-        made.map(|()| true)
+        run_task(self.place, layout, job, task, || self.make(job, task, layout, watch))
     }
 
     fn make(&self, job: &Job, task: u64, layout: &dyn Parts, watch: &dyn Watch) -> Result<()> {
@@ -138,41 +122,16 @@ impl Worker<'_> {
             files: Vec::new(),
             statistics: Map::from_iter([("documents".to_string(), json!(made.records))]),
         };
-        self.show(layout, task, part, made)
-    }
-
-    // The files, then, once their names are on the disk, what names them.
-    fn show(&self, layout: &dyn Parts, task: u64, mut part: Part, made: Made<'_>) -> Result<()> {
-        let Made { mut values, mut lengths, .. } = made;
+        let Made { mut values, lengths, .. } = made;
         let of_values = values.finish()?;
         let mut sums = Draft::begin(self.place, layout.file(task, PartFile::Sums))?;
         sums.write(&of_values.sums)?;
-        let rows = [
-            (PartFile::Values, of_values.row),
-            (PartFile::Lengths, lengths.finish()?.row),
-            (PartFile::Sums, sums.finish()?.row),
+        let files = vec![
+            (PartFile::Values, values, Some(of_values)),
+            (PartFile::Lengths, lengths, None),
+            (PartFile::Sums, sums, None),
         ];
-        let folder = format!("{}/", layout.folder());
-        part.files = rows
-            .into_iter()
-            .map(|(what, row)| {
-                let name = layout.file(task, what);
-                let name = name.strip_prefix(&folder).unwrap_or(&name).to_string();
-                FileRow { name, modified_ns: None, ..row }
-            })
-            .collect();
-        let mut manifest = Draft::begin(self.place, layout.file(task, PartFile::Manifest))?;
-        manifest.write(part.to_text().as_bytes())?;
-        manifest.finish()?;
-        let shown = [values, lengths, sums].into_iter().try_for_each(Draft::show);
-        let shown = shown.and_then(|()| self.place.settle()).and_then(|()| manifest.show());
-        shown.and_then(|()| self.place.settle()).map_err(|e| match e.kind() {
-            Kind::Exists => Error::mismatch(format!("two runs of task {task} gave different bytes"))
-                .at(e.place().file.clone().unwrap_or_default())
-                .caused_by(e)
-                .hint("a machine or a program differs from the others: find out which, remove the part with the worse one's bytes, and run the task again"),
-            _ => e,
-        })
+        show(self.place, layout, part, files)
     }
 
     // The input as it is here and now.
@@ -189,6 +148,67 @@ impl Worker<'_> {
             None => Err(changed(input, "it holds lines now, not rows")),
         }
     }
+}
+
+/// Runs a task where its part is not there; whether it had to. Why it failed is written down.
+pub(super) fn run_task(
+    place: &dyn Place,
+    layout: &dyn Parts,
+    job: &Job,
+    task: u64,
+    make: impl FnOnce() -> Result<()>,
+) -> Result<bool> {
+    job.input_of(task)?;
+    if part_of(place, layout, job, task)?.is_some() {
+        return Ok(false);
+    }
+    let made = make();
+    let failure = layout.file(task, PartFile::Failure);
+    match &made {
+        Ok(()) if is_there(place, &failure)? => place.remove(&failure)?,
+        Ok(()) => {}
+        Err(e) if e.kind() == Kind::Interrupted => {}
+        Err(e) => {
+            let text =
+                json!({ "job": job.hash, "task": task, "kind": e.kind().name(), "error": e.to_string() });
+            // The error itself matters more.
+            let _ = place.replace(&failure, (text.to_string() + "\n").as_bytes());
+        }
+    }
+    made.map(|()| true)
+}
+
+/// Completes the files of a part and shows them; then, once their names are on the disk, what names them.
+pub(super) fn show(
+    place: &dyn Place,
+    layout: &dyn Parts,
+    mut part: Part,
+    files: Vec<(PartFile, Draft<'_>, Option<Finished>)>,
+) -> Result<()> {
+    let (task, folder) = (part.task, format!("{}/", layout.folder()));
+    let mut drafts = Vec::with_capacity(files.len());
+    for (what, mut draft, finished) in files {
+        let row = match finished {
+            Some(finished) => finished.row,
+            None => draft.finish()?.row,
+        };
+        let name = layout.file(task, what);
+        let name = name.strip_prefix(&folder).unwrap_or(&name).to_string();
+        part.files.push(FileRow { name, modified_ns: None, ..row });
+        drafts.push(draft);
+    }
+    let mut manifest = Draft::begin(place, layout.file(task, PartFile::Manifest))?;
+    manifest.write(part.to_text().as_bytes())?;
+    manifest.finish()?;
+    let shown = drafts.into_iter().try_for_each(Draft::show);
+    let shown = shown.and_then(|()| place.settle()).and_then(|()| manifest.show());
+    shown.and_then(|()| place.settle()).map_err(|e| match e.kind() {
+        Kind::Exists => Error::mismatch(format!("two runs of task {task} gave different bytes"))
+            .at(e.place().file.clone().unwrap_or_default())
+            .caused_by(e)
+            .hint("a machine or a program differs from the others: find out which, remove the file with the wrong bytes, and run the task again"),
+        _ => e,
+    })
 }
 
 /// What is made of a part so far.
@@ -228,8 +248,8 @@ impl Made<'_> {
     }
 }
 
-// That the input is the one of the job.
-fn is_as_planned(found: &TextInput, planned: &JobInput) -> Result<()> {
+/// That the input is the one of the job.
+pub(super) fn is_as_planned(found: &TextInput, planned: &JobInput) -> Result<()> {
     let found = found.files();
     let planned_rows = planned.rows();
     if found.len() != planned_rows.len() {

@@ -24,19 +24,20 @@ mod how;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use serde_json::json;
 use windrow_core::format::{Options, in_parts};
 use windrow_core::output::{files, hash_of};
 use windrow_core::sampler::Permutation;
 use windrow_core::store::{Local, Store, is_url, key};
 use windrow_core::{Error, Kind, Result};
-use windrow_prepare::prep::{Folder, Place, Worker};
+use windrow_prepare::prep::{Folder, INDEX, IndexWorker, Place, TOKENIZE, Worker};
 use windrow_prepare::{Report, Watch};
 
 pub use self::how::Tokenizing;
 use crate::encode::TextEncoder;
 use crate::formats;
 use crate::output::{Output, Task, What};
-use crate::prepare::TokenizeOptions;
+use crate::prepare::{IndexOptions, TokenizeOptions};
 use crate::remote::ReadOnce;
 
 pub use windrow_prepare::prep::{Failed, Job, JobInput, Status, TASK_BYTES};
@@ -54,13 +55,41 @@ pub fn plan(
     stores: &Options,
 ) -> Result<PathBuf> {
     let (encoder, options) = how.make()?;
-    let settings = how.to_json();
-    let read = ReadOnce::new(stores);
-    let table = formats();
+    let (read, settings) = (ReadOnce::new(stores), how.to_json());
     let job = windrow_prepare::prep::plan_tokenize(
-        table, &read, inputs, out, &encoder, &options, task_bytes, settings,
+        formats(),
+        &read,
+        inputs,
+        out,
+        &encoder,
+        &options,
+        task_bytes,
+        settings,
     )?;
-    let (layout, out) = (in_parts(table)?, PathBuf::from(&job.out));
+    keep(&job, stores)
+}
+
+/// Plans to index the lines below the folder `base`; parts, and the job, go into the folder `out`.
+///
+/// # Errors
+/// As [`index`](crate::prepare::index) before anything is read; `Unsupported` for compressed files; `Exists`.
+pub fn plan_index(
+    base: &Path,
+    out: &Path,
+    index_folder: &str,
+    task_bytes: u64,
+    stores: &Options,
+) -> Result<PathBuf> {
+    let options = IndexOptions { index_folder: index_folder.to_string(), ..IndexOptions::default() };
+    let settings = json!({ "index_folder": index_folder });
+    let read = ReadOnce::new(stores);
+    let job = windrow_prepare::prep::plan_index(formats(), &read, base, out, &options, task_bytes, settings)?;
+    keep(&job, stores)
+}
+
+// Writes the job where its output goes; where that is.
+fn keep(job: &Job, stores: &Options) -> Result<PathBuf> {
+    let (layout, out) = (in_parts(formats())?, PathBuf::from(&job.out));
     let place = place(&out, &job.hash, None, true, stores)?;
     let store = place.store();
     let name = layout.job(&job.hash);
@@ -146,6 +175,9 @@ impl Prep {
     /// # Errors
     /// `NotFound` without the tokenizer; `Mismatch` for another one.
     pub fn check(&self) -> Result<()> {
+        if self.job.task == INDEX {
+            return Ok(());
+        }
         let (encoder, _) = self.made()?;
         let (planned, here) = (&self.job.tokenizer, encoder.tokenizer().lock());
         match planned.as_ref().is_some_and(|planned| planned.hash == here.hash) {
@@ -166,9 +198,13 @@ impl Prep {
     /// `Stale` for another input; `Mismatch` for another tokenizer, or when another run of this task gave other bytes; as
     /// [`tokenize`](crate::prepare::tokenize).
     pub fn run(&self, task: u64, threads: Option<usize>, watch: &dyn Watch) -> Result<bool> {
+        let read = ReadOnce::new(&self.stores);
+        if self.job.task == INDEX {
+            let worker = IndexWorker { table: formats(), stores: &read, place: self.place.as_ref() };
+            return worker.run(&self.job, task, watch);
+        }
         let (encoder, options) = self.made()?;
         let options = TokenizeOptions { threads, ..options.clone() };
-        let read = ReadOnce::new(&self.stores);
         let worker = Worker {
             table: formats(),
             stores: &read,
@@ -195,11 +231,15 @@ impl Prep {
         windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, watch)
     }
 
-    /// Writes to `out`, a path or URL, the files that one run of `tokenize` would have written, out of the parts.
+    /// Writes to `out`, a path or URL, the files that one run of `tokenize` would have written, out of the parts; of an index to the
+    /// folder that holds the lines.
     ///
     /// # Errors
     /// `Stale` when a task is not done; `Exists`; `Corrupt` for a damaged part.
     pub fn join(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
+        if self.job.task == INDEX {
+            return self.join_index(out, overwrite, watch);
+        }
         let (encoder, options) = self.made()?;
         let make = |out: &Path, overwrite: bool| {
             let options = TokenizeOptions { overwrite, ..options.clone() };
@@ -214,6 +254,18 @@ impl Prep {
         Output::run(out, &task, &self.stores, watch, make)
     }
 
+    fn join_index(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
+        let folder = self.job.settings["index_folder"].as_str().unwrap_or(INDEX).to_string();
+        let make = |base: &Path, overwrite: bool| {
+            let options = IndexOptions { index_folder: folder.clone(), overwrite, ..IndexOptions::default() };
+            let (place, job) = (self.place.as_ref(), &self.job);
+            windrow_prepare::prep::join_index(formats(), place, job, base, &options, watch)
+        };
+        let task =
+            Task { what: What::Index(&folder), described: format!("join {}", self.job.hash), overwrite };
+        Output::run(out, &task, &self.stores, watch, make)
+    }
+
     /// Removes what killed attempts left; how many files. No worker may be running.
     ///
     /// # Errors
@@ -225,6 +277,13 @@ impl Prep {
     fn made(&self) -> Result<&(TextEncoder, TokenizeOptions)> {
         if let Some(made) = self.made.get() {
             return Ok(made);
+        }
+        if self.job.task != TOKENIZE {
+            return Err(Error::unsupported(format!(
+                "a job of task {:?}; this windrow runs tokenize and index",
+                self.job.task
+            ))
+            .field("task"));
         }
         let made = Tokenizing::of_json(&self.job.settings)?.make()?;
         Ok(self.made.get_or_init(|| made))

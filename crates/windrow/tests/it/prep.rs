@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use windrow::Kind;
 use windrow::format::Options;
-use windrow::prep::{Prep, Tokenizing, plan};
-use windrow::prepare::{Remainder, tokenize};
+use windrow::prep::{Prep, Tokenizing, plan, plan_index};
+use windrow::prepare::{Remainder, index, tokenize};
 
 fn bytes() -> Tokenizing {
     Tokenizing { tokenizer: "bytes".to_string(), ..Tokenizing::default() }
@@ -264,4 +264,41 @@ fn every_worker_ends_with_all_tasks_when_it_steals() {
     let left = dir.path().join("out/parts/.000000.bin.0123456789abcdef");
     fs::write(&left, "half").unwrap();
     assert_eq!((prep.clean().unwrap(), left.exists()), (1, false));
+}
+
+#[test]
+fn an_index_out_of_parts_is_that_of_one_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = corpus(dir.path());
+    let stores = Options::default();
+    // One run expands what is compressed, tasks refuse it.
+    let out = dir.path().join("refused");
+    assert_eq!(plan_index(&base, &out, "index", 1000, &stores).unwrap_err().kind(), Kind::Unsupported);
+    fs::remove_file(base.join("z.jsonl.gz")).unwrap();
+    for task_bytes in [1 << 40, 5_000, 101] {
+        let out = dir.path().join(format!("parts-{task_bytes}"));
+        let job = plan_index(&base, &out, "index", task_bytes, &stores).unwrap();
+        let prep = Prep::open_with(&job, None, false, &stores).unwrap();
+        for task in prep.tasks_of(0, 1, true).into_iter().rev() {
+            prep.run(task, None, &()).unwrap();
+        }
+        prep.merge(&()).unwrap();
+        let e = windrow::open(&out).err().unwrap();
+        assert!(e.to_string().contains("prep join"), "{e}");
+        prep.join(&base, true, &()).unwrap();
+        let joined = tree(&base.join("index"));
+        fs::remove_dir_all(base.join("index")).unwrap();
+        index(&base, &Default::default(), &()).unwrap();
+        assert!(joined == tree(&base.join("index")), "{task_bytes}");
+        assert!(prep.join(&base, false, &()).unwrap().unchanged);
+        fs::remove_dir_all(base.join("index")).unwrap();
+        // Rows that somebody changed.
+        let rows = out.join("parts/000001.rows");
+        let mut bytes = fs::read(&rows).unwrap();
+        if let Some(byte) = bytes.get_mut(8) {
+            *byte ^= 1;
+            fs::write(&rows, bytes).unwrap();
+            assert_eq!(prep.join(&base, false, &()).unwrap_err().kind(), Kind::Corrupt);
+        }
+    }
 }
