@@ -196,7 +196,7 @@ fn what_does_not_fit_the_job_is_an_error_of_its_own() {
     let errors: Vec<_> =
         bad.tasks_of(0, 1, false).into_iter().filter_map(|task| bad.run(task, None, &()).err()).collect();
     assert_eq!(errors.len(), 1);
-    assert_eq!((errors[0].place().record, errors[0].place().byte), (Some(50), Some(700)), "{}", errors[0]);
+    assert_eq!((errors[0].place().record, errors[0].place().byte), (Some(50), Some(701)), "{}", errors[0]);
     // A job that somebody changed.
     let text = fs::read_to_string(&job).unwrap().replace("\"task_bytes\": 100", "\"task_bytes\": 101");
     fs::write(&job, text).unwrap();
