@@ -59,6 +59,14 @@ impl Records {
         let width = self.0.files.stored.width();
         Ok(Piece { part, start: (first + span.start) * width, size: span.len * width })
     }
+
+    fn values<'a>(&'a self, record: u64, piece: &Piece, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        if piece.size == 0 {
+            return Ok(self.0.as_values(&[]));
+        }
+        let bytes = self.0.read(piece, scratch).map_err(|e| e.record(record))?;
+        Ok(self.0.as_values(bytes))
+    }
 }
 
 impl Joined {
@@ -150,12 +158,13 @@ impl Source for Records {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let piece = self.piece(span)?;
-        if piece.size == 0 {
-            return Ok(self.0.as_values(&[]));
-        }
-        let bytes = self.0.read(&piece, scratch).map_err(|e| e.record(span.record))?;
-        Ok(self.0.as_values(bytes))
+        self.values(span.record, &self.piece(span)?, scratch)
+    }
+
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (part, first, length) = self.place(record)?;
+        let width = self.0.files.stored.width();
+        self.values(record, &Piece { part, start: first * width, size: length * width }, scratch)
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
