@@ -99,6 +99,11 @@ fn told(probe: &Probe) -> Option<&Manifest> {
     probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == PARTS)
 }
 
+// Whether the parts hold rows of an index.
+fn is_index(manifest: &Manifest) -> bool {
+    manifest.options.get("task").and_then(Value::as_str) == Some("index")
+}
+
 // The parts of a data set, or the part that was asked for.
 fn files(probe: &Probe) -> Result<Files> {
     if !probe.is_folder {
@@ -110,7 +115,7 @@ fn files(probe: &Probe) -> Result<Files> {
                 .at(probe.display())
         }));
     };
-    if manifest.options.get("task").and_then(Value::as_str) == Some("index") {
+    if is_index(manifest) {
         let job = unfinished::job_name(probe);
         return Err(Error::unsupported("an index in parts: rows of an index, not records")
             .at(probe.display())

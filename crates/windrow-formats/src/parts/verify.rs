@@ -1,7 +1,7 @@
 //! Every file of every part against its row and against what its task says, and token IDs against the vocabulary.
 
 use windrow_core::format::verify::{Verifier, Verify};
-use windrow_core::format::write::PartFile;
+use windrow_core::format::write::{PartFile, Parts as _};
 use windrow_core::format::{Format, Probe};
 use windrow_core::manifest::{BlockChecksums, Checksums, Part, PartRow, checksums_size};
 use windrow_core::output::hex;
@@ -11,15 +11,21 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::alone::row_of;
 use super::files::Files;
-use super::layout::file_name;
-use super::lengths::{PartLengths, WIDTH};
-use super::{Parts, alone, files, table, told};
+use super::layout::{Layout, file_name};
+use super::lengths::{AGAIN, PartLengths, WIDTH};
+use super::{Parts, alone, files, is_index, table, told};
 
 /// Bytes that are read at a time: whole values of any dtype.
 const AT_ONCE: u64 = 1 << 20;
 
 impl Verify for Parts {
     fn records(&self, _: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        if let Some(manifest) = told(probe).filter(|manifest| is_index(manifest)) {
+            return match table::rows(probe, manifest) {
+                Ok(rows) => index(probe, &rows, out),
+                Err(error) => out.found(error, &probe.display(), "content"),
+            };
+        }
         let found = files(probe).and_then(|files| Ok((rows(probe)?, files)));
         let (rows, files) = match found {
             Ok(found) => found,
@@ -38,6 +44,39 @@ impl Verify for Parts {
     fn has_own_checksums(&self) -> bool {
         true
     }
+}
+
+// The rows of an index in parts: their sizes and hashes.
+fn index(probe: &Probe, rows: &[PartRow], out: &mut Verifier<'_>) -> Result<()> {
+    for (task, row) in (0..).zip(rows) {
+        let key = probe.below(&Layout.file(task, PartFile::Rows));
+        out.findings.checked_records += row.records;
+        out.expect(row.bytes);
+        let name = probe.store.display(&key);
+        let found = probe.store.open(&key).and_then(|object| hash_of(object.as_ref(), row.bytes));
+        if let Some(found) = taken(found, &name, out)? {
+            out.findings.checked_files += 1;
+            if found != row.xxh3 {
+                out.findings.problem(&name, None, "xxh3", hex(row.xxh3), hex(found));
+            }
+        }
+        out.step(row.bytes)?;
+    }
+    Ok(())
+}
+
+fn hash_of(object: &dyn Object, size: u64) -> Result<u64> {
+    if object.size() != size {
+        let what = format!("the file has {} bytes, expected {size}", object.size());
+        return Err(Error::corrupt(what).at(object.name()).hint(AGAIN));
+    }
+    let (mut hash, mut scratch, mut at) = (Xxh3::new(), Vec::new(), 0);
+    while at < size {
+        let part = (size - at).min(AT_ONCE);
+        hash.update(object.read(at, part as usize, &mut scratch)?);
+        at += part;
+    }
+    Ok(hash.digest())
 }
 
 // The rows of all parts; of a part alone what its task says.

@@ -207,6 +207,22 @@ fn an_index_in_parts_says_what_makes_the_index() {
     assert_eq!(e.kind(), Kind::Unsupported);
     let hint = e.hint_text().unwrap();
     assert!(hint.contains("windrow prep join ") && hint.contains(&format!("prep/{JOB}.json")), "{hint}");
+    // Verified it is: the rows of each part against their hash. Here they are what would be values.
+    let mut files = made.whole();
+    for (name, _) in &mut files {
+        *name = name.replace(".bin", ".rows");
+    }
+    let folder = on_disk(&files);
+    assert_eq!(problems(folder.path()).problems, []);
+    let rows = folder.path().join("parts/000003.rows");
+    let mut bytes = fs::read(&rows).unwrap();
+    bytes[8] ^= 1;
+    fs::write(&rows, &bytes).unwrap();
+    must_find(folder.path(), "000003.rows", "xxh3");
+    fs::write(&rows, &bytes[1..]).unwrap();
+    must_find(folder.path(), "000003.rows", "bytes, expected");
+    fs::remove_file(&rows).unwrap();
+    must_find(folder.path(), "000003.rows", "");
 }
 
 #[test]
