@@ -34,6 +34,9 @@ for batch in loader:
 state: dict[str, int | str] = loader.state_dict()
 loader.load_state_dict(state)
 report: dict[str, Any] = wr.tokenize(["a.jsonl"], "out", tokenizer=lambda text: [1, 2], eos=None)
+job: str = wr.prep.plan("tokenize", ["a.jsonl"], "out", tokenizer="gpt2", task_bytes="1GiB")
+wr.prep.run(job, "slurm", workers=4, progress=True)
+wr.prep.run(job, lambda job, tasks: [wr.prep.run_task(job, task) for task in tasks])
 try:
     wr.open("nope")
 except wr.NotFoundError as e:
@@ -48,6 +51,7 @@ ds.pack("1024")
 wr.Loader(ds, 32)
 ds.windows(8, tail="cut")
 wr.tokenize("a", "b")
+wr.prep.run("a", "rey")
 """
 
 
@@ -66,7 +70,7 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(WRONG)
     found = mypy(tmp_path / "wrong.py").stdout.splitlines()
     lines = {line.split(":")[1] for line in found if ": error:" in line}
-    assert lines == {"4", "5", "6", "7", "8"}, found
+    assert lines == {"4", "5", "6", "7", "8", "9"}, found
 
 
 def test_the_stubs_agree_with_the_module() -> None:
@@ -77,6 +81,7 @@ def test_the_stubs_agree_with_the_module() -> None:
 
 def documented() -> list[tuple[str, Any]]:
     found = [("windrow", wr)]
+    found += [("prep", wr.prep), *((f"prep.{name}", getattr(wr.prep, name)) for name in wr.prep.__all__)]
     for name in wr.__all__:
         thing = getattr(wr, name)
         if inspect.isclass(thing):

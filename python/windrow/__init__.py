@@ -54,7 +54,7 @@ from windrow.errors import (
 )
 
 if TYPE_CHECKING:
-    from windrow import torch
+    from windrow import prep, torch
 
 __all__ = [
     "Blocks",
@@ -98,9 +98,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when it is first used: most programs need no torch.
-    if name == "torch":
+    # Imported when they are first used: most programs need neither torch nor many machines.
+    if name in ("prep", "torch"):
         import importlib
 
-        return importlib.import_module("windrow.torch")
+        return importlib.import_module(f"windrow.{name}")
     raise AttributeError(f"module 'windrow' has no attribute {name!r}")

@@ -43,6 +43,12 @@ __all__ = [
     "verify",
     "write",
     "_main",
+    "_prep_plan",
+    "_prep_task",
+    "_prep_status",
+    "_prep_merge",
+    "_prep_join",
+    "_prep_clean",
     "convert",
     "create_dummy_data",
     "formats",
@@ -492,3 +498,36 @@ def _lay_codes(
     items: Sequence[tuple[str, Any, tuple[int, int, int, int]]], layout: str, length: SupportsIndex, random: bool
 ) -> dict[str, Any]: ...
 def _main(arguments: Sequence[str]) -> int: ...
+def _prep_plan(
+    task: str,
+    inputs: _Path | Iterable[_Path],
+    out: _Path,
+    options: str,
+    *,
+    task_bytes: SupportsIndex | str | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+) -> str: ...
+def _prep_task(
+    job: _Path,
+    task: SupportsIndex,
+    *,
+    threads: SupportsIndex | None = None,
+    scratch: _Path | None = None,
+    durable: bool = True,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+) -> bool: ...
+def _prep_status(job: _Path, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None) -> dict[str, Any]: ...
+def _prep_merge(job: _Path, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None) -> dict[str, Any]: ...
+def _prep_join(
+    job: _Path,
+    out: _Path,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+) -> dict[str, Any]: ...
+def _prep_clean(job: _Path, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None) -> int: ...

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
-__all__ = ["bar"]
+__all__ = ["bar", "bar_of_tasks"]
 
 BETWEEN_LINES_SECS = 3.0
 WIDTH = 30
@@ -14,21 +15,32 @@ WIDTH = 30
 
 def bar() -> Bar | TqdmBar:
     """The bar that fits where the program runs. It is called as a ``progress`` function is, and closed at the end."""
-    if _is_notebook():
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            pass
-        else:
-            return TqdmBar(tqdm)
-    return Bar(sys.stderr)
+    tqdm = _tqdm()
+    return Bar(sys.stderr) if tqdm is None else TqdmBar(tqdm(unit="B", unit_scale=True))
+
+
+def bar_of_tasks() -> TaskBar:
+    """The same for what ``prep.status`` returns."""
+    tqdm = _tqdm()
+    return TaskBar(Bar(sys.stderr, _tasks) if tqdm is None else TqdmBar(tqdm(unit=" tasks")))
+
+
+class TaskBar:
+    """A bar over the tasks of a preparation."""
+
+    def __init__(self, drawn: Bar | TqdmBar) -> None:
+        self._drawn = drawn
+        self.close = drawn.close
+
+    def __call__(self, now: dict[str, Any]) -> None:
+        self._drawn({"done_bytes": now["done"], "total_bytes": now["tasks"], "records": now["records"]})
 
 
 class TqdmBar:
     """A tqdm bar over bytes, with the number of records beside it."""
 
-    def __init__(self, tqdm: Any) -> None:
-        self._bar = tqdm(unit="B", unit_scale=True)
+    def __init__(self, drawn: Any) -> None:
+        self._bar = drawn
 
     def __call__(self, now: dict[str, int]) -> None:
         self._bar.total = now["total_bytes"] or None
@@ -43,8 +55,9 @@ class TqdmBar:
 class Bar:
     """One line that is drawn over itself on a terminal; a line every few seconds elsewhere, as in a log."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, amount: Callable[[float], str] | None = None) -> None:
         self._out = out
+        self._amount = amount or _bytes
         self._is_terminal = out.isatty()
         self._began = time.monotonic()
         self._told = self._began
@@ -59,8 +72,9 @@ class Bar:
         self._told = at
         share = min(done / total, 1.0) if total else 0.0
         speed = done / max(at - self._began, 1e-9)
-        line = f"{now['records']:,} records  {_bytes(speed)}/s"
-        line = f"{share:4.0%}  {_bytes(done)} of {_bytes(total)}  {line}" if total else f"{_bytes(done)}  {line}"
+        amount = self._amount
+        line = f"{now['records']:,} records  {amount(speed)}/s"
+        line = f"{share:4.0%}  {amount(done)} of {amount(total)}  {line}" if total else f"{amount(done)}  {line}"
         if not self._is_terminal:
             print(line, file=self._out, flush=True)
             return
@@ -77,11 +91,22 @@ class Bar:
             self._width = 0
 
 
-def _is_notebook() -> bool:
+def _tqdm() -> Any:
+    """tqdm in a notebook, if it is installed."""
     # Only a program that runs in IPython has imported it.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
+def _tasks(count: float) -> str:
+    return f"{count:,.0f} tasks" if count == int(count) else f"{count:,.2f} tasks"
 
 
 def _bytes(count: float) -> str:

@@ -2,13 +2,12 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
-use windrow::dev::store::parse_size;
+use pyo3::types::{PyDict, PyTuple};
 use windrow::{Error, Shuffle};
 
 use crate::error::raise;
 use crate::near::none_left;
-use crate::options::Count;
+use crate::options::{Count, size_of};
 
 /// A shuffle that reads neighbours together, for data in a slow store: ``Loader(view, shuffle=wr.Blocks())``.
 ///
@@ -61,7 +60,7 @@ impl Blocks {
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Blocks> {
         none_left(py, "Blocks", unknown)?;
-        let bytes = bytes.map(size_of).transpose()?;
+        let bytes = bytes.map(|bytes| size_of(bytes, "bytes").map(Count)).transpose()?;
         let given = [("size", size), ("lanes", lanes), ("rows", rows), ("pool", pool), ("bytes", bytes)];
         if let Some((name, _)) = given.iter().find(|(_, number)| *number == Some(Count(0))) {
             let error = Error::config(format!("Blocks({name}=0): expected 1 or more")).field(*name);
@@ -118,15 +117,6 @@ impl Blocks {
         }
         Ok((PyTuple::empty(py), named))
     }
-}
-
-// A number of bytes, or a text with a unit.
-fn size_of(given: &Bound<'_, PyAny>) -> PyResult<Count> {
-    let Ok(text) = given.cast::<PyString>() else { return given.extract() };
-    parse_size(&text.to_string()).map(Count).ok_or_else(|| {
-        let error = Error::config(format!("bytes={:?} is not a size", text.to_string())).field("bytes");
-        raise(given.py(), &error.hint("a number of bytes, or a text as \"8MiB\" or \"1MB\""))
-    })
 }
 
 /// What `shuffle=` is given; it is read once the parts of a mixture are known.

@@ -2,8 +2,10 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use serde::de::DeserializeOwned;
 use windrow::Error;
+use windrow::dev::store::parse_size;
 
 use crate::error::raise;
 
@@ -21,6 +23,18 @@ impl<'py> FromPyObject<'_, 'py> for Count {
             raise(given.py(), &Error::config(format!("{found} where a number from 0 to 2^64 - 1 is needed")))
         })
     }
+}
+
+/// A number of bytes, or a text with a unit, that the argument `name` gives.
+///
+/// # Errors
+/// `ConfigError` for a text that is no size.
+pub(crate) fn size_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let Ok(text) = given.cast::<PyString>() else { return given.extract::<Count>().map(|bytes| bytes.0) };
+    parse_size(&text.to_string()).ok_or_else(|| {
+        let error = Error::config(format!("{name}={:?} is not a size", text.to_string())).field(name);
+        raise(given.py(), &error.hint("a number of bytes, or a text as \"8MiB\" or \"1MB\""))
+    })
 }
 
 /// An ID, or another value to put between stored ones. Read before its argument's name is known, refused with it.

@@ -11,7 +11,7 @@ use windrow::{Error, Paths};
 use crate::callback::Watcher;
 use crate::error::OrRaise;
 use crate::json;
-use crate::options::Count;
+use crate::options::{Count, size_of};
 use crate::prepare::Inputs;
 use crate::store_options::{StoreOptions, stores};
 
@@ -25,13 +25,13 @@ pub(crate) fn _prep_plan<'py>(
     inputs: Inputs,
     out: PathBuf,
     options: &str,
-    task_bytes: Option<Count>,
+    task_bytes: Option<&Bound<'py, PyAny>>,
     store_options: Option<StoreOptions>,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, PyString>> {
     let stores = stores(py, store_options, timeout)?;
+    let task_bytes = task_bytes.map_or(Ok(TASK_BYTES), |bytes| size_of(bytes, "task_bytes"))?;
     let path = py.detach(|| {
-        let task_bytes = task_bytes.map_or(TASK_BYTES, |bytes| bytes.0);
         if task == "index" {
             let [base] = &inputs.0[..] else {
                 return Err(Error::config("an index is of one folder").field("inputs"));

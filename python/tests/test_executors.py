@@ -1,0 +1,189 @@
+"""Who runs the tasks of a job decides nothing: processes of this machine, or a function that calls `run_task`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import windrow as wr
+
+TASK_BYTES = 60_000
+
+
+def planned(folder: Path, testdata: Path) -> str:
+    return wr.prep.plan("tokenize", [testdata / "demo" / "corpus.jsonl"], folder / "tokens", tokenizer="bytes", task_bytes=TASK_BYTES)
+
+
+def digest(job: str) -> str:
+    """One hash of all parts and of the table of them."""
+    out = Path(job).parents[1]
+    found = hashlib.sha256()
+    for path in sorted(path for path in [*(out / "parts").iterdir(), out / "windrow.json"] if not path.name.startswith(".")):
+        found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The parts as this process makes them, one task after the other."""
+    job = planned(tmp_path_factory.mktemp("expected"), Path(__file__).parents[2] / "testdata")
+    n = wr.prep.status(job)["tasks"]
+    assert n > 20
+    assert all(wr.prep.run_task(job, task, threads=1) for task in range(n))
+    assert not wr.prep.run_task(job, 0)
+    wr.prep.merge(job)
+    return digest(job)
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2, 4])
+def test_processes_give_the_bytes_of_one(workers: int | None, expected: str, testdata: Path, tmp_path: Path) -> None:
+    job = planned(tmp_path, testdata)
+    told: list[dict[str, Any]] = []
+    report = wr.prep.run(job, workers=workers, progress=told.append)
+    assert digest(job) == expected
+    assert report["records"] == len(wr.open(tmp_path / "tokens")) == 137
+    assert told[-1]["done"] == told[-1]["tasks"] > 20
+    # All is done: nothing is started, and it is merged again.
+    assert wr.prep.run(job, executor=lambda job, tasks: 1 / 0)["records"] == 137
+    assert digest(job) == expected
+
+
+def test_a_function_is_called_until_all_is_done(expected: str, testdata: Path, tmp_path: Path) -> None:
+    job = planned(tmp_path, testdata)
+    calls = []
+
+    def half(job: str, tasks: Sequence[int]) -> None:
+        calls.append(list(tasks))
+        for task in tasks[::2] * 2:
+            wr.prep.run_task(job, task)
+        # As an engine that lost a worker.
+        raise RuntimeError("a worker is gone")
+
+    wr.prep.run(job, executor=half, retries=10)
+    assert digest(job) == expected
+    for before, now in zip(calls, calls[1:], strict=False):
+        assert now == before[1::2]
+    assert len(calls) <= 6
+
+
+def test_tasks_that_are_left_are_an_error_with_the_cause(testdata: Path, tmp_path: Path) -> None:
+    job = planned(tmp_path, testdata)
+    n = wr.prep.status(job)["tasks"]
+    calls = []
+
+    def lost(job: str, tasks: Sequence[int]) -> None:
+        calls.append(tasks)
+        raise RuntimeError("no machine is free")
+
+    with pytest.raises(wr.WindrowError, match=f"{n} of {n} tasks are not done; no machine is free") as caught:
+        wr.prep.run(job, executor=lost, retries=2)
+    assert len(calls) == 3 and isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(wr.WindrowError, match="not finished"):
+        wr.open(tmp_path / "tokens")
+
+
+@pytest.mark.parametrize("executor", ["local", None])
+def test_a_bad_line_is_named_and_the_other_tasks_are_done(executor: str | None, tmp_path: Path) -> None:
+    lines = [f'{{"text": "document {i}"}}\n' for i in range(100)]
+    lines[60] = '{"text": 7}\n'
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    job = wr.prep.plan("tokenize", tmp_path / "a.jsonl", tmp_path / "tokens", tokenizer="bytes", task_bytes=500)
+
+    def here(job: str, tasks: Sequence[int]) -> None:
+        for task in tasks:
+            try:
+                wr.prep.run_task(job, task)
+            except wr.CorruptError as error:
+                assert error.record == 60
+
+    with pytest.raises(wr.WindrowError, match=r"1 of \d+ tasks are not done; task \d+: .*text") as caught:
+        wr.prep.run(job, executor=executor or here, retries=1)
+    assert "a.jsonl" in str(caught.value) and "60" in str(caught.value)
+    now = wr.prep.status(job)
+    assert len(now["left"]) == 1 and now["done"] == now["tasks"] - 1
+
+
+RUN = """
+import sys
+import windrow as wr
+
+wr.prep.run(sys.argv[1], workers=2, threads=1)
+"""
+
+
+@pytest.fixture
+def long_job(tmp_path: Path, testdata: Path) -> str:
+    """Two tasks that take long enough to be stopped."""
+    (tmp_path / "long.jsonl").write_bytes((testdata / "demo" / "corpus.jsonl").read_bytes() * 40)
+    return wr.prep.plan("tokenize", tmp_path / "long.jsonl", tmp_path / "long", tokenizer="cl100k_base", task_bytes=30 << 20)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_no_worker(stop: signal.Signals, long_job: str, tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(RUN)
+    run = subprocess.Popen([sys.executable, tmp_path / "run.py", long_job], stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: len(workers_of(long_job)) == 2 and any(Path(long_job).parents[1].glob("parts/.*")))
+    run.send_signal(stop)
+    said = run.communicate(timeout=60)[1]
+    assert run.returncode == -stop, said
+    # Of a process that was killed, the workers end with their task.
+    wait_until(lambda: not workers_of(long_job))
+
+
+def test_a_killed_worker_costs_its_task(expected: str, testdata: Path, tmp_path: Path) -> None:
+    job = planned(tmp_path, testdata)
+    killed = []
+
+    def kill(now: dict[str, Any]) -> None:
+        if len(killed) < 2 and (found := workers_of(job)):
+            killed.append(found[0])
+            os.kill(found[0], signal.SIGKILL)
+
+    wr.prep.run(job, workers=2, threads=1, retries=10, progress=kill)
+    assert digest(job) == expected
+
+
+def test_executors_that_are_not_there(testdata: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = planned(tmp_path, testdata)
+    with pytest.raises(wr.ConfigError, match="executor is 'rey'") as caught:
+        wr.prep.run(job, "rey")  # type: ignore[arg-type]
+    assert "local, ray, slurm, dask" in caught.value.hint
+    for package in ("ray", "distributed"):
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setenv("PATH", "")
+    for name, hint in (("ray", "pip install ray"), ("dask", "pip install distributed"), ("slurm", "submits jobs")):
+        monkeypatch.delitem(sys.modules, f"windrow.prep.{name}", raising=False)
+        with pytest.raises(wr.ConfigError, match=name) as caught:
+            wr.prep.run(job, name)  # type: ignore[arg-type]
+        assert hint in caught.value.hint
+    with pytest.raises(wr.ConfigError, match="workers is 0"):
+        wr.prep.run(job, workers=0)
+
+
+def workers_of(job: str) -> list[int]:
+    """Processes that were started for a job, this one and those that start others left out."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if job in words and "windrow.prep.local" in words:
+            found.append(int(folder.name))
+    return found
+
+
+def wait_until(is_so: Callable[[], bool], limit: float = 60) -> None:
+    deadline = time.monotonic() + limit
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

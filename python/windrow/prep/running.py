@@ -1,0 +1,143 @@
+"""Runs the tasks of a job by an executor until all are done: the executor starts them, the manifests say which are done."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from windrow import progress as bars
+from windrow.errors import ConfigError, WindrowError
+from windrow.failure import failure
+
+from .job import absolute, merge, status
+
+__all__ = ["run"]
+
+Executor = Callable[[str, Sequence[int]], object]
+ENGINES = ("local", "ray", "slurm", "dask")
+# Failed tasks that an error describes.
+MOST_NAMED = 3
+BETWEEN_LOOKS_SECS = 0.5
+
+
+def run(
+    job: str | os.PathLike[str],
+    executor: Literal["local", "ray", "slurm", "dask"] | Executor = "local",
+    *,
+    workers: int | None = None,
+    threads: int | None = None,
+    retries: int = 3,
+    progress: Callable[[dict[str, Any]], object] | bool | None = None,
+) -> dict[str, Any]:
+    """Runs all tasks that are not done, by any executor, and merges their parts into a data set.
+
+    The executor decides nothing: the bytes are the same however many workers there are, in whatever order they run, killed or run
+    twice. Two runs of one job at once are allowed. Which tasks are done is read from the manifests that they leave, before,
+    meanwhile and afterwards; what is left then is started again, up to ``retries`` times. Ctrl-C ends the workers at once, and the
+    next run continues.
+
+    Args:
+        job: what ``plan`` returned: the path or URL of the job.
+        executor: ``"local"``: processes on this machine. ``"ray"``: the cluster that ``ray.init()`` connected to, or a new one on this
+            machine. ``"dask"``: that of the current ``distributed.Client``, or a new one on this machine. ``"slurm"``: a job
+            array by ``sbatch``. A function ``fn(job, tasks)``: it has to see to it that ``wr.prep.run_task(job, i)`` is called for each of
+            ``tasks``, anywhere, in any order, any number of times, and returns when that is over.
+        workers: tasks at a time. None: one on this machine; as many as fit into the cluster; as many as there are tasks in a job array.
+        threads: threads of a task. None: the cores of the machine, divided by the workers on it; on a dask cluster of yours 1; on Slurm those
+            that it gives an element.
+        retries: how often what is left is started again.
+        progress: ``True`` draws a bar; a function is called now and then with the dict that ``status`` returns.
+
+    Returns:
+        What ``merge`` returns.
+
+    Raises:
+        WindrowError: tasks are left after all attempts; the message has their errors.
+        ConfigError: an executor that is not there, or not installed.
+
+    >>> import windrow as wr, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.jsonl").write_text('{"text": "one"}\\n{"text": "two"}\\n')
+    >>> job = wr.prep.plan("tokenize", [folder / "a.jsonl"], folder / "tokens", tokenizer="bytes", task_bytes=16)
+    >>> def one_by_one(job, tasks):
+    ...     for task in tasks:
+    ...         wr.prep.run_task(job, task)
+    >>> wr.prep.run(job, executor=one_by_one)["records"]
+    2
+    """
+    for name, number in (("workers", workers), ("threads", threads)):
+        if number is not None and number < 1:
+            raise failure(ConfigError, f"{name} is {number}, expected 1 or more")
+    job = absolute(job)
+    start = executor if callable(executor) else _engine(executor)(workers, threads)
+    trouble: Exception | None = None
+    with _shown(job, progress):
+        for _ in range(max(retries, 0) + 1):
+            left = status(job)["left"]
+            if not left:
+                return merge(job)
+            try:
+                start(job, left)
+            except Exception as error:
+                # A worker that was lost, perhaps: what is done decides, below.
+                trouble = error
+        if not status(job)["left"]:
+            return merge(job)
+    raise _unfinished(job, trouble) from trouble
+
+
+def _engine(name: str) -> Callable[[int | None, int | None], Executor]:
+    if name not in ENGINES:
+        known = ", ".join(ENGINES)
+        raise failure(ConfigError, f"executor is {name!r}", hint=f"expected one of {known}, or a function of (job, tasks)")
+    # The engine's package is imported now, and by nobody who does not ask for it.
+    made: Callable[[int | None, int | None], Executor] = importlib.import_module(f"windrow.prep.{name}").executor
+    return made
+
+
+def _unfinished(job: str, trouble: Exception | None) -> WindrowError:
+    now = status(job)
+    left, failed = now["left"], now["failed"]
+    errors = [f"task {one['task']}: {one['error']}" for one in failed[:MOST_NAMED]]
+    if len(failed) > MOST_NAMED:
+        errors.append(f"{len(failed) - MOST_NAMED:,} more failed")
+    if not errors and trouble is not None:
+        errors.append(str(trouble))
+    text = f"{len(left):,} of {now['tasks']:,} tasks are not done"
+    hint = "run it again: what is done is kept" if not failed else "mend what they name and run it again: what is done is kept"
+    return failure(WindrowError, "; ".join([text, *errors]), path=job, hint=hint)
+
+
+@contextmanager
+def _shown(job: str, progress: Callable[[dict[str, Any]], object] | bool | None) -> Iterator[None]:
+    """Looks at the manifests now and then, until the block ends."""
+    if progress is None or progress is False:
+        yield
+        return
+    bar = bars.bar_of_tasks() if progress is True else None
+    call: Any = bar or progress
+    ended = threading.Event()
+
+    def look() -> None:
+        wait = BETWEEN_LOOKS_SECS
+        while not ended.wait(wait):
+            began = time.monotonic()
+            call(status(job))
+            # A look at 100,000 tasks in a store takes seconds: it may take a tenth of the time.
+            wait = max(BETWEEN_LOOKS_SECS, 10 * (time.monotonic() - began))
+
+    looking = threading.Thread(target=look, name="windrow-prep-progress", daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        looking.join()
+        call(status(job))
+        if bar is not None:
+            bar.close()
