@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-peers check bench pictures py rust-test python-test fuzz-check clean
+.PHONY: demo test test-peers test-engines check bench pictures py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -25,6 +25,22 @@ python-test: py
 # Only the files of tests that run the packages of other loaders, whose folder is made from their list; `make test` runs them too.
 test-peers: py
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $$(grep -lE 'with_loaders|printed_by_loaders' python/tests/test_*.py)
+
+# Only preparation by Ray, dask and Slurm, each a real one on this machine: Ray and dask in a folder of their own, Slurm from Debian's packages.
+test-engines: py $(VENV)/engines/.installed
+	PATH="$$PATH:/usr/sbin" PYTHONPATH=$(abspath $(VENV))/engines $(BIN)/python -m pytest -q python/tests/test_engines.py
+
+$(VENV)/engines/.installed: python/requirements-engines.txt
+	@PATH="$$PATH:/usr/sbin"; for program in slurmctld slurmd sbatch munged; do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
+	if [ -n "$$missing" ]; then \
+		echo "missing:$$missing; installing slurm-wlm and munge"; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		(apt-get install -y --no-install-recommends slurm-wlm munge || { apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge; }) >/dev/null \
+			|| { echo "test-engines needs$$missing: install the packages slurm-wlm and munge"; exit 1; }; \
+	fi
+	rm -rf $(VENV)/engines
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/engines -r python/requirements-engines.txt
+	touch $@
 
 # The Python package, built into .venv.
 py: $(STAMP)
