@@ -241,7 +241,7 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
     }
     // Nothing but the manifest was looked at, and each format that looks for files asks the store.
     let in_parts = probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == PARTS);
-    if let Some(format) = in_parts.and_then(|_| table.iter().copied().find(|f| f.name() == PARTS)) {
+    if let Some(format) = in_parts.and_then(|_| table.iter().copied().find(|f| f.in_parts().is_some())) {
         return Ok(format);
     }
     let mut best: Option<(Confidence, &'t dyn Format)> = None;
