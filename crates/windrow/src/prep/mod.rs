@@ -99,8 +99,10 @@ fn keep(job: &Job, stores: &Options) -> Result<PathBuf> {
         Err(e) => return Err(e),
     };
     if there.iter().all(|entry| entry.key != name) {
-        if let Some(other) = there.iter().find(|entry| !entry.is_folder) {
-            let is_job = key::folder_of(&other.key) == layout.jobs();
+        let is_job = |key: &str| key::folder_of(key) == layout.jobs();
+        let files = || there.iter().filter(|entry| !entry.is_folder);
+        if let Some(other) = files().find(|entry| is_job(&entry.key)).or_else(|| files().next()) {
+            let is_job = is_job(&other.key);
             let what =
                 if is_job { "the folder holds another job" } else { "the folder holds something else" };
             return Err(Error::new(Kind::Exists, what)
