@@ -169,7 +169,8 @@ def test_the_page_about_clusters(tmp_path: Path) -> None:
         [sys.executable, tests / "test_docs.py", "docs/clusters.md"],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    logs = "\n".join(f"{log.name}: {log.read_text()}" for log in folder.glob("*.log"))
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{logs}"
 
 
 STOPPED = """
