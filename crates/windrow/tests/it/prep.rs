@@ -198,6 +198,14 @@ fn what_does_not_fit_the_job_is_an_error_of_its_own() {
         bad.tasks_of(0, 1, false).into_iter().filter_map(|task| bad.run(task, None, &()).err()).collect();
     assert_eq!(errors.len(), 1);
     assert_eq!((errors[0].place().record, errors[0].place().byte), (Some(50), Some(701)), "{}", errors[0]);
+    // A worker with another tokenizer.
+    let text = fs::read_to_string(&job).unwrap();
+    fs::write(&job, text.replace("\"tokenizer\": \"bytes\"", "\"tokenizer\": \"gpt2\"")).unwrap();
+    let other = Prep::open(&job, &stores).unwrap();
+    for e in [other.check().unwrap_err(), other.run(other.job().tasks - 1, None, &()).unwrap_err()] {
+        assert!(e.kind() == Kind::Mismatch && e.message().contains("gpt2"), "{e}");
+    }
+    fs::write(&job, text).unwrap();
     // A job that somebody changed.
     let text = fs::read_to_string(&job).unwrap().replace("\"task_bytes\": 100", "\"task_bytes\": 101");
     fs::write(&job, text).unwrap();
