@@ -9,7 +9,7 @@ use serde_json::Value;
 use windrow_core::format::write::{Begin, Corpus, RecordWriter, Stored, WriteFormat};
 use windrow_core::output::{Checkpoints, Disk, files};
 use windrow_core::source::Extras;
-use windrow_core::{DType, Error, Result};
+use windrow_core::{DType, Error, Kind, Result};
 
 use super::encode::EncodedChunk;
 use super::tokenize::Remainder;
@@ -165,7 +165,7 @@ impl Packer {
     }
 
     /// Writes a checkpoint: whatever happens after it, a rerun continues from here.
-    pub(super) fn checkpoint(&mut self) -> Result<()> {
+    fn checkpoint(&mut self) -> Result<()> {
         self.begin_checkpoint()?;
         self.checkpoints.wait()
     }
@@ -182,10 +182,20 @@ impl Packer {
     }
 
     /// Whether a rerun has somewhere to continue from.
-    pub(super) fn has_checkpoint(&mut self) -> bool {
+    fn has_checkpoint(&mut self) -> bool {
         // One that failed does not count; the one before it does.
         let _ = self.checkpoints.wait();
         self.checkpoints.is_there()
+    }
+
+    /// Whether what is left after an error is worth keeping: a rerun continues from it.
+    pub(super) fn is_worth_keeping(&mut self, error: &Error) -> bool {
+        match error.kind() {
+            Kind::Interrupted if self.state.documents > 0 && self.checkpoint().is_ok() => true,
+            // After a failed write the state in memory may be ahead of the files: only what was kept before counts.
+            Kind::Interrupted | Kind::Io => self.has_checkpoint(),
+            _ => false,
+        }
     }
 
     /// What was packed, and the format's writer, which is to be finished.

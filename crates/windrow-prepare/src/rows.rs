@@ -100,7 +100,7 @@ impl RowInput {
         u64::try_from(u128::from(self.size()) * u128::from(record) / all).unwrap_or(u64::MAX)
     }
 
-    /// The split that is read, where it is no folder of its own.
+    /// The split that is read, unless it is a folder of its own.
     pub(super) fn split(&self) -> Option<&str> {
         self.split.as_deref()
     }

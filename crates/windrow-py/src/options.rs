@@ -28,7 +28,7 @@ impl<'py> FromPyObject<'_, 'py> for Count {
 /// A number of bytes, or a text with a unit, that the argument `name` gives.
 ///
 /// # Errors
-/// `ConfigError` for a text that is no size.
+/// `ConfigError` for a text that is not a size.
 pub(crate) fn size_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     let Ok(text) = given.cast::<PyString>() else { return given.extract::<Count>().map(|bytes| bytes.0) };
     parse_size(&text.to_string()).ok_or_else(|| {

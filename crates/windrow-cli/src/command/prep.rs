@@ -52,12 +52,9 @@ enum Planned {
     Index(Index),
 }
 
-/// Plan to turn text into token IDs
+/// What all plans take.
 #[derive(Args, Debug)]
-struct Tokenize {
-    /// As of `windrow tokenize`: JSONL files, folders, patterns, URLs; or rows with a column of text
-    #[arg(required = true, value_name = "IN")]
-    inputs: Vec<PathBuf>,
+struct Planning {
     /// Folder of the parts, or its URL: every machine sees it under this name
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -68,9 +65,19 @@ struct Tokenize {
     #[arg(short = 'o', long, value_name = "FILE")]
     job: Option<PathBuf>,
     #[command(flatten)]
-    how: How,
-    #[command(flatten)]
     stores: Stores,
+}
+
+/// Plan to turn text into token IDs
+#[derive(Args, Debug)]
+struct Tokenize {
+    /// As of `windrow tokenize`: JSONL files, folders, patterns, URLs; or rows with a column of text
+    #[arg(required = true, value_name = "IN")]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    planning: Planning,
+    #[command(flatten)]
+    how: How,
 }
 
 /// Plan to index the lines of the JSONL files below a folder
@@ -78,20 +85,11 @@ struct Tokenize {
 struct Index {
     /// The folder, or its URL
     path: PathBuf,
-    /// Folder of the parts, or its URL: every machine sees it under this name
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Input bytes of a task: 256MiB
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value_t = TASK_BYTES)]
-    task_bytes: u64,
-    /// Also write the job here
-    #[arg(short = 'o', long, value_name = "FILE")]
-    job: Option<PathBuf>,
+    #[command(flatten)]
+    planning: Planning,
     /// Name of the index folder that is joined in the end
     #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]
     index_folder: String,
-    #[command(flatten)]
-    stores: Stores,
 }
 
 /// A job.
@@ -119,7 +117,7 @@ struct Join {
 
 fn size(text: &str) -> Result<u64, String> {
     windrow::dev::store::parse_size(text)
-        .ok_or_else(|| format!("{text:?} is no size; expected bytes, as 268435456 or 256MiB"))
+        .ok_or_else(|| format!("{text:?} is not a size; expected bytes, as 268435456 or 256MiB"))
 }
 
 impl OfJob {
@@ -143,28 +141,34 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
 
 fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
-    no_stdout(&args.out)?;
-    let (how, stores) = (args.how.tokenizing()?, args.stores.options());
-    let inputs = Paths::list(&args.inputs).resolved(&stores)?;
-    let path = prep::plan(&inputs, &args.out, &how, args.task_bytes, &stores)?;
-    planned(&path, args.job.as_deref(), &stores, out)
+    let how = args.how.tokenizing()?;
+    planned(&args.planning, out, |to, task_bytes, stores| {
+        let inputs = Paths::list(&args.inputs).resolved(stores)?;
+        prep::plan(&inputs, to, &how, task_bytes, stores)
+    })
 }
 
 fn plan_index(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
-    no_stdout(&args.out)?;
-    let stores = args.stores.options();
-    let path = prep::plan_index(&args.path, &args.out, &args.index_folder, args.task_bytes, &stores)?;
-    planned(&path, args.job.as_deref(), &stores, out)
+    planned(&args.planning, out, |to, task_bytes, stores| {
+        prep::plan_index(&args.path, to, &args.index_folder, task_bytes, stores)
+    })
 }
 
-fn planned(path: &Path, copy: Option<&Path>, stores: &Options, out: &mut Out) -> Result<i32, Failure> {
-    let job = prep::Prep::open(path, stores)?;
+fn planned(
+    args: &Planning,
+    out: &mut Out,
+    plan: impl FnOnce(&Path, u64, &Options) -> windrow::Result<PathBuf>,
+) -> Result<i32, Failure> {
+    no_stdout(&args.out)?;
+    let stores = args.stores.options();
+    let path = plan(&args.out, args.task_bytes, &stores)?;
+    let job = prep::Prep::open(&path, &stores)?;
     let job = job.job();
-    if let Some(copy) = copy {
+    if let Some(copy) = &args.job {
         windrow::dev::output::write_whole(copy, job.to_text().as_bytes())?;
     }
-    // What a script goes on with is alone on its line.
+    // A script reads this line alone.
     out.line(path.display())?;
     let bytes = text::size(job.inputs.iter().map(|input| input.row.size).sum());
     let (tasks, inputs) = (text::counted(job.tasks, "task"), text::counted(job.inputs.len() as u64, "input"));

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use serde_json::Value;
-use windrow_core::format::write::PartFile;
+use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::format::{Table, in_parts, line_index};
 use windrow_core::manifest::{FileRow, Part};
 use windrow_core::output::{files, hex};
-use windrow_core::store::{is_url, key, open_if_there};
+use windrow_core::store::{is_url, open_if_there};
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::job::{INDEX, Job, JobInput, absolute, tasks_of};
+use super::part::{file_of, part_of, read_whole};
 use super::place::{Draft, Place};
 use super::plan::kept;
 use super::ranges::owned;
-use super::status::part_of;
 use super::task::{is_as_planned, run_task, show};
 use crate::Report;
 use crate::index::{IndexOptions, Rows, finish, inputs_below, publish, wanted};
@@ -177,7 +177,7 @@ pub fn join_index(
                     )
                     .at(store.display(&layout.file(task, PartFile::Manifest)))
                 })?;
-                for row in rows_of(place, layout.folder(), &part)?.as_chunks::<{ ROW as usize }>().0 {
+                for row in rows_of(place, layout, &part)?.as_chunks::<{ ROW as usize }>().0 {
                     let field = |i: usize| u64::from_le_bytes(row.as_chunks::<8>().0[i]);
                     rows.add(number, field(1), field(2));
                 }
@@ -205,29 +205,24 @@ pub fn join_index(
     })
 }
 
-// The rows of a part, which are as many as its lines.
-fn rows_of(place: &dyn Place, folder: &str, part: &Part) -> Result<Vec<u8>> {
-    let store = place.store();
-    let wrong =
-        |what: String, at: String| Error::corrupt(what).at(at).hint("remove the part and run its task again");
-    let Some(row) = part.files.iter().find(|file| file.name.ends_with(".rows")) else {
-        return Err(wrong(format!("the part of task {} has no rows", part.task), store.display(folder)));
+// The rows of a part: one for each of its lines.
+fn rows_of(place: &dyn Place, layout: &dyn Parts, part: &Part) -> Result<Vec<u8>> {
+    let (store, name) = (place.store(), layout.file(part.task, PartFile::Rows));
+    let wrong = |what: String| {
+        Error::corrupt(what).at(store.display(&name)).hint("remove the part and run its task again")
     };
-    let name = key::below(folder, &row.name);
+    let Some(row) = file_of(layout, part, PartFile::Rows) else {
+        return Err(wrong("the manifest of the part does not list its rows".to_string()));
+    };
     let Some(object) = open_if_there(store.as_ref(), &name)? else {
-        return Err(wrong("the rows are gone".to_string(), store.display(&name)));
+        return Err(wrong("the rows are gone".to_string()));
     };
-    let size = part.records.checked_mul(ROW).filter(|size| *size == object.size() && *size == row.size);
-    let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else {
-        let what = format!("{} bytes, expected {} rows of {ROW}", object.size(), part.records);
-        return Err(wrong(what, store.display(&name)));
-    };
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| Error::memory(format!("{size} bytes")))?;
-    bytes.resize(size, 0);
-    object.read_into(0, &mut bytes)?;
+    if part.records.checked_mul(ROW) != Some(object.size()) || row.size != object.size() {
+        return Err(wrong(format!("{} bytes, expected {} rows of {ROW}", object.size(), part.records)));
+    }
+    let bytes = read_whole(object.as_ref(), 0, row.size)?;
     match row.xxh3.as_deref() == Some(hex(xxh3_64(&bytes)).as_str()) {
         true => Ok(bytes),
-        false => Err(wrong("the rows are not those that were written".to_string(), store.display(&name))),
+        false => Err(wrong("the rows are not those that were written".to_string())),
     }
 }

@@ -1,5 +1,6 @@
 //! A job: what is prepared from what, split into tasks by arithmetic alone.
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ pub struct JobInput {
     /// Of an input whose records are rows: its files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRow>,
-    /// Of such an input, the split that is read, where it is no folder of its own.
+    /// Of such an input, the split that is read, unless it is a folder of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
 }
@@ -175,7 +176,7 @@ impl Job {
     /// The input that a task reads, its number, and the number of the task in it.
     ///
     /// # Errors
-    /// `Config` for a task that there is not.
+    /// `Config` for a task that the job does not have.
     pub(super) fn input_of(&self, task: u64) -> Result<(usize, &JobInput, u64)> {
         let behind = self.inputs.partition_point(|input| input.first_task <= task);
         match behind.checked_sub(1).and_then(|i| Some((i, self.inputs.get(i)?))) {
@@ -217,43 +218,52 @@ impl Job {
         manifest
     }
 
-    /// That a worker's options are those of the job.
+    /// That a worker's tokenizer is the one of the job.
+    ///
+    /// # Errors
+    /// `Mismatch` naming both.
+    pub fn check_tokenizer(&self, found: Option<&TokenizerLock>) -> Result<()> {
+        let same = match (&self.tokenizer, found) {
+            (Some(a), Some(b)) => a.hash == b.hash && a.golden == b.golden && a.special == b.special,
+            (a, b) => a.is_none() == b.is_none(),
+        };
+        let named = |lock: Option<&TokenizerLock>| {
+            lock.map_or("none".to_string(), |lock| format!("{} ({})", lock.name, lock.hash))
+        };
+        match same {
+            true => Ok(()),
+            false => Err(differs("the tokenizer", &named(self.tokenizer.as_ref()), &named(found))),
+        }
+    }
+
+    /// That a worker's tokenizer and options are those of the job.
     ///
     /// # Errors
     /// `Mismatch` naming the first that differs.
     pub(super) fn check(&self, found: &Manifest) -> Result<()> {
-        let differs = |what: &str, planned: &dyn std::fmt::Display, here: &dyn std::fmt::Display| {
-            Err(Error::mismatch(format!("{what} is {here} here, the job was planned with {planned}"))
-                .hint("every worker needs the tokenizer and the windrow that the job was planned with"))
-        };
-        let lock = |lock: &Option<TokenizerLock>| match lock {
-            Some(lock) => format!("{} ({})", lock.name, lock.hash),
-            None => "none".to_string(),
-        };
-        let same_ids = match (&self.tokenizer, &found.tokenizer) {
-            (Some(a), Some(b)) => a.hash == b.hash && a.golden == b.golden && a.special == b.special,
-            (a, b) => a.is_none() == b.is_none(),
-        };
-        if !same_ids {
-            return differs("the tokenizer", &lock(&self.tokenizer), &lock(&found.tokenizer));
-        }
+        self.check_tokenizer(found.tokenizer.as_ref())?;
         let names =
             self.options.keys().chain(found.options.keys().filter(|k| !self.options.contains_key(*k)));
         for name in names {
             let of = |map: &Map<String, Value>| map.get(name).cloned().unwrap_or_default();
             if of(&self.options) != of(&found.options) {
-                return differs(&format!("option {name}"), &of(&self.options), &of(&found.options));
+                return Err(differs(&format!("option {name}"), &of(&self.options), &of(&found.options)));
             }
         }
         match (self.dtype, self.vocab_size, self.eos) == (found.dtype, found.vocab_size, found.eos) {
             true => Ok(()),
-            false => differs(
+            false => Err(differs(
                 "dtype, vocabulary and EOS token",
                 &json!([self.dtype, self.vocab_size, self.eos]),
                 &json!([found.dtype, found.vocab_size, found.eos]),
-            ),
+            )),
         }
     }
+}
+
+fn differs(what: &str, planned: &dyn Display, here: &dyn Display) -> Error {
+    Error::mismatch(format!("{what} is {here} here, the job was planned with {planned}"))
+        .hint("every worker needs the tokenizer and the windrow that the job was planned with")
 }
 
 /// Tasks of an input of this many bytes.

@@ -5,12 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 use windrow_core::format::Table;
 use windrow_core::format::in_parts;
-use windrow_core::format::write::PartFile;
+use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::manifest::{FileRow, Part, PartRow};
 use windrow_core::{Error, Kind, Result, Watch};
 
 use super::index::ROW;
 use super::job::{Job, TOKENIZE};
+use super::part::file_of;
 use super::place::Place;
 use super::status::each_part;
 use crate::Report;
@@ -40,7 +41,7 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
     let store = place.store();
     each_part(place, layout, job, watch, &|part| {
         let name = || store.display(&layout.file(part.task, PartFile::Manifest));
-        let found = row_of(&part, width).ok_or_else(|| {
+        let found = row_of(layout, &part, width).ok_or_else(|| {
             Error::corrupt("the part contradicts itself: its files do not hold what it says")
                 .at(name())
                 .hint("remove it and run the task again")
@@ -105,16 +106,16 @@ pub(super) fn job_at(job: &Job, name: String) -> String {
 }
 
 // The row of a part, where its counts are those of its files.
-fn row_of(part: &Part, width: u64) -> Option<PartRow> {
-    let file = |end: &str| part.files.iter().find(|file| file.name.ends_with(end));
+fn row_of(layout: &dyn Parts, part: &Part, width: u64) -> Option<PartRow> {
+    let file = |what| file_of(layout, part, what);
     let hash = |file: &FileRow| u64::from_str_radix(file.xxh3.as_deref()?, 16).ok();
     let (records, values) = (part.records, part.values);
-    if let Some(rows) = file(".rows") {
+    if let Some(rows) = file(PartFile::Rows) {
         let bytes = records.checked_mul(ROW)?;
         let row = PartRow { records, values, bytes, xxh3: hash(rows)?, lengths_xxh3: 0 };
         return (rows.size == bytes).then_some(row);
     }
-    let (of_values, lengths) = (file(".bin")?, file(".len")?);
+    let (of_values, lengths) = (file(PartFile::Values)?, file(PartFile::Lengths)?);
     let bytes = values.checked_mul(part.channels.unwrap_or(1))?.checked_mul(width)?;
     (of_values.size == bytes && lengths.size == records.checked_mul(4)?).then_some(PartRow {
         records,
@@ -125,7 +126,7 @@ fn row_of(part: &Part, width: u64) -> Option<PartRow> {
     })
 }
 
-// What a task read begins where the one before ended: none is left out, and none stands in another's place.
+// What a task read begins where the one before ended: no part is left out, and none is in the place of another.
 fn check_borders(job: &Job, kept: &[Kept], name: impl Fn(usize) -> String) -> Result<()> {
     for input in &job.inputs {
         let first = usize::try_from(input.first_task).unwrap_or(usize::MAX);

@@ -215,3 +215,13 @@ impl Drop for Draft<'_> {
 pub(super) fn is_there(place: &dyn Place, name: &str) -> Result<bool> {
     Ok(entry_if_there(place.store().as_ref(), name)?.is_some_and(|entry| !entry.is_folder))
 }
+
+/// Removes what killed attempts left: how many files.
+///
+/// # Errors
+/// `Io`.
+pub fn clean(place: &dyn Place) -> Result<u64> {
+    let left = place.leftovers()?;
+    left.iter().try_for_each(|name| place.remove(name))?;
+    Ok(left.len() as u64)
+}

@@ -1,15 +1,15 @@
 //! What of a job is done: asked of the parts themselves, never of whoever runs it.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use windrow_core::format::Table;
 use windrow_core::format::in_parts;
 use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::manifest::{FileRow, Part};
-use windrow_core::store::{entry_if_there, key, open_if_there, read_small};
+use windrow_core::store::{key, open_if_there, read_small};
 use windrow_core::threads::refused;
 use windrow_core::{Kind, Result, Watch, check};
 
@@ -45,28 +45,6 @@ pub struct Failed {
     pub task: u64,
     /// Why.
     pub error: String,
-}
-
-/// The part of a task, where it is there, of this job, and its files have their sizes.
-pub(super) fn part_of(place: &dyn Place, layout: &dyn Parts, job: &Job, task: u64) -> Result<Option<Part>> {
-    let store = place.store();
-    let Some(object) = open_if_there(store.as_ref(), &layout.file(task, PartFile::Manifest))? else {
-        return Ok(None);
-    };
-    let part = match Part::read(object.as_ref()) {
-        Ok(part) => part,
-        // Somebody removed it, or is about to write it.
-        Err(e) if e.kind() == Kind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    for file in &part.files {
-        let name = key::below(layout.folder(), &file.name);
-        match entry_if_there(store.as_ref(), &name)? {
-            Some(entry) if entry.size == file.size => {}
-            _ => return Ok(None),
-        }
-    }
-    Ok((part.job == job.hash && part.task == task).then_some(part))
 }
 
 /// All parts of a job that are there: `take` is given each, in no order.
@@ -110,7 +88,7 @@ pub(super) fn each_part(
             }
             if let Err(e) = read(task) {
                 stop.store(true, Ordering::Relaxed);
-                failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
             }
         }
     };
@@ -132,7 +110,7 @@ pub(super) fn each_part(
         }
         Ok(())
     })?;
-    match failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(e) => Err(e),
         None => Ok(sizes),
     }
@@ -146,7 +124,7 @@ pub fn status(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> 
     let layout = in_parts(table)?;
     let done = Mutex::new((Status { tasks: job.tasks, ..Status::default() }, Vec::new()));
     let sizes = each_part(place, layout, job, watch, &|part| {
-        let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         done.0.done += 1;
         done.0.records += part.records;
         done.0.values += part.values;
@@ -154,7 +132,7 @@ pub fn status(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> 
         done.1.push(part.task);
         Ok(())
     })?;
-    let (mut status, mut tasks) = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (mut status, mut tasks) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     tasks.sort_unstable();
     let mut behind = 0;
     for task in tasks.iter().copied().chain([job.tasks]) {

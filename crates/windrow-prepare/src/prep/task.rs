@@ -10,9 +10,9 @@ use windrow_core::threads::cores;
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 
 use super::job::{Job, JobInput};
+use super::part::{name_of, part_of};
 use super::place::{Draft, Place, is_there};
 use super::ranges::{lines_before, owned};
-use super::status::part_of;
 use crate::chunks::Chunks;
 use crate::encode::{Encode, EncodedChunk};
 use crate::input::Input;
@@ -44,8 +44,8 @@ impl Worker<'_> {
     /// What is shown is the same whoever runs it, however often, and at the same time.
     ///
     /// # Errors
-    /// `Stale` when the input is not the one of the job; `Mismatch` when the tokenizer or an option is not; as
-    /// [`tokenize`](crate::tokenize()); `Exists` when another run of this task gave other bytes; `Interrupted`; `Io`.
+    /// `Stale` when the input is not the one of the job; `Mismatch` when the tokenizer or an option is not, and when another
+    /// run of this task gave other bytes; as [`tokenize`](crate::tokenize()); `Interrupted`; `Io`.
     pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
         let layout = in_parts(self.table)?;
         run_task(self.place, layout, job, task, || self.make(job, task, layout, watch))
@@ -185,16 +185,14 @@ pub(super) fn show(
     mut part: Part,
     files: Vec<(PartFile, Draft<'_>, Option<Finished>)>,
 ) -> Result<()> {
-    let (task, folder) = (part.task, format!("{}/", layout.folder()));
+    let task = part.task;
     let mut drafts = Vec::with_capacity(files.len());
     for (what, mut draft, finished) in files {
         let row = match finished {
             Some(finished) => finished.row,
             None => draft.finish()?.row,
         };
-        let name = layout.file(task, what);
-        let name = name.strip_prefix(&folder).unwrap_or(&name).to_string();
-        part.files.push(FileRow { name, modified_ns: None, ..row });
+        part.files.push(FileRow { name: name_of(layout, task, what), modified_ns: None, ..row });
         drafts.push(draft);
     }
     let mut manifest = Draft::begin(place, layout.file(task, PartFile::Manifest))?;

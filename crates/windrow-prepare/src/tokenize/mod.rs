@@ -18,7 +18,7 @@ use windrow_core::format::write::RecordWriter;
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Site, files, hash_of};
 use windrow_core::threads::cores;
-use windrow_core::{Kind, Progress, Result, Watch, check};
+use windrow_core::{Progress, Result, Watch, check};
 
 use crate::Report;
 use crate::chunks::Chunks;
@@ -240,11 +240,7 @@ impl Task<'_> {
         };
         let done = done.and_then(|()| ask());
         if let Err(e) = done {
-            // After a failed write the state in memory may be ahead of the files: only what was kept before counts.
-            let kept_now =
-                e.kind() == Kind::Interrupted && packer.state().documents > 0 && packer.checkpoint().is_ok();
-            *can_continue =
-                kept_now || (matches!(e.kind(), Kind::Interrupted | Kind::Io) && packer.has_checkpoint());
+            *can_continue = packer.is_worth_keeping(&e);
             return Err(e);
         }
         let (state, writer) = packer.finish()?;

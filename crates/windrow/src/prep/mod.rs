@@ -180,18 +180,7 @@ impl Prep {
         if self.job.task == INDEX {
             return Ok(());
         }
-        let (encoder, _) = self.made()?;
-        let (planned, here) = (&self.job.tokenizer, encoder.tokenizer().lock());
-        match planned.as_ref().is_some_and(|planned| planned.hash == here.hash) {
-            true => Ok(()),
-            false => Err(Error::mismatch(format!(
-                "the tokenizer is {} ({}) here, the job was planned with {}",
-                here.name,
-                here.hash,
-                planned.as_ref().map_or("none".to_string(), |lock| format!("{} ({})", lock.name, lock.hash))
-            ))
-            .hint("every worker needs the tokenizer that the job was planned with")),
-        }
+        self.job.check_tokenizer(Some(&self.made()?.0.tokenizer().lock()))
     }
 
     /// Runs a task on `threads` threads, all cores by default; whether it had to.

@@ -311,3 +311,37 @@ fn an_index_out_of_parts_is_that_of_one_run() {
         }
     }
 }
+
+/// Stops a task once it has done this much.
+struct StopAt(u64, std::sync::atomic::AtomicBool);
+
+impl windrow::prepare::Watch for StopAt {
+    fn progress(&self, now: windrow::prepare::Progress) {
+        self.1.fetch_or(now.done_bytes >= self.0, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.1.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn a_join_that_is_stopped_continues_after_any_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = [corpus(dir.path())];
+    let how = Tokenizing { sample_size: Some(300), ..bytes() };
+    let prep = prepared(&inputs, &dir.path().join("parts"), &how, 9_001);
+    prep.join(&dir.path().join("whole"), false, &()).unwrap();
+    let want = tree(&dir.path().join("whole"));
+    let mut continued = 0;
+    for task in 1..prep.job().tasks {
+        let out = dir.path().join("stopped");
+        let e = prep.join(&out, false, &StopAt(task, Default::default())).unwrap_err();
+        assert_eq!(e.kind(), Kind::Interrupted);
+        let report = prep.join(&out, false, &()).unwrap();
+        continued += u64::from(report.resumed_bytes > 0);
+        assert!(tree(&out) == want, "stopped after part {task}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+    assert!(continued > 3, "{continued}");
+}
