@@ -1,6 +1,7 @@
 //! Lays samples into named tensors: one pass from the page cache to the batch.
 
 mod batch;
+mod beside;
 mod codes;
 mod labels;
 mod learned;
@@ -14,6 +15,7 @@ mod shifted;
 mod stack;
 
 pub use batch::{Batch, Field, List, Pool, Row};
+pub use beside::{Beside, BesideField, ScaledBy};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
 pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK};

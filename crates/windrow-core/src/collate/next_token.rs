@@ -8,7 +8,7 @@ use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
-use crate::source::Schema;
+use crate::source::{SampleScale, Schema};
 use crate::values::{copy_span, fill_value, lay_value};
 
 /// Lays `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first); or, as [`NextToken::labels`]
@@ -29,6 +29,7 @@ pub struct NextToken {
     labels: Labels,
     mask_nan: bool,
     learn_from: usize,
+    own: Option<SampleScale>,
     fields: Arc<[Field]>,
 }
 
@@ -68,6 +69,7 @@ impl NextToken {
             labels: Labels::Next,
             mask_nan: false,
             learn_from: 0,
+            own: None,
             fields: Arc::new([]),
         };
         Ok(layout.with_fields())
@@ -98,6 +100,18 @@ impl NextToken {
     pub fn learn_from(mut self, position: u64) -> Self {
         self.learn_from = usize::try_from(position).unwrap_or(self.length).min(self.length);
         if self.learn_from > 0 { self.with_masks() } else { self }
+    }
+
+    /// Scales each sample by statistics of its own first values.
+    #[must_use]
+    pub fn scaled_by_sample(mut self, own: SampleScale) -> Self {
+        self.own = Some(own);
+        self
+    }
+
+    /// The number of fields.
+    pub(super) fn n_fields(&self) -> usize {
+        self.fields.len()
     }
 
     fn with_masks(mut self) -> Self {
@@ -152,6 +166,10 @@ impl Collate for NextToken {
             match piece {
                 Piece::Read(span) => {
                     let values = sample.source.read(*span, &mut scratch.bytes)?;
+                    let values = match &self.own {
+                        Some(own) => own.scaled(values, span.record, &mut scratch.more)?,
+                        None => values,
+                    };
                     if !inputs.is_empty() {
                         let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
                         copy_span(span, &values, 0, out, self.dtype)?;
@@ -221,6 +239,7 @@ impl Collate for NextToken {
         let from = if self.learn_from > 0 { format!(",from={}", self.learn_from) } else { String::new() };
         let (length, dtype, pad) = (self.length, self.dtype, self.pad);
         let labels = self.labels.described();
-        format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from}{labels})")
+        let own = self.own.as_ref().map_or(String::new(), |own| format!(",own={}", own.describe()));
+        format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from}{labels}{own})")
     }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use checksum_rules::FormatRules;
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
-pub use options::{Axis, Options, Payload, Split, Verify};
+pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::Probe;
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::FormatInfo;
 
 /// How to open; what is not said is found out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Name of the format; `None` recognises it.
@@ -63,6 +63,9 @@ pub struct Options {
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+    /// A part of each record in time, as a split by time made it; the face takes it out of what a format opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<PeriodOfEach>,
     /// The key whose values are the series, of records that are objects; `sequence` if not given, else the only key of
     /// numbers that the first record has. The others are extras.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,6 +230,25 @@ impl Options {
             }
         }
     }
+}
+
+/// One of the parts that a split by time gives.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeriodOfEach {
+    /// Where it begins, as a fraction of a record's values.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Values before it that windows may read as their context.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub before: u64,
+    /// Where the first part ends, by whose statistics scalers scale all parts.
+    pub fit: f64,
+}
+
+fn is_none(n: &u64) -> bool {
+    *n == 0
 }
 
 /// One of the two parts that a seeded split by whole records gives.

@@ -1,11 +1,11 @@
-//! Measures records for a scaler: once, on all cores, a row of two numbers each.
+//! Measures records for a scaler: once, on all cores, two numbers for what shares statistics.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::scaling::{Nan, Scaling};
-use super::statistics::Statistics;
+use super::channels::Channels;
+use super::scaling::Scaling;
 use super::{Source, floats};
 use crate::error::{Error, Kind, Result};
 use crate::record::Span;
@@ -14,7 +14,7 @@ use crate::threads::{beside, cores};
 
 /// Numbers taken in at a time, at most: they stay in the processor's cache.
 const PART: u64 = 1 << 15;
-/// Records whose statistics are held until they are written.
+/// Rows of statistics that are held until they are written.
 const BLOCK: u64 = 1 << 15;
 /// Records that a thread takes at a time.
 const TAKE: usize = 64;
@@ -33,10 +33,11 @@ pub(super) fn measure_all(
     let unknown = AtomicU64::new(0);
     let mut rows = Vec::new();
     let mut start = 0;
+    let width = scaling.rows_of(source.schema());
     while start < source.len() {
-        let n = BLOCK.min(source.len() - start);
+        let n = (BLOCK / width as u64).max(1).min(source.len() - start);
         rows.clear();
-        rows.resize(n as usize, [0.0; 2]);
+        rows.resize(n as usize * width, [0.0; 2]);
         measure_block(source, scaling, stop, start, &mut rows, &unknown)?;
         let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x: &f64| x.to_le_bytes()).collect();
         out.write_all(&bytes)
@@ -62,23 +63,22 @@ fn measure_block(
     rows: &mut [[f64; 2]],
     unknown: &AtomicU64,
 ) -> Result<()> {
-    let threads = cores().min(rows.len().div_ceil(TAKE));
-    let parts = Mutex::new((start..).step_by(TAKE).zip(rows.chunks_mut(TAKE)));
+    let width = scaling.rows_of(source.schema());
+    let threads = cores().min(rows.len().div_ceil(TAKE * width));
+    let parts = Mutex::new((start..).step_by(TAKE).zip(rows.chunks_mut(TAKE * width)));
     let ended = AtomicBool::new(false);
     let work = |stop: &dyn Fn() -> bool| -> Result<()> {
-        let mut measure = Measure { source, scaling, scratch: Vec::new(), values: Vec::new() };
+        let channels = Channels::new(scaling);
+        let mut measure = Measure { source, channels, scratch: Vec::new(), values: Vec::new() };
         loop {
             // An iterator is whole between calls, so a poisoned lock is still a good one.
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((first, part)) = next else { return Ok(()) };
-            for (row, record) in part.iter_mut().zip(first..) {
-                let done = measure.record(record, &|| ended.load(Ordering::Relaxed) || stop());
+            for (rows, record) in part.chunks_mut(width).zip(first..) {
+                let done = measure.record(record, rows, &|| ended.load(Ordering::Relaxed) || stop());
                 match done {
-                    Ok(Some(statistics)) => *row = scaling.row(&statistics),
-                    // What is scaled by NaN is NaN, and so is missing.
-                    Ok(None) => {
-                        *row = [f64::NAN, 1.0];
-                        unknown.fetch_add(1, Ordering::Relaxed);
+                    Ok(known) => {
+                        unknown.fetch_add(u64::from(!known), Ordering::Relaxed);
                     }
                     Err(error) => {
                         ended.store(true, Ordering::Relaxed);
@@ -96,19 +96,19 @@ fn measure_block(
 
 struct Measure<'a> {
     source: &'a dyn Source,
-    scaling: &'a Scaling,
+    channels: Channels<'a>,
     scratch: Vec<u8>,
     values: Vec<f64>,
 }
 
 impl Measure<'_> {
-    fn record(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Option<Statistics>> {
-        store::whole(|| self.measured(record, stop))
+    fn record(&mut self, record: u64, rows: &mut [[f64; 2]], stop: &dyn Fn() -> bool) -> Result<bool> {
+        store::whole(|| self.measured(record, rows, stop))
     }
 
-    // `None`: there are values, but none that counts.
-    fn measured(&mut self, record: u64, stop: &dyn Fn() -> bool) -> Result<Option<Statistics>> {
-        let Scaling { nan, precision, fit, .. } = *self.scaling;
+    // False where there are values, but none that counts.
+    fn measured(&mut self, record: u64, rows: &mut [[f64; 2]], stop: &dyn Fn() -> bool) -> Result<bool> {
+        let Scaling { precision, fit, .. } = *self.channels.scaling();
         let length = self.source.length(record)?;
         let part = fit.map_or(0..length, |fit| fit.of(length));
         // No pair of input and label comes of fewer than two values.
@@ -119,7 +119,7 @@ impl Measure<'_> {
                 .hint("fit a longer part, or leave out the records that are too short for it"));
         }
         let most = (PART / self.source.schema().channels.unwrap_or(1) as u64).max(1);
-        let mut statistics: Option<Statistics> = None;
+        self.channels.begin(rows.len());
         let mut start = part.start;
         while start < part.end {
             if stop() {
@@ -130,14 +130,9 @@ impl Measure<'_> {
             floats::check(&values, record)?;
             self.values.clear();
             floats::append(&values, precision, &mut self.values);
-            if nan == Nan::Mask {
-                self.values.retain(|x| x.is_finite());
-            }
-            let first = self.values.first().copied().unwrap_or(0.0);
-            statistics.get_or_insert_with(|| Statistics::around(precision.offset(first))).add(&self.values);
+            self.channels.add(&self.values);
             start += len;
         }
-        let statistics = statistics.unwrap_or_else(|| Statistics::around(0.0));
-        Ok((part.is_empty() || !statistics.is_empty()).then_some(statistics))
+        Ok(self.channels.rows(rows))
     }
 }

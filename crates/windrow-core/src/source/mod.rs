@@ -1,13 +1,18 @@
 //! Records by number.
 
+mod apply;
+mod channels;
 mod concat;
 pub mod conformance;
 mod fit;
 mod floats;
 mod measure;
+mod period;
 mod runs;
+mod sample_scale;
 mod scale;
 mod scaling;
+mod seen;
 mod statistics;
 mod subset;
 mod transform;
@@ -16,9 +21,11 @@ use std::sync::Arc;
 
 pub use fit::Fit;
 pub use floats::Precision;
+pub use period::Period;
 pub use runs::Runs;
+pub use sample_scale::SampleScale;
 pub use scale::Scaled;
-pub use scaling::{Nan, Scale, Scaling};
+pub use scaling::{Nan, Per, Scale, Scaling};
 pub use subset::Subset;
 pub use transform::{Custom, Transformed, Whole};
 

@@ -1,30 +1,34 @@
-//! A source around a source that scales each record by its own statistics, in the copy into the batch.
+//! A source around a source that scales each record by its own statistics.
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::apply::{scaled_by, scaled_by_channel};
 use super::fit::Fit;
-use super::floats::Precision;
 use super::measure::measure_all;
-use super::scaling::Scaling;
+use super::scaling::{Per, Scaling};
 use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
+use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Row, Value};
 use crate::store::{self, Object};
 
-/// Records scaled by statistics of the whole record, or of a part of each, all channels of it together.
+/// Records scaled by statistics of the whole record, or of a part of each: all channels of it together, or each by itself.
 ///
-/// The values are those of the inner source; only what turns a stored number into the value changes, so a window reads
-/// its own bytes and no more. Stored numbers are de-normalised, measured and scaled in float64 and rounded once, to the
-/// dtype of the batch, unless [`Precision::Single`] is asked for. Statistics are computed once, in parallel, and kept in
-/// the cache folder: 16 bytes per record, mapped.
+/// The values are those of the inner source; only what turns a stored number into the value changes, in the copy into the
+/// batch, so a window reads its own bytes and no more. Channels that are scaled each by its own are laid as float64 first.
+/// Stored numbers are de-normalised, measured and scaled in float64 and rounded once, to the dtype of the batch, unless
+/// [`Precision::Single`](super::Precision::Single) is asked for. Statistics are computed once, in parallel, and kept in the cache folder: 16 bytes
+/// per record, or per channel of one, mapped.
 pub struct Scaled {
     inner: SharedSource,
     scaling: Scaling,
     schema: Schema,
     rows: Arc<dyn Object>,
+    /// Pairs of statistics of one record.
+    width: usize,
 }
 
 /// Statistics of another version are made again.
@@ -38,25 +42,60 @@ impl Scaled {
     /// and ends the work.
     ///
     /// # Errors
-    /// `Config` for JSON records, or a record of which `fit` holds no value; `Unsupported` for IDs with flag bits or
-    /// records that are scaled already; what reading the records says; `Interrupted` when asked to stop.
+    /// `Config` for JSON records, statistics of each sample, which a source does not know, or a record of which `fit` holds
+    /// no value; `Unsupported` for IDs with flag bits or records that are scaled already; what reading the records says;
+    /// `Interrupted` when asked to stop.
     pub fn new(inner: SharedSource, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
         if inner.schema().kind == Kind::Json {
             return Err(Error::config("JSON records hold text, which cannot be scaled"));
         }
         inner.schema().need_numbers()?;
         scaling.fit.map_or(Ok(()), Fit::check)?;
+        if scaling.per == Per::Window {
+            return Err(Error::config("per=\"window\" of records that are not cut into windows"));
+        }
         let key = cache_key(inner.as_ref(), &scaling)?;
         let head = [&MAGIC[..], &key.to_le_bytes(), &inner.len().to_le_bytes()].concat();
-        let size = inner.len().checked_mul(ROW_SIZE).and_then(|size| size.checked_add(HEAD_SIZE));
+        let width = scaling.rows_of(inner.schema());
+        let rows = inner.len().checked_mul(width as u64);
+        let size = rows.and_then(|rows| rows.checked_mul(ROW_SIZE)?.checked_add(HEAD_SIZE));
         let size = size.ok_or_else(|| Error::corrupt(format!("{} records are too many", inner.len())))?;
         let name = format!("{key:016x}.scale");
         let of = inner.files().into_iter().next().map_or_else(String::new, |first| first.file);
         let rows = store::kept(&name, &of, &head, size, &mut |out| {
             measure_all(inner.as_ref(), &scaling, stop, out)
         })?;
-        let schema = Schema { vocab_size: None, ..inner.schema().clone() };
-        Ok(Scaled { inner, scaling, schema, rows })
+        let mut schema = Schema { vocab_size: None, ..inner.schema().clone() };
+        if width > 1 {
+            schema.element = Element::little(DType::F64);
+            schema.own_dtypes = false;
+        }
+        Ok(Scaled { inner, scaling, schema, rows, width })
+    }
+
+    /// Subtrahend and divisor of a record, or of each of its channels.
+    ///
+    /// # Errors
+    /// What reading the kept statistics says.
+    pub fn rows(&self, record: u64, out: &mut Vec<[f64; 2]>) -> Result<()> {
+        let size = self.width * ROW_SIZE as usize;
+        let mut scratch = Vec::new();
+        let bytes = self.rows.read(HEAD_SIZE + record * size as u64, size, &mut scratch)?;
+        let numbers = bytes.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number));
+        let numbers: Vec<f64> = numbers.collect();
+        out.extend(numbers.as_chunks::<2>().0);
+        Ok(())
+    }
+
+    fn by_channel<'a>(
+        &self,
+        record: u64,
+        values: &Values<'_>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<Values<'a>> {
+        let mut rows = Vec::with_capacity(self.width);
+        self.rows(record, &mut rows)?;
+        scaled_by_channel(values, record, &rows, scratch)
     }
 
     fn decode(&self, record: u64, stored: Decode) -> Result<Decode> {
@@ -67,21 +106,7 @@ impl Scaled {
             bytes.copy_from_slice(&row[at..at + 8]);
             f64::from_le_bytes(bytes)
         };
-        let (mul, add) = denormalising(stored, record)?;
-        let (sub, div) = (number(0), number(8));
-        Ok(match self.scaling.precision {
-            Precision::Double => Decode::Scaled { mul: mul.into(), add: add.into(), sub, div },
-            Precision::Single => Decode::Affine { mul, add, sub: sub as f32, div: div as f32 },
-        })
-    }
-}
-
-// What the inner source does to a stored number before it is scaled.
-fn denormalising(stored: Decode, record: u64) -> Result<(f32, f32)> {
-    match stored {
-        Decode::Plain | Decode::Single | Decode::Literal => Ok((1.0, 0.0)),
-        Decode::Affine { mul, add, sub: 0.0, div: 1.0 } => Ok((mul, add)),
-        _ => Err(Error::unsupported("the records are scaled already").record(record)),
+        scaled_by([number(0), number(8)], self.scaling.precision, stored, record)
     }
 }
 
@@ -129,13 +154,21 @@ impl Source for Scaled {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let values = self.inner.read(span, scratch)?;
-        Ok(Values { decode: self.decode(span.record, values.decode)?, ..values })
+        if self.width == 1 {
+            let values = self.inner.read(span, scratch)?;
+            return Ok(Values { decode: self.decode(span.record, values.decode)?, ..values });
+        }
+        let mut inner = Vec::new();
+        self.by_channel(span.record, &self.inner.read(span, &mut inner)?, scratch)
     }
 
     fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        let values = self.inner.read_whole(record, scratch)?;
-        Ok(Values { decode: self.decode(record, values.decode)?, ..values })
+        if self.width == 1 {
+            let values = self.inner.read_whole(record, scratch)?;
+            return Ok(Values { decode: self.decode(record, values.decode)?, ..values });
+        }
+        let mut inner = Vec::new();
+        self.by_channel(record, &self.inner.read_whole(record, &mut inner)?, scratch)
     }
 
     fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {

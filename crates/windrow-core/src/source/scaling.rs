@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Schema;
 use super::fit::Fit;
 use super::floats::Precision;
-use super::statistics::Statistics;
 
 /// What a record is scaled by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -13,7 +13,29 @@ pub enum Scale {
     /// Its largest magnitude: `x / max|x|`; a record of zeros is left as it is.
     Max,
     /// Mean and population standard deviation: `(x - mean) / deviation`; `x - mean` where the deviation is 0 or not finite.
+    #[serde(alias = "standard")]
     Zero,
+    /// Smallest and largest value: `(x - min) / (max - min)`, so that the values span 0 to 1; `x - min` of a constant.
+    MinMax,
+    /// Median and quartiles: `(x - median) / (q75 - q25)`, quantiles between two values by a straight line; `x - median`
+    /// where the quartiles are equal.
+    Robust,
+    /// The mean of the magnitudes: `x / mean|x|`; a record of zeros is left as it is.
+    #[serde(rename = "mean_abs")]
+    MeanAbs,
+}
+
+/// What shares one pair of statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// All channels of a record.
+    #[default]
+    Series,
+    /// Each channel of a record.
+    Channel,
+    /// Each channel of each sample, by the part of the sample that a model is given.
+    Window,
 }
 
 /// What NaN and infinity do.
@@ -46,20 +68,27 @@ pub struct Scaling {
     pub precision: Precision,
     /// The part that the statistics come from; `None` is the whole record.
     pub fit: Option<Fit>,
+    /// What shares statistics.
+    pub per: Per,
 }
 
 impl Scaling {
     /// By the whole record, in float64; NaN propagates.
     pub fn by(scale: Scale) -> Scaling {
-        Scaling { scale, nan: Nan::default(), precision: Precision::default(), fit: None }
+        Scaling {
+            scale,
+            nan: Nan::default(),
+            precision: Precision::default(),
+            fit: None,
+            per: Per::default(),
+        }
     }
 
-    /// Subtrahend and divisor of a record.
-    pub(super) fn row(&self, statistics: &Statistics) -> [f64; 2] {
-        let row = self.scale.of(statistics);
-        match self.precision {
-            Precision::Double => row,
-            Precision::Single => row.map(|x| f64::from(x as f32)),
+    /// How many pairs of statistics a record has.
+    pub(super) fn rows_of(&self, schema: &Schema) -> usize {
+        match self.per {
+            Per::Series => 1,
+            Per::Channel | Per::Window => schema.channels.unwrap_or(1).max(1),
         }
     }
 }
@@ -72,28 +101,24 @@ impl std::fmt::Display for Scaling {
             Precision::Single => "",
         };
         write!(f, "scaler={}{precision},nan={}", self.scale.name(), self.nan.identity())?;
-        self.fit.map_or(Ok(()), |fit| write!(f, ",fit={fit}"))
+        self.fit.map_or(Ok(()), |fit| write!(f, ",fit={fit}"))?;
+        match self.per {
+            Per::Series => Ok(()),
+            Per::Channel => f.write_str(",per=channel"),
+            Per::Window => f.write_str(",per=window"),
+        }
     }
 }
 
 impl Scale {
-    /// `max`, `zero`.
+    /// `max`, `zero`, `minmax`, `robust`, `mean_abs`.
     pub fn name(self) -> &'static str {
         match self {
             Scale::Max => "max",
             Scale::Zero => "zero",
-        }
-    }
-
-    // (subtrahend, divisor)
-    fn of(self, statistics: &Statistics) -> [f64; 2] {
-        match self {
-            Scale::Max => [0.0, if statistics.most() == 0.0 { 1.0 } else { statistics.most() }],
-            Scale::Zero => {
-                let deviation = statistics.deviation();
-                let divides = deviation != 0.0 && deviation.is_finite();
-                [statistics.mean(), if divides { deviation } else { 1.0 }]
-            }
+            Scale::MinMax => "minmax",
+            Scale::Robust => "robust",
+            Scale::MeanAbs => "mean_abs",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Mean, deviation and largest magnitude of a record, read once in parts, in float64.
+//! Mean, deviation, range and magnitudes of a record, read once in parts, in float64.
 
 /// What was seen of a record so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,6 +12,8 @@ pub(super) struct Statistics {
     squares: f64,
     /// Without the offset.
     sum: f64,
+    /// The sum of all magnitudes, with the offset.
+    magnitudes: f64,
     least: f64,
     greatest: f64,
     most: f64,
@@ -26,6 +28,7 @@ impl Statistics {
             mean: 0.0,
             squares: 0.0,
             sum: 0.0,
+            magnitudes: 0.0,
             least: f64::INFINITY,
             greatest: f64::NEG_INFINITY,
             most: 0.0,
@@ -48,6 +51,7 @@ impl Statistics {
         self.mean += delta * (n / all);
         self.n = all;
         self.sum += sum;
+        self.magnitudes += sum_of(values, f64::abs);
         self.least = values.iter().fold(self.least, |least, x| least.min(*x));
         self.greatest = values.iter().fold(self.greatest, |greatest, x| greatest.max(*x));
         let most = self.least.abs().max(self.greatest.abs());
@@ -64,6 +68,23 @@ impl Statistics {
     /// The largest magnitude; NaN where there is one; 0 of nothing.
     pub(super) fn most(&self) -> f64 {
         self.most
+    }
+
+    /// The mean of the magnitudes; 0 of nothing.
+    pub(super) fn mean_magnitude(&self) -> f64 {
+        match self.is_empty() {
+            true => 0.0,
+            false => self.magnitudes / self.n,
+        }
+    }
+
+    /// The least and the greatest value; NaN where there is one; 0 of nothing.
+    pub(super) fn range(&self) -> [f64; 2] {
+        match (self.is_empty(), self.most.is_nan()) {
+            (true, _) => [0.0; 2],
+            (false, true) => [f64::NAN; 2],
+            (false, false) => [self.least, self.greatest],
+        }
     }
 
     /// The mean; 0 of nothing.

@@ -22,7 +22,7 @@ pub use pack::Pack;
 pub use records::Records;
 pub use rows::Rows;
 pub use segments::Segments;
-pub use window::{Tail, Windows};
+pub use window::{Starts, Tail, Windows};
 
 use crate::error::Result;
 use crate::record::{Draw, Piece};

@@ -22,6 +22,19 @@ pub enum Tail {
     Pad,
 }
 
+/// Where the windows of a record begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Starts {
+    /// A stride from one to the next.
+    #[default]
+    Strided,
+    /// As many as strided ones, each anywhere in the record, drawn anew each epoch.
+    Random,
+    /// One, that ends with the record: what a forecast is evaluated on.
+    Last,
+}
+
 /// Windows of `width` positions, from `width + 1` values each, `stride` apart.
 ///
 /// A record of L values gives `1 + max(0, (L - (width + 1)) / stride)` windows, none where L < 2; a record shorter than
@@ -56,6 +69,7 @@ struct Cut {
     /// 2^64 / stride, rounded up: what a division becomes a product by. 0 of a stride of 1.
     inverse: u64,
     tail: Tail,
+    starts: Starts,
 }
 
 impl Windows {
@@ -66,7 +80,7 @@ impl Windows {
     /// `Config` when `width` is 0 or 2^64 - 1, or `stride` is 0; `Corrupt` when there are more windows than 64 bits can
     /// count; what the lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail) -> Result<Self> {
-        Windows::cut(lengths, width, stride, tail, 1)
+        Windows::cut(lengths, width, stride, tail, Starts::Strided, 1)
     }
 
     /// Windows of `width` positions from `width` values each.
@@ -74,13 +88,40 @@ impl Windows {
     /// # Errors
     /// As [`Windows::new`].
     pub fn apart(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail) -> Result<Self> {
-        Windows::cut(lengths, width, stride, tail, 0)
+        Windows::cut(lengths, width, stride, tail, Starts::Strided, 0)
     }
 
-    fn cut(lengths: Arc<dyn Lengths>, width: u64, stride: u64, tail: Tail, label: u64) -> Result<Self> {
+    /// Windows that begin elsewhere: of `width` values each, and one more where `label` is true.
+    ///
+    /// # Errors
+    /// As [`Windows::new`]; `Config` for padded tails of windows that have no stride.
+    pub fn starting(
+        lengths: Arc<dyn Lengths>,
+        width: u64,
+        stride: u64,
+        tail: Tail,
+        starts: Starts,
+        label: bool,
+    ) -> Result<Self> {
+        if starts != Starts::Strided && tail == Tail::Pad {
+            return Err(Error::config("a padded tail of windows that are not strided")
+                .field("tail")
+                .hint("leave tail out: what comes after the last full window is for strided ones"));
+        }
+        Windows::cut(lengths, width, stride, tail, starts, u64::from(label))
+    }
+
+    fn cut(
+        lengths: Arc<dyn Lengths>,
+        width: u64,
+        stride: u64,
+        tail: Tail,
+        starts: Starts,
+        label: u64,
+    ) -> Result<Self> {
         let full = lengths::with_label("width", width, label)?;
         lengths::at_least_one("stride", stride)?;
-        let cut = Cut { full, label, stride, inverse: (u64::MAX / stride).wrapping_add(1), tail };
+        let cut = Cut { full, label, stride, inverse: (u64::MAX / stride).wrapping_add(1), tail, starts };
         let short = Cell::new(0);
         let samples = RunningSums::new(&*lengths, |len| {
             short.set(short.get() + u64::from(len > label && len < full));
@@ -100,12 +141,18 @@ impl View for Windows {
         self.samples.total()
     }
 
-    fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
+    fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
         lengths::check_sample(sample, self.len())?;
         let record = self.samples.find(sample);
         let nth = sample - self.samples.range(record)?.start;
         let all = self.lengths.length(record)?;
-        let start = nth.checked_mul(self.cut.stride).filter(|start| *start < all);
+        let last = all.saturating_sub(self.cut.full);
+        let start = match self.cut.starts {
+            Starts::Strided => nth.checked_mul(self.cut.stride),
+            Starts::Random => Some(draw.below(last.saturating_add(1), 0)),
+            Starts::Last => Some(last),
+        };
+        let start = start.filter(|start| *start < all);
         let start = start.ok_or_else(|| {
             Error::corrupt(format!("the record holds {all} values now, expected a window {nth} in it"))
                 .record(record)
@@ -136,7 +183,12 @@ impl View for Windows {
             Tail::Pad => "pad",
         };
         let apart = lengths::apart(self.cut.label);
-        format!("windows(width={},stride={},tail={tail}{apart})", self.positions(), self.cut.stride)
+        let starts = match self.cut.starts {
+            Starts::Strided => "",
+            Starts::Random => ",starts=random",
+            Starts::Last => ",starts=last",
+        };
+        format!("windows(width={},stride={},tail={tail}{apart}{starts})", self.positions(), self.cut.stride)
     }
 }
 
@@ -147,6 +199,9 @@ impl Cut {
         let least = 1 + self.label;
         if len < least {
             return 0;
+        }
+        if self.starts == Starts::Last {
+            return 1;
         }
         let whole = 1 + self.strides(len.saturating_sub(self.full));
         if self.tail == Tail::Drop {
@@ -173,6 +228,19 @@ impl Cut {
         let Some(before) = n.checked_sub(1) else {
             return Some(Coverage { unseen: len, skipped_records: 1, ..Coverage::default() });
         };
+        if self.starts != Starts::Strided {
+            // Of random ones what they see at most, as if they overlapped where they must only.
+            let window = self.full.min(len);
+            let read = u128::from(n) * u128::from(window);
+            let used = u64::try_from(read.min(u128::from(len))).ok()?;
+            return Some(Coverage {
+                used,
+                repeated: u64::try_from(read - u128::from(used)).ok()?,
+                padded: n.checked_mul(self.full - window)?,
+                unseen: len - used,
+                skipped_records: 0,
+            });
+        }
         let start = before * self.stride;
         let last = self.full.min(len - start);
         let read = u128::from(before) * u128::from(self.full) + u128::from(last);
@@ -233,6 +301,43 @@ mod tests {
         check(&[12], (2, 5, Tail::Drop), "0[0..3] | 0[5..8]", "0..2", [6, 0, 0, 6, 0]);
         check(&[12], (2, 5, Tail::Pad), "0[0..3] | 0[5..8] | 0[10..12]", "0..3", [8, 0, 1, 4, 0]);
         check(&[11], (2, 5, Tail::Pad), "0[0..3] | 0[5..8]", "0..2", [6, 0, 0, 5, 0]);
+    }
+
+    #[test]
+    fn the_last_window_ends_with_its_record() {
+        let lengths = Arc::new(vec![9, 1, 4, 20]);
+        let view = Windows::starting(lengths, 4, 3, Tail::Drop, Starts::Last, true).unwrap();
+        assert_eq!(show(&view), "0[4..9] | 2[0..4] | 3[15..20]");
+        assert_eq!(counts(&view), [14, 0, 1, 20, 1]);
+        let no_label = Windows::starting(Arc::new(vec![9]), 4, 1, Tail::Drop, Starts::Last, false).unwrap();
+        assert_eq!(show(&no_label), "0[5..9]");
+        assert_eq!(no_label.describe(), "windows(width=4,stride=1,tail=drop,apart,starts=last)");
+    }
+
+    #[test]
+    fn random_windows_lie_anywhere_and_are_as_many_as_strided_ones() {
+        let lengths = Arc::new(vec![3, 9, 1, 20]);
+        let strided = Windows::new(lengths.clone(), 4, 2, Tail::Drop).unwrap();
+        let view = Windows::starting(lengths.clone(), 4, 2, Tail::Drop, Starts::Random, true).unwrap();
+        assert_eq!(view.len(), strided.len());
+        let mut starts = std::collections::BTreeMap::<u64, std::collections::BTreeSet<u64>>::new();
+        for epoch in 0..300 {
+            for sample in 0..view.len() {
+                let (mut pieces, mut again) = (Vec::new(), Vec::new());
+                let draw = Draw::new(7, epoch, 0, sample);
+                view.pieces(sample, draw, &mut pieces).unwrap();
+                view.pieces(sample, draw, &mut again).unwrap();
+                assert_eq!(pieces, again);
+                let [Piece::Read(span)] = pieces[..] else { panic!("{pieces:?}") };
+                assert_eq!(span.len, 5.min(lengths[span.record as usize]));
+                assert!(view.samples_of(span.record).unwrap().contains(&sample));
+                starts.entry(span.record).or_default().insert(span.start);
+            }
+        }
+        let all = |n: u64| (0..n).collect();
+        assert_eq!(starts, [(0, all(1)), (1, all(5)), (3, all(16))].into());
+        let padded = Windows::starting(lengths, 4, 2, Tail::Pad, Starts::Random, true).err().unwrap();
+        assert_eq!(padded.kind(), Kind::Config);
     }
 
     #[test]

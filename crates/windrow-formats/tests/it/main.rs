@@ -33,6 +33,8 @@ mod opened;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]
+mod period;
+#[cfg(test)]
 mod regress;
 #[cfg(test)]
 mod saved;

@@ -1,0 +1,152 @@
+//! What stands beside a window: of which series it is, where it begins, what it was scaled by.
+
+use std::sync::Arc;
+
+use super::{Collate, Field, NextToken, Row, Sample, Scratch};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::record::{Piece, Span};
+use crate::source::{SampleScale, Scaled};
+
+/// A field beside the values of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BesideField {
+    /// The record's number, int64.
+    Item,
+    /// The number in its record of the window's first value, int64.
+    Start,
+    /// What was subtracted by a scaler, float64: one number, or one of each channel.
+    Loc,
+    /// What it was divided by, float64.
+    Scale,
+}
+
+/// What scales the windows.
+#[derive(Clone)]
+pub enum ScaledBy {
+    /// Nothing, or a function.
+    Nothing,
+    /// Statistics of each record that are not computed yet: nothing can be filled.
+    Unmeasured,
+    /// Statistics of each record.
+    Record(Arc<Scaled>),
+    /// Statistics of each window.
+    Sample(SampleScale),
+}
+
+/// Windows, and fields beside them.
+pub struct Beside {
+    inner: NextToken,
+    fields: Vec<BesideField>,
+    by: ScaledBy,
+    /// Shape of what values are scaled by.
+    shape: Vec<usize>,
+}
+
+impl BesideField {
+    const ALL: [BesideField; 4] =
+        [BesideField::Item, BesideField::Start, BesideField::Loc, BesideField::Scale];
+
+    /// `item`, `start`, `loc`, `scale`.
+    pub fn name(self) -> &'static str {
+        match self {
+            BesideField::Item => "item",
+            BesideField::Start => "start",
+            BesideField::Loc => "loc",
+            BesideField::Scale => "scale",
+        }
+    }
+
+    /// # Errors
+    /// `Config` for a name that is none, with those there are.
+    pub fn of(name: &str) -> Result<BesideField> {
+        BesideField::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
+            Error::config(format!("fields={name:?}"))
+                .field("fields")
+                .hint("beside input_ids, labels and loss_masks a window has item, start, loc and scale")
+        })
+    }
+}
+
+impl Beside {
+    /// These fields beside those of the windows. `channels`: `Some(C)` where each channel is scaled by its own.
+    ///
+    /// # Errors
+    /// `Config` for `loc` or `scale` of values that no statistics scale, and for a field that is named twice.
+    pub fn new(
+        inner: NextToken,
+        fields: &[BesideField],
+        by: ScaledBy,
+        channels: Option<usize>,
+    ) -> Result<Beside> {
+        let scaled = [BesideField::Loc, BesideField::Scale];
+        if let (ScaledBy::Nothing, Some(field)) = (&by, fields.iter().find(|f| scaled.contains(f))) {
+            return Err(Error::config(format!(
+                "the field {} without a scaler that has statistics",
+                field.name()
+            ))
+            .field("fields")
+            .hint("choose scaler= by name, or leave the field out"));
+        }
+        if let Some(twice) = fields.iter().enumerate().find(|(at, field)| fields[..*at].contains(field)) {
+            return Err(Error::config(format!("the field {} is named twice", twice.1.name())).field("fields"));
+        }
+        Ok(Beside { inner, fields: fields.to_vec(), by, shape: channels.into_iter().collect() })
+    }
+
+    // What the window of this span is scaled by.
+    fn rows(&self, sample: &Sample<'_>, span: Span, scratch: &mut Scratch) -> Result<Vec<[f64; 2]>> {
+        match &self.by {
+            ScaledBy::Nothing | ScaledBy::Unmeasured => Ok(Vec::new()),
+            ScaledBy::Record(scaled) => {
+                let mut rows = Vec::new();
+                scaled.rows(span.record, &mut rows)?;
+                Ok(rows)
+            }
+            ScaledBy::Sample(own) => {
+                let values = sample.source.read(span, &mut scratch.bytes)?;
+                own.rows(&values, span.record)
+            }
+        }
+    }
+}
+
+impl Collate for Beside {
+    fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        let beside = self.fields.iter().map(|field| match field {
+            BesideField::Item | BesideField::Start => Field::new(field.name(), DType::I64, []),
+            BesideField::Loc | BesideField::Scale => Field::new(field.name(), DType::F64, self.shape.clone()),
+        });
+        Ok(self.inner.fields(samples)?.iter().cloned().chain(beside).collect())
+    }
+
+    fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.inner.fill(sample, row, scratch)?;
+        let Some(Piece::Read(span)) = sample.pieces.first() else {
+            return Err(Error::unsupported("fields beside a sample that reads no record"));
+        };
+        let needs_rows = self.fields.iter().any(|f| matches!(f, BesideField::Loc | BesideField::Scale));
+        let rows = if needs_rows { self.rows(sample, *span, scratch)? } else { Vec::new() };
+        for (number, field) in (self.inner.n_fields()..).zip(&self.fields) {
+            let which = match field {
+                BesideField::Item => {
+                    row.numbers::<u64>(number)[0] = span.record;
+                    continue;
+                }
+                BesideField::Start => {
+                    row.numbers::<u64>(number)[0] = span.start;
+                    continue;
+                }
+                BesideField::Loc => 0,
+                BesideField::Scale => 1,
+            };
+            row.numbers::<f64>(number).iter_mut().zip(&rows).for_each(|(out, row)| *out = row[which]);
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name()).collect();
+        format!("{},beside={}", self.inner.describe(), names.join("+"))
+    }
+}

@@ -1,0 +1,164 @@
+//! A part of each record in time, by fractions of its length.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{Extras, FileInfo, Fit, Location, Rows, Schema, SharedSource, Source, Stored};
+use crate::error::{Error, Result};
+use crate::record::{Lengths, Span, Values};
+use crate::row::{Row, Value};
+use crate::store::Object;
+
+/// Of each record of T values those from `floor(T × from)` up to `floor(T × to)`, and `before` values that come before them,
+/// where there are so many.
+pub struct Period {
+    inner: SharedSource,
+    part: Fit,
+    before: u64,
+}
+
+impl Period {
+    /// # Errors
+    /// `Config` when the fractions are none, or records are not numbers.
+    pub fn new(inner: SharedSource, from: f64, to: f64, before: u64) -> Result<Period> {
+        let part = Fit::Fraction(from, to);
+        if part.check().is_err() {
+            return Err(Error::config(format!("{part} is not a part of a series"))
+                .hint("give fractions of its length, 0 to 1, the second above the first"));
+        }
+        inner.schema().need_numbers()?;
+        Ok(Period { inner, part, before })
+    }
+
+    // The first value of a record there, and how many.
+    fn of(&self, record: u64) -> Result<(u64, u64)> {
+        let part = self.part.of(self.inner.length(record)?);
+        let start = part.start.saturating_sub(self.before);
+        Ok((start, part.end - start))
+    }
+
+    fn span(&self, span: Span) -> Result<Span> {
+        let (start, len) = self.of(span.record)?;
+        super::check_span(span, len)?;
+        Ok(Span { start: start + span.start, ..span })
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Lengths for Period {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn length(&self, record: u64) -> Result<u64> {
+        Ok(self.of(record)?.1)
+    }
+
+    fn uniform(&self) -> Option<u64> {
+        let part = self.part.of(self.inner.uniform()?);
+        Some(part.end - part.start.saturating_sub(self.before))
+    }
+
+    fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.inner.lengths(first, out)?;
+        for length in out {
+            let part = self.part.of(*length);
+            *length = part.end - part.start.saturating_sub(self.before);
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Source for Period {
+    fn schema(&self) -> &Schema {
+        self.inner.schema()
+    }
+
+    fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.inner.read(self.span(span)?, scratch)
+    }
+
+    fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        let (start, len) = self.of(record)?;
+        self.inner.read(Span { record, start, len }, scratch)
+    }
+
+    fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
+        self.inner.read_track(track, self.span(span)?, scratch)
+    }
+
+    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
+        self.inner.text(record, scratch)
+    }
+
+    fn row(&self, record: u64) -> Result<Row> {
+        self.inner.row(record)
+    }
+
+    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
+        self.inner.value(record, columns)
+    }
+
+    fn rows_from(&self, first: u64) -> Rows<'_> {
+        self.inner.rows_from(first)
+    }
+
+    fn extras(&self, record: u64) -> Result<Extras> {
+        self.inner.extras(record)
+    }
+
+    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
+        self.inner.prefetch(&mut spans.filter_map(|(span, step)| Some((self.span(span).ok()?, step))));
+    }
+
+    fn touch(&self, span: Span) {
+        if let Ok(span) = self.span(span) {
+            self.inner.touch(span);
+        }
+    }
+
+    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
+        self.inner.decode_ahead(&mut spans.filter_map(|span| self.span(span).ok()));
+    }
+
+    fn locate(&self, span: Span) -> Result<Vec<Location>> {
+        self.inner.locate(self.span(span)?)
+    }
+
+    fn files(&self) -> Vec<FileInfo> {
+        self.inner.files()
+    }
+
+    fn fingerprint(&self) -> Result<u64> {
+        let mut hash = Xxh3::new();
+        hash.update(&self.inner.fingerprint()?.to_le_bytes());
+        hash.update(format!("period={},before={}", self.part, self.before).as_bytes());
+        Ok(hash.digest())
+    }
+
+    fn format(&self) -> &'static str {
+        self.inner.format()
+    }
+
+    fn treatment(&self) -> Option<String> {
+        self.inner.treatment()
+    }
+
+    // Where it begins within the record there is not told by this.
+    fn stored(&self, _record: u64) -> Result<Option<Stored>> {
+        Ok(None)
+    }
+
+    fn object(&self, number: u64) -> Result<&dyn Object> {
+        self.inner.object(number)
+    }
+
+    // What follows a part is not the next one.
+    fn joined(&self) -> Option<SharedSource> {
+        None
+    }
+}
