@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{
-    self, Batch, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted,
+    self, Batch, Beside, BesideField, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, ScaledBy,
+    Segments, Shifted,
 };
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
 use windrow_core::plan::{Feed, Pick, records_of};
-use windrow_core::source::{Custom, Extras, FileInfo, Kind, Nan, Runs, Scaled, SharedSource, Transformed};
+use windrow_core::source::{
+    Custom, Extras, FileInfo, Fit, Kind, Nan, Per, Runs, SampleScale, Scaled, Scaling, SharedSource,
+    Transformed,
+};
 use windrow_core::store::{StoreSet, Traffic};
 use windrow_core::values::copy_values;
 use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
@@ -17,16 +21,19 @@ use windrow_core::{Buffer, DType, Decode, Draw, Error, Lengths, Place, Result, R
 use windrow_formats::{key_rows, parse_json};
 
 use crate::formats::format_info;
+use crate::part::{of_period, of_split};
 use crate::paths::Paths;
 use crate::recipe::RecipePart;
 use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
-use crate::windowing::{Scaler, Windowing, check_fit, scaling_of};
+use crate::windowing::{Scaler, Windowing, check_scaler, scaling_of};
 
 /// Records on disk, by number.
 #[derive(Clone)]
 pub struct Dataset {
     paths: Paths,
     options: Options,
+    /// Whole records, where those of `source` are parts of them in time.
+    whole: SharedSource,
     source: SharedSource,
     manifest: Option<Manifest>,
     stores: StoreSet,
@@ -73,14 +80,29 @@ pub struct Info {
 const MOST_COUNTED: u64 = 10_000_000;
 
 impl Dataset {
+    /// What was found there, and the part of it that the options name.
+    ///
+    /// # Errors
+    /// `Config` or `Mismatch` for a part that these records do not have.
     pub(crate) fn new(
         paths: Paths,
         options: Options,
-        source: SharedSource,
+        found: SharedSource,
         manifest: Option<Manifest>,
         stores: StoreSet,
-    ) -> Dataset {
-        Dataset { paths, options, source, manifest, stores }
+    ) -> Result<Dataset> {
+        let whole = of_split(found, options.split)?;
+        let source = of_period(whole.clone(), options.period)?;
+        Ok(Dataset { paths, options, whole, source, manifest, stores })
+    }
+
+    /// The part that the options name, of a data set of whole records.
+    pub(crate) fn parted(&self, options: Options) -> Result<Dataset> {
+        // What this data set is a part of is a part already.
+        let split = options.split.filter(|_| self.options.split.is_none());
+        let whole = of_split(self.whole.clone(), split)?;
+        let source = of_period(whole.clone(), options.period)?;
+        Ok(Dataset { options, whole, source, ..self.clone() })
     }
 
     /// Number of records.
@@ -319,6 +341,7 @@ impl Dataset {
             scaler: scaler.name(),
             nan,
             fit: None,
+            per: Per::default(),
             labels: Labels::default(),
         };
         self.cut(recipe, None, scaler.custom(), &|| false)
@@ -448,26 +471,43 @@ impl Dataset {
         custom: Option<&Custom>,
         stop: &dyn Fn() -> bool,
     ) -> Result<Samples> {
-        check_fit(&recipe)?;
+        check_scaler(&recipe)?;
         // What cannot be laid is refused before the data is read for its statistics.
-        let source = match (recipe.scaler(), custom) {
-            (ScalerName::None, _) => self.source.clone(),
+        let (source, by): (SharedSource, ScaledBy) = match (recipe.scaler(), custom) {
+            (ScalerName::None, _) => (self.source.clone(), ScaledBy::Nothing),
             (ScalerName::Custom(name), Some(custom)) if name == custom.name() => {
-                self.lay(self.source.clone(), recipe.clone(), dtype)?;
-                Arc::new(Transformed::new(self.source.clone(), custom.clone())?)
+                self.lay(self.source.clone(), recipe.clone(), dtype, &ScaledBy::Nothing)?;
+                (Arc::new(Transformed::new(self.source.clone(), custom.clone())?), ScaledBy::Nothing)
             }
             _ => {
                 let scaling = scaling_of(&recipe)?;
-                self.lay(self.source.clone(), recipe.clone(), dtype)?;
+                let laid_by = |by| self.lay(self.source.clone(), recipe.clone(), dtype, &by);
                 match scaling {
-                    None => self.source.clone(),
-                    Some(scaling) => Arc::new(Scaled::new(self.source.clone(), scaling, stop)?),
+                    None => (self.source.clone(), ScaledBy::Nothing),
+                    Some(scaling) if scaling.per == Per::Window => {
+                        let given = recipe.context_length().unwrap_or(u64::MAX);
+                        (self.source.clone(), ScaledBy::Sample(SampleScale::new(scaling, given)))
+                    }
+                    Some(scaling) => {
+                        laid_by(ScaledBy::Unmeasured)?;
+                        let scaled = Arc::new(self.measured(scaling, stop)?);
+                        (of_period(scaled.clone(), self.options.period)?, ScaledBy::Record(scaled))
+                    }
                 }
             }
         };
-        let samples = self.lay(source, recipe, dtype)?;
+        let samples = self.lay(source, recipe, dtype, &by)?;
         self.warn_of_padding(&samples);
         Ok(samples)
+    }
+
+    // Parts in time are scaled by what the first of them knows.
+    fn measured(&self, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
+        let fit = match (scaling.fit, self.options.period) {
+            (None, Some(period)) => Some(Fit::Fraction(0.0, period.fit)),
+            (fit, _) => fit,
+        };
+        Scaled::new(self.whole.clone(), Scaling { fit, ..scaling }, stop)
     }
 
     // An array [T, C] that is read as T series of C values gives padded windows only, and a model that learns nothing.
@@ -494,11 +534,23 @@ impl Dataset {
     }
 
     // `source`: these records, scaled or not.
-    fn lay(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
-        store::whole(|| self.laid(source.clone(), recipe.clone(), dtype))
+    fn lay(
+        &self,
+        source: SharedSource,
+        recipe: ViewRecipe,
+        dtype: Option<DType>,
+        by: &ScaledBy,
+    ) -> Result<Samples> {
+        store::whole(|| self.laid(source.clone(), recipe.clone(), dtype, by))
     }
 
-    fn laid(&self, source: SharedSource, recipe: ViewRecipe, dtype: Option<DType>) -> Result<Samples> {
+    fn laid(
+        &self,
+        source: SharedSource,
+        recipe: ViewRecipe,
+        dtype: Option<DType>,
+        by: &ScaledBy,
+    ) -> Result<Samples> {
         let source = match recipe {
             ViewRecipe::Pack { eos: None, .. } => source.joined().unwrap_or(source),
             // Keys of objects are columns once they are named.
@@ -552,7 +604,16 @@ impl Dataset {
                 (Arc::new(cut(lengths, *length)?), Arc::new(collate))
             }
             ViewRecipe::Windows {
-                context_length, prediction_length, stride, tail, loss_on, labels, ..
+                context_length,
+                prediction_length,
+                stride,
+                tail,
+                starts,
+                per,
+                loss_on,
+                labels,
+                fields,
+                ..
             } => {
                 let width = context_length
                     .checked_add(*prediction_length)
@@ -568,9 +629,20 @@ impl Dataset {
                     }
                     collate = collate.learn_from(*context_length);
                 }
+                if let ScaledBy::Sample(own) = by {
+                    collate = collate.scaled_by_sample(own.clone());
+                }
                 let collate = collate.labels(*labels)?;
-                let cut = if is_next { Windows::new } else { Windows::apart };
-                (Arc::new(cut(lengths, width, stride.unwrap_or(width), *tail)?), Arc::new(collate))
+                let beside: Vec<BesideField> =
+                    fields.iter().map(|name| BesideField::of(name)).collect::<Result<_>>()?;
+                let channels = schema.channels.filter(|_| *per != Per::Series);
+                let collate: Arc<dyn Collate> = match beside.is_empty() {
+                    true => Arc::new(collate),
+                    false => Arc::new(Beside::new(collate, &beside, by.clone(), channels)?),
+                };
+                let stride = stride.unwrap_or(width);
+                let view = Windows::starting(lengths, width, stride, *tail, *starts, is_next)?;
+                (Arc::new(view), collate)
             }
             ViewRecipe::Crop { length, mode } => {
                 let collate = Raw::new(schema, *length, laid_as)?;
@@ -627,7 +699,7 @@ impl Dataset {
         }
         let recipe =
             RecipePart { path: self.paths.clone(), options: self.options.clone(), view: recipe, dtype };
-        Ok(Samples { feed, data: self.clone(), recipe })
+        Ok(Samples { feed, data: self.clone(), recipe, by: by.clone() })
     }
 }
 
@@ -646,6 +718,7 @@ pub struct Samples {
     feed: Feed,
     data: Dataset,
     recipe: RecipePart,
+    by: ScaledBy,
 }
 
 impl Samples {
@@ -679,7 +752,7 @@ impl Samples {
     /// # Errors
     /// `Config` when the dtype cannot hold the values.
     pub fn with_dtype(&self, dtype: DType) -> Result<Samples> {
-        self.data.lay(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype))
+        self.data.lay(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype), &self.by)
     }
 
     /// The same kind of view with other labels: the values one later, the inputs themselves, or none. Without values one later
@@ -701,7 +774,7 @@ impl Samples {
     /// ```
     pub fn with_labels(&self, labels: Labels) -> Result<Samples> {
         let recipe = self.recipe.view.clone().with_labels(labels)?;
-        self.data.lay(self.feed.source().clone(), recipe, self.recipe.dtype)
+        self.data.lay(self.feed.source().clone(), recipe, self.recipe.dtype, &self.by)
     }
 
     /// The record that a sample of a view of rows is, also where its batches are stacked.

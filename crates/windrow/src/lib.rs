@@ -38,6 +38,7 @@ mod ordered;
 mod output;
 #[cfg(doctest)]
 mod pages;
+mod part;
 mod paths;
 #[cfg(feature = "text")]
 pub mod prep;
@@ -55,6 +56,7 @@ mod shuffle;
 #[cfg(feature = "dac")]
 pub mod sound;
 mod split;
+mod split_by_time;
 mod traced;
 mod view_recipe;
 mod windowing;
@@ -86,8 +88,8 @@ pub use windrow_core::collate::{Batch, Labels, List};
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;
-pub use windrow_core::source::{Custom, Fit, Nan, Whole};
-pub use windrow_core::view::{Coverage, Mode, Strategy, Tail};
+pub use windrow_core::source::{Custom, Fit, Nan, Per, Whole};
+pub use windrow_core::view::{Coverage, Mode, Starts, Strategy, Tail};
 pub use windrow_core::{
     Array, Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Row, Span, Value,
     Values,

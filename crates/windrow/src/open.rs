@@ -16,7 +16,6 @@ use crate::Dataset;
 use crate::formats::formats;
 use crate::paths::Paths;
 use crate::remote::{Place, ReadOnce, Stores};
-use crate::split::part_of;
 
 /// Opens a file or folder; its format is recognised by content. A `file://` URL is the path that it names. A glob
 /// (`data/*.parquet`, `**`) and braces (`x-{000..127}.tar`, `{a,b}.bin`) stand for the files and folders of these names, which
@@ -101,12 +100,8 @@ fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset>
     };
     let options_of_formats = with_tokenizer_hash(options)?;
     let source = store::whole(|| format::open(formats(), &probe, &options_of_formats))?;
-    let source = match options.split {
-        Some(split) => part_of(source, split).map_err(|e| e.or_at(path))?,
-        None => source,
-    };
     let stores = probe.store.into();
-    Ok(Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores))
+    Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores).map_err(|e| e.or_at(path))
 }
 
 /// The path that a file:// URL names; any other path as it is.

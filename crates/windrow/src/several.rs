@@ -18,7 +18,6 @@ use crate::paths::Paths;
 use crate::remote::ReadOnce;
 use crate::remote::Stores;
 use crate::resolve::{Found, resolve};
-use crate::split::part_of;
 
 impl Paths {
     /// Opens what is there as one data set: each path by itself, their records one after the other. A glob gives its files
@@ -46,13 +45,10 @@ impl Paths {
             [first, ..] => Arc::new(Concat::new(first.format(), sources)?),
             [] => return Err(Error::config("the paths stand for nothing")),
         };
-        let source = match options.split {
-            Some(split) => part_of(source, split).map_err(|e| e.or_at(self.to_string()))?,
-            None => source,
-        };
         let mut stores = StoreSet::default();
         opened.iter().for_each(|data| stores.add_all(data.stores()));
-        Ok(Dataset::new(self.clone(), options.clone(), source, manifest, stores))
+        let opened = Dataset::new(self.clone(), options.clone(), source, manifest, stores);
+        opened.map_err(|e| e.or_at(self.to_string()))
     }
 
     /// Checks what is there, one path after the other; see [`verify`](crate::verify()).
@@ -177,7 +173,7 @@ fn absolute(path: &Path) -> PathBuf {
 
 fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<Vec<Dataset>> {
     // A tokenizer is loaded once.
-    let options = Options { split: None, ..with_tokenizer_hash(options)? };
+    let options = Options { split: None, period: None, ..with_tokenizer_hash(options)? };
     let of_file = Options { part: None, ..options.clone() };
     let count = members.len();
     let open = |(number, path): (usize, &PathBuf)| {

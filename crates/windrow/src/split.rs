@@ -1,16 +1,9 @@
 //! A validation split by whole records: no value of a record is on both sides.
 
-use std::sync::Arc;
-
 use windrow_core::format::{Options, Split};
-use windrow_core::sampler::Permutation;
-use windrow_core::source::{SharedSource, Subset};
 use windrow_core::{Error, Result};
 
 use crate::dataset::Dataset;
-
-/// Sets the split's key apart from the orders of the same seed.
-const SPLIT: u64 = 0x7370_6c69_745f_7631;
 
 impl Dataset {
     /// Two data sets: the records to learn from, and `fraction` of all to validate with. Whole records go to one side or
@@ -37,34 +30,15 @@ impl Dataset {
                 Error::config(format!("{n} records cannot be split in two")).or_at(self.paths().to_string())
             );
         }
-        if self.options().split.is_some() {
-            return Err(
-                Error::config("a part of a split is split again").hint("split the whole data set once")
-            );
+        if self.options().split.is_some() || self.options().period.is_some() {
+            return Err(Error::config("a part of a split is split again")
+                .hint("split the whole data set once, first by records and then by time"));
         }
         let n_validation = ((n as f64 * fraction).round() as u64).clamp(1, n - 1);
         let part = |is_validation| {
             let split = Split { n_validation, seed, is_validation };
-            let source = part_of(self.source().clone(), split)?;
-            let options = Options { split: Some(split), ..self.options().clone() };
-            let stores = self.stores().clone();
-            Ok(Dataset::new(self.paths().clone(), options, source, self.manifest().cloned(), stores))
+            self.parted(Options { split: Some(split), ..self.options().clone() })
         };
         Ok((part(false)?, part(true)?))
     }
-}
-
-/// The records of one part.
-pub(crate) fn part_of(source: SharedSource, split: Split) -> Result<SharedSource> {
-    let n = source.len();
-    if split.n_validation == 0 || split.n_validation >= n {
-        return Err(Error::mismatch(format!(
-            "a split with {} records for validation, of a data set of {n} now",
-            split.n_validation
-        )));
-    }
-    let order = Permutation::new(split.seed ^ SPLIT, n);
-    let mut numbers: Vec<u64> = (0..split.n_validation).map(|i| order.apply(i)).collect();
-    numbers.sort_unstable();
-    Ok(Arc::new(Subset::new(source, numbers.into(), !split.is_validation)?))
 }

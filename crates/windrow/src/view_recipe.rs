@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use windrow_core::collate::{CodesLayout, Labels};
-use windrow_core::source::{Fit, Nan};
-use windrow_core::view::{Mode, Strategy, Tail};
+use windrow_core::source::{Fit, Nan, Per};
+use windrow_core::view::{Mode, Starts, Strategy, Tail};
 use windrow_core::{Error, Result};
 
 /// One way of cutting records into samples.
@@ -60,12 +60,21 @@ pub enum ViewRecipe {
         /// Which part of each record a scaler's statistics come from; all of it when not given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fit: Option<Fit>,
+        /// What shares a scaler's statistics.
+        #[serde(default, skip_serializing_if = "is_default")]
+        per: Per,
+        /// Where windows begin.
+        #[serde(default, skip_serializing_if = "is_default")]
+        starts: Starts,
         /// Which labels are learned.
         #[serde(default, skip_serializing_if = "is_default")]
         loss_on: LossOn,
         /// What `labels` are.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
+        /// What is laid beside the values.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<String>,
     },
     /// Up to `length` values of each record.
     Crop {
@@ -139,6 +148,9 @@ pub enum ViewRecipe {
         /// Which part of each record a scaler's statistics come from; all of it when not given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fit: Option<Fit>,
+        /// What shares a scaler's statistics.
+        #[serde(default, skip_serializing_if = "is_default")]
+        per: Per,
         /// What `labels` are.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
@@ -158,6 +170,7 @@ impl ViewRecipe {
     pub fn is_random(&self) -> bool {
         match self {
             ViewRecipe::Crop { mode, .. } => *mode == Mode::Random,
+            ViewRecipe::Windows { starts, .. } => *starts == Starts::Random,
             ViewRecipe::Codes { mode, layout, .. } => *mode == Mode::Random || layout.is_random(),
             _ => false,
         }
@@ -216,6 +229,22 @@ impl ViewRecipe {
             _ => None,
         }
     }
+
+    /// Values of a window before its prediction; `None` for other views.
+    pub fn context_length(&self) -> Option<u64> {
+        match self {
+            ViewRecipe::Windows { context_length, .. } => Some(*context_length),
+            _ => None,
+        }
+    }
+
+    /// What shares a scaler's statistics.
+    pub fn per(&self) -> Per {
+        match self {
+            ViewRecipe::Windows { per, .. } | ViewRecipe::Segments { per, .. } => *per,
+            _ => Per::Series,
+        }
+    }
 }
 
 /// Which labels are learned.
@@ -239,7 +268,15 @@ pub enum ScalerName {
     /// Its largest magnitude.
     Max,
     /// Its mean and standard deviation.
+    #[serde(alias = "standard")]
     Zero,
+    /// Its smallest and largest value.
+    MinMax,
+    /// Its median and quartiles.
+    Robust,
+    /// The mean of its magnitudes.
+    #[serde(rename = "mean_abs")]
+    MeanAbs,
     /// [`ScalerName::Max`] of the values as float32: foundation_ts's own numbers.
     #[serde(rename = "max-float32")]
     MaxSingle,

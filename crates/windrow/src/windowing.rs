@@ -1,8 +1,8 @@
 //! How windows are cut from series: width, stride, scaling, what is learned.
 
 use windrow_core::collate::Labels;
-use windrow_core::source::{Custom, Fit, Nan, Precision, Scale, Scaling};
-use windrow_core::view::Tail;
+use windrow_core::source::{Custom, Fit, Nan, Per, Precision, Scale, Scaling};
+use windrow_core::view::{Starts, Tail};
 use windrow_core::{DType, Error, Result};
 
 use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
@@ -17,6 +17,12 @@ pub enum Scaler {
     Max,
     /// Its mean and standard deviation.
     Zero,
+    /// Its smallest and largest value, which become 0 and 1.
+    MinMax,
+    /// Its median and the distance of its quartiles.
+    Robust,
+    /// The mean of its magnitudes.
+    MeanAbs,
     /// A function of the caller's.
     Custom(Custom),
 }
@@ -28,6 +34,9 @@ impl Scaler {
             Scaler::None => ScalerName::None,
             Scaler::Max => ScalerName::Max,
             Scaler::Zero => ScalerName::Zero,
+            Scaler::MinMax => ScalerName::MinMax,
+            Scaler::Robust => ScalerName::Robust,
+            Scaler::MeanAbs => ScalerName::MeanAbs,
             Scaler::Custom(custom) => ScalerName::Custom(custom.name().to_string()),
         }
     }
@@ -50,23 +59,53 @@ pub(crate) fn scaling_of(recipe: &ViewRecipe) -> Result<Option<Scaling>> {
         ScalerName::None => return Ok(None),
         ScalerName::Max => (Scale::Max, Double),
         ScalerName::Zero => (Scale::Zero, Double),
+        ScalerName::MinMax => (Scale::MinMax, Double),
+        ScalerName::Robust => (Scale::Robust, Double),
+        ScalerName::MeanAbs => (Scale::MeanAbs, Double),
         ScalerName::MaxSingle => (Scale::Max, Single),
         ScalerName::ZeroSingle => (Scale::Zero, Single),
         ScalerName::Custom(name) => return Err(function_in_text(name)),
     };
-    Ok(Some(Scaling { nan: recipe.nan(), precision, fit: recipe.fit(), ..Scaling::by(scale) }))
+    let (nan, fit, per) = (recipe.nan(), recipe.fit(), recipe.per());
+    Ok(Some(Scaling { scale, nan, precision, fit, per }))
 }
 
-/// Refuses a part of each record to measure where no scaler measures.
+/// Refuses a part of each record to measure where no scaler measures, and statistics of channels or windows where there are
+/// none.
 ///
 /// # Errors
 /// `Config`.
-pub(crate) fn check_fit(recipe: &ViewRecipe) -> Result<()> {
+pub(crate) fn check_scaler(recipe: &ViewRecipe) -> Result<()> {
+    let is_measured = !matches!(recipe.scaler(), ScalerName::None | ScalerName::Custom(_));
+    let is_single = matches!(recipe.scaler(), ScalerName::MaxSingle | ScalerName::ZeroSingle);
+    let per = |text: &str| Err(Error::config(format!("per={text}")).field("per"));
+    match (recipe.per(), recipe) {
+        (Per::Series, _) => {}
+        (Per::Channel, _) if !is_measured || is_single => {
+            return per("\"channel\" without a scaler that has statistics of channels")
+                .map_err(|e| e.hint("choose scaler max, standard, minmax, robust or mean_abs"));
+        }
+        (Per::Window, ViewRecipe::Windows { .. }) if is_measured && !is_single => {
+            if recipe.fit().is_some() {
+                return per("\"window\" with fit, which is a part of the series")
+                    .map_err(|e| e.hint("leave fit out: a window is measured by its context"));
+            }
+        }
+        (Per::Window, ViewRecipe::Windows { .. }) => {
+            return per("\"window\" without a scaler that has statistics of windows")
+                .map_err(|e| e.hint("choose scaler max, standard, minmax, robust or mean_abs"));
+        }
+        (Per::Window, _) => {
+            return per("\"window\" of a view that has no windows")
+                .map_err(|e| e.hint("choose \"series\" or \"channel\""));
+        }
+        (Per::Channel, _) => {}
+    }
     match (recipe.fit(), recipe.scaler()) {
         (Some(fit), ScalerName::None | ScalerName::Custom(_)) => {
-            Err(Error::config(format!("fit={fit} without a scaler that has statistics")).field("fit").hint(
-                "choose scaler \"max\" or \"zero\"; a function sees the whole record and takes its own part",
-            ))
+            Err(Error::config(format!("fit={fit} without a scaler that has statistics"))
+                .field("fit")
+                .hint("choose a scaler by name; a function sees the whole record and takes its own part"))
         }
         (Some(fit), _) => fit.check(),
         (None, _) => Ok(()),
@@ -75,7 +114,7 @@ pub(crate) fn check_fit(recipe: &ViewRecipe) -> Result<()> {
 
 pub(crate) fn function_in_text(name: &str) -> Error {
     Error::config(format!("the records are scaled by the function {name:?}, which no plan can hold as text"))
-        .hint("cut the view in the program that has the function, or use scaler \"max\" or \"zero\"")
+        .hint("cut the view in the program that has the function, or choose a scaler by name")
 }
 
 /// Sliding windows, option by option. Defaults: no prediction, as far apart as they are wide, the stored values, NaN
@@ -98,8 +137,11 @@ pub struct Windowing {
     scaler: Scaler,
     nan: Nan,
     fit: Option<Fit>,
+    per: Per,
+    starts: Starts,
     loss_on: LossOn,
     labels: Labels,
+    fields: Vec<String>,
     dtype: Option<DType>,
 }
 
@@ -114,8 +156,11 @@ impl Windowing {
             scaler: Scaler::default(),
             nan: Nan::default(),
             fit: None,
+            per: Per::default(),
+            starts: Starts::default(),
             loss_on: LossOn::default(),
             labels: Labels::default(),
+            fields: Vec::new(),
             dtype: None,
         }
     }
@@ -150,6 +195,22 @@ impl Windowing {
         Windowing { fit: Some(fit), ..self }
     }
 
+    /// What shares a scaler's statistics: all channels of a series, each channel, or each channel of a window's context.
+    pub fn per(self, per: Per) -> Self {
+        Windowing { per, ..self }
+    }
+
+    /// Where windows begin.
+    pub fn starts(self, starts: Starts) -> Self {
+        Windowing { starts, ..self }
+    }
+
+    /// What is laid beside the values: `item` and `start` (`[]` int64: the series' number, and the number in it of the first
+    /// value), `loc` and `scale` (float64: what a value had subtracted, and was divided by).
+    pub fn fields(self, names: &[&str]) -> Self {
+        Windowing { fields: names.iter().map(|name| (*name).to_string()).collect(), ..self }
+    }
+
     /// Which labels are learned.
     pub fn loss_on(self, loss_on: LossOn) -> Self {
         Windowing { loss_on, ..self }
@@ -174,8 +235,11 @@ impl Windowing {
             scaler: self.scaler.name(),
             nan: self.nan,
             fit: self.fit,
+            per: self.per,
+            starts: self.starts,
             loss_on: self.loss_on,
             labels: self.labels,
+            fields: self.fields.clone(),
         }
     }
 
