@@ -285,7 +285,9 @@ def test_a_function_that_fails_says_so(series: wr.Dataset) -> None:
 
 def test_wrong_options_name_the_right_ones(series: wr.Dataset) -> None:
     for options, says in (
-        ({"scaler": "minmax"}, "max, zero"),
+        ({"scaler": "mean"}, "minmax, robust, mean_abs"),
+            ({"per": "record"}, "series, channel, window"),
+            ({"starts": "first"}, "strided, random, last"),
         ({"nan": "drop"}, "propagate, mask"),
         ({"loss_on": "labels"}, "all, prediction"),
         ({"scaler": "max", "dtype": "int64"}, "fractions"),

@@ -53,6 +53,8 @@ from windrow.errors import (
     WindrowError,
 )
 
+from windrow.scaling import inverse
+
 if TYPE_CHECKING:
     from windrow import prep, torch
 
@@ -84,6 +86,7 @@ __all__ = [
     "find",
     "formats",
     "index",
+    "inverse",
     "mix",
     "open",
     "read_audio",

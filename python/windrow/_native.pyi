@@ -14,7 +14,10 @@ _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfl
 _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 # Arrays; values of any kind in a view of rows.
 _Sample: TypeAlias = dict[str, Any]
-_Scaler: TypeAlias = Literal["max", "zero", "max-float32", "zero-float32"] | Callable[[npt.NDArray[Any]], Any]
+_Scaler: TypeAlias = (
+    Literal["standard", "minmax", "robust", "mean_abs", "max", "zero", "max-float32", "zero-float32"]
+    | Callable[[npt.NDArray[Any]], Any]
+)
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
 _Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens", "mds", "llmc", "datatrove", "olmo", "webdataset", "tfrecord", "array_record", "bagz", "arrow", "parquet", "litdata"]
 
@@ -108,6 +111,7 @@ class Dataset:
     def info(self) -> dict[str, Any]: ...
     def length(self, i: SupportsIndex) -> int: ...
     def split(self, validation: float, *, seed: SupportsIndex = 0) -> tuple[Dataset, Dataset]: ...
+    def split_by_time(self, *fractions: float, context: SupportsIndex = 0) -> tuple[Dataset, ...]: ...
     def windows(
         self,
         context_length: SupportsIndex,
@@ -118,8 +122,11 @@ class Dataset:
         tail: Literal["drop", "pad"] = "drop",
         nan: Literal["propagate", "mask"] = "propagate",
         fit: tuple[float, float] | range | None = None,
+        per: Literal["series", "channel", "window"] = "series",
+        starts: Literal["strided", "random", "last"] = "strided",
         loss_on: Literal["all", "prediction"] = "all",
         labels: Literal["next", "same"] | None = "next",
+        fields: Sequence[Literal["item", "start", "loc", "scale"]] | None = None,
         dtype: _DType | None = None,
     ) -> View: ...
     def segments(
@@ -130,6 +137,7 @@ class Dataset:
         scaler: _Scaler | None = None,
         nan: Literal["propagate", "mask"] = "propagate",
         fit: tuple[float, float] | range | None = None,
+        per: Literal["series", "channel"] = "series",
         labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...

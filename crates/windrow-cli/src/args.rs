@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
-    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Recipe, RecipePart, ScalerName, Shuffle,
-    Strategy, Tail, ViewRecipe,
+    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Per, Recipe, RecipePart, ScalerName,
+    Shuffle, Starts, Strategy, Tail, ViewRecipe,
 };
 
 use crate::failure::Failure;
@@ -196,8 +196,14 @@ pub(crate) struct Cutting {
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     buckets: Vec<u64>,
     /// With --windows or --segments: what each whole record is scaled by [default: none]
-    #[arg(long, ignore_case = true, value_parser = word::<ScalerName>(&["none", "max", "zero"]))]
+    #[arg(long, ignore_case = true, value_parser = word::<ScalerName>(&["none", "standard", "minmax", "robust", "mean_abs", "max", "zero"]))]
     scaler: Option<ScalerName>,
+    /// With --scaler: what shares statistics, a series, each channel of it, or each window by its context [default: series]
+    #[arg(long, ignore_case = true, value_parser = word::<Per>(&["series", "channel", "window"]))]
+    per: Option<Per>,
+    /// With --windows: a stride apart, as many at random places, or one that ends with each series [default: strided]
+    #[arg(long, ignore_case = true, value_parser = word::<Starts>(&["strided", "random", "last"]))]
+    starts: Option<Starts>,
     /// With --windows or --segments: what NaN and infinity do [default: propagate]
     #[arg(long, ignore_case = true, value_parser = word::<Nan>(&["propagate", "mask"]))]
     nan: Option<Nan>,
@@ -237,6 +243,7 @@ impl Cutting {
             scaler: scaler.clone(),
             nan,
             fit: self.fit,
+            per: self.per.unwrap_or_default(),
             labels,
         });
         let windows = self.windows.map(|width| ViewRecipe::Windows {
@@ -247,8 +254,11 @@ impl Cutting {
             scaler,
             nan,
             fit: self.fit,
+            per: self.per.unwrap_or_default(),
+            starts: self.starts.unwrap_or_default(),
             loss_on: self.loss_on.unwrap_or_default(),
             labels,
+            fields: Vec::new(),
         });
         // Which columns, data is opened with.
         let rows = self.rows.then_some(ViewRecipe::Rows { columns: None, stack: self.stack });
@@ -274,6 +284,8 @@ impl Cutting {
             ("--loss-on", self.loss_on.is_some(), "--windows", windows),
             ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),
             ("--scaler", self.scaler.is_some(), "--windows or --segments", series),
+            ("--starts", self.starts.is_some(), "--windows", windows),
+            ("--per", self.per.is_some(), "--scaler", self.scaler.is_some()),
             ("--fit", self.fit.is_some(), "--scaler", self.scaler.is_some()),
             ("--nan", self.nan.is_some(), "--windows or --segments", series),
         ];
@@ -465,6 +477,13 @@ mod tests {
             view("--segments 8 --buckets 2,4 --scaler max"),
             serde_json::json!({ "segments": { "length": 8, "buckets": [2, 4], "scaler": "max" } })
         );
+        assert_eq!(
+            view("--windows 8,2 --scaler standard --per window --starts last"),
+            serde_json::json!({ "windows": {
+                "context_length": 8, "prediction_length": 2, "tail": "drop", "scaler": "zero", "per": "window", "starts": "last",
+            } })
+        );
+        assert_eq!(view("--segments 8 --scaler mean_abs --per channel")["segments"]["scaler"], "mean_abs");
         let plain = view("--windows 8");
         assert_eq!(view("--windows 8 --scaler none --nan propagate --tail drop --loss-on all"), plain);
     }
@@ -482,6 +501,8 @@ mod tests {
             ("--scaler max", "--scaler is an option of --windows or --segments"),
             ("--pack 8 --nan mask", "--nan is an option of --windows or --segments"),
             ("--segments 8 --tail pad", "--tail is an option of --windows"),
+            ("--segments 8 --starts last", "--starts is an option of --windows"),
+            ("--windows 8 --per channel", "--per is an option of --scaler"),
             ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
             ("--records 8 --eos 3", "--eos is an option of --pack"),
             ("--records 8 --stack", "--stack is an option of --rows"),

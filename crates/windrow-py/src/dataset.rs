@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use windrow::format::{Options, Verify};
 use windrow::{Error, Labels, ViewRecipe};
 use windrow_core::store::whole;
@@ -156,6 +156,7 @@ pub(crate) fn open(
         part: split,
         fill_missing,
         split: None,
+        period: None,
     };
     let paths = path.absolute();
     Ok(Dataset::new(wait_for(py, move || paths.open(&options))?))
@@ -405,6 +406,36 @@ impl Dataset {
         Ok((Dataset::new(train), Dataset::new(rest)))
     }
 
+    /// One data set for each fraction: of every series the first, the next, … values.
+    ///
+    /// Part k of a series of T values ends at ``floor(T × (sum of the fractions up to it))``; what is left over is in none.
+    /// Scalers scale every part by the statistics of the first one, so nothing is known of what comes after it.
+    ///
+    /// Args:
+    ///     fractions: above 0, together 1 or less.
+    ///     context: values by which the parts after the first begin earlier, so that their windows have a context:
+    ///         ``context_length`` of the windows, for forecasts of every value of a part.
+    ///
+    /// Raises:
+    ///     ConfigError: other fractions, records that are not numbers, a part that is split again.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]")
+    /// >>> train, validation, test = wr.open(path).split_by_time(0.7, 0.1, 0.2, context=2)
+    /// >>> train[0].tolist(), validation[0].tolist(), test[0].tolist()
+    /// ([0, 1, 2, 3, 4, 5, 6], [5, 6, 7], [6, 7, 8, 9])
+    #[pyo3(signature = (*fractions, context=Count(0)), text_signature = "($self, *fractions, context=0)")]
+    fn split_by_time<'py>(
+        &self,
+        py: Python<'py>,
+        fractions: Vec<f64>,
+        context: Count,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let parts = py.detach(|| self.data.split_by_time(&fractions, context.0)).or_raise(py)?;
+        PyTuple::new(py, parts.into_iter().map(Dataset::new).collect::<Vec<_>>())
+    }
+
     /// Where it lies: an absolute path, or a list of them where a list was opened.
     #[getter]
     fn path(&self) -> paths::Given {
@@ -500,8 +531,10 @@ impl Dataset {
     /// float32 with a scaler, else int64 or float32, unless ``dtype`` says otherwise.
     ///
     /// Args:
-    ///     scaler: None for the values as they are; ``"max"`` divides by the largest magnitude of the whole record, ``"zero"``
-    ///         subtracts its mean and divides by its standard deviation (of all channels together). Their statistics are
+    ///     scaler: None for the values as they are; ``"standard"`` (or ``"zero"``) subtracts the mean and divides by the
+    ///         population's standard deviation; ``"minmax"`` takes the least and greatest value to 0 and 1; ``"robust"``
+    ///         subtracts the median and divides by the distance of the quartiles; ``"mean_abs"`` divides by the mean
+    ///         magnitude, ``"max"`` by the largest. A spread of 0 divides by 1. Statistics of records are
     ///         computed once, now, and kept in the cache folder; a window reads its own values only. Computed in float64 and
     ///         rounded once, to ``dtype``. Or a function: it gets a whole record as array ``[T]`` or ``[T, C]`` (float64 for
     ///         series of float64 and of whole numbers of 32 or 64 bits, else float32) and gives an array of that shape,
@@ -509,9 +542,16 @@ impl Dataset {
     ///     tail: ``"drop"``, or ``"pad"`` for a padded window more where values would be left over.
     ///     nan: ``"propagate"`` as in arithmetic; ``"mask"`` leaves NaN and infinity out of the statistics, puts 0 where a
     ///         scaled value is not finite, and takes its label out of ``loss_masks``.
-    ///     fit: the part of each record that the statistics of ``"max"`` and ``"zero"`` come from: two fractions
+    ///     fit: the part of each record that statistics come from: two fractions
     ///         ``(0.0, 0.7)``, or a ``range`` of values. None takes the whole record, so windows are scaled by what comes
-    ///         after them.
+    ///         after them; of a part by ``split_by_time`` it takes the first part.
+    ///     per: what shares statistics: ``"series"``, all channels of a record; ``"channel"``, each channel of a record;
+    ///         ``"window"``, each channel of each window, by its first ``context_length`` values alone.
+    ///     starts: ``"strided"``; ``"random"``: as many windows, each anywhere in its record, drawn anew each epoch;
+    ///         ``"last"``: one for each record, that ends with it, for evaluation.
+    ///     fields: what to lay beside the values: ``"item"`` and ``"start"`` (``[]`` int64: the record's number, and the number
+    ///         in it of the window's first value), ``"loc"`` and ``"scale"`` (float64, ``[]``, or ``[C]`` with statistics per
+    ///         channel or window of ``[T, C]``: what was subtracted, and divided by; ``wr.inverse`` undoes it).
     ///     loss_on: ``"all"``, or ``"prediction"`` for masks of 1 on the last ``prediction_length`` positions only.
     ///     labels: ``"next"``: the value after each input. ``"same"``: the input itself, for models that shift labels
     ///         themselves (Hugging Face's); whole numbers are -100 where the mask is 0, floats keep their values. None: no
@@ -533,8 +573,8 @@ impl Dataset {
     /// [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
     /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
     /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="propagate", fit=None, loss_on="all", labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='propagate', fit=None, loss_on='all', labels='next', dtype=None)")]
+    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="propagate", fit=None, per="series", starts="strided", loss_on="all", labels=Some("next"), fields=None, dtype=None, **unknown),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='propagate', fit=None, per='series', starts='strided', loss_on='all', labels='next', fields=None, dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
         &self,
@@ -546,8 +586,11 @@ impl Dataset {
         tail: &str,
         nan: &str,
         fit: Option<Bound<'_, PyAny>>,
+        per: &str,
+        starts: &str,
         loss_on: &str,
         labels: Option<&str>,
+        fields: Option<Vec<String>>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
@@ -561,8 +604,11 @@ impl Dataset {
             scaler: scaler.name,
             nan: choice(py, "nan", &nan.to_lowercase(), &["propagate", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
+            per: choice(py, "per", &per.to_lowercase(), &["series", "channel", "window"])?,
+            starts: choice(py, "starts", &starts.to_lowercase(), &["strided", "random", "last"])?,
             loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
             labels: labels_of(py, labels)?,
+            fields: fields.unwrap_or_default(),
         };
         self.scaled(py, recipe, dtype, scaler.function)
     }
@@ -576,7 +622,7 @@ impl Dataset {
     /// Args:
     ///     buckets: lengths that T may have instead of ``length``: the smallest that takes the rest of the record a row starts
     ///         in. A batch is as long as its longest row.
-    ///     scaler, nan, fit: as for ``windows``.
+    ///     scaler, nan, fit, per: as for ``windows``; ``per`` is ``"series"`` or ``"channel"``.
     ///     labels: ``"next"``: the value after each input. ``"same"``: the input itself, for models that shift labels
     ///         themselves (Hugging Face's); whole numbers are -100 where the mask is 0: padding, what a track excludes, the
     ///         first value of a record. None: no labels, and masks of 1 where the input is a value. Without ``"next"`` a
@@ -593,8 +639,8 @@ impl Dataset {
     /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
-    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="propagate", fit=None, labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, buckets=None, *, scaler=None, nan='propagate', fit=None, labels='next', dtype=None)")]
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="propagate", fit=None, per="series", labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, buckets=None, *, scaler=None, nan='propagate', fit=None, per='series', labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
         &self,
@@ -604,6 +650,7 @@ impl Dataset {
         scaler: Option<&Bound<'_, PyAny>>,
         nan: &str,
         fit: Option<Bound<'_, PyAny>>,
+        per: &str,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -616,6 +663,7 @@ impl Dataset {
             scaler: scaler.name,
             nan: choice(py, "nan", &nan.to_lowercase(), &["propagate", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
+            per: choice(py, "per", &per.to_lowercase(), &["series", "channel"])?,
             labels: labels_of(py, labels)?,
         };
         self.scaled(py, recipe, dtype, scaler.function)

@@ -32,19 +32,22 @@ impl Scaler {
         if let Ok(text) = given.cast::<PyString>() {
             return match text.to_string().to_lowercase().as_str() {
                 "max" => named(ScalerName::Max),
-                "zero" => named(ScalerName::Zero),
+                "zero" | "standard" => named(ScalerName::Zero),
+                "minmax" => named(ScalerName::MinMax),
+                "robust" => named(ScalerName::Robust),
+                "mean_abs" => named(ScalerName::MeanAbs),
                 "max-float32" => named(ScalerName::MaxSingle),
                 "zero-float32" => named(ScalerName::ZeroSingle),
                 _ => Err(raise(
                     given.py(),
                     &Error::config(format!("scaler={text:?}"))
-                        .hint("one of max, zero, or a function from an array to one of its shape"),
+                        .hint("one of standard (or zero), minmax, robust, mean_abs, max, or a function from an array to one of its shape"),
                 )),
             };
         }
         if !given.is_callable() {
             return Err(PyTypeError::new_err(format!(
-                "scaler: expected None, \"max\", \"zero\" or a function, found {}",
+                "scaler: expected None, a name such as \"standard\", or a function, found {}",
                 given.get_type().name()?
             )));
         }

@@ -248,9 +248,16 @@ fn views_of_series_take_their_options() {
     let said = desk.windrow(&format!("{bench} --windows 3 --loss-on prediction")).failed(2);
     assert!(said.contains("give a prediction_length"), "{said}");
     let said = desk.windrow("bench s.jsonl --windows 3 --scaler mean").failed(2);
-    assert!(said.contains("[possible values: none, max, zero]"), "{said}");
+    assert!(
+        said.contains("[possible values: none, standard, minmax, robust, mean_abs, max, zero]"),
+        "{said}"
+    );
     let ran = desk.windrow("bench s.jsonl --windows 3 --scaler mean --json");
-    assert_eq!(ran.json()["error"]["hint"], "one of none, max, zero", "{ran:?}");
+    assert_eq!(
+        ran.json()["error"]["hint"],
+        "one of none, standard, minmax, robust, mean_abs, max, zero",
+        "{ran:?}"
+    );
     let said = desk.windrow("bench s.jsonl --windows 3 --batch-size 1 --seconds 0.05").done();
     assert!(said.contains("\nvalues ") && !said.contains("tokens"), "{said}");
     let said = desk.windrow(&format!("{bench} --segments 3 --buckets 4")).failed(2);
