@@ -3,6 +3,7 @@
 mod batch;
 mod beside;
 mod codes;
+mod documents;
 mod labels;
 mod learned;
 mod missing;
@@ -13,10 +14,12 @@ mod rows;
 mod segments;
 mod shifted;
 mod stack;
+mod starts;
 
 pub use batch::{Batch, Field, List, Pool, Row};
 pub use beside::{Beside, BesideField, ScaledBy};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
+pub use documents::{Documents, DocumentsLayout, Positions};
 pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK};
 pub use next_token::NextToken;

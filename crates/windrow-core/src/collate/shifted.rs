@@ -1,14 +1,14 @@
 //! Every value a target, and the one before it its input: 0 where a row or a sequence begins.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::memchr_iter;
 
+use super::starts::{mark_starts, runs};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::record::{Decode, Piece, Span, Values};
+use crate::record::Piece;
 use crate::source::Schema;
 use crate::values::{copy_span, lay_value};
 
@@ -197,42 +197,5 @@ impl Collate for Shifted {
             }
         };
         format!("shifted(length={},dtype={}{fields})", self.length, self.dtype)
-    }
-}
-
-// The row cut where sequences start; nothing before a start at its beginning.
-fn runs(starts: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
-    let ends = memchr_iter(1, starts).skip_while(|start| *start == 0).chain([starts.len()]);
-    ends.scan(0, |from, end| {
-        let run = *from..end;
-        *from = end;
-        Some(run)
-    })
-}
-
-fn mark_starts(values: &Values<'_>, span: Span, out: &mut [u8]) {
-    match values.decode {
-        Decode::Shift { .. } => {
-            let width = values.element.size();
-            // The byte that holds bit 0.
-            let low = if values.element.big_endian { width - 1 } else { 0 };
-            // Of a width that the compiler knows it makes a vector loop, and flat-tokens have this one. Whole numbers
-            // are narrowed many at a time; their low bytes alone would be gathered one by one.
-            if (width, low) == (4, 0) {
-                for (start, stored) in out.iter_mut().zip(values.bytes.as_chunks::<4>().0) {
-                    *start = (u32::from_le_bytes(*stored) & 1) as u8;
-                }
-                return;
-            }
-            for (start, stored) in out.iter_mut().zip(values.bytes.chunks_exact(width)) {
-                *start = stored[low] & 1;
-            }
-        }
-        _ => {
-            out.fill(0);
-            if let (Some(first), 0) = (out.first_mut(), span.start) {
-                *first = 1;
-            }
-        }
     }
 }

@@ -32,6 +32,8 @@ pub struct Pack {
     /// Values that neighbouring blocks share.
     shared: u64,
     blocks: u64,
+    /// Whether a block that begins with an eos says after which record it stands.
+    tells_record: bool,
 }
 
 impl Pack {
@@ -58,7 +60,13 @@ impl Pack {
         let end = u64::from(eos.is_some());
         let stream = RunningSums::new(&*lengths, |len| len.checked_add(end))?;
         let blocks = stream.total().saturating_sub(shared) / length;
-        Ok(Pack { stream, length, eos, shared, blocks })
+        Ok(Pack { stream, length, eos, shared, blocks, tells_record: false })
+    }
+
+    /// A block that begins with an eos begins with a piece of no values of the record before it, at its end.
+    #[must_use]
+    pub fn telling_record(self) -> Self {
+        Pack { tells_record: true, ..self }
     }
 
     /// Blocks that share a value with the next one.
@@ -130,6 +138,8 @@ impl View for Pack {
                 let end = values.end.min(stop);
                 out.push(Piece::Read(Span { record, start: at - values.start, len: end - at }));
                 at = end;
+            } else if self.tells_record && at == sample * self.length {
+                out.push(Piece::Read(Span { record, start: values.end - values.start, len: 0 }));
             }
             if at < stop
                 && let Some(id) = self.eos

@@ -10,6 +10,8 @@ mod cache;
 #[cfg(test)]
 mod collate;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 #[allow(dead_code)] // Shared with the tests of the formats and of prepare.
 mod folder;
 #[cfg(test)]

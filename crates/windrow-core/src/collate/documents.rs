@@ -1,0 +1,459 @@
+//! Blocks of documents, with what keeps these apart: for attention within documents.
+
+use std::sync::Arc;
+
+use memchr::memchr_iter;
+use serde::{Deserialize, Serialize};
+
+use super::learned::Learned;
+use super::starts::{mark_starts, runs};
+use super::{Collate, Field, Labels, Row, Sample, Scratch};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::record::{Decode, Piece, Span};
+use crate::source::{Schema, Source};
+use crate::values::{copy_span, fill_value, lay_value};
+
+/// What `position_ids` count from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Positions {
+    /// The first value of the document in this block.
+    #[default]
+    Block,
+    /// The first value of the document, in whichever block it is.
+    Document,
+}
+
+/// How documents are kept apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DocumentsLayout {
+    /// What positions count from.
+    pub positions: Positions,
+    /// The label of what is not learned: the first token of a document, told by the one before it; what a track excludes.
+    pub ignore_index: i64,
+}
+
+impl Default for DocumentsLayout {
+    fn default() -> Self {
+        DocumentsLayout { positions: Positions::default(), ignore_index: Labels::IGNORED }
+    }
+}
+
+/// Lays blocks of `length` values, one row each:
+///
+/// * `input_ids` `[length]`, int64 unless another dtype is asked for;
+/// * `labels` `[length]`: the value after each, or the input itself ([`Documents::labels`]); `ignore_index` where it is the
+///   first of a document, where no input before it in the row tells it, and where a track excludes it;
+/// * `loss_masks` `[length]` int32, where the source has a track for them: 1 where the label is learned;
+/// * `position_ids` `[length]` int32: 0, 1, … in each document;
+/// * `segment_ids` `[length]` int32: 0 for the document that the block begins in, 1 for the next one, …;
+/// * `cu_seqlens` `[length + 1]` int32: where documents start in the block, and its end, which is repeated to fill the row;
+/// * `max_seqlen` `[]` int32: the longest part of a document in the block;
+/// * `attention_mask` `[length]` int64, only where it is asked for: 1, as a block has no padding.
+///
+/// A document starts with a record, after an end-of-sequence token, or where the stored numbers say so by their bit 0
+/// (flat-tokens).
+#[derive(Clone, Debug)]
+pub struct Documents {
+    length: usize,
+    dtype: DType,
+    eos: Option<i64>,
+    layout: DocumentsLayout,
+    labels: Labels,
+    track: Option<Learned>,
+    parts: Vec<Part>,
+    fields: Arc<[Field]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Inputs,
+    Labels,
+    Masks,
+    Positions,
+    Segments,
+    Ends,
+    Longest,
+    Attention,
+}
+
+const PARTS: [(Part, &str); 8] = [
+    (Part::Inputs, "input_ids"),
+    (Part::Labels, "labels"),
+    (Part::Masks, "loss_masks"),
+    (Part::Positions, "position_ids"),
+    (Part::Segments, "segment_ids"),
+    (Part::Ends, "cu_seqlens"),
+    (Part::Longest, "max_seqlen"),
+    (Part::Attention, "attention_mask"),
+];
+
+/// Values that are gone through at a time for where a document began.
+const BACK: u64 = 1 << 14;
+/// The furthest that a document is followed back to where it began.
+const MOST_BACK: u64 = 1 << 27;
+
+impl Documents {
+    /// For rows of `length` positions of which `eos` also ends a document.
+    ///
+    /// # Errors
+    /// `Config` for `[T, C]` records, fractions, a length of 0 or more than 2^31, or a dtype that cannot hold the IDs or the
+    /// label of what is not learned.
+    pub fn new(
+        schema: &Schema,
+        length: u64,
+        dtype: Option<DType>,
+        eos: Option<i64>,
+        layout: DocumentsLayout,
+    ) -> Result<Self> {
+        let dtype = super::numbers_dtype(schema, dtype)?;
+        let length = super::row_length(length, schema, dtype)?;
+        if schema.channels.is_some() || !schema.element.dtype.is_integer() || !dtype.is_integer() {
+            return Err(Error::config("documents in packs are made of token IDs [T]"));
+        }
+        if i32::try_from(length).is_err() {
+            return Err(Error::config(format!("a length of {length} does not fit the int32 of cu_seqlens")));
+        }
+        let track = Learned::of(&schema.tracks);
+        let documents = Documents {
+            length,
+            dtype,
+            eos,
+            layout,
+            labels: Labels::Next,
+            track,
+            parts: Vec::new(),
+            fields: Arc::new([]),
+        };
+        documents.labels(Labels::Next)
+    }
+
+    /// Lays these labels, and all fields but `attention_mask`.
+    ///
+    /// # Errors
+    /// `Config` where the dtype cannot hold the label of what is not learned.
+    pub fn labels(self, labels: Labels) -> Result<Self> {
+        let ignore = self.layout.ignore_index;
+        if labels != Labels::None && !self.dtype.holds(ignore) {
+            return Err(Error::config(format!(
+                "ignore_index={ignore} does not fit labels of {}",
+                self.dtype
+            ))
+            .field("ignore_index")
+            .hint("leave dtype out, or choose int32 or int64"));
+        }
+        let documents = Documents { labels, ..self };
+        let usual = documents.there().filter(|part| *part != Part::Attention).collect();
+        Ok(documents.with(usual))
+    }
+
+    /// Lays only these fields, in the order given.
+    ///
+    /// # Errors
+    /// `Config` for a name that is none of its fields or is there twice.
+    pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
+        let mut parts = Vec::new();
+        for name in names {
+            let name = name.as_ref();
+            match self.there().find(|part| part.name() == name) {
+                Some(part) if !parts.contains(&part) => parts.push(part),
+                Some(_) => return Err(Error::config(format!("the field {name:?} is asked for twice"))),
+                None => {
+                    let names: Vec<&str> = self.there().map(Part::name).collect();
+                    return Err(Error::config(format!("no field {name:?} in packs of documents"))
+                        .field("fields")
+                        .hint(format!("choose of {}", names.join(", "))));
+                }
+            }
+        }
+        Ok(self.with(parts))
+    }
+
+    // What there is to lay.
+    fn there(&self) -> impl Iterator<Item = Part> + use<> {
+        let (labels, track) = (self.labels, self.track);
+        PARTS.into_iter().map(|(part, _)| part).filter(move |part| match part {
+            Part::Labels => labels != Labels::None,
+            Part::Masks => track.is_some(),
+            _ => true,
+        })
+    }
+
+    fn with(self, parts: Vec<Part>) -> Self {
+        let fields = parts.iter().map(|part| match part {
+            Part::Inputs | Part::Labels => Field::new(part.name(), self.dtype, [self.length]),
+            Part::Masks | Part::Positions | Part::Segments => {
+                Field::new(part.name(), DType::I32, [self.length])
+            }
+            Part::Ends => Field::new(part.name(), DType::I32, [self.length + 1]),
+            Part::Longest => Field::new(part.name(), DType::I32, []),
+            Part::Attention => Field::new(part.name(), DType::I64, [self.length]),
+        });
+        Documents { fields: fields.collect(), parts, ..self }
+    }
+
+    fn field_of(&self, part: Part) -> Option<usize> {
+        self.parts.iter().position(|p| *p == part)
+    }
+
+    // Reads the row: inputs and labels to where they belong, what the track says of the labels, and where documents start.
+    fn read(
+        &self,
+        sample: &Sample<'_>,
+        row: &mut Row<'_>,
+        scratch: &mut Vec<u8>,
+        starts: &mut [u8],
+        learned: &mut [i32],
+    ) -> Result<()> {
+        let (size, ahead) = (self.dtype.size(), self.labels.ahead());
+        let [inputs, labels] = [Part::Inputs, Part::Labels].map(|part| self.field_of(part));
+        let labels = labels.filter(|_| self.labels == Labels::Next);
+        // Tokens as int64, where they are not laid so and are to be looked through.
+        let is_laid = inputs.is_some() && self.dtype == DType::I64;
+        let mut ids = if self.eos.is_some() && !is_laid { vec![0i64; self.length] } else { Vec::new() };
+        let mut at = 0;
+        for piece in sample.pieces.iter().filter(|piece| !piece.is_empty()) {
+            let end = (at + piece.len() as usize).min(self.length + ahead);
+            if at >= end {
+                break;
+            }
+            let given = at.min(self.length)..end.min(self.length);
+            let told = at.saturating_sub(ahead)..end - ahead;
+            // The first value of the sample is not a label of another one.
+            let skip = if at == 0 { ahead } else { 0 };
+            match piece {
+                Piece::Read(span) => {
+                    let values = sample.source.read(*span, scratch)?;
+                    if let Some(field) = inputs {
+                        let out = &mut row.bytes(field)[given.start * size..given.end * size];
+                        copy_span(span, &values, 0, out, self.dtype)?;
+                    }
+                    if let Some(field) = labels
+                        && !told.is_empty()
+                    {
+                        let out = &mut row.bytes(field)[told.start * size..told.end * size];
+                        copy_span(span, &values, skip, out, self.dtype)?;
+                    }
+                    if !ids.is_empty() {
+                        let out = bytemuck::cast_slice_mut(&mut ids[given]);
+                        copy_span(span, &values, 0, out, DType::I64)?;
+                    }
+                    mark_starts(&values, *span, &mut starts[at..end]);
+                    if let Some(track) = self.track
+                        && !told.is_empty()
+                    {
+                        track.fill(sample.source, *span, skip, &mut learned[told], scratch)?;
+                    }
+                }
+                Piece::Value(value) => {
+                    if let Some(field) = inputs {
+                        let out = &mut row.bytes(field)[given.start * size..given.end * size];
+                        lay_value(out, self.dtype, *value)?;
+                    }
+                    if let Some(field) = labels {
+                        let out = &mut row.bytes(field)[told.start * size..told.end * size];
+                        lay_value(out, self.dtype, *value)?;
+                    }
+                    if !ids.is_empty() {
+                        ids[given].fill(*value);
+                    }
+                    starts[at..end].fill(0);
+                    if !learned.is_empty() {
+                        learned[told].fill(1);
+                    }
+                }
+            }
+            at = end;
+        }
+        if at < self.length + ahead {
+            return Err(Error::corrupt(format!("a block of {at} values, expected {}", self.length + ahead)));
+        }
+        starts[at..].fill(0);
+        if let Some(eos) = self.eos {
+            let ids: &[i64] = match inputs.filter(|_| is_laid) {
+                Some(field) => row.numbers::<i64>(field),
+                None => &ids,
+            };
+            starts[1..].iter_mut().zip(ids).for_each(|(start, id)| *start |= u8::from(*id == eos));
+        }
+        Ok(())
+    }
+
+    // How many values of the document that the block begins in come before it.
+    fn before(&self, sample: &Sample<'_>, scratch: &mut Vec<u8>) -> Result<u64> {
+        let Some(Piece::Read(Span { record, start, .. })) = sample.pieces.first() else { return Ok(0) };
+        let (record, start) = (*record, *start);
+        if start == 0 {
+            return Ok(0);
+        }
+        let last = sample.source.read(Span { record, start: start - 1, len: 1 }, scratch)?;
+        if self.eos.is_none() && !matches!(last.decode, Decode::Shift { .. }) {
+            return Ok(start);
+        }
+        let mut end = start;
+        while end > 0 && start - end < MOST_BACK {
+            let from = end.saturating_sub(BACK);
+            if let Some(at) =
+                self.last_start(sample.source, Span { record, start: from, len: end - from }, scratch)?
+            {
+                return Ok(start - at);
+            }
+            end = from;
+        }
+        match end {
+            0 => Ok(start),
+            _ => Err(Error::config(format!(
+                "no document begins in the {MOST_BACK} values before value {start}: their positions are not told"
+            ))
+            .record(record)
+            .hint("count positions from the start of the block, or check eos")),
+        }
+    }
+
+    // The last value of a span, or the one after it, with which a document starts.
+    fn last_start(&self, source: &dyn Source, span: Span, scratch: &mut Vec<u8>) -> Result<Option<u64>> {
+        let values = source.read(span, scratch)?;
+        let mut starts = vec![0; span.len as usize + 1];
+        mark_starts(&values, span, &mut starts[..span.len as usize]);
+        if let Some(eos) = self.eos {
+            let mut ids = vec![0i64; span.len as usize];
+            copy_span(&span, &values, 0, bytemuck::cast_slice_mut(&mut ids), DType::I64)?;
+            starts[1..].iter_mut().zip(ids).for_each(|(start, id)| *start |= u8::from(id == eos));
+        }
+        Ok(starts.iter().rposition(|start| *start == 1).map(|at| span.start + at as u64))
+    }
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        PARTS.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl Collate for Documents {
+    fn fields(&self, _samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        Ok(self.fields.clone())
+    }
+
+    fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { bytes, more: starts, .. } = scratch;
+        let (size, ahead, length) = (self.dtype.size(), self.labels.ahead(), self.length);
+        // One more than there are values: a token may say that a document starts after the last one.
+        starts.resize(length + ahead + 1, 0);
+        let mut learned = if self.track.is_some() { vec![0i32; length] } else { Vec::new() };
+        self.read(sample, row, bytes, starts, &mut learned)?;
+        // Label i is the value `i + ahead`. Nothing in the row tells the first of its inputs.
+        let begins = (ahead == 0 && starts[0] == 0).then_some(0);
+        let untold = begins.into_iter().chain(memchr_iter(1, &starts[ahead..ahead + length]));
+        for (field, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Inputs => {}
+                Part::Labels => {
+                    if self.labels == Labels::Same {
+                        self.same(sample, row, field, bytes)?;
+                    }
+                    let labels = row.bytes(field);
+                    let mut ignore = |at: usize| {
+                        fill_value(&mut labels[at * size..][..size], self.dtype, self.layout.ignore_index);
+                    };
+                    untold.clone().for_each(&mut ignore);
+                    let excluded = learned.iter().enumerate().filter(|(_, learned)| **learned == 0);
+                    excluded.for_each(|(at, _)| ignore(at));
+                }
+                Part::Masks => {
+                    let masks = row.numbers::<i32>(field);
+                    masks.copy_from_slice(&learned);
+                    if self.labels != Labels::None {
+                        untold.clone().for_each(|at| masks[at] = 0);
+                    }
+                }
+                Part::Positions => {
+                    let mut from = match self.layout.positions {
+                        Positions::Document if starts[0] == 0 => self.before(sample, bytes)?,
+                        _ => 0,
+                    };
+                    let positions = row.numbers::<i32>(field);
+                    for run in runs(&starts[..length]) {
+                        let last = from + run.len() as u64;
+                        if i32::try_from(last).is_err() {
+                            return Err(Error::config(format!("position {last} does not fit int32"))
+                                .hint("count positions from the start of the block"));
+                        }
+                        (from as i32..)
+                            .zip(&mut positions[run])
+                            .for_each(|(position, place)| *place = position);
+                        from = 0;
+                    }
+                }
+                Part::Segments => {
+                    let segments = row.numbers::<i32>(field);
+                    (0..).zip(runs(&starts[..length])).for_each(|(segment, run)| segments[run].fill(segment));
+                }
+                Part::Ends => {
+                    let ends = row.numbers::<i32>(field);
+                    ends.fill(length as i32);
+                    ends[0] = 0;
+                    ends[1..]
+                        .iter_mut()
+                        .zip(runs(&starts[..length]))
+                        .for_each(|(end, run)| *end = run.end as i32);
+                }
+                Part::Longest => {
+                    let longest = runs(&starts[..length]).map(|run| run.len()).max().unwrap_or(0);
+                    row.numbers::<i32>(field)[0] = longest as i32;
+                }
+                Part::Attention => row.numbers::<i64>(field).fill(1),
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
+        let eos = self.eos.map_or("none".to_owned(), |id| id.to_string());
+        let positions = match self.layout.positions {
+            Positions::Block => "block",
+            Positions::Document => "document",
+        };
+        let labels = self.labels.described();
+        format!(
+            "documents(length={},dtype={},eos={eos},positions={positions},ignore={}{labels},fields={})",
+            self.length,
+            self.dtype,
+            self.layout.ignore_index,
+            names.join("/")
+        )
+    }
+}
+
+impl Documents {
+    // Labels that are the inputs: those that are laid, or where they are not the values once more.
+    fn same(
+        &self,
+        sample: &Sample<'_>,
+        row: &mut Row<'_>,
+        labels: usize,
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        if let Some(inputs) = self.field_of(Part::Inputs) {
+            let [inputs, labels] = row.several([inputs, labels]);
+            labels.copy_from_slice(inputs);
+            return Ok(());
+        }
+        let (mut at, size) = (0, self.dtype.size());
+        for piece in sample.pieces {
+            let end = (at + piece.len() as usize).min(self.length);
+            let out = &mut row.bytes(labels)[at * size..end * size];
+            match piece {
+                Piece::Read(span) => {
+                    copy_span(span, &sample.source.read(*span, scratch)?, 0, out, self.dtype)?;
+                }
+                Piece::Value(value) => lay_value(out, self.dtype, *value)?,
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}
