@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
-    DType, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Per, Recipe, RecipePart, ScalerName,
-    Shuffle, Starts, Strategy, Tail, ViewRecipe,
+    DType, DocumentsLayout, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Per, Recipe, RecipePart,
+    ScalerName, Shuffle, Starts, Strategy, Tail, ViewRecipe,
 };
 
 use crate::failure::Failure;
@@ -179,6 +179,9 @@ pub(crate) struct Cutting {
     /// With --pack: this id stands after every record
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     eos: Option<i64>,
+    /// With --pack: keep documents apart: position_ids, segment_ids, cu_seqlens; a document is a record, or ends with --eos
+    #[arg(long)]
+    documents: bool,
     /// With --pack: every token a target in one row, its input the token before
     #[arg(long)]
     shifted: bool,
@@ -229,6 +232,7 @@ impl Cutting {
             length,
             eos: self.eos,
             shifted: self.shifted,
+            documents: self.documents.then(DocumentsLayout::default),
             fields: Vec::new(),
             labels,
         });
@@ -273,6 +277,7 @@ impl Cutting {
         let options = [
             ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
             ("--stack", self.stack, "--rows", self.rows),
+            ("--documents", self.documents, "--pack", self.pack.is_some()),
             ("--shifted", self.shifted, "--pack", self.pack.is_some()),
             (
                 "--labels",
@@ -505,6 +510,7 @@ mod tests {
             ("--windows 8 --per channel", "--per is an option of --scaler"),
             ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
             ("--records 8 --eos 3", "--eos is an option of --pack"),
+            ("--bins 8 --documents", "--documents is an option of --pack"),
             ("--records 8 --stack", "--stack is an option of --rows"),
         ] {
             let failure = cutting(options).unwrap().view().unwrap_err();

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use windrow::format::{Options, Verify};
-use windrow::{Error, Labels, ViewRecipe};
+use windrow::{DocumentsLayout, Error, Labels, ViewRecipe};
 use windrow_core::store::whole;
 use windrow_core::{Decode, Span, Values};
 
@@ -679,6 +679,14 @@ impl Dataset {
     /// themselves, as Hugging Face's causal ones do. ``labels=None`` gives none. Both make a block of ``length`` values, none of
     /// them shared with the next, and ``loss_masks`` of the inputs.
     ///
+    /// With ``documents`` a sample also has what keeps its documents apart, for attention within them: ``position_ids``
+    /// ``[length]``, from 0 in each document (``positions="document"``: of a document that began in an earlier block they go
+    /// on), ``segment_ids`` ``[length]``, 0, 1, …, ``cu_seqlens`` ``[length + 1]``, where documents start and the end, which is
+    /// repeated, and ``max_seqlen`` ``[]``, all int32. Labels are ``ignore_index`` where they are the first token of the next
+    /// document, and where a loss mask excludes them. A document is a record; with ``eos`` that token ends one wherever it
+    /// is, and belongs to it. ``fields`` names those that are wanted, ``attention_mask`` (int64, 1) among them.
+    /// ``wr.torch.varlen`` makes of a batch what flash attention takes.
+    ///
     /// With ``shifted`` a block is made of ``length`` values and shares none: every value is a target. A sample is
     /// ``{"targets", "inputs", "is_seq_start", "segment_ids", "position_ids"}``, each ``[length]``. ``inputs`` hold the value
     /// before, or 0 in the first column and where a record starts (bool ``is_seq_start``); ``segment_ids`` count the records
@@ -688,7 +696,8 @@ impl Dataset {
     /// Raises:
     ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
     ///         cannot hold, a field that is none, an empty list of them, ``labels`` with ``shifted``,
-    ///         ``labels="same"`` of an unsigned dtype where a mask excludes tokens.
+    ///         ``labels="same"`` of an unsigned dtype where a mask excludes tokens, an ``ignore_index`` that the dtype
+    ///         cannot hold, documents that are not token IDs.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -699,14 +708,20 @@ impl Dataset {
     /// >>> same = wr.open(path, format="tokens", dtype="uint32").pack(4, labels="same")
     /// >>> same[1]["input_ids"].tolist(), same[1]["labels"].tolist()
     /// ([4, 5, 6, 7], [4, 5, 6, 7])
-    #[pyo3(signature = (length, eos=None, *, shifted=false, fields=None, labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, eos=None, *, shifted=False, fields=None, labels='next', dtype=None)")]
+    /// >>> block = wr.open(path, format="tokens", dtype="uint32").pack(6, eos=3, documents=True)[0]
+    /// >>> block["labels"].tolist(), block["position_ids"].tolist(), block["cu_seqlens"].tolist()
+    /// ([1, 2, 3, -100, 5, 6], [0, 1, 2, 3, 0, 1], [0, 4, 6, 6, 6, 6, 6])
+    #[pyo3(signature = (length, eos=None, *, documents=false, positions="block", ignore_index=None, shifted=false, fields=None, labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, eos=None, *, documents=False, positions='block', ignore_index=-100, shifted=False, fields=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn pack(
         &self,
         py: Python<'_>,
         length: Count,
         eos: Option<Id>,
+        documents: bool,
+        positions: &str,
+        ignore_index: Option<Id>,
         shifted: bool,
         fields: Option<Vec<String>>,
         labels: Option<&str>,
@@ -724,7 +739,24 @@ impl Dataset {
         }
         let fields = fields.unwrap_or_default();
         let labels = labels_of(py, labels)?;
-        self.view(py, ViewRecipe::Pack { length: length.0, eos, shifted, fields, labels }, dtype, 0)
+        let layout = DocumentsLayout {
+            positions: choice(py, "positions", &positions.to_lowercase(), &["block", "document"])?,
+            ignore_index: match ignore_index {
+                Some(id) => id.named(py, "ignore_index")?,
+                None => DocumentsLayout::default().ignore_index,
+            },
+        };
+        if !documents && layout != DocumentsLayout::default() {
+            let error = Error::config("positions and ignore_index are chosen of a pack without documents");
+            return Err(raise(py, &error.hint("add documents=True, or leave them out")));
+        }
+        let documents = documents.then_some(layout);
+        self.view(
+            py,
+            ViewRecipe::Pack { length: length.0, eos, shifted, documents, fields, labels },
+            dtype,
+            0,
+        )
     }
 
     /// Whole records side by side in rows of ``length`` positions; ``strategy`` is ``"best_fit"`` or ``"first_fit"``.

@@ -84,16 +84,7 @@ fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watc
     tokens::frequent(data, tokenizer.as_ref(), page, watch, sample)?;
     let example = match named {
         Some(_) => None,
-        None => Some(with_plan(data.view(
-            ViewRecipe::Pack {
-                length: EXAMPLE_PACK,
-                eos: None,
-                shifted: false,
-                fields: Vec::new(),
-                labels: Labels::default(),
-            },
-            None,
-        )?)?),
+        None => Some(with_plan(data.view(ViewRecipe::pack(EXAMPLE_PACK), None)?)?),
     };
     if let Some((samples, _)) = named {
         view::coverage(samples, page)?;

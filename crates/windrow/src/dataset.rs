@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windrow_core::collate::{
-    self, Batch, Beside, BesideField, Codes, CodesLayout, Collate, Labels, NextToken, Pairs, Raw, ScaledBy,
-    Segments, Shifted,
+    self, Batch, Beside, BesideField, Codes, CodesLayout, Collate, Documents, DocumentsLayout, Labels,
+    NextToken, Pairs, Raw, ScaledBy, Segments, Shifted,
 };
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
@@ -300,7 +300,30 @@ impl Dataset {
     /// # Errors
     /// `Config` for JSON records or a length of 0.
     pub fn pack(&self, length: u64) -> Result<Samples> {
-        self.view(pack(length, false), None)
+        self.view(ViewRecipe::pack(length), None)
+    }
+
+    /// The same blocks, with what keeps their documents apart: see [`Documents`] for the tensors. `eos` stands after every
+    /// record, and ends a document wherever it is.
+    ///
+    /// # Errors
+    /// As [`Dataset::pack`]; `Config` for records that are not IDs.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// std::fs::write(&path, [5u32, 6, 0, 7, 8, 9, 0, 5, 6].map(u32::to_le_bytes).concat()).unwrap();
+    /// let batch = windrow::open(&path)?.pack_documents(4, Some(0), Default::default())?.batch(&[0], 0)?;
+    /// assert_eq!(batch.get::<i32>("segment_ids")?, [0, 0, 0, 1]);
+    /// assert_eq!(batch.get::<i64>("labels")?, [6, 0, -100, 8]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn pack_documents(&self, length: u64, eos: Option<i64>, layout: DocumentsLayout) -> Result<Samples> {
+        let (labels, documents) = (Labels::default(), Some(layout));
+        self.view(
+            ViewRecipe::Pack { length, eos, shifted: false, documents, fields: Vec::new(), labels },
+            None,
+        )
     }
 
     /// Blocks of `length` values over the joined records, none of them shared: every value is a target, its input the
@@ -309,7 +332,8 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::pack`]; `Config` for records that are not IDs.
     pub fn pack_shifted(&self, length: u64) -> Result<Samples> {
-        self.view(pack(length, true), None)
+        let (documents, fields, labels) = (None, Vec::new(), Labels::default());
+        self.view(ViewRecipe::Pack { length, eos: None, shifted: true, documents, fields, labels }, None)
     }
 
     /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
@@ -498,7 +522,20 @@ impl Dataset {
         };
         let samples = self.lay(source, recipe, dtype, &by)?;
         self.warn_of_padding(&samples);
+        self.warn_of_one_document(&samples);
         Ok(samples)
+    }
+
+    // Tokens of many documents in one file are one record, and nothing would be kept apart.
+    fn warn_of_one_document(&self, samples: &Samples) {
+        let ViewRecipe::Pack { documents: Some(_), eos: None, .. } = samples.recipe.view else { return };
+        if self.len() == 1 && self.source.joined().is_none() {
+            log::warn!(
+                "{}: documents are records, and this is one record of {} tokens; say with eos= which token ends a document",
+                self.paths,
+                self.source.length(0).unwrap_or_default()
+            );
+        }
     }
 
     // Parts in time are scaled by what the first of them knows.
@@ -578,25 +615,37 @@ impl Dataset {
         // Without labels one value later a sample reads none that is only a label.
         let is_next = recipe.labels() == Some(Labels::Next);
         let (view, collate): (Arc<dyn View>, Arc<dyn Collate>) = match &recipe {
-            ViewRecipe::Pack { length, eos, shifted, fields, labels } => {
+            ViewRecipe::Pack { length, eos, shifted, documents, fields, labels } => {
+                if *shifted && documents.is_some() {
+                    return Err(Error::config("rows with shifted inputs keep documents apart already")
+                        .hint("leave shifted out, or documents"));
+                }
                 if *shifted && *labels != Labels::Next {
                     return Err(Error::config("rows with shifted inputs have targets, which are not labels")
                         .hint("leave shifted out, or labels"));
                 }
-                let collate: Arc<dyn Collate> = match (shifted, &fields[..]) {
-                    (true, []) => Arc::new(Shifted::new(schema, *length, laid_as)?),
-                    (true, fields) => Arc::new(Shifted::new(schema, *length, laid_as)?.only(fields)?),
-                    (false, []) => Arc::new(next_token(*length, false, 0)?.labels(*labels)?),
-                    (false, _) => {
-                        return Err(Error::config("fields are chosen of rows with shifted inputs")
-                            .hint("add shifted, or leave them out"));
+                let collate: Arc<dyn Collate> = match (shifted, documents, &fields[..]) {
+                    (true, _, []) => Arc::new(Shifted::new(schema, *length, laid_as)?),
+                    (true, _, fields) => Arc::new(Shifted::new(schema, *length, laid_as)?.only(fields)?),
+                    (false, Some(layout), fields) => {
+                        let documents = Documents::new(schema, *length, laid_as, *eos, layout.clone())?;
+                        let documents = documents.labels(*labels)?;
+                        Arc::new(if fields.is_empty() { documents } else { documents.only(fields)? })
+                    }
+                    (false, None, []) => Arc::new(next_token(*length, false, 0)?.labels(*labels)?),
+                    (false, None, _) => {
+                        return Err(Error::config(
+                            "fields are chosen of rows with documents or shifted inputs",
+                        )
+                        .hint("add documents or shifted, or leave them out"));
                     }
                 };
                 if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
                     return Err(Error::config(format!("eos {eos} does not fit {}", schema.element.dtype)));
                 }
                 let cut = if is_next { Pack::new } else { Pack::apart };
-                (Arc::new(cut(lengths, *length, *eos)?), collate)
+                let view = cut(lengths, *length, *eos)?;
+                (Arc::new(if documents.is_some() { view.telling_record() } else { view }), collate)
             }
             ViewRecipe::Records { length, pad_value, labels } => {
                 let collate = next_token(*length, true, *pad_value)?.labels(*labels)?;
@@ -688,8 +737,8 @@ impl Dataset {
             }
         };
         let mut feed = Feed::new(source.clone(), view, collate).lying_in(self.stores.clone());
-        // Shifted rows ask where records begin.
-        if let ViewRecipe::Pack { length, eos: None, shifted: false, .. } = recipe
+        // Rows with documents or shifted inputs ask where records begin.
+        if let ViewRecipe::Pack { length, eos: None, shifted: false, documents: None, .. } = recipe
             && let Some(runs) = Runs::of(&source)
         {
             let runs = Arc::new(runs);
@@ -706,10 +755,6 @@ impl Dataset {
 fn rows(columns: &[&str], stack: bool) -> ViewRecipe {
     let columns: Vec<String> = columns.iter().map(|name| (*name).to_string()).collect();
     ViewRecipe::Rows { columns: (!columns.is_empty()).then_some(columns), stack }
-}
-
-fn pack(length: u64, shifted: bool) -> ViewRecipe {
-    ViewRecipe::Pack { length, eos: None, shifted, fields: Vec::new(), labels: Labels::default() }
 }
 
 /// Samples by number: a data set and the view that cuts it.

@@ -84,7 +84,7 @@ pub use windowing::{Scaler, Windowing};
 pub use windrow_audio as audio;
 /// The modules of the engine, for authors of formats, stores and front ends: they may change with any version.
 pub use windrow_core as dev;
-pub use windrow_core::collate::{Batch, Labels, List};
+pub use windrow_core::collate::{Batch, DocumentsLayout, Labels, List, Positions};
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;

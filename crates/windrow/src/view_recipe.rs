@@ -1,7 +1,7 @@
 //! A view as text: how records become samples, option by option.
 
 use serde::{Deserialize, Serialize};
-use windrow_core::collate::{CodesLayout, Labels};
+use windrow_core::collate::{CodesLayout, DocumentsLayout, Labels};
 use windrow_core::source::{Fit, Nan, Per};
 use windrow_core::view::{Mode, Starts, Strategy, Tail};
 use windrow_core::{Error, Result};
@@ -20,7 +20,10 @@ pub enum ViewRecipe {
         /// Every value a target in one row, inputs one value earlier.
         #[serde(default, skip_serializing_if = "is_default")]
         shifted: bool,
-        /// The tensors to assemble, of rows with shifted inputs; none for all of them.
+        /// Documents are kept apart.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        documents: Option<DocumentsLayout>,
+        /// The tensors to assemble, of rows with shifted inputs or with documents; none for all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         fields: Vec<String>,
         /// What `labels` are.
@@ -158,6 +161,18 @@ pub enum ViewRecipe {
 }
 
 impl ViewRecipe {
+    /// Blocks of `length` inputs, with labels one value later.
+    pub fn pack(length: u64) -> ViewRecipe {
+        ViewRecipe::Pack {
+            length,
+            eos: None,
+            shifted: false,
+            documents: None,
+            fields: Vec::new(),
+            labels: Labels::default(),
+        }
+    }
+
     /// What each record is scaled by.
     pub fn scaler(&self) -> &ScalerName {
         match self {

@@ -1,10 +1,11 @@
-"""What torch's users need: a view as an ``IterableDataset``, how its rows reach ``DataLoader`` through worker processes, and
-whether ranks agree.
+"""What torch's users need: a view as an ``IterableDataset``, how its rows reach ``DataLoader`` through worker processes,
+batches of documents for flash attention, and whether ranks agree.
 """
 
 from .agree import check_ranks
 from .rows import Row, Rows
 from .shared import SharedMemoryError
 from .stream import Stream
+from .varlen import varlen
 
-__all__ = ["Row", "Rows", "SharedMemoryError", "Stream", "check_ranks"]
+__all__ = ["Row", "Rows", "SharedMemoryError", "Stream", "check_ranks", "varlen"]

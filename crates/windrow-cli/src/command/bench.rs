@@ -7,7 +7,7 @@ mod far;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use windrow::preview::tokens;
-use windrow::{Labels, LoaderBuilder, Recipe, ViewRecipe};
+use windrow::{LoaderBuilder, Recipe, ViewRecipe};
 
 use crate::args::{Cutting, Data, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
@@ -44,13 +44,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     if let Some(seconds) = args.seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 86_400.0)) {
         return Err(Failure::usage(format!("--seconds {seconds}: expected a time above 0, below a day")));
     }
-    let view = args.cutting.view()?.unwrap_or(ViewRecipe::Pack {
-        length: 1024,
-        eos: None,
-        shifted: false,
-        fields: Vec::new(),
-        labels: Labels::default(),
-    });
+    let view = args.cutting.view()?.unwrap_or(ViewRecipe::pack(1024));
     let recipe = args.ordering.recipe(paths, &args.opening, view);
     let builder = loader(&recipe, args.threads)?;
     let interrupt = Interrupt::listen();
