@@ -3,7 +3,7 @@
 use serde_json::json;
 use windrow::prepare::Watch;
 use windrow::preview::{text, tokens::is_tokens, tokens::tokenizer};
-use windrow::{Dataset, Labels, Paths, Plan, Result, Samples, ScalerName, ViewRecipe};
+use windrow::{Dataset, Paths, Plan, Result, Samples, ScalerName, ViewRecipe};
 
 use crate::codes::Codes;
 use crate::page::Page;
