@@ -2,7 +2,7 @@
 
     python examples/train_jax.py                  # some seconds on two cores; starts the processes itself
 
-Each process reads its rows of a batch, and `jax.make_array_from_process_local_data` makes one array of them, sharded over all devices. A
+Each process reads its rows of a batch, and `wr.jax.global_batches` makes one array of them, sharded over all devices. A
 run of one process is compared with one that two processes begin and a single one ends: the losses are equal, up to the order in
 which floats are added, which is why everything is computed in float64. The training alone, one process of two:
 
@@ -67,16 +67,14 @@ def train(args):
         losses = saved["losses"]
 
     parameters = jax.device_put(parameters, everywhere)
-    for _, batch in zip(range(args.steps), loader.stream()):
-        own = (batch["input_ids"], batch["labels"])
-        inputs, labels = (jax.make_array_from_process_local_data(by_rows, rows, (ROWS, LENGTH)) for rows in own)
-        parameters, loss = step(parameters, inputs, labels)
+    for _, batch in zip(range(args.steps), wr.jax.global_batches(loader, by_rows)):
+        parameters, loss = step(parameters, batch["input_ids"], batch["labels"])
         losses.append(float(loss))
 
     if jax.process_index() == 0:
         np.savez(checkpoint, **parameters)
         (args.out / "state.json").write_text(json.dumps({"data": loader.state_dict(), "losses": losses}))
-    print(f"process {jax.process_index()} of {jax.process_count()}: {len(own[0])} of {ROWS} rows a step, {loader.samples} samples so far")
+    print(f"process {jax.process_index()} of {jax.process_count()}: {ROWS // jax.process_count()} of {ROWS} rows a step, {loader.samples} samples so far")
 
 
 def launch(data, out, steps, processes):

@@ -115,11 +115,17 @@ def start_hub() -> None:
     os.environ |= {"HF_ENDPOINT": hub_server.time_300b().endpoint, "HF_HOME": str(Path.cwd().parent / "hf")}
 
 
+def copy_timeseries() -> None:
+    """The real series of testdata."""
+    shutil.copy(ROOT / "testdata" / "timeseries" / "series.jsonl", "timeseries.jsonl")
+
+
 NEEDS: dict[str, Callable[[], None]] = {
     "demo": make_demo,
     "bad.jsonl": make_bad,
     "series.jsonl": make_series,
     "sound": make_sound,
+    "timeseries": copy_timeseries,
     "hub": start_hub,
 }
 
@@ -128,7 +134,7 @@ def end_of(script: str) -> str:
     """What a script of several processes ends with here: gloo's threads may still hold tensors, even after
     `destroy_process_group`, and abort a Python that ends meanwhile, which a busy machine shows once in dozens of runs.
     """
-    return "import os\nsys.stdout.flush()\nos._exit(0)\n" if 'init_process_group("gloo")' in script else ""
+    return "import os, sys\nsys.stdout.flush()\nos._exit(0)\n" if 'init_process_group("gloo")' in script else ""
 
 
 def check_printed(expected: str, found: str, where: str) -> None:

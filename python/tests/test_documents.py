@@ -222,6 +222,13 @@ def test_rows_become_one_row_for_flash_attention(records: wr.Dataset) -> None:
         wr.torch.varlen(view[0])
 
 
+def test_views_with_other_borders_are_mixed(records: wr.Dataset, stream: wr.Dataset) -> None:
+    by_record, by_token = records.pack(LENGTH, documents=True), stream.pack(LENGTH, eos=EOS, documents=True)
+    loader = wr.Loader(wr.mix({"a": (by_record, 0.5), "b": (by_token, 0.5)}, stop="first"), batch_size=8, shuffle=False, epochs=1)
+    rows = [sample["segment_ids"].tolist() for view in (by_record, by_token) for sample in view]
+    assert all(row.tolist() in rows for batch in loader for row in batch["segment_ids"])
+
+
 def test_what_makes_no_sense_is_said(stream: wr.Dataset, records: wr.Dataset, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         stream.pack(LENGTH, documents=True)

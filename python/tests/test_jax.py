@@ -47,3 +47,27 @@ def test_a_jitted_step_takes_a_batch(view: wr.View) -> None:
     step = jax.jit(lambda batch: (batch["labels"] - batch["input_ids"]).sum())
     loader = wr.Loader(view, 8, framework="jax", dtype="int32")
     assert int(step(next(loader))) == 8 * 16
+
+
+def test_global_batches_are_the_loaders_on_every_device(view: wr.View) -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
+    by_rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    options = {"seed": 1, "dtype": "int32"}
+    loader = wr.Loader(view, 8, **options)
+    plain = wr.Loader(view, 8, **options).stream()
+    batches = wr.jax.global_batches(loader, by_rows)
+    for _ in range(5):
+        batch = next(batches)
+        assert all(values.sharding == by_rows for values in batch.values())
+        assert all(np.array_equal(np.asarray(batch[name]), values) for name, values in next(plain).items())
+    assert loader.samples == 40
+    resumed = wr.Loader(view, 8, **options)
+    resumed.load_state_dict(loader.state_dict())
+    assert np.array_equal(np.asarray(next(wr.jax.global_batches(resumed, by_rows))["labels"]), next(plain)["labels"])
+
+
+def test_rows_are_no_arrays_for_devices(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    loader = wr.Loader(wr.open(tmp_path / "rows.jsonl").rows(), 2)
+    with pytest.raises(wr.ConfigError, match="no arrays"):
+        next(wr.jax.global_batches(loader, jax.sharding.SingleDeviceSharding(jax.devices()[0])))

@@ -56,7 +56,7 @@ from windrow.errors import (
 from windrow.scaling import inverse
 
 if TYPE_CHECKING:
-    from windrow import prep, testing, torch
+    from windrow import jax, prep, testing, torch
 
 __all__ = [
     "Blocks",
@@ -102,7 +102,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported when they are first used: most programs need neither torch nor many machines.
-    if name in ("prep", "testing", "torch"):
+    if name in ("jax", "prep", "testing", "torch"):
         import importlib
 
         return importlib.import_module(f"windrow.{name}")

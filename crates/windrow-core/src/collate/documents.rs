@@ -412,14 +412,14 @@ impl Collate for Documents {
 
     fn describe(&self) -> String {
         let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
-        let eos = self.eos.map_or("none".to_owned(), |id| id.to_string());
+        // The token that ends a document is the view's: rows with another one are laid alike.
         let positions = match self.layout.positions {
             Positions::Block => "block",
             Positions::Document => "document",
         };
         let labels = self.labels.described();
         format!(
-            "documents(length={},dtype={},eos={eos},positions={positions},ignore={}{labels},fields={})",
+            "documents(length={},dtype={},positions={positions},ignore={}{labels},fields={})",
             self.length,
             self.dtype,
             self.layout.ignore_index,
