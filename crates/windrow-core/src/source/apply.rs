@@ -39,13 +39,14 @@ pub(super) fn scaled_by_channel<'a>(
     floats::check(values, record)?;
     let mut numbers = Vec::with_capacity(values.bytes.len() / values.element.dtype.size());
     floats::append(values, Precision::Double, &mut numbers);
-    scratch.clear();
-    scratch.reserve(numbers.len() * size_of::<f64>());
-    for value in numbers.chunks_exact(rows.len()) {
-        for (x, [sub, div]) in value.iter().zip(rows) {
-            scratch.extend_from_slice(&((x - sub) / div).to_le_bytes());
+    for value in numbers.chunks_exact_mut(rows.len()) {
+        for (x, [sub, div]) in value.iter_mut().zip(rows) {
+            *x = (*x - sub) / div;
         }
     }
+    scratch.resize(numbers.len() * size_of::<f64>(), 0);
+    let laid = scratch.as_chunks_mut::<{ size_of::<f64>() }>().0;
+    laid.iter_mut().zip(numbers).for_each(|(out, x)| *out = x.to_le_bytes());
     Ok(Values {
         bytes: scratch,
         element: Element::little(DType::F64),
