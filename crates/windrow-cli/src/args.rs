@@ -143,6 +143,27 @@ impl Stores {
     }
 }
 
+/// The variable by which a worker is told options of stores, as a JSON object of texts: no script and no command line holds a key.
+const STORE_OPTIONS: &str = "WINDROW_STORE_OPTIONS";
+
+impl Stores {
+    /// Those that are typed, and behind them those of the worker's environment.
+    ///
+    /// # Errors
+    /// Where the variable holds something else; what it holds is not shown.
+    pub(crate) fn of_worker(&self) -> Result<Options, Failure> {
+        let mut options = self.options();
+        if let Ok(text) = std::env::var(STORE_OPTIONS) {
+            let told: std::collections::BTreeMap<String, String> = serde_json::from_str(&text)
+                .map_err(|_| Failure::usage(format!("{STORE_OPTIONS}: expected a JSON object of texts")))?;
+            for (name, value) in told {
+                options.store_options.entry(name).or_insert(value);
+            }
+        }
+        Ok(options)
+    }
+}
+
 fn store_option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_string(), value.to_string()))

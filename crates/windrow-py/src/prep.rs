@@ -1,11 +1,14 @@
 //! Preparation in tasks from Python: what `windrow.prep` is made of.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use windrow::prep::{self, Prep, TASK_BYTES, Tokenizing};
+use windrow::prep::{self, Converting, Prep, TASK_BYTES, Tokenizing};
+use windrow::prepare::Watch;
 use windrow::{Error, Paths};
 
 use crate::callback::Watcher;
@@ -15,7 +18,7 @@ use crate::options::{Count, size_of};
 use crate::prepare::Inputs;
 use crate::store_options::{StoreOptions, stores};
 
-/// Plans a job; its path. ``options`` is JSON: those of ``tokenize``.
+/// Plans a job; its path. ``options`` is JSON: those of the task.
 #[pyfunction]
 #[pyo3(signature = (task, inputs, out, options, *, task_bytes=None, store_options=None, timeout=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
@@ -31,21 +34,22 @@ pub(crate) fn _prep_plan<'py>(
 ) -> PyResult<Bound<'py, PyString>> {
     let stores = stores(py, store_options, timeout)?;
     let task_bytes = task_bytes.map_or(Ok(TASK_BYTES), |bytes| size_of(bytes, "task_bytes"))?;
-    let path = py.detach(|| {
-        if task == "index" {
-            let [base] = &inputs.0[..] else {
-                return Err(Error::config("an index is of one folder").field("inputs"));
-            };
-            let folder = index_folder(options)?;
-            return prep::plan_index(base, &out, &folder, task_bytes, &stores);
+    let path = py.detach(|| match (task, &inputs.0[..]) {
+        ("tokenize", inputs) => {
+            let how = how(options)?;
+            let inputs = Paths::list(inputs).resolved(&stores)?;
+            prep::plan(&inputs, &out, &how, task_bytes, &stores)
         }
-        if task != "tokenize" {
-            let what = format!("task {task:?}, expected \"tokenize\" or \"index\"");
-            return Err(Error::config(what).field("task"));
+        ("index", [base]) => prep::plan_index(base, &out, &index_folder(options)?, task_bytes, &stores),
+        ("convert", [input]) => prep::plan_convert(input, &out, &converting(options)?, task_bytes, &stores),
+        ("index" | "convert", inputs) => {
+            let what = format!("{} inputs; {task} takes one folder, file or pattern", inputs.len());
+            Err(Error::config(what).field("inputs"))
         }
-        let how = how(options)?;
-        let inputs = Paths::list(&inputs.0).resolved(&stores)?;
-        prep::plan(&inputs, &out, &how, task_bytes, &stores)
+        _ => {
+            let what = format!("task {task:?}, expected \"tokenize\", \"index\" or \"convert\"");
+            Err(Error::config(what).field("task"))
+        }
     });
     Ok(PyString::new(py, &path.or_raise(py)?.to_string_lossy()))
 }
@@ -61,15 +65,26 @@ fn index_folder(options: &str) -> Result<String, Error> {
     Ok(given.index_folder.unwrap_or_else(|| "index".to_string()))
 }
 
-// What is no option of the tokens is one of the format's own.
 fn how(options: &str) -> Result<Tokenizing, Error> {
+    parsed(options, &Tokenizing::default(), windrow::TOKENIZE_TO)
+}
+
+fn converting(options: &str) -> Result<Converting, Error> {
+    let how: Converting = parsed(options, &Converting::default(), "")?;
+    match how.to.is_empty() {
+        true => Err(Error::config("the format to write is missing").field("to").hint("to=\"shards\"")),
+        false => Ok(how),
+    }
+}
+
+// What is no option of the task is one of the own of the format that is written.
+fn parsed<T: Serialize + DeserializeOwned>(options: &str, usual: &T, to: &str) -> Result<T, Error> {
     let misread = |e: serde_json::Error| Error::config("the options cannot be understood").caused_by(e);
     let given: Map<String, Value> = serde_json::from_str(options).map_err(misread)?;
-    let known = serde_json::to_value(Tokenizing::default()).unwrap_or_default();
+    let known = serde_json::to_value(usual).unwrap_or_default();
     let (mut how, mut own): (Map<_, _>, Map<_, _>) =
         given.into_iter().partition(|(name, _)| name != "own" && known.get(name).is_some());
-    let allowed =
-        windrow::write_options(how.get("to").and_then(Value::as_str).unwrap_or(windrow::TOKENIZE_TO));
+    let allowed = windrow::write_options(how.get("to").and_then(Value::as_str).unwrap_or(to));
     if let Some(name) = own.keys().find(|name| !allowed.contains(&name.as_str())) {
         return Err(Error::config(format!("{name} is not an option of this task")).field(name.clone()));
     }
@@ -111,9 +126,7 @@ pub(crate) fn _prep_status<'py>(
     store_options: Option<StoreOptions>,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (stores, watcher) = (stores(py, store_options, timeout)?, Watcher::new(py, None)?);
-    let status = py.detach(|| Prep::open(&job, &stores)?.status(&watcher));
-    json::plain(py, &watcher.finish(py, status)?)
+    asked(py, &job, store_options, timeout, Prep::status)
 }
 
 /// Makes one data set of all parts; a report, as a dict.
@@ -125,9 +138,20 @@ pub(crate) fn _prep_merge<'py>(
     store_options: Option<StoreOptions>,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    asked(py, &job, store_options, timeout, Prep::merge)
+}
+
+// What is known of a job after something was done with all of it, as a dict.
+fn asked<'py, T: Serialize + Send>(
+    py: Python<'py>,
+    job: &Path,
+    store_options: Option<StoreOptions>,
+    timeout: Option<f64>,
+    ask: fn(&Prep, &dyn Watch) -> windrow::Result<T>,
+) -> PyResult<Bound<'py, PyAny>> {
     let (stores, watcher) = (stores(py, store_options, timeout)?, Watcher::new(py, None)?);
-    let report = py.detach(|| Prep::open(&job, &stores)?.merge(&watcher));
-    json::plain(py, &watcher.finish(py, report)?)
+    let found = py.detach(|| ask(&Prep::open(job, &stores)?, &watcher));
+    json::plain(py, &watcher.finish(py, found)?)
 }
 
 /// Writes the files of one run out of the parts; a report, as a dict.

@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use windrow::Paths;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::format::Options;
-use windrow::prep::{self, TASK_BYTES};
+use windrow::prep::{self, Converting, TASK_BYTES};
+use windrow::{DType, Paths};
 
 use self::run::Run;
 use super::tokenize::How;
-use crate::args::{Stores, no_stdin, no_stdout};
+use crate::args::{Opening, Stores, dtype, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
+use crate::own_options::OwnOptions;
 use crate::progress::Progress;
-use crate::text;
+use crate::{text, to};
 
 /// Prepare data in tasks, on one machine or many: the same bytes whoever runs them, however often
 ///
@@ -50,6 +51,7 @@ enum What {
 enum Planned {
     Tokenize(Box<Tokenize>),
     Index(Index),
+    Convert(Box<Convert>),
 }
 
 /// What all plans take.
@@ -64,8 +66,6 @@ struct Planning {
     /// Also write the job here
     #[arg(short = 'o', long, value_name = "FILE")]
     job: Option<PathBuf>,
-    #[command(flatten)]
-    stores: Stores,
 }
 
 /// Plan to turn text into token IDs
@@ -78,6 +78,8 @@ struct Tokenize {
     planning: Planning,
     #[command(flatten)]
     how: How,
+    #[command(flatten)]
+    stores: Stores,
 }
 
 /// Plan to index the lines of the JSONL files below a folder
@@ -90,6 +92,27 @@ struct Index {
     /// Name of the index folder that is joined in the end
     #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]
     index_folder: String,
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// Plan to write records of numbers in another layout
+#[derive(Args, Debug)]
+struct Convert {
+    /// As of `windrow convert`: a file or folder, a pattern in quotes, a URL
+    input: PathBuf,
+    #[command(flatten)]
+    planning: Planning,
+    /// The format of the files that are joined in the end; it decides the dtype of the parts
+    #[arg(long, value_name = "FORMAT", value_parser = to::of_records())]
+    to: String,
+    /// dtype of a written number, as of `windrow convert`
+    #[arg(long, value_name = "DTYPE", value_parser = dtype)]
+    as_dtype: Option<DType>,
+    #[command(flatten)]
+    own: OwnOptions<false>,
+    #[command(flatten)]
+    opening: Opening,
 }
 
 /// A job.
@@ -131,6 +154,7 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
     match &args.what {
         What::Plan(Planned::Tokenize(args)) => plan_tokenize(args, out),
         What::Plan(Planned::Index(args)) => plan_index(args, out),
+        What::Plan(Planned::Convert(args)) => plan_convert(args, out),
         What::Run(args) => run::run(args, out),
         What::Status(args) => status(args, out),
         What::Merge(args) => merge(args, out),
@@ -142,7 +166,7 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
 fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     let how = args.how.tokenizing()?;
-    planned(&args.planning, out, |to, task_bytes, stores| {
+    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
         let inputs = Paths::list(&args.inputs).resolved(stores)?;
         prep::plan(&inputs, to, &how, task_bytes, stores)
     })
@@ -150,20 +174,30 @@ fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
 
 fn plan_index(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
-    planned(&args.planning, out, |to, task_bytes, stores| {
+    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
         prep::plan_index(&args.path, to, &args.index_folder, task_bytes, stores)
+    })
+}
+
+fn plan_convert(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.input))?;
+    let opening = args.opening.options();
+    let (to, own) = (args.to.clone(), args.own.given().clone());
+    let how = Converting { to, own, dtype: args.as_dtype, opening: opening.clone() };
+    planned(&args.planning, &opening, out, |to, task_bytes, stores| {
+        prep::plan_convert(&args.input, to, &how, task_bytes, stores)
     })
 }
 
 fn planned(
     args: &Planning,
+    stores: &Options,
     out: &mut Out,
     plan: impl FnOnce(&Path, u64, &Options) -> windrow::Result<PathBuf>,
 ) -> Result<i32, Failure> {
     no_stdout(&args.out)?;
-    let stores = args.stores.options();
-    let path = plan(&args.out, args.task_bytes, &stores)?;
-    let job = prep::Prep::open(&path, &stores)?;
+    let path = plan(&args.out, args.task_bytes, stores)?;
+    let job = prep::Prep::open(&path, stores)?;
     let job = job.job();
     if let Some(copy) = &args.job {
         windrow::dev::output::write_whole(copy, job.to_text().as_bytes())?;

@@ -1,10 +1,18 @@
 //! Which file of a data set in parts is called what, and what makes one data set of all parts.
 
+use std::sync::Arc;
+
 use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest, PARTS, PartRow};
 use windrow_core::output::hex;
+use windrow_core::source::SharedSource;
+use windrow_core::store::Store;
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::files::Files;
+use super::source::Records;
+use super::table::{Stored, Table};
 
 /// The folder of the parts.
 pub(super) const FOLDER: &str = "parts";
@@ -69,6 +77,12 @@ impl Parts for Layout {
         }
         files.push((MANIFEST_FILE.to_string(), manifest.to_text().into_bytes()));
         Ok(files)
+    }
+
+    fn records(&self, store: Arc<dyn Store>, manifest: &Manifest, parts: &[PartRow]) -> Result<SharedSource> {
+        let stored = Stored::of(manifest.dtype, manifest.channels)?;
+        let files = Files::new(store, FOLDER.to_string(), 0, Table::new(parts, stored)?, stored);
+        Ok(Arc::new(Records::new(files, stored.schema(manifest.vocab_size))))
     }
 }
 

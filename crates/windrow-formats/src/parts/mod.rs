@@ -16,9 +16,9 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{self, PartFile};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest, PARTS};
-use windrow_core::source::{Schema, SharedSource};
+use windrow_core::source::SharedSource;
 use windrow_core::store::key;
-use windrow_core::{Element, Error, Result};
+use windrow_core::{Error, Result};
 
 use self::files::Files;
 use self::layout::{FOLDER, Layout, TABLE, file_name, task_of};
@@ -77,9 +77,7 @@ impl Format for Parts {
         let manifest = told(probe);
         let files = files(probe)?;
         let known = manifest.and_then(|manifest| manifest.vocab_size);
-        let Stored { dtype, channels } = files.stored;
-        let vocab_size = options.vocab_size.or(known);
-        let schema = Schema { channels, vocab_size, ..Schema::numbers(Element::little(dtype)) };
+        let schema = files.stored.schema(options.vocab_size.or(known));
         if !probe.is_folder {
             // It was asked for by name, so it is compared at once.
             files.values(0)?;

@@ -3,8 +3,9 @@
 use windrow_core::format::Probe;
 use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest, PartRow};
 use windrow_core::output::hex;
+use windrow_core::source::Schema;
 use windrow_core::store::Entry;
-use windrow_core::{DType, Error, Result};
+use windrow_core::{DType, Element, Error, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::layout::TABLE;
@@ -40,6 +41,11 @@ impl Stored {
             }
             _ => Ok(Stored { dtype, channels: channels.map(|channels| channels as usize) }),
         }
+    }
+
+    /// Records of such values.
+    pub(super) fn schema(&self, vocab_size: Option<u64>) -> Schema {
+        Schema { channels: self.channels, vocab_size, ..Schema::numbers(Element::little(self.dtype)) }
     }
 
     /// Bytes of a value.

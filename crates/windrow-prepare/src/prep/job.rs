@@ -19,6 +19,8 @@ const MOST_BYTES: u64 = 256 << 20;
 pub const TOKENIZE: &str = "tokenize";
 /// The task that finds lines.
 pub const INDEX: &str = "index";
+/// The task that copies records of numbers.
+pub const CONVERT: &str = "convert";
 /// Input bytes of a task unless something else is said.
 pub const TASK_BYTES: u64 = 256 << 20;
 
@@ -27,7 +29,7 @@ pub const TASK_BYTES: u64 = 256 << 20;
 pub struct Job {
     /// Version of this layout: 1.
     pub version: u32,
-    /// What its tasks do: `tokenize`, `index`.
+    /// What its tasks do: `tokenize`, `index`, `convert`.
     pub task: String,
     /// What they read, in order.
     pub inputs: Vec<JobInput>,

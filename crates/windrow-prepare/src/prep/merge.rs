@@ -6,7 +6,7 @@ use serde_json::json;
 use windrow_core::format::Table;
 use windrow_core::format::in_parts;
 use windrow_core::format::write::{PartFile, Parts};
-use windrow_core::manifest::{FileRow, Part, PartRow};
+use windrow_core::manifest::{FileRow, Manifest, Part, PartRow};
 use windrow_core::{Error, Kind, Result, Watch};
 
 use super::index::ROW;
@@ -23,6 +23,7 @@ struct Kept {
     row: PartRow,
     lines: [u64; 2],
     most_id: Option<i64>,
+    channels: Option<u64>,
 }
 
 /// Makes the data set of all parts visible: its manifest lists them in the order of their tasks. Merged again, it is the same.
@@ -32,6 +33,34 @@ struct Kept {
 /// the folder holds another data set; `Interrupted`; `Io`.
 pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> Result<Report> {
     let layout = in_parts(table)?;
+    let (manifest, rows) = gathered(place, layout, job, watch)?;
+    let (records, values) = (manifest.records.unwrap_or(0), manifest.values.unwrap_or(0));
+    for (name, text) in layout.joined(manifest, &rows)? {
+        place.replace(&name, &text)?;
+    }
+    let of_texts = |number: u64| if job.task == TOKENIZE { number } else { 0 };
+    Ok(Report {
+        output: job.out.clone().into(),
+        files: rows.len() as u64,
+        records,
+        documents: of_texts(records),
+        tokens: of_texts(values),
+        input_bytes: job.inputs.iter().map(|input| input.row.size).sum(),
+        output_bytes: rows.iter().map(|row| row.bytes).sum(),
+        ..Report::default()
+    })
+}
+
+/// What the data set of all parts is, and the row of each.
+///
+/// # Errors
+/// As [`merge`].
+pub(super) fn gathered(
+    place: &dyn Place,
+    layout: &dyn Parts,
+    job: &Job,
+    watch: &dyn Watch,
+) -> Result<(Manifest, Vec<PartRow>)> {
     let n = usize::try_from(job.tasks).map_err(|_| Error::memory(format!("{} tasks", job.tasks)))?;
     let mut kept: Vec<Kept> = Vec::new();
     kept.try_reserve_exact(n).map_err(|_| Error::memory(format!("what is kept of {n} parts")))?;
@@ -48,7 +77,8 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
         })?;
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = usize::try_from(part.task).ok().and_then(|task| kept.get_mut(task)) {
-            *place = Kept { is_there: true, row: found, lines: part.lines, most_id: part.most_id };
+            let (lines, most_id, channels) = (part.lines, part.most_id, part.channels);
+            *place = Kept { is_there: true, row: found, lines, most_id, channels };
         }
         Ok(())
     })?;
@@ -75,8 +105,9 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
     let too_many = || Error::corrupt("more values than can be counted").at(store.display(""));
     let records = sum(|row| row.records).ok_or_else(too_many)?;
     let values = sum(|row| row.values).ok_or_else(too_many)?;
-    let bytes = sum(|row| row.bytes).ok_or_else(too_many)?;
+    sum(|row| row.bytes).ok_or_else(too_many)?;
     (manifest.records, manifest.values) = (Some(records), Some(values));
+    manifest.channels = kept.iter().find_map(|kept| kept.channels);
     if job.task == TOKENIZE {
         manifest.statistics.insert("documents".to_string(), json!(records));
         manifest.statistics.insert("tokens".to_string(), json!(values));
@@ -85,20 +116,7 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
         manifest.statistics.insert("most_id".to_string(), json!(id));
     }
     manifest.statistics.insert("job".to_string(), json!(job.hash));
-    let rows: Vec<PartRow> = kept.iter().map(|kept| kept.row).collect();
-    for (name, text) in layout.joined(manifest, &rows)? {
-        place.replace(&name, &text)?;
-    }
-    Ok(Report {
-        output: job.out.clone().into(),
-        files: n as u64,
-        records,
-        documents: if job.task == TOKENIZE { records } else { 0 },
-        tokens: if job.task == TOKENIZE { values } else { 0 },
-        input_bytes: job.inputs.iter().map(|input| input.row.size).sum(),
-        output_bytes: bytes,
-        ..Report::default()
-    })
+    Ok((manifest, kept.iter().map(|kept| kept.row).collect()))
 }
 
 pub(super) fn job_at(job: &Job, name: String) -> String {

@@ -1,6 +1,7 @@
 //! Preparation in tasks, over any number of workers: a plan that splits by arithmetic, tasks that give the same bytes whoever
 //! runs them and however often, and one data set of their parts in the end.
 
+mod convert;
 mod index;
 mod job;
 mod join;
@@ -12,8 +13,9 @@ mod ranges;
 mod status;
 mod task;
 
+pub use convert::{Conversion, ConvertWorker, join_convert, plan_convert};
 pub use index::{IndexWorker, join_index, plan_index};
-pub use job::{INDEX, Job, JobInput, TASK_BYTES, TOKENIZE};
+pub use job::{CONVERT, INDEX, Job, JobInput, TASK_BYTES, TOKENIZE};
 pub use join::join;
 pub use merge::merge;
 pub use place::{Folder, Place, clean};

@@ -122,16 +122,7 @@ impl Worker<'_> {
             files: Vec::new(),
             statistics: Map::from_iter([("documents".to_string(), json!(made.records))]),
         };
-        let Made { mut values, lengths, .. } = made;
-        let of_values = values.finish()?;
-        let mut sums = Draft::begin(self.place, layout.file(task, PartFile::Sums))?;
-        sums.write(&of_values.sums)?;
-        let files = vec![
-            (PartFile::Values, values, Some(of_values)),
-            (PartFile::Lengths, lengths, None),
-            (PartFile::Sums, sums, None),
-        ];
-        show(self.place, layout, part, files)
+        show_values(self.place, layout, part, made.values, made.lengths)
     }
 
     // The input as it is here and now.
@@ -176,6 +167,25 @@ pub(super) fn run_task(
         }
     }
     made.map(|()| true)
+}
+
+/// Shows a part of values.
+pub(super) fn show_values(
+    place: &dyn Place,
+    layout: &dyn Parts,
+    part: Part,
+    mut values: Draft<'_>,
+    lengths: Draft<'_>,
+) -> Result<()> {
+    let finished = values.finish()?;
+    let mut sums = Draft::begin(place, layout.file(part.task, PartFile::Sums))?;
+    sums.write(&finished.sums)?;
+    let files = vec![
+        (PartFile::Values, values, Some(finished)),
+        (PartFile::Lengths, lengths, None),
+        (PartFile::Sums, sums, None),
+    ];
+    show(place, layout, part, files)
 }
 
 /// Completes the files of a part and shows them; then, once their names are on the disk, what names them.
@@ -264,7 +274,7 @@ pub(super) fn is_as_planned(found: &TextInput, planned: &JobInput) -> Result<()>
     Ok(())
 }
 
-fn changed(input: &JobInput, how: &str) -> Error {
+pub(super) fn changed(input: &JobInput, how: &str) -> Error {
     Error::new(Kind::Stale, format!("the input changed since the job was planned: {how}"))
         .at(&input.path)
         .hint("plan the job again, into a folder of its own")

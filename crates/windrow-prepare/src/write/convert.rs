@@ -21,13 +21,27 @@ pub fn convert(
     options: &WriteOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    let (writer, input_bytes) = store::whole_at_once(|| written(source, out, format, options, watch))?;
+    convert_from(source, source, out, format, options, watch)
+}
+
+/// The same, where the values lie elsewhere too, as the writer of the format takes them: all else is asked of `source`.
+pub(crate) fn convert_from(
+    source: &dyn Source,
+    values: &dyn Source,
+    out: &Path,
+    format: &dyn WriteFormat,
+    options: &WriteOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    let (writer, input_bytes) =
+        store::whole_at_once(|| written(source, values, out, format, options, watch))?;
     Ok(Report { input_bytes, ..writer.finish()? })
 }
 
 /// A writer that has taken all records, and the bytes of their values.
 fn written(
     source: &dyn Source,
+    stored: &dyn Source,
     out: &Path,
     format: &dyn WriteFormat,
     options: &WriteOptions,
@@ -68,14 +82,14 @@ fn written(
     }
     for record in 0..source.len() {
         let extras = source.extras(record)?;
-        let len = source.length(record)?;
+        let len = stored.length(record)?;
         let most = if writer.takes_parts() { PART } else { len };
         let mut start = 0;
         // A record without values is one part, too.
         while start < len || start == 0 {
             check(watch)?;
             let span = Span { record, start, len: most.min(len - start) };
-            let values = source.read(span, &mut scratch)?;
+            let values = stored.read(span, &mut scratch)?;
             writer.add_part(&values, start, len, &extras)?;
             watch.progress(Progress {
                 done_bytes: writer.values * width,
@@ -88,7 +102,7 @@ fn written(
     Ok((writer, total_bytes))
 }
 
-fn sum_of_lengths(source: &dyn Source) -> Result<u64> {
+pub(crate) fn sum_of_lengths(source: &dyn Source) -> Result<u64> {
     if let Some(length) = source.uniform() {
         return Ok(source.len().saturating_mul(length));
     }

@@ -17,7 +17,7 @@ use super::origin::Origin;
 use crate::Report;
 
 /// Values of a record that are written at a time, where the format allows parts.
-pub(super) const PART: u64 = 1 << 20;
+pub(crate) const PART: u64 = 1 << 20;
 
 /// Writes records one after the other. Dropped before [`Writer::finish`], it leaves nothing behind.
 ///
@@ -127,11 +127,7 @@ impl Writer {
             )));
         }
         check_append(format, options)?;
-        let dtype = match format.stored_dtype(schema.element.dtype, options.dtype)? {
-            // Its numbers are 0 and 1 all the same.
-            DType::Bool => DType::U8,
-            dtype => dtype,
-        };
+        let dtype = stored_dtype(schema, format, options)?;
         check_ids(dtype, options)?;
         let path = output::absolute("write to", out)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
@@ -275,21 +271,16 @@ impl Writer {
         let count = values.bytes.len() / values.element.size();
         let end = start + (count / values.channels.max(1)) as u64;
         let eos = self.eos.filter(|_| end == len);
-        let values = &match values.decode {
-            Decode::Literal if self.dtype == DType::F64 => Values { decode: Decode::Plain, ..*values },
-            _ => *values,
-        };
         let width = self.dtype.size();
         let size = (count + usize::from(eos.is_some())) * width;
         if !self.numbers.resize_within(size) {
             self.numbers = Buffer::zeroed(size);
         }
         let (numbers, after) = self.numbers.bytes_mut().split_at_mut(count * width);
-        let copied = copy_values(values, 0, numbers, self.dtype);
+        lay(values, start, numbers, self.dtype, self.records)?;
         if let Some(eos) = eos {
             after.copy_from_slice(&eos.to_le_bytes()[..width]);
         }
-        copied.map_err(|e| self.misfit(values, start, e))?;
         let stored = self.numbers.bytes();
         if let Some(size) = self.vocab_size {
             let numbers = Values {
@@ -328,30 +319,6 @@ impl Writer {
         if self.eos.is_some() { self.records } else { 0 }
     }
 
-    // The error of numbers that do not fit, with the first of them.
-    fn misfit(&self, values: &Values<'_>, start: u64, error: Error) -> Error {
-        let width = values.element.size();
-        let fits = |bytes: &[u8]| {
-            let one = Values { bytes, channels: 1, ..*values };
-            copy_values(&one, 0, &mut [0; 8][..self.dtype.size()], self.dtype).is_ok()
-        };
-        match values.bytes.chunks(width).position(|number| !fits(number)) {
-            Some(at) if error.kind() == windrow_core::Kind::Corrupt => self.does_not_fit(values, start, at),
-            _ => error.record(self.records),
-        }
-    }
-
-    fn does_not_fit(&self, values: &Values<'_>, start: u64, at: usize) -> Error {
-        Error::config(format!(
-            "the {} number at value {} does not fit {}",
-            values.element.dtype,
-            start + (at / values.channels.max(1)) as u64,
-            self.dtype
-        ))
-        .record(self.records)
-        .hint("choose a wider dtype")
-    }
-
     /// Completes the files and makes them visible in one rename.
     ///
     /// # Errors
@@ -377,6 +344,52 @@ impl Drop for Writer {
         self.records_to = None;
         // After a commit it is gone already; an error of tidying up would hide the one that led here.
         let _ = files::remove(&self.work);
+    }
+}
+
+/// dtype in which numbers of such records are stored.
+///
+/// # Errors
+/// As [`WriteFormat::stored_dtype`].
+pub(crate) fn stored_dtype(
+    schema: &Schema,
+    format: &dyn WriteFormat,
+    options: &WriteOptions,
+) -> Result<DType> {
+    Ok(match format.stored_dtype(schema.element.dtype, options.dtype)? {
+        // Its numbers are 0 and 1 all the same.
+        DType::Bool => DType::U8,
+        dtype => dtype,
+    })
+}
+
+/// Lays the values of a record from `start` on into `out`, which they fill.
+///
+/// # Errors
+/// `Config` naming record and value for a number that does not fit.
+pub(crate) fn lay(values: &Values<'_>, start: u64, out: &mut [u8], dtype: DType, record: u64) -> Result<()> {
+    let values = &match values.decode {
+        Decode::Literal if dtype == DType::F64 => Values { decode: Decode::Plain, ..*values },
+        _ => *values,
+    };
+    copy_values(values, 0, out, dtype).map_err(|e| misfit(values, start, dtype, record, e))
+}
+
+// The error of numbers that do not fit, with the first of them.
+fn misfit(values: &Values<'_>, start: u64, dtype: DType, record: u64, error: Error) -> Error {
+    let fits = |bytes: &[u8]| {
+        let one = Values { bytes, channels: 1, ..*values };
+        copy_values(&one, 0, &mut [0; 8][..dtype.size()], dtype).is_ok()
+    };
+    match values.bytes.chunks(values.element.size()).position(|number| !fits(number)) {
+        Some(at) if error.kind() == windrow_core::Kind::Corrupt => Error::config(format!(
+            "the {} number at value {} does not fit {dtype}",
+            values.element.dtype,
+            start + (at / values.channels.max(1)) as u64,
+        ))
+        .record(record)
+        .hint("choose a wider dtype"),
+        _ => error.record(record),
     }
 }
 

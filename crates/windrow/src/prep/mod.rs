@@ -19,20 +19,25 @@
 
 #[cfg(feature = "remote")]
 mod bucket;
+mod converting;
 mod how;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde_json::json;
+use windrow_core::format::write::WriteOptions;
 use windrow_core::format::{Options, in_parts};
 use windrow_core::output::{files, hash_of};
 use windrow_core::sampler::Permutation;
 use windrow_core::store::{Local, Store, is_url, key};
 use windrow_core::{Error, Kind, Result};
-use windrow_prepare::prep::{Folder, INDEX, IndexWorker, Place, TOKENIZE, Worker};
+use windrow_prepare::prep::{
+    CONVERT, Conversion, ConvertWorker, Folder, INDEX, IndexWorker, Place, TOKENIZE, Worker,
+};
 use windrow_prepare::{Report, Watch};
 
+pub use self::converting::Converting;
 pub use self::how::Tokenizing;
 use crate::encode::TextEncoder;
 use crate::formats;
@@ -87,6 +92,23 @@ pub fn plan_index(
     keep(&job, stores)
 }
 
+/// Plans to convert the records at a path, URL or pattern; parts, and the job, go into the folder `out`.
+///
+/// # Errors
+/// As [`open_with`](crate::open_with); `Config` for records that are not numbers, for arrays beside them, and for what the format
+/// cannot hold; `Exists`.
+pub fn plan_convert(
+    input: &Path,
+    out: &Path,
+    how: &Converting,
+    task_bytes: u64,
+    stores: &Options,
+) -> Result<PathBuf> {
+    let (made, settings) = (how.make(input, stores)?, how.to_json());
+    let job = windrow_prepare::prep::plan_convert(&made.conversion(), input, out, task_bytes, settings)?;
+    keep(&job, stores)
+}
+
 // Writes the job where its output goes; where that is.
 fn keep(job: &Job, stores: &Options) -> Result<PathBuf> {
     let (layout, out) = (in_parts(formats())?, PathBuf::from(&job.out));
@@ -122,7 +144,14 @@ pub struct Prep {
     job: Job,
     place: Box<dyn Place>,
     stores: Options,
-    made: OnceLock<(TextEncoder, TokenizeOptions)>,
+    made: OnceLock<Made>,
+}
+
+/// What the tasks of a job need, made once.
+enum Made {
+    Tokenize(Box<(TextEncoder, TokenizeOptions)>),
+    Index,
+    Convert(Box<converting::Made>),
 }
 
 impl Prep {
@@ -177,10 +206,10 @@ impl Prep {
     /// # Errors
     /// `NotFound` without the tokenizer; `Mismatch` for another one.
     pub fn check(&self) -> Result<()> {
-        if self.job.task == INDEX {
-            return Ok(());
+        match self.made()? {
+            Made::Tokenize(made) => self.job.check_tokenizer(Some(&made.0.tokenizer().lock())),
+            Made::Index | Made::Convert(_) => Ok(()),
         }
-        self.job.check_tokenizer(Some(&self.made()?.0.tokenizer().lock()))
     }
 
     /// Runs a task on `threads` threads, all cores by default; whether it had to.
@@ -189,21 +218,20 @@ impl Prep {
     /// `Stale` for another input; `Mismatch` for another tokenizer, or when another run of this task gave other bytes; as
     /// [`tokenize`](crate::prepare::tokenize).
     pub fn run(&self, task: u64, threads: Option<usize>, watch: &dyn Watch) -> Result<bool> {
-        let read = ReadOnce::new(&self.stores);
-        if self.job.task == INDEX {
-            let worker = IndexWorker { table: formats(), stores: &read, place: self.place.as_ref() };
-            return worker.run(&self.job, task, watch);
+        let (table, place, read) = (formats(), self.place.as_ref(), ReadOnce::new(&self.stores));
+        match self.made()? {
+            Made::Index => IndexWorker { table, stores: &read, place }.run(&self.job, task, watch),
+            Made::Convert(made) => self.converts(made.conversion()).run(&self.job, task, watch),
+            Made::Tokenize(made) => {
+                let (encode, options) = (&made.0, TokenizeOptions { threads, ..made.1.clone() });
+                let worker = Worker { table, stores: &read, place, encode, options: &options };
+                worker.run(&self.job, task, watch)
+            }
         }
-        let (encoder, options) = self.made()?;
-        let options = TokenizeOptions { threads, ..options.clone() };
-        let worker = Worker {
-            table: formats(),
-            stores: &read,
-            place: self.place.as_ref(),
-            encode: encoder,
-            options: &options,
-        };
-        worker.run(&self.job, task, watch)
+    }
+
+    fn converts<'a>(&'a self, conversion: Conversion<'a>) -> ConvertWorker<'a> {
+        ConvertWorker { table: formats(), place: self.place.as_ref(), conversion }
     }
 
     /// What of it is done.
@@ -222,16 +250,17 @@ impl Prep {
         windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, watch)
     }
 
-    /// Writes to `out`, a path or URL, the files that one run of `tokenize` would have written, out of the parts; of an index to the
-    /// folder that holds the lines.
+    /// Writes to `out`, a path or URL, the files that one run of `tokenize` or `convert` would have written, out of the parts; of an
+    /// index to the folder that holds the lines.
     ///
     /// # Errors
     /// `Stale` when a task is not done; `Exists`; `Corrupt` for a damaged part.
     pub fn join(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
-        if self.job.task == INDEX {
-            return self.join_index(out, overwrite, watch);
-        }
-        let (encoder, options) = self.made()?;
+        let (encoder, options) = match self.made()? {
+            Made::Index => return self.join_index(out, overwrite, watch),
+            Made::Convert(made) => return self.join_convert(made, out, overwrite, watch),
+            Made::Tokenize(made) => (&made.0, &made.1),
+        };
         let make = |out: &Path, overwrite: bool| {
             let options = TokenizeOptions { overwrite, ..options.clone() };
             let (place, job) = (self.place.as_ref(), &self.job);
@@ -243,6 +272,20 @@ impl Prep {
             overwrite,
         };
         Output::run(out, &task, &self.stores, watch, make)
+    }
+
+    fn join_convert(
+        &self,
+        made: &converting::Made,
+        out: &Path,
+        overwrite: bool,
+        watch: &dyn Watch,
+    ) -> Result<Report> {
+        let options = WriteOptions { overwrite, ..made.options.clone() };
+        let output = Output::of_records(out, made.format.as_ref(), &options, &self.stores)?;
+        let worker = self.converts(Conversion { options: &options, ..made.conversion() });
+        let done = windrow_prepare::prep::join_convert(&worker, &self.job, output.path(), watch);
+        output.finish(done, watch)
     }
 
     fn join_index(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
@@ -265,18 +308,22 @@ impl Prep {
         windrow_prepare::prep::clean(self.place.as_ref())
     }
 
-    fn made(&self) -> Result<&(TextEncoder, TokenizeOptions)> {
+    fn made(&self) -> Result<&Made> {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
-        if self.job.task != TOKENIZE {
-            return Err(Error::unsupported(format!(
-                "a job of task {:?}; this windrow runs tokenize and index",
-                self.job.task
-            ))
-            .field("task"));
-        }
-        let made = Tokenizing::of_json(&self.job.settings)?.make()?;
+        let settings = &self.job.settings;
+        let made = match (self.job.task.as_str(), self.job.inputs.first()) {
+            (TOKENIZE, _) => Made::Tokenize(Box::new(Tokenizing::of_json(settings)?.make()?)),
+            (INDEX, _) => Made::Index,
+            (CONVERT, Some(input)) => {
+                Made::Convert(Box::new(Converting::of_json(settings)?.make(&input.path, &self.stores)?))
+            }
+            (task, _) => {
+                let what = format!("a job of task {task:?}; this windrow runs tokenize, index and convert");
+                return Err(Error::unsupported(what).field("task"));
+            }
+        };
         Ok(self.made.get_or_init(|| made))
     }
 }

@@ -39,6 +39,9 @@ mod parts;
 mod prep;
 #[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
+mod prep_convert;
+#[cfg(test)]
+#[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod prep_far;
 #[cfg(test)]
 mod real_series;

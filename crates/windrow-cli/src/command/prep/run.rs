@@ -99,7 +99,8 @@ fn worker(args: &Run, variable: &dyn Fn(&str) -> Option<String>) -> Result<(u64,
 
 pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.job))?;
-    let prep = Prep::open_with(&args.job, args.scratch.as_deref(), !args.no_fsync, &args.stores.options())?;
+    let prep =
+        Prep::open_with(&args.job, args.scratch.as_deref(), !args.no_fsync, &args.stores.of_worker()?)?;
     let count = prep.job().tasks;
     let tasks: Vec<u64> = match (args.task, &args.tasks) {
         (Some(task), _) => vec![task],

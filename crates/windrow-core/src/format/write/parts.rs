@@ -1,7 +1,11 @@
 //! How a data set in parts is laid out: what of it is the format's own.
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::manifest::{Manifest, PartRow};
+use crate::source::SharedSource;
+use crate::store::Store;
 
 /// A file of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,4 +47,10 @@ pub trait Parts: Sync {
     /// # Errors
     /// `Config` for more than can be kept.
     fn joined(&self, manifest: Manifest, parts: &[PartRow]) -> Result<Vec<(String, Vec<u8>)>>;
+
+    /// The records of all parts in this store, whether their data set is visible or not.
+    ///
+    /// # Errors
+    /// `Corrupt` for rows that contradict themselves or the manifest.
+    fn records(&self, store: Arc<dyn Store>, manifest: &Manifest, parts: &[PartRow]) -> Result<SharedSource>;
 }
