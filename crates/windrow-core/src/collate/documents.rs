@@ -5,6 +5,7 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
 
+use super::chosen::chosen;
 use super::learned::Learned;
 use super::starts::{mark_starts, runs};
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
@@ -154,20 +155,8 @@ impl Documents {
     /// # Errors
     /// `Config` for a name that is none of its fields or is there twice.
     pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
-        let mut parts = Vec::new();
-        for name in names {
-            let name = name.as_ref();
-            match self.there().find(|part| part.name() == name) {
-                Some(part) if !parts.contains(&part) => parts.push(part),
-                Some(_) => return Err(Error::config(format!("the field {name:?} is asked for twice"))),
-                None => {
-                    let names: Vec<&str> = self.there().map(Part::name).collect();
-                    return Err(Error::config(format!("no field {name:?} in packs of documents"))
-                        .field("fields")
-                        .hint(format!("choose of {}", names.join(", "))));
-                }
-            }
-        }
+        let there: Vec<Part> = self.there().collect();
+        let parts = chosen(&there, Part::name, names, "packs of documents")?;
         Ok(self.with(parts))
     }
 

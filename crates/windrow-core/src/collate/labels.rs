@@ -65,14 +65,18 @@ impl Labels {
         };
         let [inputs, labels, masks] = row.several([inputs, labels, masks]);
         labels.copy_from_slice(inputs);
-        let masks: &[i32] = bytemuck::cast_slice(masks);
+        Labels::ignore(labels, dtype, bytemuck::cast_slice(masks), Labels::IGNORED);
+    }
+
+    /// Puts `ignored` in place of labels where the mask is 0.
+    pub(super) fn ignore(labels: &mut [u8], dtype: DType, masks: &[i32], ignored: i64) {
         let size = labels.len() / masks.len().max(1);
         // Stretch by stretch: padding is one, and most of what a track excludes.
         let mut at = 0;
         for same in masks.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
             let end = at + same.len() * size;
             if same[0] == 0 {
-                fill_value(&mut labels[at..end], dtype, Labels::IGNORED);
+                fill_value(&mut labels[at..end], dtype, ignored);
             }
             at = end;
         }

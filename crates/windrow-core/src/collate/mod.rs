@@ -2,6 +2,8 @@
 
 mod batch;
 mod beside;
+mod borders;
+mod chosen;
 mod codes;
 mod documents;
 mod labels;
@@ -82,6 +84,10 @@ pub struct Scratch {
     pub more: Vec<u8>,
     /// For texts beside the values.
     pub text: String,
+    /// Where documents of the row end.
+    pub places: Vec<usize>,
+    /// Which positions of the row are learned.
+    pub masks: Vec<i32>,
 }
 
 // The dtype in which numbers of this schema leave: as asked, else int64 for whole numbers and float32 for floats.

@@ -29,6 +29,7 @@ pub struct NextToken {
     labels: Labels,
     mask_nan: bool,
     learn_from: usize,
+    to_longest: bool,
     own: Option<SampleScale>,
     fields: Arc<[Field]>,
 }
@@ -69,6 +70,7 @@ impl NextToken {
             labels: Labels::Next,
             mask_nan: false,
             learn_from: 0,
+            to_longest: false,
             own: None,
             fields: Arc::new([]),
         };
@@ -121,13 +123,30 @@ impl NextToken {
         self.with_fields()
     }
 
+    /// Makes the rows of a batch as long as its longest sample, `length` at most and 1 at least.
+    #[must_use]
+    pub fn to_longest(mut self) -> Self {
+        self.to_longest = true;
+        self
+    }
+
     fn with_fields(mut self) -> Self {
-        let shape: Vec<usize> = [self.length].into_iter().chain(self.channels).collect();
+        self.fields = self.fields_of(self.length);
+        self
+    }
+
+    fn fields_of(&self, length: usize) -> Arc<[Field]> {
+        let shape: Vec<usize> = [length].into_iter().chain(self.channels).collect();
         let values = |name| Field::new(name, self.dtype, shape.clone());
         let labels = (self.labels != Labels::None).then(|| values("labels"));
-        let masks = (self.mask != Mask::None).then(|| Field::new("loss_masks", DType::I32, [self.length]));
-        self.fields = [Some(values("input_ids")), labels, masks].into_iter().flatten().collect();
-        self
+        let masks = (self.mask != Mask::None).then(|| Field::new("loss_masks", DType::I32, [length]));
+        [Some(values("input_ids")), labels, masks].into_iter().flatten().collect()
+    }
+
+    // Positions that a sample fills.
+    fn filled(&self, sample: &Sample<'_>) -> usize {
+        let values: u64 = sample.pieces.iter().map(Piece::len).sum();
+        usize::try_from(values).unwrap_or(usize::MAX).saturating_sub(self.labels.ahead())
     }
 
     // The number of `loss_masks`, where there are some.
@@ -140,26 +159,32 @@ const INPUTS: usize = 0;
 const LABELS: usize = 1;
 
 impl Collate for NextToken {
-    fn fields(&self, _samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
-        Ok(self.fields.clone())
+    fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        if !self.to_longest {
+            return Ok(self.fields.clone());
+        }
+        let longest = samples.map(|sample| self.filled(&sample)).max().unwrap_or(self.length);
+        Ok(self.fields_of(longest.clamp(1, self.length)))
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let channels = self.channels.unwrap_or(1);
         let size = self.dtype.size() * channels;
+        // Of a batch that is as long as its longest sample, every row is.
+        let length = if self.to_longest { row.bytes(INPUTS).len() / size } else { self.length };
         let masks = self.masks();
         // `at` counts values from the sample's first; value `at` is input `at`, and learned at `at - ahead`.
         let ahead = self.labels.ahead();
         let mut at = 0;
         for piece in sample.pieces {
-            if at >= self.length + ahead {
+            if at >= length + ahead {
                 break;
             }
             if piece.is_empty() {
                 continue;
             }
-            let inputs = at.min(self.length)..(at + piece.len() as usize).min(self.length);
-            let learned = at.saturating_sub(ahead)..(at + piece.len() as usize - ahead).min(self.length);
+            let inputs = at.min(length)..(at + piece.len() as usize).min(length);
+            let learned = at.saturating_sub(ahead)..(at + piece.len() as usize - ahead).min(length);
             // The first value of the sample is not a label of another one.
             let skip = if at == 0 { ahead } else { 0 };
             let is_labels = self.labels == Labels::Next && !learned.is_empty();
@@ -199,8 +224,8 @@ impl Collate for NextToken {
             }
             at += piece.len() as usize;
         }
-        let inputs = at.min(self.length);
-        let learned = at.saturating_sub(ahead).min(self.length);
+        let inputs = at.min(length);
+        let learned = at.saturating_sub(ahead).min(length);
         fill_value(&mut row.bytes(INPUTS)[inputs * size..], self.dtype, self.pad);
         if self.labels == Labels::Next {
             fill_value(&mut row.bytes(LABELS)[learned * size..], self.dtype, self.pad);
@@ -239,7 +264,10 @@ impl Collate for NextToken {
         let from = if self.learn_from > 0 { format!(",from={}", self.learn_from) } else { String::new() };
         let (length, dtype, pad) = (self.length, self.dtype, self.pad);
         let labels = self.labels.described();
+        let longest = if self.to_longest { ",to=longest" } else { "" };
         let own = self.own.as_ref().map_or(String::new(), |own| format!(",own={}", own.describe()));
-        format!("next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from}{labels}{own})")
+        format!(
+            "next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from}{labels}{longest}{own})"
+        )
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::borders::{Border, Part};
+use super::chosen::{chosen, described};
 use super::learned::Learned;
 use super::missing::missing_to_zero;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
@@ -20,6 +22,9 @@ use crate::values::{copy_span, fill_value};
 /// * `segment_ids` `[T]` int32: 0, 1, … per piece, -1 in padding;
 /// * `pack_bucket` int32: the row's own length.
 ///
+/// Where [`Pairs::only`] asks for them, also `position_ids` `[T]`, `cu_seqlens` `[T + 1]`, `max_seqlen` and `attention_mask` `[T]`, as
+/// [`Segments`](super::Segments) lays them.
+///
 /// Without buckets T is the length; with buckets it is that of the longest row in the batch.
 #[derive(Clone, Debug)]
 pub struct Pairs {
@@ -29,15 +34,39 @@ pub struct Pairs {
     channels: Option<usize>,
     labels: Labels,
     mask_nan: bool,
+    parts: Vec<PairPart>,
+    is_chosen: bool,
     fixed: Option<Arc<[Field]>>,
 }
 
-const INPUTS: usize = 0;
-const LABELS: usize = 1;
-// Those after the labels, counted with them.
-const MASKS: usize = 2;
-const SEGMENTS: usize = 3;
-const BUCKET: usize = 4;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PairPart {
+    Of(Part),
+    Bucket,
+}
+
+impl PairPart {
+    fn name(self) -> &'static str {
+        match self {
+            PairPart::Of(part) => part.name(),
+            PairPart::Bucket => "pack_bucket",
+        }
+    }
+}
+
+/// Those that are there where none are chosen, then the others.
+const PARTS: [PairPart; 9] = [
+    PairPart::Of(Part::Inputs),
+    PairPart::Of(Part::Labels),
+    PairPart::Of(Part::Masks),
+    PairPart::Of(Part::Border(Border::Segments)),
+    PairPart::Bucket,
+    PairPart::Of(Part::Border(Border::Positions)),
+    PairPart::Of(Part::Border(Border::Starts)),
+    PairPart::Of(Part::Border(Border::Longest)),
+    PairPart::Of(Part::Border(Border::Attention)),
+];
+const BY_DEFAULT: usize = 5;
 
 impl Pairs {
     /// For rows of `length` positions, or of one of the `buckets` where there are some.
@@ -61,6 +90,8 @@ impl Pairs {
             channels: schema.channels,
             labels: Labels::Next,
             mask_nan: false,
+            parts: PARTS[..BY_DEFAULT].to_vec(),
+            is_chosen: false,
             fixed: None,
         };
         pairs.fix();
@@ -74,8 +105,39 @@ impl Pairs {
     pub fn labels(mut self, labels: Labels) -> Result<Self> {
         labels.check(self.dtype)?;
         self.labels = labels;
+        if labels == Labels::None {
+            self.parts.retain(|part| *part != PairPart::Of(Part::Labels));
+        }
         self.fix();
         Ok(self)
+    }
+
+    /// Lays only these fields, in the order given; all that are there by default where none is. Said last.
+    ///
+    /// # Errors
+    /// `Config` for a name that is none of its fields or is there twice.
+    pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<Self> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let is_there = |part: &PairPart| *part != PairPart::Of(Part::Labels) || self.labels != Labels::None;
+        let there: Vec<PairPart> = PARTS.into_iter().filter(is_there).collect();
+        self.parts = chosen(&there, PairPart::name, names, "segments")?;
+        self.is_chosen = true;
+        let [inputs, labels, masks] =
+            [Part::Inputs, Part::Labels, Part::Masks].map(|part| self.field_of(part).is_some());
+        let is_told = if self.labels == Labels::None { inputs } else { labels };
+        if self.mask_nan && masks && !is_told {
+            return Err(Error::config("loss_masks of missing values, without the values that are missing")
+                .field("fields")
+                .hint("choose labels too, or input_ids where there are no labels"));
+        }
+        self.fix();
+        Ok(self)
+    }
+
+    fn field_of(&self, part: Part) -> Option<usize> {
+        self.parts.iter().position(|p| *p == PairPart::Of(part))
     }
 
     fn fix(&mut self) {
@@ -91,14 +153,13 @@ impl Pairs {
 
     fn fields_of(&self, positions: usize) -> Arc<[Field]> {
         let shape: Vec<usize> = [positions].into_iter().chain(self.channels).collect();
-        let all = [
-            Some(Field::new("input_ids", self.dtype, shape.clone())),
-            (self.labels != Labels::None).then(|| Field::new("labels", self.dtype, shape)),
-            Some(Field::new("loss_masks", DType::I32, [positions])),
-            Some(Field::new("segment_ids", DType::I32, [positions])),
-            Some(Field::new("pack_bucket", DType::I32, [])),
-        ];
-        all.into_iter().flatten().collect()
+        let field = |part: &PairPart| match part {
+            PairPart::Of(Part::Inputs | Part::Labels) => Field::new(part.name(), self.dtype, shape.clone()),
+            PairPart::Of(Part::Masks) => Field::new(part.name(), DType::I32, [positions]),
+            PairPart::Of(Part::Border(border)) => border.field(positions, positions),
+            PairPart::Bucket => Field::new(part.name(), DType::I32, []),
+        };
+        self.parts.iter().map(field).collect()
     }
 
     // A row's own length: the smallest bucket that holds its pairs.
@@ -123,54 +184,78 @@ impl Collate for Pairs {
         let channels = self.channels.unwrap_or(1);
         let size = self.dtype.size() * channels;
         let ahead = self.labels.ahead();
-        let [masks, segments, bucket] =
-            [MASKS, SEGMENTS, BUCKET].map(|field| field - usize::from(self.labels == Labels::None));
-        let copied =
-            if self.labels == Labels::Next { &[(INPUTS, 0), (LABELS, 1)][..] } else { &[(INPUTS, 0)] };
-        let positions = row.bytes(masks).len() / size_of::<i32>();
-        let mask = Learned::of(&sample.source.schema().tracks);
-        let (mut at, mut segment) = (0, 0);
+        let is_same = self.labels == Labels::Same;
+        let [inputs, labels, learned] =
+            [Part::Inputs, Part::Labels, Part::Masks].map(|part| self.field_of(part));
+        let copied = [(inputs, 0), (labels, ahead)];
+        let copied = || copied.into_iter().filter_map(|(field, skip)| Some((field?, skip)));
+        // No row of a batch holds more than its own positions.
+        let positions = self.target(sample);
+        let Scratch { bytes, places: ends, masks, .. } = scratch;
+        // Labels that are inputs are ignored where they are not learned.
+        let is_masked = learned.is_some() || (labels.is_some() && is_same);
+        masks.clear();
+        masks.resize(if is_masked { positions } else { 0 }, 0);
+        ends.clear();
+        let track = Learned::of(&sample.source.schema().tracks);
+        let mut at = 0;
         for piece in sample.pieces {
             let Piece::Read(span) = piece else { continue };
             let end = (at + (span.len as usize).saturating_sub(ahead)).min(positions);
             if end == at {
                 continue;
             }
-            let values = sample.source.read(*span, &mut scratch.bytes)?;
-            for &(field, skip) in copied {
-                copy_span(span, &values, skip, &mut row.bytes(field)[at * size..end * size], self.dtype)?;
+            if copied().next().is_some() {
+                let values = sample.source.read(*span, bytes)?;
+                for (field, skip) in copied() {
+                    let out = &mut row.bytes(field)[at * size..end * size];
+                    copy_span(span, &values, skip, out, self.dtype)?;
+                }
             }
-            let learned = &mut row.numbers::<i32>(masks)[at..end];
-            match mask {
-                None => learned.fill(1),
-                Some(mask) => mask.fill(sample.source, *span, ahead, learned, &mut scratch.bytes)?,
+            if is_masked {
+                let told = &mut masks[at..end];
+                match track {
+                    None => told.fill(1),
+                    Some(track) => track.fill(sample.source, *span, ahead, told, bytes)?,
+                }
+                if is_same && span.start == 0 {
+                    // No value of this record tells it.
+                    told[0] = 0;
+                }
             }
-            if self.labels == Labels::Same && span.start == 0 {
-                // No value of this record tells it.
-                learned[0] = 0;
-            }
-            row.numbers::<i32>(segments)[at..end].fill(segment);
-            segment += 1;
+            ends.push(end);
             at = end;
         }
-        for &(field, _) in copied {
+        for (field, _) in copied() {
             fill_value(&mut row.bytes(field)[at * size..], self.dtype, 0);
         }
-        row.numbers::<i32>(masks)[at..].fill(0);
-        row.numbers::<i32>(segments)[at..].fill(-1);
-        row.numbers::<i32>(bucket)[0] = self.target(sample) as i32;
         if self.mask_nan {
             let mut missing = Vec::new();
-            for &(field, _) in copied {
+            for (field, _) in copied() {
                 // Where the label is missing: labels come last.
                 missing.clear();
                 missing_to_zero(row.bytes(field), self.dtype, channels, |at| missing.push(at));
             }
-            let masks = row.numbers::<i32>(masks);
-            missing.into_iter().for_each(|at| masks[at] = 0);
+            if is_masked {
+                missing.into_iter().for_each(|at| masks[at] = 0);
+            }
         }
-        if self.labels == Labels::Same {
-            Labels::copy_inputs(row, [INPUTS, LABELS], Some(masks));
+        if let Some(labels) = labels.filter(|_| is_same && self.dtype.is_integer()) {
+            let labels = row.bytes(labels);
+            Labels::ignore(&mut labels[..positions * size], self.dtype, masks, Labels::IGNORED);
+            fill_value(&mut labels[positions * size..], self.dtype, Labels::IGNORED);
+        }
+        if let Some(learned) = learned {
+            let learned = row.numbers::<i32>(learned);
+            learned[..positions].copy_from_slice(masks);
+            learned[positions..].fill(0);
+        }
+        for (field, part) in self.parts.iter().enumerate() {
+            match part {
+                PairPart::Of(Part::Border(border)) => border.fill(row, field, ends),
+                PairPart::Bucket => row.numbers::<i32>(field)[0] = positions as i32,
+                PairPart::Of(_) => {}
+            }
         }
         Ok(())
     }
@@ -181,6 +266,10 @@ impl Collate for Pairs {
         let buckets =
             if buckets.is_empty() { String::new() } else { format!(",buckets={}", buckets.join("/")) };
         let labels = self.labels.described();
-        format!("pairs(length={},dtype={}{buckets}{nan}{labels})", self.length, self.dtype)
+        let fields = match self.is_chosen {
+            true => described(&self.fields_of(self.length)),
+            false => String::new(),
+        };
+        format!("pairs(length={},dtype={}{buckets}{nan}{labels}{fields})", self.length, self.dtype)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::borders::Part;
+use super::chosen::{chosen, described};
 use super::learned::Learned;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::record::{Piece, Span};
+use crate::record::Piece;
 use crate::source::Schema;
 use crate::values::{copy_span, fill_value};
 
@@ -19,6 +21,9 @@ use crate::values::{copy_span, fill_value};
 /// * `position_ids` `[length]` int32: 0, 1, … from the start of each record, 0 in padding;
 /// * `segment_ids` `[length]` int32: 0, 1, … per record, -1 in padding;
 /// * `cu_seqlens` `[most segments + 1]` int32: where segments start, and the end; the end is repeated to fill the row.
+///
+/// Where [`Segments::only`] asks for them, also `max_seqlen` int32, the positions of the longest segment, and
+/// `attention_mask` `[length]` int64, 1 where there is a value.
 #[derive(Clone, Debug)]
 pub struct Segments {
     length: usize,
@@ -26,16 +31,13 @@ pub struct Segments {
     pad: i64,
     labels: Labels,
     most: usize,
+    parts: Vec<Part>,
+    is_chosen: bool,
     fields: Arc<[Field]>,
 }
 
-const INPUTS: usize = 0;
-const LABELS: usize = 1;
-// Those after the labels, counted with them.
-const MASKS: usize = 2;
-const POSITIONS: usize = 3;
-const SEGMENTS: usize = 4;
-const ENDS: usize = 5;
+/// Those of all fields that are there where none are chosen.
+const BY_DEFAULT: usize = 6;
 
 impl Segments {
     /// For rows of `length` positions that hold at most `most_segments` records.
@@ -59,7 +61,18 @@ impl Segments {
         }
         super::check_pad(pad, dtype)?;
         let most = usize::try_from(most_segments).unwrap_or(length).min(length);
-        Ok(Segments { length, dtype, pad, labels: Labels::Next, most, fields: Arc::new([]) }.with_fields())
+        let parts = Part::ALL[..BY_DEFAULT].to_vec();
+        let segments = Segments {
+            length,
+            dtype,
+            pad,
+            labels: Labels::Next,
+            most,
+            parts,
+            is_chosen: false,
+            fields: Arc::new([]),
+        };
+        Ok(segments.with_fields())
     }
 
     /// Lays these labels.
@@ -69,22 +82,38 @@ impl Segments {
     pub fn labels(mut self, labels: Labels) -> Result<Self> {
         labels.check(self.dtype)?;
         self.labels = labels;
+        if labels == Labels::None {
+            self.parts.retain(|part| *part != Part::Labels);
+        }
+        Ok(self.with_fields())
+    }
+
+    /// Lays only these fields, in the order given; all that are there by default where none is. Said after the labels.
+    ///
+    /// # Errors
+    /// `Config` for a name that is none of its fields or is there twice.
+    pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<Self> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let there = Part::ALL.into_iter().filter(|part| *part != Part::Labels || self.labels != Labels::None);
+        self.parts = chosen(&there.collect::<Vec<_>>(), Part::name, names, "bins")?;
+        self.is_chosen = true;
         Ok(self.with_fields())
     }
 
     fn with_fields(mut self) -> Self {
-        let values = |name| Field::new(name, self.dtype, [self.length]);
-        let i32s = |name, len| Some(Field::new(name, DType::I32, [len]));
-        let all = [
-            Some(values("input_ids")),
-            (self.labels != Labels::None).then(|| values("labels")),
-            i32s("loss_masks", self.length),
-            i32s("position_ids", self.length),
-            i32s("segment_ids", self.length),
-            i32s("cu_seqlens", self.most + 1),
-        ];
-        self.fields = all.into_iter().flatten().collect();
+        let field = |part: &Part| match part {
+            Part::Inputs | Part::Labels => Field::new(part.name(), self.dtype, [self.length]),
+            Part::Masks => Field::new(part.name(), DType::I32, [self.length]),
+            Part::Border(border) => border.field(self.length, self.most),
+        };
+        self.fields = self.parts.iter().map(field).collect();
         self
+    }
+
+    fn field_of(&self, part: Part) -> Option<usize> {
+        self.parts.iter().position(|p| *p == part)
     }
 }
 
@@ -96,69 +125,77 @@ impl Collate for Segments {
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let size = self.dtype.size();
         let ahead = self.labels.ahead();
-        let is_next = self.labels == Labels::Next;
-        let [masks, positions, segments, ends] =
-            [MASKS, POSITIONS, SEGMENTS, ENDS].map(|field| field - usize::from(self.labels == Labels::None));
+        let is_same = self.labels == Labels::Same;
+        let [inputs, labels, learned] =
+            [Part::Inputs, Part::Labels, Part::Masks].map(|part| self.field_of(part));
+        let Scratch { bytes, places: ends, masks, .. } = scratch;
+        // Labels that are inputs are ignored where they are not learned.
+        let is_masked = learned.is_some() || (labels.is_some() && is_same);
+        masks.clear();
+        masks.resize(if is_masked { self.length } else { 0 }, 0);
+        ends.clear();
+        let track = Learned::of(&sample.source.schema().tracks);
         let mut at = 0usize;
-        let mut segment = 0usize;
-        row.numbers::<i32>(ends)[0] = 0;
         for piece in sample.pieces {
             let Piece::Read(span) = piece else { continue };
             if span.len == 0 {
                 continue;
             }
             // A record that was cut to the row's length brings one value more: the last position's label.
-            let inputs = (span.len as usize).min(self.length - at);
-            let learned = (span.len as usize - ahead).min(inputs);
-            let values = sample.source.read(*span, &mut scratch.bytes)?;
-            let end = at + inputs;
-            copy_span(span, &values, 0, &mut row.bytes(INPUTS)[at * size..end * size], self.dtype)?;
-            if is_next {
-                let labels = &mut row.bytes(LABELS)[at * size..end * size];
-                let (labels, last) = labels.split_at_mut(learned * size);
-                copy_span(span, &values, 1, labels, self.dtype)?;
-                fill_value(last, self.dtype, self.pad);
+            let read = (span.len as usize).min(self.length - at);
+            let told = (span.len as usize - ahead).min(read);
+            let end = at + read;
+            if inputs.or(labels).is_some() {
+                let values = sample.source.read(*span, bytes)?;
+                if let Some(inputs) = inputs {
+                    copy_span(span, &values, 0, &mut row.bytes(inputs)[at * size..end * size], self.dtype)?;
+                }
+                if let Some(labels) = labels {
+                    let told = if is_same { read } else { told };
+                    let labels = &mut row.bytes(labels)[at * size..end * size];
+                    let (labels, last) = labels.split_at_mut(told * size);
+                    copy_span(span, &values, ahead, labels, self.dtype)?;
+                    fill_value(last, self.dtype, self.pad);
+                }
             }
-            row.numbers::<i32>(masks)[at..end].fill(0);
-            self.mask(sample, *span, &mut row.numbers::<i32>(masks)[at..at + learned], scratch)?;
-            if self.labels == Labels::Same && span.start == 0 && inputs > 0 {
-                // No value of this record tells it.
-                row.numbers::<i32>(masks)[at] = 0;
+            if is_masked {
+                let told = &mut masks[at..at + told];
+                match track {
+                    None => told.fill(1),
+                    Some(track) => track.fill(sample.source, *span, ahead, told, bytes)?,
+                }
+                if let (true, Some(first)) = (is_same, told.first_mut()) {
+                    // No value before it in this segment tells it.
+                    *first = 0;
+                }
             }
-            row.numbers::<i32>(positions)[at..end].iter_mut().zip(0..).for_each(|(p, i)| *p = i);
-            row.numbers::<i32>(segments)[at..end].fill(segment as i32);
-            segment += 1;
-            row.numbers::<i32>(ends)[segment] = end as i32;
+            ends.push(end);
             at = end;
         }
-        fill_value(&mut row.bytes(INPUTS)[at * size..], self.dtype, self.pad);
-        if is_next {
-            fill_value(&mut row.bytes(LABELS)[at * size..], self.dtype, self.pad);
+        if let Some(inputs) = inputs {
+            fill_value(&mut row.bytes(inputs)[at * size..], self.dtype, self.pad);
         }
-        row.numbers::<i32>(masks)[at..].fill(0);
-        row.numbers::<i32>(positions)[at..].fill(0);
-        row.numbers::<i32>(segments)[at..].fill(-1);
-        row.numbers::<i32>(ends)[segment + 1..].fill(at as i32);
-        if self.labels == Labels::Same {
-            Labels::copy_inputs(row, [INPUTS, LABELS], Some(masks));
+        if let Some(labels) = labels {
+            let labels = row.bytes(labels);
+            fill_value(&mut labels[at * size..], self.dtype, self.pad);
+            if is_same && self.dtype.is_integer() {
+                Labels::ignore(labels, self.dtype, masks, Labels::IGNORED);
+            }
+        }
+        if let Some(learned) = learned {
+            row.numbers::<i32>(learned).copy_from_slice(masks);
+        }
+        for (field, part) in self.parts.iter().enumerate() {
+            if let Part::Border(border) = part {
+                border.fill(row, field, ends);
+            }
         }
         Ok(())
     }
 
     fn describe(&self) -> String {
         let labels = self.labels.described();
-        format!("segments(length={},dtype={},pad={}{labels})", self.length, self.dtype, self.pad)
-    }
-}
-
-impl Segments {
-    fn mask(&self, sample: &Sample<'_>, span: Span, out: &mut [i32], scratch: &mut Scratch) -> Result<()> {
-        match Learned::of(&sample.source.schema().tracks) {
-            None => out.fill(1),
-            Some(mask) => {
-                mask.fill(sample.source, span, self.labels.ahead(), out, &mut scratch.bytes)?;
-            }
-        }
-        Ok(())
+        let fields = if self.is_chosen { described(&self.fields) } else { String::new() };
+        format!("segments(length={},dtype={},pad={}{labels}{fields})", self.length, self.dtype, self.pad)
     }
 }

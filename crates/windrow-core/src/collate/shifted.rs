@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
+use super::chosen::{chosen, described};
 use super::starts::{mark_starts, runs};
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
@@ -76,19 +77,7 @@ impl Shifted {
     /// # Errors
     /// `Config` for a name that is none of its fields or is there twice.
     pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
-        let mut parts = Vec::new();
-        for name in names {
-            let name = name.as_ref();
-            match PARTS.into_iter().find(|part| part.name() == name) {
-                Some(part) if !parts.contains(&part) => parts.push(part),
-                Some(_) => return Err(Error::config(format!("the field {name:?} is asked for twice"))),
-                None => {
-                    return Err(Error::config(format!("no field {name:?} in rows with shifted inputs"))
-                        .hint(format!("choose of {}", PARTS.map(Part::name).join(", "))));
-                }
-            }
-        }
-        Ok(self.with(&parts))
+        Ok(self.with(&chosen(&PARTS, Part::name, names, "rows with shifted inputs")?))
     }
 
     // Every value of a row, where it is wanted, and whether a sequence starts with it.
@@ -192,9 +181,7 @@ impl Collate for Shifted {
     fn describe(&self) -> String {
         let fields = match self.parts[..] == PARTS {
             true => String::new(),
-            false => {
-                format!(",fields={}", self.fields.iter().map(|f| &*f.name).collect::<Vec<_>>().join("/"))
-            }
+            false => described(&self.fields),
         };
         format!("shifted(length={},dtype={}{fields})", self.length, self.dtype)
     }

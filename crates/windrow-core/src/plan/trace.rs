@@ -104,8 +104,21 @@ impl Plan {
             .get(feed)
             .ok_or_else(|| Error::out_of_range("view", feed, self.feeds().len() as u64))?
             .view();
+        let samples = whole(|| view.samples_of(record))?;
+        let (is_one, mut pieces) = (samples.end - samples.start == 1, Vec::new());
         let mut found = Vec::new();
-        'samples: for sample in whole(|| view.samples_of(record))? {
+        'samples: for sample in samples {
+            if !is_one {
+                // Samples of other records may be among them.
+                let draw = Draw::new(self.seed(), epoch, 0, self.starts[feed] + sample);
+                whole(|| {
+                    pieces.clear();
+                    view.pieces(sample, draw, &mut pieces)
+                })?;
+                if !pieces.iter().any(|piece| matches!(piece, Piece::Read(span) if span.record == record)) {
+                    continue;
+                }
+            }
             // A mixture may go through its smaller part several times in one epoch.
             for pass in 0.. {
                 let turn = Turn { sample: self.starts[feed] + sample, pass };

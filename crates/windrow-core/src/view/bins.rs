@@ -22,11 +22,42 @@ pub enum Strategy {
     FirstFit,
 }
 
+/// What becomes of a record that is longer than a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlong {
+    /// Its first values are a bin, the rest is never seen.
+    #[default]
+    Cut,
+    /// It is split into pieces of a bin each; what is left over goes into a bin as a record of that length does.
+    Split,
+    /// It is left out.
+    Drop,
+}
+
+impl Overlong {
+    // Positions that a record takes in a bin among others; 0 where it is in none.
+    fn size(self, len: u64, length: u64) -> u64 {
+        match self {
+            Overlong::Cut => len.min(length),
+            Overlong::Drop if len > length => 0,
+            Overlong::Drop => len,
+            Overlong::Split => len - self.n_full(len, length) * length,
+        }
+    }
+
+    // Bins that a record fills by itself, before the one that it shares.
+    fn n_full(self, len: u64, length: u64) -> u64 {
+        if self == Overlong::Split { len.saturating_sub(1) / length } else { 0 }
+    }
+}
+
 /// Sample i is bin i: the records in it, in record order, in `length` positions together.
 ///
 /// A record of n values takes n positions; its last position has no label. A record longer than `length` is cut: it
-/// reads `length + 1` values ([`Bins::apart`]: `length`) and takes `length` positions, the rest is counted as unseen. Empty
-/// records are skipped.
+/// reads `length + 1` values ([`Bins::apart`]: `length`) and takes `length` positions, the rest is counted as unseen. It is
+/// split or left out instead where [`Bins::with`] says so: the bins that its pieces fill stand right before the one that its last
+/// piece is in. Empty records are skipped.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -44,14 +75,17 @@ pub struct Bins {
     /// 1 where a record that is cut reads the value after it as the last label.
     label: u64,
     strategy: Strategy,
+    overlong: Overlong,
+    n_overlong: u64,
     layout: Layout,
     max_segments: u64,
 }
 
 /// Which records are in which bin.
 enum Layout {
-    /// All records are equal: so many to a bin, in record order, whatever the strategy.
-    Even { per_bin: u64, bins: u64 },
+    /// All records are equal: so many to a bin, in record order, whatever the strategy. Before each bin are those that its
+    /// records fill, `full` each.
+    Even { per_bin: u64, full: u64, bins: u64, samples: u64 },
     /// By list: 12 bytes per record at most.
     Listed {
         /// Each record's bin, or [`NO_BIN`].
@@ -60,6 +94,8 @@ enum Layout {
         order: Vec<u32>,
         /// Where each bin ends in `order`.
         ends: Vec<u32>,
+        /// The number of each bin, where some are filled by a record's pieces.
+        numbers: Option<Vec<u64>>,
     },
 }
 
@@ -74,7 +110,7 @@ impl Bins {
     /// `Config` when `length` is 0 or above 2^28, or there are 2^32 - 1 records or more of unequal length; what the
     /// lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
-        Bins::cut(lengths, length, strategy, 1)
+        Bins::with(lengths, length, strategy, Overlong::Cut, true)
     }
 
     /// The same bins, of which a record that is cut reads `length` values.
@@ -82,10 +118,22 @@ impl Bins {
     /// # Errors
     /// As [`Bins::new`].
     pub fn apart(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
-        Bins::cut(lengths, length, strategy, 0)
+        Bins::with(lengths, length, strategy, Overlong::Cut, false)
     }
 
-    fn cut(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy, label: u64) -> Result<Self> {
+    /// The same bins, with this for records that are longer than one. `is_next`: a piece that the record goes on after reads the
+    /// next value too, as its last label. Splitting takes 8 bytes per bin more.
+    ///
+    /// # Errors
+    /// As [`Bins::new`]; `Corrupt` where there are more pieces than 64 bits can count.
+    pub fn with(
+        lengths: Arc<dyn Lengths>,
+        length: u64,
+        strategy: Strategy,
+        overlong: Overlong,
+        is_next: bool,
+    ) -> Result<Self> {
+        let label = u64::from(is_next);
         lengths::at_least_one("length", length)?;
         if length > MOST_POSITIONS {
             return Err(Error::config(format!(
@@ -93,11 +141,16 @@ impl Bins {
             ))
             .hint("give the positions of one sample as length"));
         }
-        let (layout, max_segments) = match lengths::uniform(&*lengths)? {
-            Some(each) => even(lengths.len(), each.min(length), length),
-            None => listed(&*lengths, length, strategy)?,
+        // A record that is cut to `length` and the label after it is whole.
+        let most = length + if overlong == Overlong::Cut { label } else { 0 };
+        let (layout, max_segments, n_overlong) = match lengths::uniform(&*lengths)? {
+            Some(each) => {
+                let (layout, max_segments) = even(lengths.len(), each, length, overlong)?;
+                (layout, max_segments, if each > most { lengths.len() } else { 0 })
+            }
+            None => listed(&*lengths, length, strategy, overlong, most)?,
         };
-        Ok(Bins { lengths, length, label, strategy, layout, max_segments })
+        Ok(Bins { lengths, length, label, strategy, overlong, n_overlong, layout, max_segments })
     }
 
     /// Records in the bin that holds most of them; 0 where there is no bin.
@@ -105,17 +158,49 @@ impl Bins {
         self.max_segments
     }
 
+    // What a record has in the bin that it shares.
     fn read(&self, record: u64, out: &mut Vec<Piece>) -> Result<()> {
-        let len = self.lengths.length(record)?.min(self.length + self.label);
-        out.push(Piece::Read(Span { record, start: 0, len }));
+        let len = self.lengths.length(record)?;
+        let start = self.overlong.n_full(len, self.length) * self.length;
+        let len = match self.overlong {
+            Overlong::Cut => len.min(self.length + self.label),
+            Overlong::Split | Overlong::Drop => len - start,
+        };
+        out.push(Piece::Read(Span { record, start, len }));
         Ok(())
     }
+
+    // A piece that fills a bin. The record goes on after it.
+    fn read_full(&self, record: u64, piece: u64, out: &mut Vec<Piece>) {
+        let start = piece * self.length;
+        out.push(Piece::Read(Span { record, start, len: self.length + self.label }));
+    }
+
+    // The records of a listed bin, and the number of bins that each fills before it.
+    fn full_of<'r>(&'r self, records: &'r [u32]) -> impl Iterator<Item = Result<(u64, u64)>> + 'r {
+        records.iter().map(|&record| {
+            let len = self.lengths.length(record.into())?;
+            Ok((record.into(), self.overlong.n_full(len, self.length)))
+        })
+    }
+}
+
+// The records of bin `bin`.
+fn records_of<'r>(order: &'r [u32], ends: &[u32], bin: usize) -> &'r [u32] {
+    let start = if bin == 0 { 0 } else { ends[bin - 1] as usize };
+    &order[start..ends[bin] as usize]
+}
+
+// The first of the bins that the records of bin `bin` fill, or itself where they fill none.
+fn first_number(numbers: &[u64], bin: usize) -> u64 {
+    if bin == 0 { 0 } else { numbers[bin - 1] + 1 }
 }
 
 impl View for Bins {
     fn len(&self) -> u64 {
         match &self.layout {
-            Layout::Even { bins, .. } => *bins,
+            Layout::Even { samples, .. } => *samples,
+            Layout::Listed { numbers: Some(numbers), .. } => numbers.last().map_or(0, |last| last + 1),
             Layout::Listed { ends, .. } => ends.len() as u64,
         }
     }
@@ -123,16 +208,38 @@ impl View for Bins {
     fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
         lengths::check_sample(sample, self.len())?;
         match &self.layout {
-            Layout::Even { per_bin, .. } => {
-                let start = sample * per_bin;
+            Layout::Even { per_bin, full, .. } => {
+                let each = per_bin * full + 1;
+                let (start, at) = (sample / each * per_bin, sample % each);
                 let end = start.saturating_add(*per_bin).min(self.lengths.len());
-                (start..end).try_for_each(|record| self.read(record, out))
+                match at < (end - start) * full {
+                    true => {
+                        self.read_full(start + at / full, at % full, out);
+                        Ok(())
+                    }
+                    false => (start..end).try_for_each(|record| self.read(record, out)),
+                }
             }
-            Layout::Listed { order, ends, .. } => {
-                let bin = sample as usize;
-                let start = if bin == 0 { 0 } else { ends[bin - 1] as usize };
-                let records = &order[start..ends[bin] as usize];
+            Layout::Listed { order, ends, numbers: None, .. } => {
+                let records = records_of(order, ends, sample as usize);
                 records.iter().try_for_each(|&record| self.read(record.into(), out))
+            }
+            Layout::Listed { order, ends, numbers: Some(numbers), .. } => {
+                let bin = numbers.partition_point(|number| *number < sample);
+                let records = records_of(order, ends, bin);
+                if numbers[bin] == sample {
+                    return records.iter().try_for_each(|&record| self.read(record.into(), out));
+                }
+                let mut at = sample - first_number(numbers, bin);
+                for found in self.full_of(records) {
+                    let (record, full) = found?;
+                    if at < full {
+                        self.read_full(record, at, out);
+                        return Ok(());
+                    }
+                    at -= full;
+                }
+                Err(Error::corrupt("the lengths of records are not those that the bins were made of"))
             }
         }
     }
@@ -141,10 +248,29 @@ impl View for Bins {
         lengths::check_record(record, self.lengths.len())?;
         Ok(match &self.layout {
             Layout::Even { bins: 0, .. } => 0..0,
-            Layout::Even { per_bin, .. } => record / per_bin..record / per_bin + 1,
-            Layout::Listed { bin_of, .. } => match bin_of[record as usize] {
-                NO_BIN => 0..0,
-                bin => u64::from(bin)..u64::from(bin) + 1,
+            Layout::Even { per_bin, full, .. } => {
+                let bin = record / per_bin;
+                let start = bin * (per_bin * full + 1);
+                let n = (*per_bin).min(self.lengths.len() - bin * per_bin);
+                start + record % per_bin * full..start + n * full + 1
+            }
+            Layout::Listed { bin_of, order, ends, numbers } => match (bin_of[record as usize], numbers) {
+                (NO_BIN, _) => 0..0,
+                (bin, None) => u64::from(bin)..u64::from(bin) + 1,
+                (bin, Some(numbers)) => {
+                    let bin = bin as usize;
+                    let mut start = first_number(numbers, bin);
+                    for found in self.full_of(records_of(order, ends, bin)) {
+                        let (other, full) = found?;
+                        if other == record {
+                            // Bins that records after it fill are among them, where it fills some itself.
+                            start = if full == 0 { numbers[bin] } else { start };
+                            break;
+                        }
+                        start += full;
+                    }
+                    start..numbers[bin] + 1
+                }
             },
         })
     }
@@ -155,15 +281,20 @@ impl View for Bins {
 
     fn coverage(&self) -> Result<Coverage> {
         let n = self.lengths.len();
+        let Bins { length, label, overlong, .. } = *self;
         // In `padded` first what the records fill, then what they leave free.
         let filled = lengths::sum(&*self.lengths, |len| {
-            let used = len.min(self.length + self.label);
+            let full = overlong.n_full(len, length);
+            let used = match overlong {
+                Overlong::Cut => len.min(length + label),
+                Overlong::Split | Overlong::Drop => full * length + overlong.size(len, length),
+            };
             Some(Coverage {
                 used,
-                padded: len.min(self.length),
+                repeated: full * label,
+                padded: full * length + overlong.size(len, length),
                 unseen: len - used,
-                skipped_records: u64::from(len == 0),
-                repeated: 0,
+                skipped_records: u64::from(used == 0),
             })
         })?;
         let places = self.len().checked_mul(self.length).ok_or_else(|| lengths::too_many(n))?;
@@ -175,27 +306,49 @@ impl View for Bins {
             Strategy::BestFit => "best_fit",
             Strategy::FirstFit => "first_fit",
         };
-        format!("bins(length={},strategy={strategy}{})", self.length, lengths::apart(self.label))
+        let overlong = match self.overlong {
+            Overlong::Cut => "",
+            Overlong::Split => ",overlong=split",
+            Overlong::Drop => ",overlong=drop",
+        };
+        format!("bins(length={},strategy={strategy}{overlong}{})", self.length, lengths::apart(self.label))
+    }
+
+    fn overlong(&self) -> u64 {
+        self.n_overlong
     }
 }
 
-fn even(n_records: u64, size: u64, length: u64) -> (Layout, u64) {
+fn even(n_records: u64, len: u64, length: u64, overlong: Overlong) -> Result<(Layout, u64)> {
+    let (size, full) = (overlong.size(len, length), overlong.n_full(len, length));
     let per_bin = length.checked_div(size).unwrap_or(1);
     let bins = if size == 0 { 0 } else { n_records.div_ceil(per_bin) };
-    (Layout::Even { per_bin, bins }, if bins == 0 { 0 } else { per_bin.min(n_records) })
+    let samples = n_records.checked_mul(full).and_then(|full| full.checked_add(bins));
+    let samples = samples.ok_or_else(|| lengths::too_many(n_records))?;
+    let max_segments = if bins == 0 { 0 } else { per_bin.min(n_records) };
+    Ok((Layout::Even { per_bin, full, bins, samples }, max_segments))
 }
 
-fn listed(lengths: &dyn Lengths, length: u64, strategy: Strategy) -> Result<(Layout, u64)> {
+// `most`: what is longer is counted.
+fn listed(
+    lengths: &dyn Lengths,
+    length: u64,
+    strategy: Strategy,
+    overlong: Overlong,
+    most: u64,
+) -> Result<(Layout, u64, u64)> {
     let n = lengths.len();
     if n >= u64::from(NO_BIN) {
         return Err(Error::config(format!("there are {n} records, expected fewer than {NO_BIN} for bins"))
             .hint("pack() has no such limit"));
     }
     let mut slots = allocate::list_for::<u32>(n)?;
-    let mut volume = 0;
+    let (mut volume, mut n_overlong) = (0, 0);
     for record in 0..n {
+        let len = lengths.length(record)?;
+        n_overlong += u64::from(len > most);
         // At most 2^28, see MOST_POSITIONS; their sum is below 2^60.
-        let size = lengths.length(record)?.min(length);
+        let size = overlong.size(len, length);
         volume += size;
         slots.push(size as u32);
     }
@@ -205,7 +358,23 @@ fn listed(lengths: &dyn Lengths, length: u64, strategy: Strategy) -> Result<(Lay
         Strategy::BestFit => fit::best_fit(&mut slots, capacity)?,
         Strategy::FirstFit => fit::first_fit(&mut slots, capacity, volume),
     };
-    by_bin(slots, bins)
+    let (mut layout, max_segments) = by_bin(slots, bins)?;
+    if let (Layout::Listed { order, ends, numbers, .. }, Overlong::Split, true) =
+        (&mut layout, overlong, n_overlong > 0)
+    {
+        let mut found = allocate::list_for::<u64>(ends.len() as u64)?;
+        let mut at = 0u64;
+        for bin in 0..ends.len() {
+            for &record in records_of(order, ends, bin) {
+                let full = overlong.n_full(lengths.length(record.into())?, length);
+                at = at.checked_add(full).ok_or_else(|| lengths::too_many(n))?;
+            }
+            found.push(at);
+            at += 1;
+        }
+        *numbers = Some(found);
+    }
+    Ok((layout, max_segments, n_overlong))
 }
 
 fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
@@ -225,7 +394,7 @@ fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
         order[*place as usize] = record as u32;
         *place += 1;
     }
-    Ok((Layout::Listed { bin_of, order, ends }, max_segments.into()))
+    Ok((Layout::Listed { bin_of, order, ends, numbers: None }, max_segments.into()))
 }
 
 #[cfg(test)]
@@ -296,6 +465,29 @@ mod tests {
     }
 
     #[test]
+    fn a_long_record_is_split_or_left_out() {
+        let bins = |lengths: &[u64], overlong, is_next| {
+            Bins::with(Arc::new(lengths.to_vec()), 4, FirstFit, overlong, is_next).unwrap()
+        };
+        let split = bins(&[2, 9, 0, 3, 8, 1], Overlong::Split, true);
+        // 9 = 4 + 4 + 1, whose last piece is beside record 0; 8 = 4 + 4.
+        assert_eq!(show(&split), "1[0..5] | 1[4..9] | 0[0..2] 1[8..9] 5[0..1] | 3[0..3] | 4[0..5] | 4[4..8]");
+        assert_eq!(show_inverse(&split, 6), "2..3 0..3 0..0 3..4 4..6 2..3");
+        assert_eq!(counts(&split), [23, 3, 1, 0, 1]);
+        assert_eq!((split.overlong(), split.max_segments()), (2, 3));
+        assert!(split.describe().ends_with("first_fit,overlong=split)"));
+        let apart = bins(&[5, 4], Overlong::Split, false);
+        assert_eq!((show(&apart), counts(&apart)), ("0[0..4] | 0[4..5] | 1[0..4]".into(), [9, 0, 3, 0, 0]));
+        let dropped = bins(&[2, 9, 0, 5, 4], Overlong::Drop, true);
+        assert_eq!(show(&dropped), "0[0..2] | 4[0..4]");
+        assert_eq!(show_inverse(&dropped, 5), "0..1 0..0 0..0 0..0 1..2");
+        assert_eq!((counts(&dropped), dropped.overlong()), ([6, 0, 2, 14, 3], 2));
+        // A label after the last position is no rest.
+        assert_eq!([5, 6].map(|len| bins(&[len, 1], Overlong::Cut, true).overlong()), [0, 1]);
+        assert_eq!(bins(&[u64::MAX], Overlong::Split, true).len(), 1 << 62);
+    }
+
+    #[test]
     fn nothing_gives_no_bin() {
         for strategy in [BestFit, FirstFit] {
             check(&[], (4, strategy), "", "", [0, 0, 0, 0, 0]);
@@ -310,10 +502,15 @@ mod tests {
         assert_eq!((view.len(), view.max_segments()), (333_333_334, 3));
         assert_eq!(view.samples_of(999_999_999).unwrap(), 333_333_333..333_333_334);
         assert_eq!(counts(&view), [1_024_000_000_000, 0, 309_333_336_000, 0, 0]);
-        for (n, each, length) in [(7, 3, 10), (1, 2, 9), (5, 0, 4), (6, 8, 4), (4, 4, 4), (3, 1, 9)] {
-            for strategy in [BestFit, FirstFit] {
-                let even = Bins::new(Arc::new(Same(n, each)), length, strategy).unwrap();
-                let listed = Bins::new(Arc::new(vec![each; n as usize]), length, strategy).unwrap();
+        for (n, each, length) in
+            [(7, 3, 10), (1, 2, 9), (5, 0, 4), (6, 8, 4), (4, 4, 4), (3, 1, 9), (5, 9, 4), (5, 6, 4)]
+        {
+            let treatments = [Overlong::Cut, Overlong::Split, Overlong::Drop];
+            let all = [BestFit, FirstFit].map(|strategy| treatments.map(|overlong| (strategy, overlong)));
+            for (strategy, overlong) in all.into_iter().flatten() {
+                let even = Bins::with(Arc::new(Same(n, each)), length, strategy, overlong, true).unwrap();
+                let listed = Arc::new(vec![each; n as usize]);
+                let listed = Bins::with(listed, length, strategy, overlong, true).unwrap();
                 assert_eq!(show(&even), show(&listed));
                 assert_eq!(show_inverse(&even, n), show_inverse(&listed, n));
                 assert_eq!((counts(&even), even.max_segments()), (counts(&listed), listed.max_segments()));

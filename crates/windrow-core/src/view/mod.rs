@@ -15,7 +15,7 @@ mod window;
 
 use std::ops::Range;
 
-pub use bins::{Bins, Strategy};
+pub use bins::{Bins, Overlong, Strategy};
 pub use crop::{Crop, Mode};
 pub use cursor::Cursor;
 pub use pack::Pack;
@@ -58,6 +58,11 @@ pub trait View: Send + Sync {
 
     /// Samples that are padded because their record is too short for one, where a view counts them.
     fn short(&self) -> u64 {
+        0
+    }
+
+    /// Records that are longer than a sample can be, where a view counts them.
+    fn overlong(&self) -> u64 {
         0
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use windrow_core::collate::{Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted};
+use windrow_core::collate::{Batch, Collate, Labels, NextToken, Pairs, Raw, Segments, Shifted};
 use windrow_core::plan::Feed;
 use windrow_core::source::Source;
-use windrow_core::view::{self, Bins, Crop, Mode, Pack, Records, Strategy, Tail, View, Windows};
+use windrow_core::view::{self, Bins, Crop, Mode, Overlong, Pack, Records, Strategy, Tail, View, Windows};
 use windrow_core::{DType, Decode, Kind};
 
 use crate::toy::Toy;
@@ -142,6 +142,77 @@ fn bins_keep_records_apart() {
     assert_eq!(batch.get::<i32>("position_ids").unwrap(), [0, 1, 2, 0, 1, 0, 1, 2, 3, 4]);
     assert_eq!(batch.get::<i32>("segment_ids").unwrap(), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]);
     assert_eq!(batch.get::<i32>("cu_seqlens").unwrap(), [0, 3, 5, 0, 5, 5]);
+}
+
+#[test]
+fn bins_lay_the_fields_that_are_asked_for() {
+    const NAMES: [&str; 8] = [
+        "max_seqlen",
+        "input_ids",
+        "labels",
+        "loss_masks",
+        "position_ids",
+        "segment_ids",
+        "cu_seqlens",
+        "attention_mask",
+    ];
+    let laid = |labels: Labels, names: &[&str]| {
+        let toy = Arc::new(Toy::tokens(&[3, 7, 1]));
+        let view =
+            Bins::with(toy.clone(), 5, Strategy::FirstFit, Overlong::Split, labels == Labels::Next).unwrap();
+        let collate = Segments::new(toy.schema(), 5, view.max_segments(), None, 9).unwrap();
+        let collate = collate.labels(labels).unwrap().only(names).unwrap();
+        Feed::new(toy, Arc::new(view), Arc::new(collate)).batch(&[0, 1, 2], 0).unwrap()
+    };
+    for labels in [Labels::Next, Labels::Same] {
+        let all = laid(labels, &NAMES);
+        let of = |batch: &Batch, name: &str| {
+            let field = batch.fields().iter().position(|field| field.name == name).unwrap();
+            (batch.fields()[field].clone(), batch.bytes(field).to_vec())
+        };
+        let usual = laid(labels, &[]);
+        assert_eq!(usual.fields().len(), 6);
+        for field in usual.fields() {
+            assert_eq!(of(&usual, &field.name), of(&all, &field.name));
+        }
+        for name in NAMES {
+            assert_eq!(of(&laid(labels, &[name]), name), of(&all, name), "{name} alone");
+        }
+        assert_eq!(all.get::<i32>("max_seqlen").unwrap(), [5, 3, 1]);
+        assert_eq!(all.get::<i64>("attention_mask").unwrap(), [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
+    }
+    let unknown =
+        Segments::new(Toy::tokens(&[1]).schema(), 5, 1, None, 0).unwrap().only(&["bins"]).unwrap_err();
+    assert!(
+        unknown.message().contains("no field \"bins\"")
+            && unknown.hint_text().unwrap().contains("cu_seqlens")
+    );
+}
+
+#[test]
+fn rows_are_as_long_as_the_longest_of_their_batch() {
+    let longest = |labels: Labels| {
+        let cut =
+            move |t: Arc<Toy>| if labels == Labels::Next { Records::new(t, 4) } else { Records::apart(t, 4) };
+        feed(Toy::tokens(&[9, 3, 1, 0]), cut, |t, _| {
+            Arc::new(
+                NextToken::new(t.schema(), 4, None, true, 7).unwrap().labels(labels).unwrap().to_longest(),
+            )
+        })
+    };
+    let next = longest(Labels::Next);
+    let batch = next.batch(&[1, 2, 3], 0).unwrap();
+    assert_eq!(batch.fields()[0].shape, [2]);
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), [1000, 1001, 2000, 7, 7, 7]);
+    assert_eq!(batch.get::<i64>("labels").unwrap(), [1001, 1002, 7, 7, 7, 7]);
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [1, 1, 0, 0, 0, 0]);
+    assert_eq!(
+        [&[0, 1][..], &[1], &[3]].map(|samples| next.batch(samples, 0).unwrap().fields()[0].shape[0]),
+        [4, 2, 1]
+    );
+    let same = longest(Labels::Same).batch(&[1, 2], 0).unwrap();
+    assert_eq!(same.get::<i64>("labels").unwrap(), [1000, 1001, 1002, 2000, -100, -100]);
+    assert!(next.collate().describe().ends_with(",to=longest)"));
 }
 
 #[test]

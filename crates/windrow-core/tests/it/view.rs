@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 use windrow_core::view::{
-    Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Segments, Strategy, Tail, View, Windows,
+    Bins, Coverage, Crop, Cursor, Mode, Overlong, Pack, Records, Segments, Strategy, Tail, View, Windows,
 };
 use windrow_core::{Draw, Lengths, Piece, Result, Span};
 
@@ -244,6 +244,57 @@ proptest! {
         let volume: u64 = list.iter().map(|len| (*len).min(length)).sum();
         prop_assert!(view.len() <= 2 * volume.div_ceil(length));
         check(&view, &list, free.iter().sum());
+    }
+}
+
+proptest! {
+    #[test]
+    fn split_and_dropped_records_are_told(
+        told in lengths(), length in 1..12u64, best in any::<bool>(), split in any::<bool>(), is_next in any::<bool>(),
+    ) {
+        let list = told.0.clone();
+        let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
+        let overlong = if split { Overlong::Split } else { Overlong::Drop };
+        let view = Bins::with(Arc::new(told), length, strategy, overlong, is_next).unwrap();
+        let bins = all_pieces(&view);
+        let mut seen = BTreeMap::<(u64, u64), u64>::new();
+        let mut readers = vec![Vec::new(); list.len()];
+        let (mut inputs, mut labels) = (0, 0);
+        for (sample, bin) in (0..).zip(&bins) {
+            let mut left = length;
+            for piece in bin {
+                let Piece::Read(s) = *piece else { panic!("{piece:?}") };
+                let end = s.start + s.len;
+                // A piece that its record goes on after is a bin by itself, and ends with a label.
+                let taken = if end - s.start > length { length } else { s.len };
+                let goes_on = is_next && s.start + taken < list[s.record as usize];
+                prop_assert_eq!(s.len, taken + u64::from(goes_on));
+                prop_assert!(s.start % length == 0 && (taken == length || s.start + taken == list[s.record as usize]));
+                left = left.checked_sub(taken).expect("no bin over its length");
+                (inputs, labels) = (inputs + taken, labels + u64::from(goes_on));
+                (s.start..s.start + taken).for_each(|value| *seen.entry((s.record, value)).or_default() += 1);
+                readers[s.record as usize].push(sample);
+            }
+        }
+        // Each value of what is not dropped is an input once.
+        let kept = |len: u64| split || len <= length;
+        prop_assert!(seen.values().all(|n| *n == 1));
+        prop_assert_eq!(inputs, list.iter().filter(|len| kept(**len)).sum::<u64>());
+        for (record, readers) in readers.iter().enumerate() {
+            let found = view.samples_of(record as u64).unwrap();
+            prop_assert!(readers.iter().all(|sample| found.contains(sample)));
+            let ends = readers.first().map_or(0..0, |first| *first..readers[readers.len() - 1] + 1);
+            prop_assert_eq!(ends, found);
+        }
+        prop_assert_eq!(view.coverage().unwrap(), Coverage {
+            used: inputs,
+            repeated: labels,
+            padded: view.len() * length - inputs,
+            unseen: list.iter().sum::<u64>() - inputs,
+            skipped_records: list.iter().filter(|len| **len == 0 || !kept(**len)).count() as u64,
+        });
+        prop_assert_eq!(view.overlong(), list.iter().filter(|len| **len > length).count() as u64);
+        prop_assert_eq!(view.max_segments(), bins.iter().map(Vec::len).max().unwrap_or(0) as u64);
     }
 }
 
