@@ -138,6 +138,7 @@ class Dataset:
         nan: Literal["propagate", "mask"] = "propagate",
         fit: tuple[float, float] | range | None = None,
         per: Literal["series", "channel"] = "series",
+        fields: Sequence[str] | None = None,
         labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
@@ -159,7 +160,9 @@ class Dataset:
         length: SupportsIndex,
         strategy: Literal["best_fit", "first_fit"] = "best_fit",
         *,
+        overlong: Literal["cut", "split", "drop"] = "cut",
         pad_value: SupportsIndex = 0,
+        fields: Sequence[str] | None = None,
         labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
@@ -168,6 +171,7 @@ class Dataset:
         length: SupportsIndex,
         pad_value: SupportsIndex = 0,
         *,
+        pad: Literal["length", "longest"] = "length",
         labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
-    DType, DocumentsLayout, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Paths, Per, Recipe, RecipePart,
-    ScalerName, Shuffle, Starts, Strategy, Tail, ViewRecipe,
+    DType, DocumentsLayout, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Overlong, Pad, Paths, Per, Recipe,
+    RecipePart, ScalerName, Shuffle, Starts, Strategy, Tail, ViewRecipe,
 };
 
 use crate::failure::Failure;
@@ -206,6 +206,15 @@ pub(crate) struct Cutting {
     /// With --pack: every token a target in one row, its input the token before
     #[arg(long)]
     shifted: bool,
+    /// With --bins: what becomes of records longer than N [default: cut]
+    #[arg(long, ignore_case = true, value_parser = word::<Overlong>(&["cut", "split", "drop"]))]
+    overlong: Option<Overlong>,
+    /// With --records: rows of N, or as long as the longest of their batch [default: length]
+    #[arg(long, ignore_case = true, value_parser = word::<Pad>(&["length", "longest"]))]
+    pad: Option<Pad>,
+    /// With --documents, --shifted, --bins or --segments: only these tensors; with --windows: these too
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    fields: Vec<String>,
     /// With --pack, --records, --windows, --bins or --segments: the token after each, the input itself, or no labels
     /// [default: next]
     #[arg(long, ignore_case = true, value_parser = word::<Labels>(&["next", "same", "none"]))]
@@ -254,13 +263,21 @@ impl Cutting {
             eos: self.eos,
             shifted: self.shifted,
             documents: self.documents.then(DocumentsLayout::default),
-            fields: Vec::new(),
+            fields: self.fields.clone(),
             labels,
         });
-        let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0, labels });
+        let pad = self.pad.unwrap_or_default();
+        let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0, pad, labels });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
-        let strategy = Strategy::default();
-        let bins = self.bins.map(|length| ViewRecipe::Bins { length, strategy, pad_value: 0, labels });
+        let fields = || self.fields.clone();
+        let bins = self.bins.map(|length| ViewRecipe::Bins {
+            length,
+            strategy: Strategy::default(),
+            overlong: self.overlong.unwrap_or_default(),
+            pad_value: 0,
+            fields: fields(),
+            labels,
+        });
         let (scaler, nan) = (self.scaler.clone().unwrap_or_default(), self.nan.unwrap_or_default());
         let segments = self.segments.map(|length| ViewRecipe::Segments {
             length,
@@ -269,6 +286,7 @@ impl Cutting {
             nan,
             fit: self.fit,
             per: self.per.unwrap_or_default(),
+            fields: fields(),
             labels,
         });
         let windows = self.windows.map(|width| ViewRecipe::Windows {
@@ -283,7 +301,7 @@ impl Cutting {
             starts: self.starts.unwrap_or_default(),
             loss_on: self.loss_on.unwrap_or_default(),
             labels,
-            fields: Vec::new(),
+            fields: fields(),
         });
         // Which columns, data is opened with.
         let rows = self.rows.then_some(ViewRecipe::Rows { columns: None, stack: self.stack });
@@ -300,6 +318,14 @@ impl Cutting {
             ("--stack", self.stack, "--rows", self.rows),
             ("--documents", self.documents, "--pack", self.pack.is_some()),
             ("--shifted", self.shifted, "--pack", self.pack.is_some()),
+            ("--overlong", self.overlong.is_some(), "--bins", self.bins.is_some()),
+            ("--pad", self.pad.is_some(), "--records", self.records.is_some()),
+            (
+                "--fields",
+                !self.fields.is_empty(),
+                "--documents, --shifted, --windows, --bins or --segments",
+                self.documents || self.shifted || series || self.bins.is_some(),
+            ),
             (
                 "--labels",
                 self.labels.is_some(),
@@ -515,6 +541,18 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_documents_have_the_options_that_python_has() {
+        let bins = view("--bins 8 --overlong Split --fields cu_seqlens,max_seqlen");
+        assert_eq!(bins["bins"]["overlong"], "split");
+        assert_eq!(bins["bins"]["fields"], serde_json::json!(["cu_seqlens", "max_seqlen"]));
+        assert_eq!(
+            view("--pack 8 --documents --fields labels")["pack"]["fields"],
+            serde_json::json!(["labels"])
+        );
+        assert_eq!(view("--records 8 --pad longest")["records"]["pad"], "longest");
+    }
+
+    #[test]
     fn rows_take_no_number() {
         assert_eq!(view("--rows"), serde_json::json!({ "rows": {} }));
         assert_eq!(view("--rows --stack"), serde_json::json!({ "rows": { "stack": true } }));
@@ -532,6 +570,12 @@ mod tests {
             ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
             ("--records 8 --eos 3", "--eos is an option of --pack"),
             ("--bins 8 --documents", "--documents is an option of --pack"),
+            ("--records 8 --overlong cut", "--overlong is an option of --bins"),
+            ("--bins 8 --pad longest", "--pad is an option of --records"),
+            (
+                "--pack 8 --fields labels",
+                "--fields is an option of --documents, --shifted, --windows, --bins or --segments",
+            ),
             ("--records 8 --stack", "--stack is an option of --rows"),
         ] {
             let failure = cutting(options).unwrap().view().unwrap_err();

@@ -623,6 +623,9 @@ impl Dataset {
     ///     buckets: lengths that T may have instead of ``length``: the smallest that takes the rest of the record a row starts
     ///         in. A batch is as long as its longest row.
     ///     scaler, nan, fit, per: as for ``windows``; ``per`` is ``"series"`` or ``"channel"``.
+    ///     fields: those that are wanted: the others cost no time. There are ``position_ids`` (int32 ``[T]``, from 0 in each piece),
+    ///         ``cu_seqlens`` (int32 ``[T + 1]``), ``max_seqlen`` (int32) and ``attention_mask`` (int64 ``[T]``), too, as ``bins`` has
+    ///         them.
     ///     labels: ``"next"``: the value after each input. ``"same"``: the input itself, for models that shift labels
     ///         themselves (Hugging Face's); whole numbers are -100 where the mask is 0: padding, what a track excludes, the
     ///         first value of a record. None: no labels, and masks of 1 where the input is a value. Without ``"next"`` a
@@ -639,8 +642,8 @@ impl Dataset {
     /// >>> view = wr.open(folder, format="tokens", dtype="uint16").segments(4)
     /// >>> view[1]["input_ids"].tolist(), view[1]["labels"].tolist(), view[1]["segment_ids"].tolist()
     /// ([4, 10, 11, 12], [5, 11, 12, 13], [0, 1, 1, 1])
-    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="propagate", fit=None, per="series", labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, buckets=None, *, scaler=None, nan='propagate', fit=None, per='series', labels='next', dtype=None)")]
+    #[pyo3(signature = (length, buckets=None, *, scaler=None, nan="propagate", fit=None, per="series", fields=None, labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, buckets=None, *, scaler=None, nan='propagate', fit=None, per='series', fields=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn segments(
         &self,
@@ -651,6 +654,7 @@ impl Dataset {
         nan: &str,
         fit: Option<Bound<'_, PyAny>>,
         per: &str,
+        fields: Option<Vec<String>>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -664,6 +668,7 @@ impl Dataset {
             nan: choice(py, "nan", &nan.to_lowercase(), &["propagate", "mask"])?,
             fit: fit.map(|fit| read_fit(&fit)).transpose()?,
             per: choice(py, "per", &per.to_lowercase(), &["series", "channel"])?,
+            fields: fields_of(py, fields)?,
             labels: labels_of(py, labels)?,
         };
         self.scaled(py, recipe, dtype, scaler.function)
@@ -730,14 +735,7 @@ impl Dataset {
     ) -> PyResult<View> {
         none_left(py, "Dataset.pack", unknown)?;
         let eos = eos.map(|id| id.named(py, "eos")).transpose()?;
-        if fields.as_ref().is_some_and(Vec::is_empty) {
-            let error = Error::config("fields=[]: a sample of no fields").field("fields");
-            return Err(raise(
-                py,
-                &error.hint("name those that are wanted, or leave fields out for all of them"),
-            ));
-        }
-        let fields = fields.unwrap_or_default();
+        let fields = fields_of(py, fields)?;
         let labels = labels_of(py, labels)?;
         let layout = DocumentsLayout {
             positions: choice(py, "positions", &positions.to_lowercase(), &["block", "document"])?,
@@ -762,14 +760,18 @@ impl Dataset {
     /// Whole records side by side in rows of ``length`` positions; ``strategy`` is ``"best_fit"`` or ``"first_fit"``.
     ///
     /// A sample is ``input_ids``, ``labels``, ``loss_masks``, ``position_ids``, ``segment_ids`` (``[length]`` each) and
-    /// ``cu_seqlens``.
+    /// ``cu_seqlens``. ``fields`` names those that are wanted: the others cost no time. There are ``max_seqlen`` (int32: positions of
+    /// the longest record in the row) and ``attention_mask`` (int64 ``[length]``: 1, 0 in padding), too.
+    ///
+    /// ``overlong`` says what becomes of a record longer than ``length``: ``"cut"`` takes its first values and warns, ``"split"``
+    /// makes several pieces of it, each a segment by itself, ``"drop"`` leaves it out. ``coverage()`` counts what is never seen.
     ///
     /// ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
     /// a mask of 0, in padding, where its own mask excludes it, and where a record begins, which nothing before it tells.
     /// ``labels=None`` gives none, and masks of 1 where the input is a value that is not excluded.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0, ``labels="same"`` of an unsigned dtype.
+    ///     ConfigError: JSON records, a length of 0, a field that is none, ``labels="same"`` of an unsigned dtype.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -781,15 +783,19 @@ impl Dataset {
     /// ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, -1], [0, 3, 5])
     /// >>> wr.open(path).bins(6, labels="same")[0]["labels"].tolist()
     /// [-100, 2, 3, -100, 5, -100]
-    #[pyo3(signature = (length, strategy="best_fit", *, pad_value=Id::of(0), labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, strategy='best_fit', *, pad_value=0, labels='next', dtype=None)")]
+    /// >>> [row["input_ids"].tolist() for row in wr.open(path).bins(2, overlong="split", fields=["input_ids"])]
+    /// [[4, 5], [1, 2], [3, 0]]
+    #[pyo3(signature = (length, strategy="best_fit", *, overlong="cut", pad_value=Id::of(0), fields=None, labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, strategy='best_fit', *, overlong='cut', pad_value=0, fields=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn bins(
         &self,
         py: Python<'_>,
         length: Count,
         strategy: &str,
+        overlong: &str,
         pad_value: Id,
+        fields: Option<Vec<String>>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -797,13 +803,16 @@ impl Dataset {
         none_left(py, "Dataset.bins", unknown)?;
         let strategy = choice(py, "strategy", strategy, &["best_fit", "first_fit"])?;
         let pad_value = pad_value.named(py, "pad_value")?;
-        let labels = labels_of(py, labels)?;
-        self.view(py, ViewRecipe::Bins { length: length.0, strategy, pad_value, labels }, dtype, 0)
+        let overlong = choice(py, "overlong", &overlong.to_lowercase(), &["cut", "split", "drop"])?;
+        let (fields, labels) = (fields_of(py, fields)?, labels_of(py, labels)?);
+        let length = length.0;
+        self.view(py, ViewRecipe::Bins { length, strategy, overlong, pad_value, fields, labels }, dtype, 0)
     }
 
     /// One row per record, from its first ``length + 1`` values; shorter ones are filled with ``pad_value``.
     ///
-    /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[length]``.
+    /// A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[length]``. With ``pad="longest"`` the rows of a batch are as long
+    /// as the longest of them, and no longer than ``length``; each rank's rows by themselves.
     ///
     /// ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
     /// a mask of 0, in padding and where its own mask excludes it. ``labels=None`` gives none. Both take ``length`` values of a
@@ -820,13 +829,17 @@ impl Dataset {
     /// ([4, 5, 9], [5, 9, 9], [1, 0, 0])
     /// >>> wr.open(path).records(3, labels="same")[1]["labels"].tolist()
     /// [4, 5, -100]
-    #[pyo3(signature = (length, pad_value=Id::of(0), *, labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, pad_value=0, *, labels='next', dtype=None)")]
+    /// >>> wr.open(path).records(512, pad="longest").batch([0, 1])["input_ids"].tolist()
+    /// [[1, 2], [4, 0]]
+    #[pyo3(signature = (length, pad_value=Id::of(0), *, pad="length", labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, pad_value=0, *, pad='length', labels='next', dtype=None)")]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn records(
         &self,
         py: Python<'_>,
         length: Count,
         pad_value: Id,
+        pad: &str,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -834,7 +847,8 @@ impl Dataset {
         none_left(py, "Dataset.records", unknown)?;
         let pad_value = pad_value.named(py, "pad_value")?;
         let labels = labels_of(py, labels)?;
-        self.view(py, ViewRecipe::Records { length: length.0, pad_value, labels }, dtype, 0)
+        let pad = choice(py, "pad", &pad.to_lowercase(), &["length", "longest"])?;
+        self.view(py, ViewRecipe::Records { length: length.0, pad_value, pad, labels }, dtype, 0)
     }
 
     /// Up to ``length`` values of each record, from a random place (``mode="random"``) or its start (``"start"``).
@@ -996,6 +1010,17 @@ pub(crate) fn _reopen(py: Python<'_>, path: AnyPaths, options: &str, data: u64) 
     };
     check(py, opened.source(), data, &path.0)?;
     Ok(Dataset::new(opened))
+}
+
+fn fields_of(py: Python<'_>, given: Option<Vec<String>>) -> PyResult<Vec<String>> {
+    if given.as_ref().is_some_and(Vec::is_empty) {
+        let error = Error::config("fields=[]: a sample of no fields").field("fields");
+        return Err(raise(
+            py,
+            &error.hint("name those that are wanted, or leave fields out for all of them"),
+        ));
+    }
+    Ok(given.unwrap_or_default())
 }
 
 fn labels_of(py: Python<'_>, given: Option<&str>) -> PyResult<Labels> {

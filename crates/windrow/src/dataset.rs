@@ -16,7 +16,9 @@ use windrow_core::source::{
 };
 use windrow_core::store::{StoreSet, Traffic};
 use windrow_core::values::copy_values;
-use windrow_core::view::{self, Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Strategy, View, Windows};
+use windrow_core::view::{
+    self, Bins, Coverage, Crop, Cursor, Mode, Overlong, Pack, Records, Strategy, View, Windows,
+};
 use windrow_core::{Buffer, DType, Decode, Draw, Error, Lengths, Place, Result, Row, Span, store};
 use windrow_formats::{key_rows, parse_json};
 
@@ -24,7 +26,7 @@ use crate::formats::format_info;
 use crate::part::{of_period, of_split};
 use crate::paths::Paths;
 use crate::recipe::RecipePart;
-use crate::view_recipe::{LossOn, ScalerName, ViewRecipe};
+use crate::view_recipe::{LossOn, Pad, ScalerName, ViewRecipe};
 use crate::windowing::{Scaler, Windowing, check_scaler, scaling_of};
 
 /// Records on disk, by number.
@@ -341,7 +343,24 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::pack`].
     pub fn records(&self, length: u64) -> Result<Samples> {
-        self.view(ViewRecipe::Records { length, pad_value: 0, labels: Labels::default() }, None)
+        self.view(records(length, Pad::Length), None)
+    }
+
+    /// The same rows, those of a batch as long as the longest of them, `length` at most.
+    ///
+    /// # Errors
+    /// As [`Dataset::pack`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("series.json"), "[[1, 2, 3, 4], [5, 6], [7, 8, 9]]").unwrap();
+    /// let rows = windrow::open(dir.path().join("series.json"))?.records_to_longest(512)?;
+    /// let batch = rows.batch(&[1, 2], 0)?;
+    /// assert_eq!(batch.fields()[0].shape, [2]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn records_to_longest(&self, length: u64) -> Result<Samples> {
+        self.view(records(length, Pad::Longest), None)
     }
 
     /// Sliding windows: `input_ids`, `labels`, `loss_masks`. With a scaler the values are float32 unless another dtype is
@@ -366,6 +385,7 @@ impl Dataset {
             nan,
             fit: None,
             per: Per::default(),
+            fields: Vec::new(),
             labels: Labels::default(),
         };
         self.cut(recipe, None, scaler.custom(), &|| false)
@@ -402,12 +422,30 @@ impl Dataset {
         self.view(ViewRecipe::Codes { length, mode, layout: Box::new(layout.clone()) }, None)
     }
 
-    /// Whole records side by side in rows of `length`. See [`Segments`] for the tensors.
+    /// Whole records side by side in rows of `length`; longer ones are cut. See [`Segments`] for the tensors.
     ///
     /// # Errors
     /// As [`Dataset::pack`].
     pub fn bins(&self, length: u64, strategy: Strategy) -> Result<Samples> {
-        self.view(ViewRecipe::Bins { length, strategy, pad_value: 0, labels: Labels::default() }, None)
+        self.bins_with(length, strategy, Overlong::Cut)
+    }
+
+    /// The same rows, with this for records that are longer than one.
+    ///
+    /// # Errors
+    /// As [`Dataset::pack`].
+    ///
+    /// ```
+    /// use windrow::{Overlong, Strategy};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("series.json"), "[[1, 2, 3, 4, 5, 6], [7, 8]]").unwrap();
+    /// let view = windrow::open(dir.path().join("series.json"))?.bins_with(4, Strategy::BestFit, Overlong::Split)?;
+    /// assert_eq!(view.batch(&[0, 1], 0)?.get::<i64>("input_ids")?, [1, 2, 3, 4, 5, 6, 7, 8]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn bins_with(&self, length: u64, strategy: Strategy, overlong: Overlong) -> Result<Samples> {
+        let (fields, labels) = (Vec::new(), Labels::default());
+        self.view(ViewRecipe::Bins { length, strategy, overlong, pad_value: 0, fields, labels }, None)
     }
 
     /// Records whole, as they are: rows of columns, or JSON. With `columns` only those, in that order; without any, all.
@@ -523,7 +561,22 @@ impl Dataset {
         let samples = self.lay(source, recipe, dtype, &by)?;
         self.warn_of_padding(&samples);
         self.warn_of_one_document(&samples);
+        self.warn_of_cut_records(&samples);
         Ok(samples)
+    }
+
+    // What is cut is never seen, however many epochs there are.
+    fn warn_of_cut_records(&self, samples: &Samples) {
+        let ViewRecipe::Bins { length, overlong: Overlong::Cut, .. } = samples.recipe.view else { return };
+        let cut = samples.feed.view().overlong();
+        if cut > 0 {
+            log::warn!(
+                "{}: {cut} of {} records are longer than {length} positions and are cut; coverage() counts what is never \
+                 seen, overlong=\"split\" reads all of them",
+                self.paths,
+                self.len()
+            );
+        }
     }
 
     // Tokens of many documents in one file are one record, and nothing would be kept apart.
@@ -647,8 +700,9 @@ impl Dataset {
                 let view = cut(lengths, *length, *eos)?;
                 (Arc::new(if documents.is_some() { view.telling_record() } else { view }), collate)
             }
-            ViewRecipe::Records { length, pad_value, labels } => {
+            ViewRecipe::Records { length, pad_value, pad, labels } => {
                 let collate = next_token(*length, true, *pad_value)?.labels(*labels)?;
+                let collate = if *pad == Pad::Longest { collate.to_longest() } else { collate };
                 let cut = if is_next { Records::new } else { Records::apart };
                 (Arc::new(cut(lengths, *length)?), Arc::new(collate))
             }
@@ -701,13 +755,13 @@ impl Dataset {
                 let collate = Codes::new(schema, *length, layout, laid_as)?;
                 (Arc::new(Crop::new(lengths, *length, *mode)?.keep_empty()), Arc::new(collate))
             }
-            ViewRecipe::Bins { length, strategy, pad_value, labels } => {
-                let collate =
-                    |most| Segments::new(schema, *length, most, laid_as, *pad_value)?.labels(*labels);
+            ViewRecipe::Bins { length, strategy, overlong, pad_value, fields, labels } => {
+                let collate = |most| {
+                    Segments::new(schema, *length, most, laid_as, *pad_value)?.labels(*labels)?.only(fields)
+                };
                 // What cannot be laid is refused before the lengths are gone through.
                 collate(1)?;
-                let cut = if is_next { Bins::new } else { Bins::apart };
-                let bins = cut(lengths, *length, *strategy)?;
+                let bins = Bins::with(lengths, *length, *strategy, *overlong, is_next)?;
                 let collate = collate(bins.max_segments())?;
                 (Arc::new(bins), Arc::new(collate))
             }
@@ -727,11 +781,12 @@ impl Dataset {
                 }
                 (Arc::new(view::Rows::new(source.len())), Arc::new(collate))
             }
-            ViewRecipe::Segments { length, buckets, labels, .. } => {
+            ViewRecipe::Segments { length, buckets, fields, labels, .. } => {
                 let mut collate = Pairs::new(schema, *length, buckets, laid_as)?.labels(*labels)?;
                 if mask_nan {
                     collate = collate.mask_nan();
                 }
+                let collate = collate.only(fields)?;
                 let cut = if is_next { view::Segments::new } else { view::Segments::apart };
                 (Arc::new(cut(lengths, *length, buckets)?), Arc::new(collate))
             }
@@ -750,6 +805,10 @@ impl Dataset {
             RecipePart { path: self.paths.clone(), options: self.options.clone(), view: recipe, dtype };
         Ok(Samples { feed, data: self.clone(), recipe, by: by.clone() })
     }
+}
+
+fn records(length: u64, pad: Pad) -> ViewRecipe {
+    ViewRecipe::Records { length, pad_value: 0, pad, labels: Labels::default() }
 }
 
 fn rows(columns: &[&str], stack: bool) -> ViewRecipe {

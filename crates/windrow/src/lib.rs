@@ -78,7 +78,7 @@ pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart};
 pub use shuffle::Shuffle;
 pub use traced::{TracedRead, TracedRow, trace_row};
-pub use view_recipe::{LossOn, ScalerName, ViewRecipe};
+pub use view_recipe::{LossOn, Pad, ScalerName, ViewRecipe};
 pub use windowing::{Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
@@ -89,7 +89,7 @@ pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;
 pub use windrow_core::source::{Custom, Fit, Nan, Per, Whole};
-pub use windrow_core::view::{Coverage, Mode, Starts, Strategy, Tail};
+pub use windrow_core::view::{Coverage, Mode, Overlong, Starts, Strategy, Tail};
 pub use windrow_core::{
     Array, Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Row, Span, Value,
     Values,

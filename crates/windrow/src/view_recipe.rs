@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use windrow_core::collate::{CodesLayout, DocumentsLayout, Labels};
 use windrow_core::source::{Fit, Nan, Per};
-use windrow_core::view::{Mode, Starts, Strategy, Tail};
+use windrow_core::view::{Mode, Overlong, Starts, Strategy, Tail};
 use windrow_core::{Error, Result};
 
 /// One way of cutting records into samples.
@@ -37,6 +37,9 @@ pub enum ViewRecipe {
         /// What fills short rows.
         #[serde(default)]
         pad_value: i64,
+        /// How long rows are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pad: Pad,
         /// What `labels` are.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
@@ -105,9 +108,15 @@ pub enum ViewRecipe {
         /// How records are put together.
         #[serde(default)]
         strategy: Strategy,
+        /// What becomes of records that are longer than a row.
+        #[serde(default, skip_serializing_if = "is_default")]
+        overlong: Overlong,
         /// What fills free positions.
         #[serde(default)]
         pad_value: i64,
+        /// The tensors to assemble; none for those that are there by default.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<String>,
         /// What `labels` are.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
@@ -154,6 +163,9 @@ pub enum ViewRecipe {
         /// What shares a scaler's statistics.
         #[serde(default, skip_serializing_if = "is_default")]
         per: Per,
+        /// The tensors to assemble; none for those that are there by default.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<String>,
         /// What `labels` are.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
@@ -262,6 +274,17 @@ impl ViewRecipe {
     }
 }
 
+/// How long the rows of a batch are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pad {
+    /// As long as was asked for.
+    #[default]
+    Length,
+    /// As long as the longest of them.
+    Longest,
+}
+
 /// Which labels are learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -327,6 +350,18 @@ mod tests {
         let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
         assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::Zero, Nan::Mask));
         assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
+    }
+
+    #[test]
+    fn recipes_say_how_rows_are_padded_and_split_only_where_it_is_chosen() {
+        for text in [
+            r#"{"records":{"length":8,"pad_value":0,"pad":"longest"}}"#,
+            r#"{"bins":{"length":8,"strategy":"best_fit","overlong":"split","pad_value":0,"fields":["labels"]}}"#,
+            r#"{"segments":{"length":8,"fields":["cu_seqlens"]}}"#,
+        ] {
+            let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
+        }
     }
 
     #[test]
