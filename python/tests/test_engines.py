@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import random
 import signal
@@ -19,12 +20,14 @@ from pathlib import Path
 
 import pytest
 import ray
+from s3_server import S3Server
 from slurm import Slurm
 
 import windrow as wr
 
 ENGINES = ("local", "ray", "dask", "slurm")
 TASK_BYTES = 60_000
+CORPUS = Path(__file__).parents[2] / "testdata" / "demo" / "corpus.jsonl"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,11 +51,6 @@ def ray_cluster() -> Iterator[None]:
         ray.shutdown()
 
 
-@pytest.fixture
-def corpus(testdata: Path) -> Path:
-    return testdata / "demo" / "corpus.jsonl"
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The parts as one process makes them, one task after the other."""
@@ -63,17 +61,20 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     return digest(job)
 
 
-def planned(folder: Path, tokenizer: str = "bytes") -> str:
-    corpus = Path(__file__).parents[2] / "testdata" / "demo" / "corpus.jsonl"
-    return wr.prep.plan("tokenize", [corpus], folder / "tokens", tokenizer=tokenizer, task_bytes=TASK_BYTES)
+def planned(folder: Path) -> str:
+    return wr.prep.plan("tokenize", [CORPUS], folder / "tokens", tokenizer="bytes", task_bytes=TASK_BYTES)
 
 
 def digest(job: str) -> str:
     """One hash of all parts and the table of them."""
-    out = Path(job).parents[1]
+    return digest_of(Path(job).parents[1])
+
+
+def digest_of(out: Path) -> str:
     found = hashlib.sha256()
     files = sorted(path for path in (out / "parts").iterdir() if not path.name.startswith("."))
-    assert len(files) == 4 * wr.prep.status(job)["tasks"]
+    [job] = (out / "prep").iterdir()
+    assert len(files) == 4 * json.loads(job.read_text())["tasks"]
     for path in [*files, out / "windrow.json"]:
         found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
@@ -106,6 +107,43 @@ def test_killed_workers_leave_the_bytes_of_one_process(
         if killed:
             break
     assert killed
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_writes_these_bytes_into_a_store(
+    engine: str, s3: S3Server, expected: str, slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    out = f"s3://{s3.bucket()}/tokens"
+    job = wr.prep.plan("tokenize", [CORPUS], out, tokenizer="bytes", task_bytes=TASK_BYTES, store_options=s3.options)
+    report = wr.prep.run(job, engine, workers=2, threads=1, store_options=s3.options)
+    assert (report["output"], report["records"]) == (out, 137)
+    fetched = fetch(s3, out, tmp_path / "fetched")
+    assert digest_of(fetched) == expected
+    # Keys are nowhere in what was written down: not in the job, and not in the script of the array.
+    secret = s3.options["secret_access_key"].encode()
+    written = [*fetched.rglob("*"), *tmp_path.glob("*.log"), *(slurm.folder / "spool").rglob("slurm_script")]
+    assert not [path for path in written if path.is_file() and secret in path.read_bytes()]
+
+
+def fetch(s3: S3Server, url: str, folder: Path) -> Path:
+    """The objects below a URL as files."""
+    bucket, key = url.removeprefix("s3://").split("/", 1)
+    for page in s3.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{key}/"):
+        for item in page["Contents"]:
+            path = folder / item["Key"].removeprefix(f"{key}/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(s3.client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read())
+    return folder
 
 
 def run_and_kill(job: str, engine: str, choose: random.Random) -> int:
@@ -209,12 +247,12 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("is_own", [False, True])
 @pytest.mark.parametrize("engine", ["ray", "dask", "slurm"])
 def test_a_run_that_is_stopped_leaves_nothing_running(
-    engine: str, is_own: bool, slurm: Slurm, corpus: Path, tmp_path: Path
+    engine: str, is_own: bool, slurm: Slurm, tmp_path: Path
 ) -> None:
     if engine == "slurm" and is_own:
         # An array of another user's: nothing of it is touched.
         subprocess.run(["sbatch", "--array=0-1", "--job-name=another", "--output=/dev/null", "--wrap", "sleep 100"], check=True)
-    (tmp_path / "long.jsonl").write_bytes(corpus.read_bytes() * 120)
+    (tmp_path / "long.jsonl").write_bytes(CORPUS.read_bytes() * 120)
     job = wr.prep.plan("tokenize", tmp_path / "long.jsonl", tmp_path / "out", tokenizer="cl100k_base", task_bytes=30 << 20)
     (tmp_path / "run.py").write_text(STOPPED)
     command = [sys.executable, tmp_path / "run.py", job, engine, str(is_own)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -12,9 +13,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from s3_server import S3Server
 
 import windrow as wr
+from windrow.prep.job import as_texts
 
 TASK_BYTES = 60_000
 
@@ -55,6 +59,38 @@ def test_processes_give_the_bytes_of_one(workers: int | None, expected: str, tes
     # All is done: nothing is started, and it is merged again.
     assert wr.prep.run(job, executor=lambda job, tasks: 1 / 0)["records"] == 137
     assert digest(job) == expected
+
+
+def test_processes_are_told_the_keys_of_a_store_and_no_file_is(expected: str, testdata: Path, tmp_path: Path) -> None:
+    s3 = S3Server()
+    try:
+        corpus = s3.put(testdata / "demo" / "corpus.jsonl")
+        out = f"s3://{s3.bucket()}/tokens"
+        given: dict[str, Any] = {"store_options": {**s3.options, "anon": False}}
+        job = wr.prep.plan("tokenize", corpus, out, tokenizer="bytes", task_bytes=TASK_BYTES, **given)
+        assert s3.options["secret_access_key"] not in read(s3, job)
+        assert wr.prep.run_task(job, 0, **given)
+        assert wr.prep.run(job, workers=2, **given)["records"] == 137
+        assert not wr.prep.status(job, **given)["left"]
+        assert wr.prep.clean(job, **given) == 0
+        wr.prep.join(job, tmp_path / "joined", **given)
+        wr.tokenize(testdata / "demo" / "corpus.jsonl", tmp_path / "at_once", tokenizer="bytes")
+        names = "tokenized-samples/corpus-tokenized-samples.bin"
+        assert (tmp_path / "joined" / names).read_bytes() == (tmp_path / "at_once" / names).read_bytes()
+    finally:
+        s3.stop()
+
+
+def test_options_of_stores_are_texts_for_other_processes() -> None:
+    given = {"headers": {"Authorization": "Bearer x"}, "anon": True, "region": "eu"}
+    assert as_texts(given) == {"headers.Authorization": "Bearer x", "anon": "true", "region": "eu"}
+    assert as_texts({}) == {} and as_texts(None) is None
+
+
+def read(s3: S3Server, url: str) -> str:
+    bucket, key = url.removeprefix("s3://").split("/", 1)
+    text: str = s3.client.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+    return text
 
 
 def test_a_function_is_called_until_all_is_done(expected: str, testdata: Path, tmp_path: Path) -> None:
@@ -187,3 +223,24 @@ def wait_until(is_so: Callable[[], bool], limit: float = 60) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_records_are_converted_in_tasks(tmp_path: Path) -> None:
+    series = tmp_path / "series.jsonl"
+    rows = [{"sequence": [[t / 4, -t] for t in range(i % 7 + 1)], "name": f"series {i}"} for i in range(90)]
+    series.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = {"to": "shards", "dtype": np.float32, "normalize": True, "opening": {"column": "sequence"}}
+    job = wr.prep.plan("convert", series, tmp_path / "parts", task_bytes=500, **options)
+    assert wr.prep.status(job)["tasks"] > 5
+    assert wr.prep.run(job, workers=2)["records"] == 90
+    parts = wr.open(tmp_path / "parts")
+    assert [record.tolist() for record in parts] == [row["sequence"] for row in rows]
+    wr.prep.join(job, tmp_path / "joined")
+    wr.convert(wr.open(series, column="sequence"), tmp_path / "at_once", to="shards", dtype="float32", normalize=True)
+    one = {path.name: path.read_bytes() for path in (tmp_path / "at_once").iterdir()}
+    assert one == {path.name: path.read_bytes() for path in (tmp_path / "joined").iterdir()}
+    for wrong, says in (({}, "to"), ({"to": "shards", "sample_size": 4}, "sample_size"), ({"to": "npz", "opening": {"colum": "x"}}, "understood")):
+        with pytest.raises(wr.ConfigError, match=says):
+            wr.prep.plan("convert", series, tmp_path / "wrong", **wrong)
+    with pytest.raises(wr.ConfigError, match="2 inputs"):
+        wr.prep.plan("convert", [series, series], tmp_path / "wrong", to="npz")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,7 +16,9 @@ from .job import attempt, cores
 __all__ = ["executor"]
 
 
-def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequence[int]], None]:
+def executor(
+    workers: int | None, threads: int | None, store_options: dict[str, str] | None
+) -> Callable[[str, Sequence[int]], None]:
     """Uses the current ``distributed.Client``, or else starts a cluster on this machine for the time it takes."""
     try:
         import distributed  # type: ignore[import-not-found, unused-ignore]
@@ -30,21 +33,30 @@ def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequenc
             options = {"n_workers": n, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
             # Not the default: it must not be found again, should it fail to start.
             with distributed.Client(set_as_default=False, **options) as own:
-                _run(distributed, own, job, tasks, n, threads or max(1, cores() // n))
+                _run(distributed, own, job, tasks, n, threads or max(1, cores() // n), store_options)
         else:
             # A worker of dask has a thread for each core, and each of them runs a task.
-            _run(distributed, client, job, tasks, workers, threads or 1)
+            _run(distributed, client, job, tasks, workers, threads or 1, store_options)
 
     return start
 
 
-def _run(distributed: Any, client: Any, job: str, tasks: Sequence[int], workers: int | None, threads: int) -> None:
+def _run(
+    distributed: Any,
+    client: Any,
+    job: str,
+    tasks: Sequence[int],
+    workers: int | None,
+    threads: int,
+    store_options: dict[str, str] | None,
+) -> None:
     waiting = iter(tasks)
     under_way: set[Any] = set()
 
     def submit(n: int | None) -> list[Any]:
         numbers = list(islice(waiting, n))
-        futures: list[Any] = client.map(_task, [job] * len(numbers), numbers, [threads] * len(numbers), pure=False, retries=3)
+        task = partial(_task, job, threads=threads, store_options=store_options)
+        futures: list[Any] = client.map(task, numbers, pure=False, retries=3)
         under_way.update(futures)
         return futures
 
@@ -78,10 +90,10 @@ def _stop(job: str) -> None:
     STOPPED.add(job)
 
 
-def _task(job: str, task: int, threads: int) -> None:
+def _task(job: str, task: int, threads: int, store_options: dict[str, str] | None) -> None:
     def look(now: dict[str, int]) -> None:
         if job in STOPPED:
             raise InterruptedError("the run was stopped")
 
     with contextlib.suppress(InterruptedError):
-        attempt(job, task, threads, look)
+        attempt(job, task, threads, store_options, look)

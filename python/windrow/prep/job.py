@@ -5,39 +5,50 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from windrow import Tokenizer, _native
 from windrow.errors import ConfigError, WindrowError
 from windrow.failure import failure
 
-__all__ = ["absolute", "attempt", "clean", "cores", "join", "merge", "plan", "run_task", "status"]
+__all__ = [
+    "STORE_OPTIONS", "absolute", "as_texts", "attempt", "clean", "cores", "join", "merge", "plan", "run_task", "status", "worker_environment",
+]  # fmt: skip
 
 Job: TypeAlias = "str | os.PathLike[str]"
+StoreOptions: TypeAlias = "Mapping[str, Any] | None"
 
+STORE_OPTIONS = "WINDROW_STORE_OPTIONS"
+"""The variable by which a process that runs tasks is told them, as a JSON object: no script and no command line holds a key."""
 
 
 def plan(
-    task: Literal["tokenize", "index"],
+    task: Literal["tokenize", "index", "convert"],
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
     task_bytes: int | str = "256MiB",
+    store_options: StoreOptions = None,
     **options: Any,
 ) -> str:
     """Divides a preparation into tasks and writes the job down below its output.
 
-    Nothing is read but names and sizes: a file is divided by arithmetic, and a task owns the lines that begin in its part. Of URLs,
-    credentials and endpoint are those of the environment, which every worker has.
+    Nothing is read but names and sizes: a file is divided by arithmetic, and a task owns the lines that begin in its part. ``"convert"``
+    divides records by their numbers.
 
     Args:
-        task: ``"tokenize"`` or ``"index"``.
-        inputs: a path or URL, or several, as ``wr.tokenize`` takes them; of ``"index"`` one folder. Every worker must see them under these
-            names.
+        task: ``"tokenize"``, ``"index"`` or ``"convert"``.
+        inputs: a path or URL, or several, as ``wr.tokenize`` takes them; of ``"index"`` one folder, of ``"convert"`` one path or pattern, as
+            ``wr.open`` takes it. Every worker must see them under these names.
         out: the folder of the parts, or its URL; the same holds for it.
         task_bytes: bytes of input of a task, a number or a text such as ``"256MiB"``: some ten seconds to a minute of work.
-        options: of ``"index"`` ``index_folder``; else those of ``wr.tokenize`` that decide what is written: ``tokenizer`` (no function),
+        store_options: of URLs, as for ``wr.open``. The job does not keep them: ``run`` and the others take them too; without, those of the
+            environment are taken.
+        options: of ``"index"`` ``index_folder``. Of ``"convert"`` those of ``wr.convert`` that decide what is written: ``to``, ``dtype`` and
+            the format's own; and ``opening``, a dict of the options of ``wr.open``: ``format``, ``dtype``, ``vocab_size``, ``eos``,
+            ``column``, ``columns``, ``payload``, ``axis``, ``split``, ``index_folder``. Records are numbers, without arrays beside them. Of
+            ``"tokenize"`` those of ``wr.tokenize`` that decide what is written: ``tokenizer`` (no function),
             ``text_field``, ``eos``, ``append_eos``, ``special_tokens``, ``split``, ``dtype``, and for ``join`` also ``to``,
             ``sample_size``, ``remainder`` and the format's own.
 
@@ -55,11 +66,17 @@ def plan(
     >>> pathlib.Path(job).parent == folder / "tokens" / "prep"
     True
     """
-    return _native._prep_plan(task, inputs, out, json.dumps(options if task == "index" else _as_json(options)), task_bytes=task_bytes)
+    given = _of_tokenize(options) if task == "tokenize" else _of_convert(options) if task == "convert" else options
+    return _native._prep_plan(task, inputs, out, json.dumps(given), task_bytes=task_bytes, store_options=store_options)
 
 
 def run_task(
-    job: Job, task: int, threads: int | None = None, *, progress: Callable[[dict[str, int]], object] | bool | None = None
+    job: Job,
+    task: int,
+    threads: int | None = None,
+    *,
+    progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: StoreOptions = None,
 ) -> bool:
     """Makes one part, anywhere, at any time, again if you like: the bytes are the same.
 
@@ -68,6 +85,7 @@ def run_task(
         task: its number, from 0.
         threads: None takes the cores.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
+        store_options: of URLs, as for ``wr.open``.
 
     Returns:
         True: it was made. False: it was there.
@@ -85,10 +103,10 @@ def run_task(
     >>> wr.prep.run_task(job, 1), wr.prep.run_task(job, 1), wr.prep.status(job)["left"]
     (True, False, [0])
     """
-    return _native._prep_task(job, task, threads=threads, progress=progress)
+    return _native._prep_task(job, task, threads=threads, progress=progress, store_options=store_options)
 
 
-def status(job: Job) -> dict[str, Any]:
+def status(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     """What the manifests say: ``tasks``, how many; ``done``, how many of them; ``left``, the others' numbers; ``failed``, the first of
     those whose last run failed, dicts with ``task`` and ``error``; ``records``, ``values`` and ``bytes`` of the parts that are there.
 
@@ -102,10 +120,10 @@ def status(job: Job) -> dict[str, Any]:
     >>> now["tasks"], now["done"], now["left"], now["failed"]
     (2, 1, [1], [])
     """
-    return _native._prep_status(job)
+    return _native._prep_status(job, store_options=store_options)
 
 
-def merge(job: Job) -> dict[str, Any]:
+def merge(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     """Makes a data set of the parts, from their manifests alone: ``wr.open(out)`` opens it from then on. Again, it writes the same bytes.
 
     Raises:
@@ -120,7 +138,7 @@ def merge(job: Job) -> dict[str, Any]:
     >>> wr.prep.merge(job)["records"]
     2
     """
-    return _native._prep_merge(job)
+    return _native._prep_merge(job, store_options=store_options)
 
 
 def join(
@@ -129,14 +147,17 @@ def join(
     *,
     overwrite: bool = False,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
+    store_options: StoreOptions = None,
 ) -> dict[str, Any]:
-    """Writes the files that one run on one machine would have written, out of the parts, without tokenising again.
+    """Writes the files that one run on one machine would have written, out of the parts, without tokenising again. Those of
+    ``"convert"`` need the data still: what is beside the values, such as names and prompts, is taken from there.
 
     Args:
         job: what ``plan`` returned, its tasks done.
-        out: the folder to write, or its URL.
+        out: the folder or file to write, as for ``wr.tokenize`` or ``wr.convert``, or its URL.
         overwrite: replace an existing output.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
+        store_options: of URLs, as for ``wr.open``.
 
     Raises:
         WindrowError: tasks are left.
@@ -152,10 +173,10 @@ def join(
     >>> (folder / "joined" / "tokens.bin").read_bytes() == (folder / "at_once" / "tokens.bin").read_bytes()
     True
     """
-    return _native._prep_join(job, out, overwrite=overwrite, progress=progress)
+    return _native._prep_join(job, out, overwrite=overwrite, progress=progress, store_options=store_options)
 
 
-def clean(job: Job) -> int:
+def clean(job: Job, *, store_options: StoreOptions = None) -> int:
     """Removes what killed workers left; how many files that were. Not while a worker is at work on the job.
 
     >>> import windrow as wr, tempfile, pathlib
@@ -166,13 +187,19 @@ def clean(job: Job) -> int:
     >>> wr.prep.clean(job)
     0
     """
-    return _native._prep_clean(job)
+    return _native._prep_clean(job, store_options=store_options)
 
 
-def attempt(job: str, task: int, threads: int | None, progress: Callable[[dict[str, int]], object] | None = None) -> None:
+def attempt(
+    job: str,
+    task: int,
+    threads: int | None,
+    store_options: dict[str, str] | None = None,
+    progress: Callable[[dict[str, int]], object] | None = None,
+) -> None:
     """One task in a worker. What it raises is written beside the parts, and the worker takes the next one."""
     with contextlib.suppress(WindrowError):
-        run_task(job, task, threads, progress=progress)
+        run_task(job, task, threads, progress=progress, store_options=store_options)
 
 
 def absolute(job: Job) -> str:
@@ -186,7 +213,41 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _as_json(options: dict[str, Any]) -> dict[str, Any]:
+def as_texts(store_options: StoreOptions) -> dict[str, str] | None:
+    """The same in texts, by which any process is told them; those of a dict within are called ``headers.NAME``."""
+    if store_options is None:
+        return None
+    found: dict[str, str] = {}
+    for name, value in store_options.items():
+        within = {f"{name}.{inner}": text for inner, text in value.items()} if isinstance(value, Mapping) else {name: value}
+        found |= {name: text if isinstance(text, str) else str(text).lower() for name, text in within.items()}
+    return found
+
+
+def worker_environment(store_options: dict[str, str] | None) -> dict[str, str]:
+    """The environment of a process that runs tasks."""
+    return dict(os.environ) if store_options is None else os.environ | {STORE_OPTIONS: json.dumps(store_options)}
+
+
+def _of_convert(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of ``wr.convert`` and ``wr.open`` as a job knows them."""
+    given = dict(options)
+    opening = dict(given.pop("opening", None) or {})
+    if "split" in opening:
+        opening["part"] = opening.pop("split")
+    for of in (given, opening):
+        if of.get("dtype") is not None:
+            of["dtype"] = _dtype(of["dtype"])
+    return given | {"opening": opening}
+
+
+def _dtype(given: Any) -> str:
+    import numpy as np
+
+    return "bfloat16" if given == "bfloat16" else str(np.dtype(given).name)
+
+
+def _of_tokenize(options: dict[str, Any]) -> dict[str, Any]:
     """Options as the command line has them, by which a job knows them."""
     given = dict(options)
     tokenizer = given.get("tokenizer")
@@ -202,7 +263,5 @@ def _as_json(options: dict[str, Any]) -> dict[str, Any]:
         eos, given["append_eos"] = "auto", True
     given["eos"] = "none" if eos is None else str(eos)
     if given.get("dtype") is not None:
-        import numpy as np
-
-        given["dtype"] = np.dtype(given["dtype"]).name
+        given["dtype"] = _dtype(given["dtype"])
     return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import struct
 import subprocess
@@ -10,14 +11,16 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
-from .job import attempt, cores
+from .job import STORE_OPTIONS, attempt, cores, worker_environment
 
 __all__ = ["executor"]
 
 NUMBER = struct.Struct("<Q")
 
 
-def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequence[int]], None]:
+def executor(
+    workers: int | None, threads: int | None, store_options: dict[str, str] | None
+) -> Callable[[str, Sequence[int]], None]:
     """Starts so many processes of so many threads each; by default one that uses all cores."""
 
     def start(job: str, tasks: Sequence[int]) -> None:
@@ -31,7 +34,7 @@ def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequenc
         try:
             try:
                 for _ in range(n):
-                    running.append(subprocess.Popen(command, stdin=numbers))
+                    running.append(subprocess.Popen(command, stdin=numbers, env=worker_environment(store_options)))
             finally:
                 # Once all workers have ended, a write must fail instead of waiting for a reader.
                 os.close(numbers)
@@ -60,9 +63,11 @@ def main(job: str, threads: str, parent: str) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    told = os.environ.get(STORE_OPTIONS)
+    store_options = None if told is None else json.loads(told)
     # Numbers are written and read whole: the system does a read or write of 8 bytes at once.
     while os.getppid() == int(parent) and len(number := os.read(0, NUMBER.size)) == NUMBER.size:
-        attempt(job, NUMBER.unpack(number)[0], int(threads) or None)
+        attempt(job, NUMBER.unpack(number)[0], int(threads) or None, store_options)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ __all__ = ["executor"]
 AHEAD = 4
 
 
-def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequence[int]], None]:
+def executor(
+    workers: int | None, threads: int | None, store_options: dict[str, str] | None
+) -> Callable[[str, Sequence[int]], None]:
     """Uses the cluster that this process is connected to, or else starts one on this machine for the time it takes."""
     try:
         import ray  # type: ignore[import-not-found, unused-ignore]
@@ -29,7 +31,7 @@ def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequenc
             # Connects to a cluster that RAY_ADDRESS names.
             ray.init(include_dashboard=False, log_to_driver=False)
         try:
-            _run(ray, job, tasks, workers, threads)
+            _run(ray, job, tasks, workers, threads, store_options)
         finally:
             if is_own:
                 ray.shutdown()
@@ -37,7 +39,9 @@ def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequenc
     return start
 
 
-def _run(ray: Any, job: str, tasks: Sequence[int], workers: int | None, threads: int | None) -> None:
+def _run(
+    ray: Any, job: str, tasks: Sequence[int], workers: int | None, threads: int | None, store_options: dict[str, str] | None
+) -> None:
     machines = [int(node["Resources"]["CPU"]) for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
     if not machines:
         raise failure(ConfigError, "no machine of the Ray cluster has a CPU", hint="ray.init(num_cpus=…)")
@@ -52,7 +56,7 @@ def _run(ray: Any, job: str, tasks: Sequence[int], workers: int | None, threads:
             if len(under_way) >= min(workers or most, most):
                 done, under_way = ray.wait(under_way)
                 trouble = _failure(ray, done) or trouble
-            under_way.append(remote.remote(job, task, threads))
+            under_way.append(remote.remote(job, task, threads, store_options))
         while under_way:
             done, under_way = ray.wait(under_way)
             trouble = _failure(ray, done) or trouble

@@ -6,19 +6,21 @@ import importlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from windrow import progress as bars
 from windrow.errors import ConfigError, WindrowError
 from windrow.failure import failure
 
-from .job import absolute, merge, status
+from .job import absolute, as_texts, merge, status
 
 __all__ = ["run"]
 
 Executor = Callable[[str, Sequence[int]], object]
+Engine = Callable[[int | None, int | None, dict[str, str] | None], Executor]
 ENGINES = ("local", "ray", "slurm", "dask")
 # Failed tasks that an error describes.
 MOST_NAMED = 3
@@ -33,6 +35,7 @@ def run(
     threads: int | None = None,
     retries: int = 3,
     progress: Callable[[dict[str, Any]], object] | bool | None = None,
+    store_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Runs all tasks that are not done, by any executor, and merges their parts into a data set.
 
@@ -52,6 +55,9 @@ def run(
             that it gives an element.
         retries: how often what is left is started again.
         progress: ``True`` draws a bar; a function is called now and then with the dict that ``status`` returns.
+        store_options: of URLs, as for ``wr.open``: for this process and the workers, which Ray and dask are told as arguments of their tasks and
+            the processes of this machine and of Slurm in their environment. No job, script or command line holds them. A function of
+            yours passes them to ``run_task`` itself.
 
     Returns:
         What ``merge`` returns.
@@ -74,34 +80,35 @@ def run(
         if number is not None and number < 1:
             raise failure(ConfigError, f"{name} is {number}, expected 1 or more")
     job = absolute(job)
-    start = executor if callable(executor) else _engine(executor)(workers, threads)
+    stores = as_texts(store_options)
+    start = executor if callable(executor) else _engine(executor)(workers, threads, stores)
     trouble: Exception | None = None
-    with _shown(job, progress):
+    look = partial(status, job, store_options=stores)
+    with _shown(look, progress):
         for _ in range(max(retries, 0) + 1):
-            left = status(job)["left"]
+            left = look()["left"]
             if not left:
-                return merge(job)
+                return merge(job, store_options=stores)
             try:
                 start(job, left)
             except Exception as error:
                 # A worker that was lost, perhaps: what is done decides, below.
                 trouble = error
-        if not status(job)["left"]:
-            return merge(job)
-    raise _unfinished(job, trouble) from trouble
+        if not look()["left"]:
+            return merge(job, store_options=stores)
+    raise _unfinished(job, look(), trouble) from trouble
 
 
-def _engine(name: str) -> Callable[[int | None, int | None], Executor]:
+def _engine(name: str) -> Engine:
     if name not in ENGINES:
         known = ", ".join(ENGINES)
         raise failure(ConfigError, f"executor is {name!r}", hint=f"expected one of {known}, or a function of (job, tasks)")
     # The engine's package is imported now, and by nobody who does not ask for it.
-    made: Callable[[int | None, int | None], Executor] = importlib.import_module(f"windrow.prep.{name}").executor
+    made: Engine = importlib.import_module(f"windrow.prep.{name}").executor
     return made
 
 
-def _unfinished(job: str, trouble: Exception | None) -> WindrowError:
-    now = status(job)
+def _unfinished(job: str, now: dict[str, Any], trouble: Exception | None) -> WindrowError:
     left, failed = now["left"], now["failed"]
     errors = [f"task {one['task']}: {one['error']}" for one in failed[:MOST_NAMED]]
     if len(failed) > MOST_NAMED:
@@ -114,7 +121,9 @@ def _unfinished(job: str, trouble: Exception | None) -> WindrowError:
 
 
 @contextmanager
-def _shown(job: str, progress: Callable[[dict[str, Any]], object] | bool | None) -> Iterator[None]:
+def _shown(
+    status: Callable[[], dict[str, Any]], progress: Callable[[dict[str, Any]], object] | bool | None
+) -> Iterator[None]:
     """Looks at the manifests now and then, until the block ends."""
     if progress is None or progress is False:
         yield
@@ -127,7 +136,7 @@ def _shown(job: str, progress: Callable[[dict[str, Any]], object] | bool | None)
         wait = BETWEEN_LOOKS_SECS
         while not ended.wait(wait):
             began = time.monotonic()
-            call(status(job))
+            call(status())
             # A look at 100,000 tasks in a store takes seconds: it may take a tenth of the time.
             wait = max(BETWEEN_LOOKS_SECS, 10 * (time.monotonic() - began))
 
@@ -138,6 +147,6 @@ def _shown(job: str, progress: Callable[[dict[str, Any]], object] | bool | None)
     finally:
         ended.set()
         looking.join()
-        call(status(job))
+        call(status())
         if bar is not None:
             bar.close()

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from windrow.errors import ConfigError, WindrowError
 from windrow.failure import failure
 
+from .job import worker_environment
+
 __all__ = ["executor"]
 
 SCRIPT = """#!/bin/sh
@@ -21,7 +23,9 @@ exec {python} -m windrow -q prep run {job} --rank "$SLURM_ARRAY_TASK_ID" --of {n
 """
 
 
-def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequence[int]], None]:
+def executor(
+    workers: int | None, threads: int | None, store_options: dict[str, str] | None
+) -> Callable[[str, Sequence[int]], None]:
     """Submits an array of so many elements with so many cores each, and waits for it."""
     if shutil.which("sbatch") is None:
         raise failure(ConfigError, 'executor="slurm" needs sbatch', hint="run it on a machine that submits jobs to Slurm")
@@ -34,16 +38,19 @@ def executor(workers: int | None, threads: int | None) -> Callable[[str, Sequenc
         # Without a number of ours, the cores that the site gives an element.
         words = {"python": shlex.quote(sys.executable), "job": shlex.quote(job), "threads": threads or '"$SLURM_CPUS_ON_NODE"'}
         script = SCRIPT.format(n=n, **words)
-        _submit(options, script)
+        _submit(options, script, store_options)
 
     return start
 
 
-def _submit(options: list[str], script: str) -> None:
+def _submit(options: list[str], script: str, store_options: dict[str, str] | None) -> None:
     command = ["sbatch", "--parsable", "--wait", *options]
+    # The elements get this environment, unless the site says otherwise; keys are in no script.
+    environment = worker_environment(store_options)
     # Ctrl-C is for this process alone, which then ends the array.
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=environment,
     ) as sbatch:
         assert sbatch.stdin is not None and sbatch.stdout is not None and sbatch.stderr is not None
         number = ""
