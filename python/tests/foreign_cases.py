@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +65,7 @@ def printed_by_loaders(code, *arguments):
     """Runs code with the packages of other loaders; the lines that it prints."""
     run = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        env={"PYTHONPATH": str(LOADERS), "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
+        env={"PYTHONPATH": f"{LOADERS}{os.pathsep}{Path(wr.__file__).parents[1]}", "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         check=False,

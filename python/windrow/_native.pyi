@@ -352,7 +352,7 @@ def index(
     timeout: float | None = None,
 ) -> dict[str, Any]: ...
 def tokenize(
-    inputs: _Path | Iterable[_Path],
+    inputs: _Path | Iterable[_Path] | Iterable[str | Mapping[str, Any]],
     out: _Path,
     *,
     tokenizer: Tokenizer | _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],

@@ -2,6 +2,7 @@
 
 use windrow_core::{Error, Result, store};
 
+use super::handed::Seen;
 use super::input::{Input, PART, Stream};
 use super::rows::{RowInput, Texts};
 use super::text_input::TextInput;
@@ -9,7 +10,7 @@ use super::text_input::TextInput;
 /// Longer buffers are not used again.
 pub(super) const MOST_KEPT: usize = 8 << 20;
 /// Texts of a chunk, at most: empty ones take room too.
-const MOST_TEXTS: usize = 1 << 16;
+pub(super) const MOST_TEXTS: usize = 1 << 16;
 
 /// Whole records of one input.
 #[derive(Clone, Debug)]
@@ -26,12 +27,29 @@ pub(super) struct Chunk {
     pub(super) stored: u64,
     /// Where each text ends, where records are not lines.
     pub(super) ends: Option<Vec<usize>>,
+    /// What there was up to its end, of texts that lie nowhere.
+    pub(super) seen: Option<Seen>,
     // Longer than what it holds: what was zeroed once is not zeroed again for the next chunk.
     room: Vec<u8>,
     len: usize,
 }
 
 impl Chunk {
+    /// Texts that were handed over, one after the other in `room`: what there was before the first of them, and up to the last.
+    pub(super) fn of_texts(room: Vec<u8>, ends: Vec<usize>, from: Seen, to: Seen, is_last: bool) -> Chunk {
+        Chunk {
+            input: 0,
+            byte: from.bytes,
+            line: from.texts,
+            is_last,
+            stored: to.bytes,
+            ends: Some(ends),
+            seen: Some(to),
+            len: room.len(),
+            room,
+        }
+    }
+
     /// The lines with their line breaks, or the texts; may be empty at the end of an input.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.room[..self.len]
@@ -129,6 +147,7 @@ impl<'a> Chunks<'a> {
             is_last,
             stored,
             ends: None,
+            seen: None,
             room,
             len: end,
         })
@@ -174,6 +193,7 @@ impl<'a> Chunks<'a> {
             stored: input.bytes_before(self.line + ends.len() as u64),
             len: room.len(),
             ends: Some(ends),
+            seen: None,
             room,
         })
     }

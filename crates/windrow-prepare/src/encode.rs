@@ -4,8 +4,8 @@ use windrow_core::manifest::TokenizerLock;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::chunks::Chunk;
+use super::handed::Seen;
 use super::ids::{Ids, Kept};
-use super::text_input::TextInput;
 
 /// Turns one line into token IDs.
 pub trait Encode: Sync {
@@ -118,6 +118,8 @@ pub(super) struct EncodedChunk {
     pub(super) is_last: bool,
     /// Input bytes behind it, as they are stored.
     pub(super) stored: u64,
+    /// What there was up to its end, of texts that lie nowhere.
+    pub(super) seen: Option<Seen>,
     /// Ids, little-endian.
     pub(super) tokens: Vec<u8>,
     pub(super) tracks: Vec<Vec<u8>>,
@@ -126,11 +128,12 @@ pub(super) struct EncodedChunk {
     pub(super) most_id: Option<i64>,
 }
 
-/// Encodes a chunk of `input` record by record; `go_on` is asked before each. Of `spare`, the buffers are used again.
+/// Encodes a chunk record by record; `go_on` is asked before each, and `complete` says of an error where it was. Of `spare`, the
+/// buffers are used again.
 pub(super) fn encode_chunk(
     chunk: &Chunk,
-    input: &TextInput,
     file: &str,
+    complete: &dyn Fn(&LinePlace<'_>, Error) -> Error,
     encoder: &dyn Encode,
     rules: &Rules,
     mut spare: EncodedChunk,
@@ -149,6 +152,7 @@ pub(super) fn encode_chunk(
         end_line: chunk.line,
         is_last: chunk.is_last,
         stored: chunk.stored,
+        seen: chunk.seen,
         most_id: None,
         ..spare
     };
@@ -168,10 +172,7 @@ pub(super) fn encode_chunk(
                 .map_err(|_| Error::corrupt("invalid UTF-8"))
                 .and_then(|text| encoder.encode_text(text, &mut document)),
         };
-        encoded.and_then(|()| rules.take(&document, &mut out)).map_err(|e| match input {
-            TextInput::Lines(_) => place.complete(e),
-            TextInput::Rows(rows) => rows.complete(e, place.line),
-        })?;
+        encoded.and_then(|()| rules.take(&document, &mut out)).map_err(|e| complete(&place, e))?;
         start = end;
         out.end_line += 1;
         Ok(())

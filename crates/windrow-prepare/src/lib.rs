@@ -6,6 +6,8 @@
 mod chunks;
 mod dummy;
 mod encode;
+mod fed;
+mod handed;
 mod ids;
 mod index;
 mod input;
@@ -31,7 +33,9 @@ pub use ids::Ids;
 pub use index::{IndexOptions, index, index_from};
 pub use places::{NoStores, Stores};
 pub use text::text_of;
-pub use tokenize::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from};
+pub use tokenize::{
+    CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from, tokenize_texts,
+};
 pub use verify::{VerifyOptions, verify, verify_from};
 pub use windrow_core::format::verify::{Findings, Problem};
 pub use windrow_core::{Progress, Watch};

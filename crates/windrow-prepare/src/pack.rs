@@ -12,6 +12,7 @@ use windrow_core::source::Extras;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::encode::EncodedChunk;
+use super::handed::Seen;
 use super::tokenize::Remainder;
 
 const MOST_WAIT: Duration = Duration::from_secs(30);
@@ -55,6 +56,9 @@ pub(super) struct State {
     pub(super) dropped_tokens: u64,
     pub(super) padded_tokens: u64,
     pub(super) most_id: Option<i64>,
+    /// What was packed, of texts that lie nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seen: Option<Seen>,
     /// Tokens, and values of each track, that do not fill a sample yet.
     rest: Vec<u8>,
     rest_tracks: Vec<Vec<u8>>,
@@ -152,6 +156,7 @@ impl Packer {
         }
         let state = &mut self.state;
         (state.byte, state.line, state.stored) = (chunk.end_byte, chunk.end_line, chunk.stored);
+        state.seen = chunk.seen;
         if chunk.is_last {
             (state.input, state.byte, state.line, state.stored) = (chunk.input + 1, 0, 0, 0);
         }
@@ -188,10 +193,15 @@ impl Packer {
         self.checkpoints.is_there()
     }
 
+    /// Keeps all that was packed, for a rerun to continue from; whether there is anything.
+    pub(super) fn keep(&mut self) -> bool {
+        self.state.documents > 0 && self.checkpoint().is_ok()
+    }
+
     /// Whether what is left after an error is worth keeping: a rerun continues from it.
     pub(super) fn is_worth_keeping(&mut self, error: &Error) -> bool {
         match error.kind() {
-            Kind::Interrupted if self.state.documents > 0 && self.checkpoint().is_ok() => true,
+            Kind::Interrupted if self.keep() => true,
             // After a failed write the state in memory may be ahead of the files: only what was kept before counts.
             Kind::Interrupted | Kind::Io => self.has_checkpoint(),
             _ => false,

@@ -10,7 +10,7 @@ use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Result};
 
 use super::chunks::{Chunk, Chunks, MOST_KEPT};
-use super::encode::{Encode, EncodedChunk, Rules, encode_chunk};
+use super::encode::{Encode, EncodedChunk, LinePlace, Rules, encode_chunk};
 use super::text_input::TextInput;
 
 /// How often the watcher is asked while a chunk is being encoded.
@@ -20,27 +20,34 @@ const ASK: Duration = Duration::from_millis(20);
 pub(super) struct Work<'a> {
     pub(super) encode: &'a dyn Encode,
     pub(super) rules: &'a Rules,
+    /// Where records come from; none where they lie nowhere.
     pub(super) inputs: &'a [TextInput],
     /// What they are called, for errors.
     pub(super) names: &'a [String],
 }
 
 impl Work<'_> {
-    // `go_on` is asked before each line.
-    fn run(
+    /// `go_on` is asked before each line.
+    pub(super) fn run(
         &self,
         chunk: &Chunk,
         spare: EncodedChunk,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<EncodedChunk> {
-        let (input, name) = (&self.inputs[chunk.input], &self.names[chunk.input]);
-        encode_chunk(chunk, input, name, self.encode, self.rules, spare, go_on)
+        let name = self.names.get(chunk.input).map_or("", String::as_str);
+        let complete = |place: &LinePlace<'_>, error: Error| match self.inputs.get(chunk.input) {
+            Some(TextInput::Lines(_)) => place.complete(error),
+            Some(TextInput::Rows(rows)) => rows.complete(error, place.line),
+            None if error.place().record.is_none() => error.record(place.line),
+            None => error,
+        };
+        encode_chunk(chunk, name, &complete, self.encode, self.rules, spare, go_on)
     }
 }
 
 /// Runs it all on the calling thread.
 pub(super) fn in_line(
-    mut chunks: Chunks<'_>,
+    read: &mut dyn FnMut(Vec<u8>) -> Option<Result<Chunk>>,
     work: &Work<'_>,
     ask: &mut dyn FnMut() -> Result<()>,
     take: &mut dyn FnMut(&EncodedChunk) -> Result<()>,
@@ -55,7 +62,7 @@ pub(super) fn in_line(
         }
     };
     let (mut room, mut spare) = (Vec::new(), EncodedChunk::default());
-    while let Some(chunk) = chunks.read(room) {
+    while let Some(chunk) = read(room) {
         let chunk = chunk?;
         spare = work.run(&chunk, spare, &mut go_on)?;
         take(&spare)?;
@@ -164,11 +171,12 @@ impl Shared<'_> {
 }
 
 // What is behind it is whole at any moment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn receive<T>(from: &Receiver<T>, ask: &mut dyn FnMut() -> Result<()>) -> Result<Option<T>> {
+/// What comes; `None` where nothing will.
+pub(super) fn receive<T>(from: &Receiver<T>, ask: &mut dyn FnMut() -> Result<()>) -> Result<Option<T>> {
     loop {
         ask()?;
         match from.recv_timeout(ASK) {

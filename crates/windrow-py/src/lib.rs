@@ -39,6 +39,7 @@ mod shown;
 mod sound;
 mod store_options;
 mod text;
+mod texts;
 mod trace;
 mod view;
 mod waiting;

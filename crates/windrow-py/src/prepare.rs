@@ -19,6 +19,7 @@ use crate::options::{Count, Id, choice};
 use crate::own_options::OwnOptions;
 use crate::paths::AnyPaths;
 use crate::store_options::{StoreOptions, stores};
+use crate::texts;
 use crate::waiting::wait_for;
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
@@ -73,13 +74,17 @@ pub(crate) fn index<'py>(
     json::plain(py, &watcher.finish(py, report)?)
 }
 
-/// Turns text into token IDs on disk: that of JSON Lines, or of a column of Parquet, Arrow, WebDataset and others.
+/// Turns text into token IDs on disk: that of JSON Lines, of a column of Parquet, Arrow, WebDataset and others, or of an iterable.
 ///
-/// The output appears complete or not at all; a run that was stopped continues where it was when it is called again.
+/// The output appears complete or not at all; a run that was stopped continues where it was when it is called again. Of an
+/// iterable that continues by number: the items that are done are taken again, compared by their hash, and not tokenised again.
 ///
 /// Args:
 ///     inputs: a path or URL, or several: JSONL files, or folders that hold some, ``.gz`` and ``.zst`` too; or files and folders of
-///         rows, as ``open`` reads them: Parquet, Arrow, what ``datasets`` saved, WebDataset.
+///         rows, as ``open`` reads them: Parquet, Arrow, what ``datasets`` saved, WebDataset. A str, a PathLike, and a list or
+///         tuple of them are paths. Any other iterable gives the texts, as str or as dicts with ``text_field``: a generator,
+///         ``iter(texts)``, a ``Dataset`` or ``IterableDataset`` of ``datasets``, a column of pandas or polars. Its items are taken on the
+///         calling thread while others tokenise.
 ///     out: the folder to write, or its URL.
 ///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs.
 ///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
@@ -89,8 +94,8 @@ pub(crate) fn index<'py>(
 ///     eos: the ID that ends a document: ``"auto"`` the tokenizer's own, an ID, a token's name, None or ``"none"``.
 ///         ``"append"`` is ``"auto"`` with ``append_eos``.
 ///     text_field: key of the text in a line, or the column of rows: ``"meta.text"`` is the key ``text`` in the column
-///         ``meta``. Of WebDataset a suffix: ``"txt"``, or ``"json.text"``.
-///     text_function: a function from a line's bytes to its text, instead; not for rows.
+///         ``meta``, or in a dict there. Of WebDataset a suffix: ``"txt"``, or ``"json.text"``.
+///     text_function: a function from a line's bytes to its text, instead; not for rows and iterables.
 ///     split: of folders that hold several splits, the one to read: ``"train"``.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
 ///         Megatron; flat-tokens are uint32, IDs up to 2**31 - 1).
@@ -115,7 +120,8 @@ pub(crate) fn index<'py>(
 ///     A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, ….
 ///
 /// Raises:
-///     CorruptError: a line or row without that text; names file, record, and byte or column.
+///     CorruptError: a line, row or item without that text; names file, record, and byte or column.
+///     StaleError: an iterable gives other items than a run that was stopped; the same call then begins anew.
 ///     ConfigError: an ID that does not fit the dtype; a column that is not there.
 ///     ExistsError: another output is there, and no ``overwrite``.
 ///
@@ -126,6 +132,8 @@ pub(crate) fn index<'py>(
 /// 2
 /// >>> wr.open(folder / "tokens")[1].tolist()
 /// [116, 119, 111, 256]
+/// >>> wr.tokenize((text for text in ["ab", "cde"]), folder / "again", tokenizer="bytes")["tokens"]
+/// 5
 #[pyfunction]
 #[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
                     seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
@@ -134,7 +142,7 @@ pub(crate) fn index<'py>(
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
-    inputs: Inputs,
+    inputs: &Bound<'py, PyAny>,
     out: PathBuf,
     tokenizer: &Bound<'py, PyAny>,
     to: &str,
@@ -168,6 +176,7 @@ pub(crate) fn tokenize<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "tokenize", unknown)?;
     let stores = stores(py, store_options, timeout)?;
+    let inputs = texts::Inputs::of(inputs, text_field)?;
     let own = OwnOptions {
         max_shard_bytes,
         zarr_format,
@@ -193,6 +202,9 @@ pub(crate) fn tokenize<'py>(
     let is_field_idle = text_function.is_some() && text_field != "text";
     let unused =
         unused.or(is_field_idle.then_some(("text_field", "text_function takes the text from the line")));
+    let is_function_idle = text_function.is_some() && matches!(inputs, texts::Inputs::Texts(_));
+    let unused =
+        unused.or(is_function_idle.then_some(("text_function", "an iterable gives texts, not lines")));
     if let Some((option, why)) = unused {
         return Err(raise(py, &Error::config(format!("{option} is set, but {why}")).field(option)));
     }
@@ -223,9 +235,14 @@ pub(crate) fn tokenize<'py>(
         eos,
     };
     let watcher = Watcher::new(py, progress)?;
-    let report = py.detach(|| {
-        let inputs = Paths::list(&inputs.0).resolved(&stores)?;
-        prepare::tokenize_with(&inputs, &out, &encoder, &options, &stores, &watcher)
+    let report = py.detach(|| match inputs {
+        texts::Inputs::Paths(paths) => Paths::list(&paths)
+            .resolved(&stores)
+            .and_then(|inputs| prepare::tokenize_with(&inputs, &out, &encoder, &options, &stores, &watcher))
+            .map_err(|e| texts::or_texts(e, &paths)),
+        texts::Inputs::Texts(mut texts) => {
+            prepare::tokenize_texts(&mut texts, &out, &encoder, &options, &stores, &watcher)
+        }
     });
     json::plain(py, &watcher.finish(py, report)?)
 }

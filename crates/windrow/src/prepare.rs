@@ -1,12 +1,13 @@
 //! Turns inputs into data: `index`, `tokenize`, `convert`, by the formats of all crates.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use windrow_core::Result;
 use windrow_core::format::Options;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::source::Source;
 use windrow_core::store::is_url;
+use windrow_core::{Error, Kind, Result};
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
     CHECKPOINT_BYTES, Encode, Encoded, Findings, Ids, IndexOptions, LinePlace, Problem, Progress, Remainder,
@@ -87,6 +88,58 @@ pub fn tokenize_with(
     if !is_url(out) {
         return windrow_prepare::tokenize_from(formats(), &read, inputs, out, encode, options, watch);
     }
+    let task = corpus(&format!("{inputs:?}"), encode, options);
+    Output::run(out, &task, stores, watch, |out, overwrite| {
+        let options = TokenizeOptions { overwrite, ..options.clone() };
+        windrow_prepare::tokenize_from(formats(), &read, inputs, out, encode, &options, watch)
+    })
+}
+
+/// Tokenises texts that are handed over one by one, where the output may be a URL; see [`windrow_prepare::tokenize_texts()`].
+///
+/// ```
+/// # use windrow::format::Options;
+/// # use windrow::prepare::{TokenizeOptions, tokenize_texts};
+/// # use windrow::{TextEncoder, text::Tokenizer};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let out = dir.path().join("tokens");
+/// let mut texts = ["one", "two"].into_iter().map(|text| Ok(text.to_string()));
+/// let encoder = TextEncoder::new(Tokenizer::load("bytes")?, "text", "none")?;
+/// let options = TokenizeOptions::new(windrow::writer("tokens", &Default::default())?);
+/// let report = tokenize_texts(&mut texts, &out, &encoder, &options, &Options::default(), &())?;
+/// assert_eq!((report.documents, report.tokens), (2, 6));
+/// # Ok::<(), windrow::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`windrow_prepare::tokenize_texts()`]; `Unsupported` for a URL that takes nothing; `Io`.
+pub fn tokenize_texts(
+    texts: &mut dyn Iterator<Item = Result<String>>,
+    out: &Path,
+    encode: &dyn Encode,
+    options: &TokenizeOptions,
+    stores: &Options,
+    watch: &dyn Watch,
+) -> Result<Report> {
+    if !is_url(out) {
+        return windrow_prepare::tokenize_texts(formats(), texts, out, encode, options, watch);
+    }
+    let task = corpus("texts", encode, options);
+    // They come once.
+    let texts = RefCell::new(Some(texts));
+    Output::run(out, &task, stores, watch, |here, overwrite| {
+        let texts = texts.borrow_mut().take().ok_or_else(|| {
+            Error::new(Kind::Stale, "the texts are not those of the run that was stopped before it was sent")
+                .at(out)
+                .hint("run it again: it begins anew")
+        })?;
+        let options = TokenizeOptions { overwrite, ..options.clone() };
+        windrow_prepare::tokenize_texts(formats(), texts, here, encode, &options, watch)
+    })
+}
+
+// What decides a corpus that is sent.
+fn corpus<'a>(inputs: &str, encode: &dyn Encode, options: &'a TokenizeOptions) -> Task<'a> {
     let decides = TokenizeOptions {
         threads: None,
         overwrite: false,
@@ -94,15 +147,11 @@ pub fn tokenize_with(
         checkpoint_bytes: 0,
         ..options.clone()
     };
-    let task = Task {
+    Task {
         what: What::Corpus(options.to.as_ref()),
-        described: format!("tokenize {inputs:?} {} {decides:?}", encode.describe()),
+        described: format!("tokenize {inputs} {} {decides:?}", encode.describe()),
         overwrite: options.overwrite,
-    };
-    Output::run(out, &task, stores, watch, |out, overwrite| {
-        let options = TokenizeOptions { overwrite, ..options.clone() };
-        windrow_prepare::tokenize_from(formats(), &read, inputs, out, encode, &options, watch)
-    })
+    }
 }
 
 /// Writes all records of a source in another format, where the output may be a URL; see [`windrow_prepare::convert()`].

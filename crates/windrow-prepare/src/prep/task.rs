@@ -88,7 +88,7 @@ impl Worker<'_> {
         let names = [texts[0].display()];
         let work = Work { encode: self.encode, rules: &rules, inputs: &texts, names: &names };
         let (byte, line) = if is_rows { (0, from) } else { (from, 0) };
-        let chunks = Chunks::new(&texts, CHUNK, 0, byte, line);
+        let mut chunks = Chunks::new(&texts, CHUNK, 0, byte, line);
         let total_bytes = match (is_rows, to) {
             (false, Some(to)) => to - from,
             _ => input.row.size / input.tasks.max(1),
@@ -103,7 +103,7 @@ impl Worker<'_> {
         let threads = self.options.threads.unwrap_or_else(cores);
         let done = match self.encode.parallel() {
             true => pipeline::in_parallel(chunks, threads, &work, &mut ask, &mut take),
-            false => pipeline::in_line(chunks, &work, &mut ask, &mut take),
+            false => pipeline::in_line(&mut |room| chunks.read(room), &work, &mut ask, &mut take),
         };
         done.and_then(|()| ask()).map_err(|e| numbered(e, &texts[0], from))?;
         let width = rules.dtype.size() as u64;

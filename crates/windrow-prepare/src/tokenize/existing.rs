@@ -13,6 +13,7 @@ use windrow_core::{Error, Kind, Result};
 
 use super::options::TokenizeOptions;
 use super::place::Place;
+use super::texts::TEXT_BYTES;
 use crate::Report;
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
@@ -21,14 +22,13 @@ pub(super) fn existing(
     place: &Place,
     options: &TokenizeOptions,
     wanted: &Manifest,
-) -> Result<Option<Report>> {
-    let found = match &place.inside {
-        CorpusPlace::Whole => existing_folder(table, &place.out, options, wanted)?,
+) -> Result<Option<Manifest>> {
+    match &place.inside {
+        CorpusPlace::Whole => existing_folder(table, &place.out, options, wanted),
         CorpusPlace::Inside { names, manifest, others } => {
-            existing_inside(&place.out, options, wanted, names, manifest, others)?
+            existing_inside(&place.out, options, wanted, names, manifest, others)
         }
-    };
-    Ok(found.map(|manifest| unchanged(&place.given, &manifest)))
+    }
 }
 
 fn existing_inside(
@@ -110,7 +110,7 @@ pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
         tokens: count("tokens"),
         dropped_tokens: count("dropped_tokens"),
         padded_tokens: count("padded_tokens"),
-        input_bytes: manifest.inputs.iter().map(|f| f.size).sum(),
+        input_bytes: manifest.inputs.iter().map(|f| f.size).sum::<u64>() + count(TEXT_BYTES),
         output_bytes,
         resumed_bytes: 0,
     }

@@ -4,6 +4,7 @@ mod existing;
 mod inputs;
 mod options;
 mod place;
+mod texts;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ pub(crate) use options::rules;
 pub use options::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track};
 use place::Place;
 use serde_json::json;
+pub use texts::tokenize_texts;
 use windrow_core::format::Table;
 use windrow_core::format::write::RecordWriter;
 use windrow_core::manifest::Manifest;
@@ -105,17 +107,28 @@ impl Corpus<'_> {
     /// Looks whether it is there, else takes the place, has it packed in a work folder, and makes it visible. What packs it
     /// says of an error whether what it left is worth keeping.
     pub(crate) fn make(self, pack: impl FnOnce(&Path, Packing, &mut bool) -> Result<Done>) -> Result<Report> {
+        self.make_unless(|_| Ok(()), pack)
+    }
+
+    /// The same, where an output of this manifest, which was made with these options, is compared first.
+    fn make_unless(
+        self,
+        compare: impl Fn(&Manifest) -> Result<()>,
+        pack: impl FnOnce(&Path, Packing, &mut bool) -> Result<Done>,
+    ) -> Result<Report> {
         let Corpus { table, out, options, rules, stems, wanted } = self;
         let place = Place::of(out, options.to.as_ref())?;
         let hash = hash_of(&wanted.to_text());
         // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
-        if let Ok(Some(report)) = existing(table, &place, options, &wanted) {
+        if let Ok(Some(manifest)) = existing(table, &place, options, &wanted) {
+            compare(&manifest)?;
             Site::tidy(&place.folder, &place.task, &hash);
-            return Ok(report);
+            return Ok(unchanged(out, &manifest));
         }
         let site = Site::enter(&place.folder, &place.task, options.durable)?;
-        if let Some(report) = existing(table, &place, options, &wanted)? {
-            return Ok(report);
+        if let Some(manifest) = existing(table, &place, options, &wanted)? {
+            compare(&manifest)?;
+            return Ok(unchanged(out, &manifest));
         }
         let work = site.work(&hash)?;
         let packing = packing(stems, rules, options, &place);
@@ -185,6 +198,9 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
     ] {
         manifest.statistics.insert(name.to_string(), json!(n));
     }
+    if let Some(seen) = state.seen {
+        texts::describe(seen, &mut manifest);
+    }
     if let Some(id) = state.most_id {
         manifest.statistics.insert("most_id".to_string(), json!(id));
     }
@@ -217,7 +233,7 @@ impl Task<'_> {
         let from = packer.state().clone();
         let resumed = done_bytes(&from);
         let size = CHUNK.min(self.packing.checkpoint_bytes) as usize;
-        let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
+        let mut chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
         let names: Vec<String> = self.inputs.iter().map(TextInput::display).collect();
         let encoding = Work { encode: self.encode, rules: self.rules, inputs: self.inputs, names: &names };
         let mut take = |chunk: &EncodedChunk| {
@@ -236,7 +252,7 @@ impl Task<'_> {
         // One thread reads and encodes while this one writes beside it.
         let done = match self.encode.parallel() {
             true => pipeline::in_parallel(chunks, threads, &encoding, &mut ask, &mut take),
-            false => pipeline::in_line(chunks, &encoding, &mut ask, &mut take),
+            false => pipeline::in_line(&mut |room| chunks.read(room), &encoding, &mut ask, &mut take),
         };
         let done = done.and_then(|()| ask());
         if let Err(e) = done {

@@ -10,9 +10,7 @@ const TASK: &str = "tokenize";
 
 /// Where a task works.
 pub(super) struct Place {
-    /// As it was given.
-    pub(super) given: PathBuf,
-    /// The same, absolute.
+    /// The output's path, absolute.
     pub(super) out: PathBuf,
     /// Holds the lock and the work folder.
     pub(super) folder: PathBuf,
@@ -34,6 +32,6 @@ impl Place {
             }
             _ => return Err(Error::config("expected the path of a folder").at(given)),
         };
-        Ok(Place { given: given.to_path_buf(), out, folder, task, targets, inside })
+        Ok(Place { out, folder, task, targets, inside })
     }
 }

@@ -21,6 +21,8 @@ mod folder;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod handed;
+#[cfg(test)]
 mod series;
 #[cfg(test)]
 mod sums;

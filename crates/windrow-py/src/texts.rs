@@ -1,0 +1,218 @@
+//! Texts from a Python iterable: taken on the thread that asks for them, some at a time, each checked.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyByteArray, PyBytes, PyDict, PyFrozenSet, PyIterator, PyList, PyMapping, PySet, PyString, PyTuple,
+};
+use windrow::{Error, Kind, Result};
+
+/// Bytes that are taken while Python is held, about, and for how long.
+const MOST_BYTES: usize = 256 << 10;
+const MOST_HELD: Duration = Duration::from_millis(100);
+
+/// What is tokenised.
+pub(crate) enum Inputs {
+    /// A path, or a list or tuple of them.
+    Paths(Vec<PathBuf>),
+    /// Any other iterable.
+    Texts(Texts),
+}
+
+impl Inputs {
+    /// What was given. `field` is the key of the text in a dict.
+    ///
+    /// # Errors
+    /// `TypeError` for what is neither, and for what would give something else than its texts, or those in no order.
+    pub(crate) fn of(given: &Bound<'_, PyAny>, field: &str) -> PyResult<Inputs> {
+        if let Ok(path) = given.extract::<PathBuf>() {
+            return Ok(Inputs::Paths(vec![path]));
+        }
+        if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+            let path = |(number, item): (usize, PyResult<Bound<'_, PyAny>>)| {
+                let item = item?;
+                item.extract::<PathBuf>().map_err(|_| {
+                    let class = class(&item);
+                    PyTypeError::new_err(format!(
+                        "inputs[{number}] is {class}; a list is of paths: {AS_ITERATOR}"
+                    ))
+                })
+            };
+            return given.try_iter()?.enumerate().map(path).collect::<PyResult<_>>().map(Inputs::Paths);
+        }
+        let class = class(given);
+        let refused = |why: &str| Err(PyTypeError::new_err(format!("inputs is {class}{why}")));
+        if given.is_instance_of::<PyBytes>() || given.is_instance_of::<PyByteArray>() {
+            return refused("; a path is text, and so is each item of an iterable");
+        }
+        if given.is_instance_of::<PySet>() || given.is_instance_of::<PyFrozenSet>() {
+            return refused(", which has no order; give iter(sorted(texts))");
+        }
+        if given.cast::<PyMapping>().is_ok() {
+            return refused(", which gives its keys; give one of its values");
+        }
+        if class.ends_with("Frame") {
+            return refused(", which gives its columns; give the one with the text, such as frame[\"text\"]");
+        }
+        match given.try_iter() {
+            Ok(items) => Ok(Inputs::Texts(Texts {
+                items: items.unbind(),
+                field: field.to_string(),
+                ready: VecDeque::new(),
+                failed: None,
+                taken: 0,
+                is_over: false,
+            })),
+            Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+                refused("; expected a path, a list of paths, or an iterable of texts or dicts")
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+const AS_ITERATOR: &str = "texts are given as a generator or iter(list)";
+
+/// An error about paths, which may be texts by mistake.
+pub(crate) fn or_texts(error: Error, paths: &[PathBuf]) -> Error {
+    let is_missing = |path: &PathBuf| !path.to_string_lossy().contains("://") && !path.exists();
+    if !matches!(error.kind(), Kind::NotFound | Kind::Io) || !paths.iter().any(is_missing) {
+        return error;
+    }
+    let hint = match error.hint_text() {
+        Some(hint) => format!("{hint}; {AS_ITERATOR}"),
+        None => AS_ITERATOR.to_string(),
+    };
+    error.hint(hint)
+}
+
+/// The texts of an iterable, in its order.
+pub(crate) struct Texts {
+    items: Py<PyIterator>,
+    field: String,
+    /// Texts that were taken and not asked for yet.
+    ready: VecDeque<String>,
+    /// What ended them.
+    failed: Option<Error>,
+    taken: u64,
+    is_over: bool,
+}
+
+impl Iterator for Texts {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Result<String>> {
+        if self.ready.is_empty() && !self.is_over {
+            Python::attach(|py| self.take_some(py));
+        }
+        match self.ready.pop_front() {
+            Some(text) => Some(Ok(text)),
+            None => self.failed.take().map(Err),
+        }
+    }
+}
+
+impl Texts {
+    fn take_some(&mut self, py: Python<'_>) {
+        let mut items = self.items.bind(py).clone();
+        let (mut bytes, began) = (0, Instant::now());
+        while bytes < MOST_BYTES && (self.ready.is_empty() || began.elapsed() < MOST_HELD) {
+            let Some(item) = items.next() else {
+                self.is_over = true;
+                return;
+            };
+            match item.map_err(|e| raised(py, e)).and_then(|item| self.text(&item)) {
+                Ok(text) => {
+                    // Empty ones take room too.
+                    bytes += text.len() + size_of::<String>();
+                    self.ready.push_back(text);
+                    self.taken += 1;
+                }
+                Err(error) => {
+                    (self.failed, self.is_over) = (Some(error), true);
+                    return;
+                }
+            }
+        }
+    }
+
+    // The text of the next item.
+    fn text(&self, item: &Bound<'_, PyAny>) -> Result<String> {
+        let py = item.py();
+        let corrupt = |what: String| Error::corrupt(what).record(self.taken);
+        let of_text = |text: &Bound<'_, PyString>| {
+            let is_half = |_| corrupt("the text holds a lone surrogate, which has no UTF-8".to_string());
+            text.to_str().map(str::to_string).map_err(is_half).map_err(|e| {
+                e.hint("text.encode(\"utf-8\", \"replace\").decode() replaces it; so does reading with errors=\"replace\"")
+            })
+        };
+        if let Ok(text) = item.cast::<PyString>() {
+            return of_text(text);
+        }
+        let field = &self.field;
+        let Ok(mapping) = item.cast::<PyMapping>() else {
+            let error =
+                corrupt(format!("the item is {}; expected text, or a dict with {field:?}", class(item)));
+            return Err(match item.extract::<PathBuf>() {
+                Ok(_) => error.hint("paths are given as a list: inputs=list(paths)"),
+                Err(_) if item.is_none() => error.hint(NO_TEXT),
+                Err(_) => error,
+            });
+        };
+        let found = inside(mapping, field).map_err(|e| raised(py, e))?;
+        let Some(found) = found else {
+            let names: Vec<String> = mapping
+                .keys()
+                .map(|keys| keys.iter().take(10).map(|key| key.to_string()).collect())
+                .unwrap_or_default();
+            let error = corrupt(format!("no {field:?} in the dict")).field(field.as_str());
+            return Err(error.hint(format!("it has {}; choose one with text_field", names.join(", "))));
+        };
+        let Ok(text) = found.cast::<PyString>() else {
+            let error = corrupt(format!("{field:?} holds {}; expected text", class(&found)));
+            let error = error.field(field.as_str());
+            return Err(if found.is_none() { error.hint(NO_TEXT) } else { error });
+        };
+        of_text(text).map_err(|e| e.field(field.as_str()))
+    }
+}
+
+const NO_TEXT: &str = "leave such items out, or give an empty text";
+
+// What is at a path of keys: keys may have dots themselves.
+fn inside<'py>(of: &Bound<'py, PyMapping>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Some(found) = member(of, path)? {
+        return Ok(Some(found));
+    }
+    for (dot, _) in path.rmatch_indices('.') {
+        if let Some(inner) = member(of, &path[..dot])?
+            && let Ok(inner) = inner.cast::<PyMapping>()
+            && let Some(found) = inside(inner, &path[dot + 1..])?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn member<'py>(of: &Bound<'py, PyMapping>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match of.cast::<PyDict>() {
+        Ok(dict) => dict.get_item(key),
+        Err(_) if of.contains(key)? => of.get_item(key).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+/// An exception of the iterable as the cause of an error: it leaves windrow as it came. What is meant to end the program does so at once.
+fn raised(py: Python<'_>, error: PyErr) -> Error {
+    let kind = if error.is_instance_of::<PyException>(py) { Kind::Config } else { Kind::Interrupted };
+    Error::new(kind, "the iterable failed").caused_by(error)
+}
+
+fn class(of: &Bound<'_, PyAny>) -> String {
+    of.get_type().name().map_or_else(|_| "an object".to_string(), |name| name.to_string())
+}
