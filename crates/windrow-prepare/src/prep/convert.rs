@@ -18,7 +18,7 @@ use super::merge::gathered;
 use super::place::{Draft, Place};
 use super::task::{changed, run_task, show_values};
 use crate::Report;
-use crate::write::{PART, convert_from, lay, manifest_of, stored_dtype, sum_of_lengths};
+use crate::write::{Origin, PART, convert_from, lay, manifest_of, stored_dtype, sum_of_lengths};
 
 /// What records are converted, and into what.
 #[derive(Clone, Copy)]
@@ -231,7 +231,9 @@ pub fn join_convert(worker: &ConvertWorker<'_>, job: &Job, out: &Path, watch: &d
     }
     is_whole(worker.place, layout, &rows, watch)?;
     let values = layout.records(worker.place.store(), &manifest, &rows)?;
-    convert_from(source, values.as_ref(), out, format, options, watch)
+    // Another path may lead to them here than where the job was planned.
+    let origin = Origin::of(source)?.of_files(job.inputs.iter().flat_map(JobInput::rows).collect());
+    convert_from(source, values.as_ref(), &origin, out, format, options, watch)
 }
 
 // That the values of all parts are those that were written; their lengths are compared when they are read.

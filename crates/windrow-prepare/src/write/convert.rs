@@ -21,20 +21,22 @@ pub fn convert(
     options: &WriteOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    convert_from(source, source, out, format, options, watch)
+    convert_from(source, source, &Origin::of(source)?, out, format, options, watch)
 }
 
-/// The same, where the values lie elsewhere too, as the writer of the format takes them: all else is asked of `source`.
+/// The same, where the values lie elsewhere too, as the writer of the format takes them: all else is asked of `source`, which comes
+/// from `origin`.
 pub(crate) fn convert_from(
     source: &dyn Source,
     values: &dyn Source,
+    origin: &Origin,
     out: &Path,
     format: &dyn WriteFormat,
     options: &WriteOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
     let (writer, input_bytes) =
-        store::whole_at_once(|| written(source, values, out, format, options, watch))?;
+        store::whole_at_once(|| written(source, values, origin, out, format, options, watch))?;
     Ok(Report { input_bytes, ..writer.finish()? })
 }
 
@@ -42,14 +44,14 @@ pub(crate) fn convert_from(
 fn written(
     source: &dyn Source,
     stored: &dyn Source,
+    origin: &Origin,
     out: &Path,
     format: &dyn WriteFormat,
     options: &WriteOptions,
     watch: &dyn Watch,
 ) -> Result<(Writer, u64)> {
     let lengths = sum_of_lengths(source)?;
-    let origin = Origin::of(source)?;
-    let mut writer = Writer::convert(out, source.schema(), format, options, lengths, &origin)?;
+    let mut writer = Writer::convert(out, source.schema(), format, options, lengths, origin)?;
     if !source.schema().tracks.is_empty() {
         log::warn!("only the values are written: the arrays that run beside them are left out");
     }

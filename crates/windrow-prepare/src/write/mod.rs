@@ -7,6 +7,7 @@ mod writer;
 
 pub use convert::convert;
 pub(crate) use convert::{convert_from, sum_of_lengths};
+pub(crate) use origin::Origin;
 pub use origin::manifest_of;
 pub use writer::Writer;
 pub(crate) use writer::{PART, lay, stored_dtype};

@@ -16,7 +16,7 @@ pub fn manifest_of(source: &dyn Source, format: &str) -> Result<Manifest> {
 }
 
 /// What the records of a conversion come from.
-pub(super) struct Origin {
+pub(crate) struct Origin {
     format: &'static str,
     fingerprint: u64,
     /// The first of them, where there are very many.
@@ -26,7 +26,7 @@ pub(super) struct Origin {
 impl Origin {
     const MOST_FILES: usize = 10_000;
 
-    pub(super) fn of(source: &dyn Source) -> Result<Origin> {
+    pub(crate) fn of(source: &dyn Source) -> Result<Origin> {
         let files = source.files().into_iter().take(Self::MOST_FILES);
         Ok(Origin {
             format: source.format(),
@@ -35,6 +35,11 @@ impl Origin {
                 .map(|f| FileRow { name: without_secrets(&f.file), size: f.size, ..FileRow::default() })
                 .collect(),
         })
+    }
+
+    /// The same, where its files are called otherwise.
+    pub(crate) fn of_files(self, files: Vec<FileRow>) -> Origin {
+        Origin { files, ..self }
     }
 
     pub(super) fn manifest(&self, format: &str) -> Manifest {
