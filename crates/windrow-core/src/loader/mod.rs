@@ -185,7 +185,12 @@ impl Loader {
 
     /// Where the run stands.
     pub fn state(&self) -> State {
-        State::new(&self.identity, self.plan.seed(), self.cursor)
+        self.identity.state(&self.plan, self.cursor)
+    }
+
+    /// What the plan is called, for states of other places of the run.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Goes to where another run of the same plan stood, whatever its number of ranks and its batch size.
@@ -193,7 +198,9 @@ impl Loader {
     /// # Errors
     /// `Mismatch` naming what differs; the loader stays where it was.
     pub fn resume(&mut self, state: &State) -> Result<()> {
-        let cursor = state.cursor(&self.identity, self.plan.seed())?;
+        let at = Cursor { epoch: state.epoch, samples: state.samples };
+        let identity = self.identity.before(self.plan.sampler(), at);
+        let cursor = state.cursor(&identity, self.plan.seed())?;
         if let Some(len) = self.plan.sampler().len(cursor.epoch)
             && cursor.samples > len
         {

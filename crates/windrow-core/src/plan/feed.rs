@@ -3,6 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
+use crate::array::DType;
 use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_of};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
@@ -23,7 +24,11 @@ pub struct Feed {
     /// Each read may ask another machine, so all of a batch are told first and run side by side.
     is_far: bool,
     stores: StoreSet,
+    has_part_ids: bool,
 }
+
+/// The tensor of feed numbers.
+const PART: &str = "part";
 
 /// New memory costs more than what is laid into it: the batch that a caller holds, and the next ones.
 const BATCHES_KEPT: usize = 4;
@@ -40,6 +45,7 @@ impl Feed {
             pool: Pool::new(BATCHES_KEPT),
             is_far,
             stores: StoreSet::default(),
+            has_part_ids: false,
         }
     }
 
@@ -55,6 +61,31 @@ impl Feed {
     #[must_use]
     pub fn lying_in(self, stores: StoreSet) -> Feed {
         Feed { stores, ..self }
+    }
+
+    /// Batches say in `part`, an `int32` for each row, of which feed it is, by number.
+    ///
+    /// # Errors
+    /// `Config` for a view of rows, and for one that has such a tensor.
+    pub fn with_part_ids(self) -> Result<Feed> {
+        let refused = |what: &str| {
+            Err(Error::config(format!("part_ids of {what}"))
+                .field("part_ids")
+                .hint("wr.trace names the part of each row"))
+        };
+        if self.collate.rows().is_some() {
+            return refused("a view of rows, whose batches hold records as they are");
+        }
+        match self.collate.fields(&mut iter::empty())?.iter().any(|field| field.name == PART) {
+            true => refused("a view that has a tensor \"part\""),
+            false => Ok(Feed { has_part_ids: true, ..self }),
+        }
+    }
+
+    /// The words of the layout of its batches.
+    pub fn layout(&self) -> String {
+        let part_ids = if self.has_part_ids { "+part" } else { "" };
+        self.collate.describe() + part_ids
     }
 
     // What samples are read from.
@@ -322,7 +353,19 @@ impl Workspace {
         }
         let Workspace { rows, pieces, scratch, by_record } = self;
         let samples = || samples(feeds, rows, pieces, *by_record);
-        let mut batch = Batch::new(collate.fields(&mut samples())?, rows.len(), pool)?;
+        let mut fields = collate.fields(&mut samples())?;
+        let has_part_ids = feeds.first().is_some_and(|feed| feed.has_part_ids);
+        if has_part_ids {
+            fields = fields.iter().cloned().chain([Field::new(PART, DType::I32, [])]).collect();
+        }
+        let part = fields.len() - usize::from(has_part_ids);
+        let mut batch = Batch::new(fields, rows.len(), pool)?;
+        if has_part_ids {
+            let numbers = bytemuck::cast_slice_mut::<u8, i32>(batch.bytes_mut(part));
+            for (number, row) in numbers.iter_mut().zip(rows.iter()) {
+                *number = row.feed as i32;
+            }
+        }
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.

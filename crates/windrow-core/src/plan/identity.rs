@@ -4,14 +4,21 @@ use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Plan;
+use super::{Cursor, Feed, Plan, State};
 use crate::error::{Error, Result};
-use crate::sampler::BlockShape;
+use crate::sampler::{BlockShape, Described, Sampler};
 use crate::source::whole;
 
-/// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`.
+/// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`, and `;phases=…` of an order that
+/// changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity(String);
+pub struct Identity {
+    text: String,
+    source: String,
+    view: String,
+    layout: String,
+    order: Described,
+}
 
 // A state stays below one kilobyte: longer parts are shown as their hash.
 const MOST_BYTES: usize = 160;
@@ -31,18 +38,30 @@ impl Identity {
             ));
             views.push(feed.view().describe());
         }
-        let layout = plan.feeds().first().map(|f| f.collate().describe()).unwrap_or_default();
-        let parts = [
-            ("source", sources.join("+")),
-            ("view", views.join("+")),
-            ("order", plan.sampler().describe()),
-            ("layout", layout),
-        ];
-        let parts = parts.map(|(name, text)| match text.len() > MOST_BYTES {
-            true => format!("{name}=#{:016x}", xxh3_64(text.as_bytes())),
-            false => format!("{name}={text}"),
-        });
-        Ok(Identity(parts.join(";")))
+        let layout = plan.feeds().first().map(Feed::layout).unwrap_or_default();
+        let (source, view) = (sources.join("+"), views.join("+"));
+        Ok(Identity::with(source, view, layout, plan.sampler().described(u64::MAX)))
+    }
+
+    /// What decides the batches before a place of the run alone: the same for plans that agree up to there.
+    #[must_use]
+    pub fn before(&self, sampler: &dyn Sampler, cursor: Cursor) -> Identity {
+        let position = if cursor.epoch == 0 { cursor.samples } else { u64::MAX };
+        let Identity { source, view, layout, .. } = self.clone();
+        Identity::with(source, view, layout, sampler.described(position))
+    }
+
+    /// The state of a run of the plan at a place.
+    pub fn state(&self, plan: &Plan, cursor: Cursor) -> State {
+        State::new(&self.before(plan.sampler(), cursor), plan.seed(), cursor)
+    }
+
+    fn with(source: String, view: String, layout: String, order: Described) -> Identity {
+        let (words, changes) = order.words();
+        let parts = [("source", &source), ("view", &view), ("order", &words), ("layout", &layout)];
+        let parts = parts.map(|(name, text)| format!("{name}={}", shown(text)));
+        let changes = changes.map_or(String::new(), |changes| format!(";phases={changes}"));
+        Identity { text: parts.join(";") + &changes, source, view, layout, order }
     }
 
     /// Refuses another identity, naming the parts that differ.
@@ -50,6 +69,13 @@ impl Identity {
     /// # Errors
     /// `Mismatch`.
     pub fn check(&self, other: &str) -> Result<()> {
+        if let Some(position) = self.first_difference(other) {
+            return Err(Error::mismatch(format!(
+                "the state belongs to another plan: the shares of its mixture differ from sample {position} on, before those \
+                 that were delivered"
+            ))
+            .hint("of a run that goes on, phases and max_epochs may change after the samples that were delivered"));
+        }
         match self.differences(other, "the state", "this plan") {
             None => Ok(()),
             Some(differences) => Err(Error::mismatch(format!(
@@ -83,16 +109,27 @@ impl Identity {
         }
     }
 
+    // Where the shares of two mixtures of the same parts differ first.
+    fn first_difference(&self, other: &str) -> Option<u64> {
+        if self.text == other || !self.differs_in_order_alone(other) {
+            return None;
+        }
+        let (mut ours, order) = (self.order.clone(), part(other, "order"));
+        ours.order = shown(&ours.order);
+        ours.unchanged = ours.unchanged.as_deref().map(shown);
+        ours.first_difference(order, Some(part(other, "phases")).filter(|changes| !changes.is_empty()))
+    }
+
     fn differs_in_order_alone(&self, other: &str) -> bool {
-        ["source", "view", "layout"].iter().all(|name| part(&self.0, name) == part(other, name))
+        ["source", "view", "layout"].iter().all(|name| part(&self.text, name) == part(other, name))
     }
 
     fn differences(&self, other: &str, it: &str, this: &str) -> Option<String> {
-        if self.0 == other {
+        if self.text == other {
             return None;
         }
         let differences: Vec<String> = self
-            .0
+            .text
             .split(';')
             .filter(|part| !other.split(';').any(|o| o == *part))
             .map(|part| {
@@ -105,6 +142,14 @@ impl Identity {
     }
 }
 
+// A text, or its hash where it is long.
+fn shown(text: &str) -> String {
+    match text.len() > MOST_BYTES {
+        true => format!("#{:016x}", xxh3_64(text.as_bytes())),
+        false => text.to_string(),
+    }
+}
+
 // The text of one part of an identity.
 fn part<'i>(identity: &'i str, name: &str) -> &'i str {
     let parts = identity.split(';').filter_map(|part| part.split_once('='));
@@ -113,6 +158,6 @@ fn part<'i>(identity: &'i str, name: &str) -> &'i str {
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }

@@ -28,6 +28,7 @@ pub struct Plan {
     starts: Vec<u64>,
     sampler: Arc<dyn Sampler>,
     seed: u64,
+    names: Vec<String>,
 }
 
 /// Memory that one thread uses again for every batch.
@@ -52,7 +53,18 @@ impl Plan {
         for (other, number) in feeds[1..].iter().zip(1..) {
             first.check_rows(other, ["view 0", &format!("view {number}")])?;
         }
-        Ok(Plan { feeds, starts, sampler, seed })
+        Ok(Plan { feeds, starts, sampler, seed, names: Vec::new() })
+    }
+
+    /// Names the views. A name decides nothing.
+    #[must_use]
+    pub fn named(self, names: Vec<String>) -> Plan {
+        Plan { names, ..self }
+    }
+
+    /// The names of the views, in their order; none where they have none.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// The views, in the order of their sample numbers.

@@ -14,7 +14,7 @@ pub const STATE_VERSION: u32 = 1;
 pub struct State {
     /// 1.
     pub version: u32,
-    /// The plan's [`Identity`].
+    /// The plan's [`Identity`], of what decides the samples that were delivered.
     pub plan: String,
     /// The seed of the order.
     pub seed: u64,

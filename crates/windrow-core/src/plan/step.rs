@@ -128,7 +128,8 @@ impl Steps {
     pub fn next(&self, sampler: &dyn Sampler, cursor: Cursor) -> Option<Step> {
         let mut cursor = cursor;
         loop {
-            if self.epochs.is_some_and(|most| cursor.epoch >= most) {
+            let most = self.epochs.into_iter().chain(sampler.epochs()).min();
+            if most.is_some_and(|most| cursor.epoch >= most) {
                 return None;
             }
             let left = sampler.len(cursor.epoch).map_or(u64::MAX, |len| len.saturating_sub(cursor.samples));

@@ -1,40 +1,35 @@
-//! A weighted mixture of several views: whose turn it is, by a table of one block that repeats.
+//! A weighted mixture of several views: whose turn it is, by a table of one block that repeats until the shares change.
 
 mod block;
+mod latest;
+mod options;
 mod part;
+mod schedule;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
-use self::block::Block;
-use self::part::{Part, PassOrder};
-use super::{Order, Sampler, Turn};
+use self::block::slots_of_parts;
+use self::latest::Latest;
+pub use self::options::{MixOptions, MixPart, PartOf, Phase, Stop};
+use self::part::{Of, Part};
+use self::schedule::{Schedule, Slots};
+use super::{Change, Described, Order, Sampler, Turn};
 use crate::error::{Error, Result};
 use crate::record::keyed_hash;
 
 /// Sets the seeds of the parts apart from every other use of the hash.
 const PART: u64 = 0x7061_7274_0000_0000;
 
-/// When an epoch of a mixture ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Stop {
-    /// Before the first sample that would come a second time: no sample twice, some never.
-    #[default]
-    First,
-    /// As soon as every sample of every part has come: none is left out, some come again.
-    All,
-    /// Never: one endless epoch.
-    Never,
-}
-
-/// A mixture of parts in fixed shares.
+/// A mixture of parts in shares, which may change.
 ///
 /// Positions come in blocks of M. A part of share w has exactly `m = w·M` slots in each block, and in the first p
 /// positions of a block it had its turn p·m/M times, give or take less than one. Which slots they are is decided once,
 /// by the seed. Each part is gone through pass after pass, in a new order each pass and epoch when shuffled.
+///
+/// Where the shares change, as a phase begins or a part has had its most passes, other blocks begin; every part continues
+/// where it was.
 ///
 /// Sample numbers run through the first part, then the second, and so on.
 ///
@@ -49,16 +44,11 @@ pub enum Stop {
 #[derive(Clone, Debug)]
 pub struct Mix {
     parts: Vec<Part>,
-    block: Block,
+    // First sample of each view, those of the mixtures among the parts included.
+    views: Vec<u64>,
+    schedule: Schedule,
     stop: Stop,
     len: Option<u64>,
-}
-
-/// A turn before the order of its pass is applied.
-struct Place {
-    part: u16,
-    pass: u64,
-    inner: u64,
 }
 
 impl Mix {
@@ -78,21 +68,52 @@ impl Mix {
     /// # Errors
     /// As [`Mix::new`]; `Config` where a part has not enough blocks for the lanes of its order.
     pub fn in_orders(parts: &[(u64, f64, Order)], seed: u64, stop: Stop) -> Result<Self> {
-        let weights: Vec<f64> = parts.iter().map(|part| part.1).collect();
-        let block = Block::new(&weights, seed)?;
-        let mut offset = 0u64;
-        let mut placed = Vec::with_capacity(parts.len());
-        for (number, &(len, _, order)) in parts.iter().enumerate() {
-            if len == 0 {
-                return Err(Error::config(format!("part {number} of the mixture has no samples"))
-                    .hint("leave it out, or cut shorter samples"));
-            }
-            placed.push(Part::new(offset, len, order, keyed_hash(seed, [number as u64, 0, PART]))?);
-            offset = offset.checked_add(len).filter(|&all| all <= 1 << 63).ok_or_else(|| {
-                Error::config(format!("part {number} with {len} samples makes the mixture longer than 2^63"))
+        let part =
+            |&(len, weight, order)| MixPart { of: PartOf::Samples { len, order }, weight, most_passes: None };
+        Mix::of(&MixOptions { parts: parts.iter().map(part).collect(), stop, phases: Vec::new() }, seed)
+    }
+
+    /// Mixes parts whose shares change, and mixtures.
+    ///
+    /// ```
+    /// use windrow_core::sampler::{Mix, MixOptions, MixPart, Order, PartOf, Phase, Sampler, Stop};
+    ///
+    /// let part = |len, weight| MixPart {
+    ///     of: PartOf::Samples { len, order: Order::Shuffle },
+    ///     weight,
+    ///     most_passes: None,
+    /// };
+    /// let phases = vec![Phase { start: 5000, weights: vec![0.5, 0.5] }];
+    /// let parts = vec![part(700, 1.0), part(100, 0.0)];
+    /// let mix = Mix::of(&MixOptions { parts, phases, stop: Stop::Never }, 7)?;
+    /// assert_eq!(mix.samples_of_views(5000), [5000, 0]);
+    /// assert_eq!(mix.samples_of_views(6000), [5500, 500]);
+    /// # Ok::<(), windrow_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Mix::in_orders`]; `Config` where phases do not follow one another, where one begins after every part has had its
+    /// most passes, where phases or most passes are given for a mixture that stops, and where a part that has no passes, as a
+    /// mixture that never ends, is in one that counts them. A weight may be 0 where there are phases.
+    pub fn of(options: &MixOptions, seed: u64) -> Result<Self> {
+        let phases = phases(options)?;
+        let (mut offset, mut parts) = (0u64, Vec::with_capacity(options.parts.len()));
+        for (number, part) in options.parts.iter().enumerate() {
+            let placed = Part::new(offset, number, part, keyed_hash(seed, [number as u64, 0, PART]))?;
+            let n_samples = placed.n_samples;
+            offset = offset.checked_add(n_samples).filter(|&all| all <= 1 << 63).ok_or_else(|| {
+                Error::config(format!(
+                    "part {number} with {n_samples} samples makes the mixture longer than 2^63"
+                ))
             })?;
+            parts.push(placed);
         }
-        let mut mix = Mix { parts: placed, block, stop, len: None };
+        let most: Vec<Option<u64>> = (parts.iter().zip(&options.parts).enumerate())
+            .map(|(number, (part, given))| most_turns(number, part, given.most_passes, options.stop))
+            .collect::<Result<_>>()?;
+        let schedule = Schedule::new(&phases, &most, seed)?;
+        let views = parts.iter().flat_map(Part::views).collect();
+        let mut mix = Mix { parts, views, schedule, stop: options.stop, len: None };
         mix.len = mix.length();
         Ok(mix)
     }
@@ -110,34 +131,51 @@ impl Mix {
     /// # Ok::<(), windrow_core::Error>(())
     /// ```
     pub fn onward(&self, epoch: u64, position: u64) -> Turn {
-        let (number, place) = self.block.place(position);
-        let part = self.part(number);
-        let in_an_epoch = self.len.map_or(0, |len| self.block.turns_before(number, len));
+        let (number, place) = self.schedule.place(position);
+        let in_an_epoch = match self.stop {
+            Stop::Never => 0,
+            Stop::First | Stop::All => self.len.map_or(0, |len| self.schedule.turns_before(number, len)),
+        };
         let place = u128::from(epoch) * u128::from(in_an_epoch) + u128::from(place);
-        let len = u128::from(part.len);
-        let (pass, inner) = ((place / len) as u64, (place % len) as u64);
-        let inner = part.order(0, pass).sample(inner);
-        Turn { sample: part.offset + inner, pass }
+        self.part(number).turn(0, place)
     }
 
-    /// Which part a sample number belongs to, and its number there.
-    pub fn part_of(&self, sample: u64) -> (usize, u64) {
-        let part = self.parts.partition_point(|part| part.offset <= sample).saturating_sub(1);
-        (part, sample - self.parts[part].offset)
+    /// Which view a sample number belongs to, and its number there. Views are numbered as they come, those of mixtures among the
+    /// parts included.
+    pub fn view_of(&self, sample: u64) -> (usize, u64) {
+        let view = self.views.partition_point(|start| *start <= sample).saturating_sub(1);
+        (view, sample - self.views[view])
     }
 
-    /// Positions of an epoch. An end beyond 2^64 counts as 2^64 - 1: nobody gets there.
+    /// Where the shares of the parts change, as phases begin and parts have had their most passes, and what they are: weights are
+    /// those of whole slots.
+    pub fn shares(&self) -> Vec<Phase> {
+        let phase = |slots: Slots| {
+            let all = slots.of_parts.iter().sum::<u64>() as f64;
+            let weights = slots.of_parts.iter().map(|slots| *slots as f64 / all).collect();
+            Phase { start: slots.start, weights }
+        };
+        self.schedule.changes().map(phase).collect()
+    }
+
+    // Samples of all views.
+    fn n_samples(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.offset + part.n_samples)
+    }
+
+    // Positions of an epoch. An end beyond 2^64 counts as 2^64 - 1: nobody gets there.
     fn length(&self) -> Option<u64> {
-        // Where each part's place number `place(len)` comes.
+        // Where each part's place number `place(pass)` comes.
         let positions = |place: fn(u64) -> u64| {
-            (0u16..)
-                .zip(&self.parts)
-                .map(move |(number, part)| self.block.position(number, place(part.len)).unwrap_or(u64::MAX))
+            numbered(&self.parts).map(move |(number, part)| {
+                let place = part.pass_len().map(place);
+                place.and_then(|place| self.schedule.position(number, place)).unwrap_or(u64::MAX)
+            })
         };
         match self.stop {
             Stop::First => positions(|len| len).min(),
             Stop::All => positions(|len| len - 1).max().map(|last| last.saturating_add(1)),
-            Stop::Never => None,
+            Stop::Never => self.schedule.end(),
         }
     }
 
@@ -145,10 +183,143 @@ impl Mix {
         &self.parts[usize::from(number)]
     }
 
-    fn place(&self, position: u64) -> Place {
-        let (part, place) = self.block.place(position);
-        let len = self.part(part).len;
-        Place { part, pass: place / len, inner: place % len }
+    // The position of a turn, in an epoch that never ends.
+    fn place(&self, epoch: u64, turn: Turn) -> Option<u64> {
+        let number = self.parts.partition_point(|part| part.offset <= turn.sample).saturating_sub(1);
+        let number = u16::try_from(number).ok()?;
+        let place = self.part(number).place(epoch, turn)?;
+        self.schedule.position(number, place)
+    }
+
+    // As `Sampler::blocks`, with the position of each, which `position_of` says of one of this mixture's.
+    fn needed(
+        &self,
+        epoch: u64,
+        positions: Range<u64>,
+        position_of: &dyn Fn(u64) -> u64,
+        needed: &mut Vec<(u64, Range<u64>)>,
+    ) -> bool {
+        numbered(&self.parts).all(|(number, part)| {
+            let [start, end] =
+                [positions.start, positions.end].map(|p| self.schedule.turns_before(number, p));
+            let at = |place| self.schedule.position(number, place).map_or(u64::MAX, position_of);
+            part.blocks(epoch, start..end, &at, needed)
+        })
+    }
+
+    // What its parts are, without their shares: each order and number of samples, and when the epoch ends.
+    fn words(&self) -> String {
+        let part = |part: &Part| match &part.of {
+            Of::View(_) => format!("{}*{}", part.n_samples, part.describe()),
+            Of::Mix(_) => part.describe(),
+        };
+        let parts: Vec<String> = self.parts.iter().map(part).collect();
+        format!("{},stop={}", parts.join("+"), self.stop.name())
+    }
+
+    // Where the shares of this mixture, and of mixtures in it, change before a position.
+    fn changes(
+        &self,
+        path: &str,
+        before: u64,
+        position_of: &dyn Fn(u64) -> Option<u64>,
+        out: &mut Vec<Change>,
+    ) {
+        for slots in self.schedule.changes() {
+            let Some(start) = position_of(slots.start).filter(|start| *start < before) else { break };
+            let hash = xxh3_64(format!("{path}{:?}", slots.of_parts).as_bytes());
+            out.push(Change { start, hash });
+        }
+        for (number, part) in numbered(&self.parts) {
+            if let Of::Mix(mix) = &part.of {
+                let at = |place| self.schedule.position(number, place).and_then(position_of);
+                mix.changes(&format!("{path}{number}/"), before, &at, out);
+            }
+        }
+    }
+
+    // Shares that never change, of views.
+    fn plain_words(&self) -> String {
+        let slots = self.schedule.changes().next().map(|slots| slots.of_parts).unwrap_or_default();
+        // Slots, not weights: 7 to 3 and 0.7 to 0.3 are the same order.
+        let parts: Vec<String> =
+            self.parts.iter().zip(&slots).map(|(part, n)| format!("{}*{n}", part.n_samples)).collect();
+        let orders: Vec<String> = self.parts.iter().map(Part::describe).collect();
+        // One order of all parts is named once.
+        let order = match orders.iter().all(|order| *order == orders[0]) {
+            true => orders[0].clone(),
+            false => orders.join("+"),
+        };
+        let (stop, size) = (self.stop.name(), slots.iter().sum::<u64>());
+        format!("mix-v1:{order},stop={stop},slots={size},len*slots={}", parts.join("+"))
+    }
+}
+
+// Parts with their numbers. In this order no number beyond the last is made, which would be too large for 65,535 parts.
+fn numbered<T>(parts: &[T]) -> impl Iterator<Item = (u16, &T)> {
+    parts.iter().zip(0u16..).map(|(part, number)| (number, part))
+}
+
+// The slots of each phase.
+fn phases(options: &MixOptions) -> Result<Vec<Slots>> {
+    let Some(second) = options.phases.first() else {
+        let weights: Vec<f64> = options.parts.iter().map(|part| part.weight).collect();
+        return Ok(vec![Slots { start: 0, of_parts: slots_of_parts(&weights, false)? }]);
+    };
+    if options.stop != Stop::Never {
+        return Err(Error::config(format!("phases of a mixture with stop=\"{}\"", options.stop.name()))
+            .field("phases")
+            .hint("phases count the samples of one endless epoch: stop=\"never\""));
+    }
+    let first = Phase { start: 0, weights: options.parts.iter().map(|part| part.weight).collect() };
+    let phases = (second.start > 0).then_some(&first).into_iter().chain(&options.phases);
+    let mut found: Vec<Slots> = Vec::new();
+    for (number, phase) in phases.enumerate() {
+        if let Some(last) = found.last().filter(|last| last.start >= phase.start) {
+            return Err(Error::config(format!(
+                "a phase begins at sample {}, the one before it at {}: each must begin later",
+                phase.start, last.start
+            ))
+            .field("phases"));
+        }
+        if phase.weights.len() != options.parts.len() {
+            let (found, expected) = (phase.weights.len(), options.parts.len());
+            return Err(
+                Error::config(format!("a phase has {found} weights for {expected} parts")).field("phases")
+            );
+        }
+        let in_phase = |e: Error| e.field(format!("phase {number}, from sample {}", phase.start));
+        found.push(Slots {
+            start: phase.start,
+            of_parts: slots_of_parts(&phase.weights, true).map_err(in_phase)?,
+        });
+    }
+    Ok(found)
+}
+
+// Turns after which a part gives its share to the others.
+fn most_turns(number: usize, part: &Part, most_passes: Option<u64>, stop: Stop) -> Result<Option<u64>> {
+    let Some(len) = part.pass_len() else {
+        return match stop == Stop::Never && most_passes.is_none() {
+            true => Ok(None),
+            false => Err(Error::config(format!("part {number} is a mixture that never ends: it has no passes"))
+                .hint("give it stop=\"all\" or \"first\", or the mixture around it stop=\"never\" and no max_epochs for it")),
+        };
+    };
+    let Some(passes) = most_passes.into_iter().chain(part.passes()).min() else { return Ok(None) };
+    if stop != Stop::Never {
+        return Err(Error::config(format!(
+            "part {number} ends after {passes} passes, in a mixture with stop=\"{}\"",
+            stop.name()
+        ))
+        .field("max_epochs")
+        .hint("max_epochs counts the passes of one endless epoch: stop=\"never\""));
+    }
+    match passes.checked_mul(len) {
+        Some(0) => Err(Error::config(format!("part {number} with max_epochs of 0"))
+            .field("max_epochs")
+            .hint("a part that is not wanted is left out")),
+        turns => Ok(turns),
     }
 }
 
@@ -157,55 +328,30 @@ impl Sampler for Mix {
         self.len
     }
 
+    fn epochs(&self) -> Option<u64> {
+        self.schedule.end().map(|_| 1)
+    }
+
     fn turn(&self, epoch: u64, position: u64) -> Turn {
-        let Place { part, pass, inner } = self.place(position);
-        let part = self.part(part);
-        Turn { sample: part.offset + part.order(epoch, pass).sample(inner), pass }
+        let (number, place) = self.schedule.place(position);
+        self.part(number).turn(epoch, u128::from(place))
     }
 
     fn turns(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Turn>) {
-        // Neighbouring positions belong to different parts: each part keeps the order of its latest pass.
-        let mut orders: BTreeMap<u16, (u64, PassOrder<'_>)> = BTreeMap::new();
-        out.extend(positions.map(|position| {
-            let Place { part: number, pass, inner } = self.place(position);
-            let part = self.part(number);
-            let latest = orders.entry(number).or_insert_with(|| (pass, part.order(epoch, pass)));
-            if latest.0 != pass {
-                *latest = (pass, part.order(epoch, pass));
-            }
-            Turn { sample: part.offset + latest.1.sample(inner), pass }
-        }));
+        // Neighbouring positions belong to different parts.
+        let mut latest = Latest::new(self, epoch);
+        out.extend(positions.map(|position| latest.turn(position)));
     }
 
     fn position(&self, epoch: u64, turn: Turn) -> Option<u64> {
-        let Turn { sample, pass } = turn;
-        let (number, inner) = self.part_of(sample);
-        let number = u16::try_from(number).ok()?;
-        let part = self.part(number);
-        if inner >= part.len {
-            return None;
-        }
-        let inner = part.order(epoch, pass).place(inner);
-        let place = pass.checked_mul(part.len)?.checked_add(inner)?;
-        let position = self.block.position(number, place)?;
-        self.len.is_none_or(|len| position < len).then_some(position)
+        self.place(epoch, turn).filter(|position| self.len.is_none_or(|len| *position < len))
     }
 
     fn blocks(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Range<u64>>) -> bool {
         let positions = positions.start..self.len.map_or(positions.end, |len| len.min(positions.end));
         let mut needed = Vec::new();
-        for (number, part) in (0u16..).zip(&self.parts) {
-            let [mut place, end] =
-                [positions.start, positions.end].map(|p| self.block.turns_before(number, p));
-            while place < end {
-                let (pass, inner) = (place / part.len, place % part.len);
-                let n = (end - place).min(part.len - inner);
-                let at = |inner| self.block.position(number, pass * part.len + inner).unwrap_or(u64::MAX);
-                if !part.blocks(epoch, pass, inner..inner + n, &at, &mut needed) {
-                    return false;
-                }
-                place += n;
-            }
+        if !self.needed(epoch, positions, &|position| position, &mut needed) {
+            return false;
         }
         // Stable: the blocks of a pool stay in their order.
         needed.sort_by_key(|(position, _)| *position);
@@ -213,24 +359,36 @@ impl Sampler for Mix {
         true
     }
 
+    fn samples_of_views(&self, positions: u64) -> Vec<u64> {
+        let parts = numbered(&self.parts).map(|(number, part)| {
+            let turns = self.schedule.turns_before(number, positions);
+            match &part.of {
+                Of::View(_) => vec![turns],
+                Of::Mix(mix) => mix.samples_of_views(turns),
+            }
+        });
+        parts.flatten().collect()
+    }
+
     fn describe(&self) -> String {
-        // Slots, not weights: 7 to 3 and 0.7 to 0.3 are the same order.
-        let parts: Vec<String> = (0u16..)
-            .zip(&self.parts)
-            .map(|(number, part)| format!("{}*{}", part.len, self.block.slots_of(number)))
-            .collect();
-        let orders: Vec<String> = self.parts.iter().map(Part::describe).collect();
-        // One order of all parts is named once.
-        let order = match orders.iter().all(|order| *order == orders[0]) {
-            true => orders[0].clone(),
-            false => orders.join("+"),
-        };
-        let stop = match self.stop {
-            Stop::First => "first",
-            Stop::All => "all",
-            Stop::Never => "never",
-        };
-        format!("mix-v1:{order},stop={stop},slots={},len*slots={}", self.block.size(), parts.join("+"))
+        match self.described(u64::MAX).words() {
+            (order, None) => order,
+            (order, Some(changes)) => format!("{order},phases={changes}"),
+        }
+    }
+
+    fn described(&self, before: u64) -> Described {
+        // Where an epoch ends depends on all of it, and the next epoch is of another order.
+        let before = if self.stop == Stop::Never { before } else { u64::MAX };
+        let mut changes = Vec::new();
+        self.changes("", before, &Some, &mut changes);
+        changes.sort_by_key(|change| change.start);
+        let is_plain = self.parts.iter().all(|part| matches!(part.of, Of::View(_)));
+        Described {
+            order: format!("mix-v2:{}", self.words()),
+            changes,
+            unchanged: is_plain.then(|| self.plain_words()),
+        }
     }
 }
 
@@ -270,7 +428,7 @@ mod tests {
                 for epoch in 0..5 {
                     for position in 0..len {
                         let turn = mix.onward(epoch, position);
-                        let (part, number) = mix.part_of(turn.sample);
+                        let (part, number) = mix.view_of(turn.sample);
                         had[part].push((turn.pass, number));
                     }
                 }

@@ -1,6 +1,7 @@
 //! In which order samples come: (epoch, position) → sample, by arithmetic. No IO, no clock, no generator state.
 
 mod blocks;
+mod described;
 mod mix;
 mod order;
 mod permutation;
@@ -11,7 +12,8 @@ mod shuffle;
 use std::ops::Range;
 
 pub use blocks::{BlockShape, Blocks};
-pub use mix::{Mix, Stop};
+pub use described::{Change, Described};
+pub use mix::{Mix, MixOptions, MixPart, PartOf, Phase, Stop};
 pub use order::Order;
 pub use permutation::Permutation;
 pub use sequential::Sequential;
@@ -31,6 +33,11 @@ pub struct Turn {
 pub trait Sampler: Send + Sync {
     /// Positions in this epoch, the same number in each; `None` when it never ends.
     fn len(&self, epoch: u64) -> Option<u64>;
+
+    /// Epochs that there are; `None`: any number.
+    fn epochs(&self) -> Option<u64> {
+        None
+    }
 
     /// Whose turn it is at `position < len(epoch)`. O(1) or O(log n).
     fn turn(&self, epoch: u64, position: u64) -> Turn;
@@ -53,6 +60,18 @@ pub trait Sampler: Send + Sync {
         false
     }
 
+    /// How many of an epoch's first positions are of each view.
+    fn samples_of_views(&self, positions: u64) -> Vec<u64> {
+        vec![positions]
+    }
+
     /// What decides the order besides the seed, in words that never change for the same order.
     fn describe(&self) -> String;
+
+    /// The same of the positions before one in the first epoch alone, where later ones may be decided otherwise: orders that agree in
+    /// it agree up to there.
+    fn described(&self, before: u64) -> Described {
+        let _ = before;
+        Described { order: self.describe(), ..Described::default() }
+    }
 }

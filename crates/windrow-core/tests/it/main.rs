@@ -16,6 +16,7 @@ mod documents;
 mod folder;
 #[cfg(test)]
 mod loader;
+mod mixtures;
 #[cfg(test)]
 mod ranks;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::numbered;
 use crate::error::{Error, Result};
 use crate::record::keyed_hash;
 
@@ -30,13 +31,12 @@ pub(super) struct Block {
     by_part: Vec<Vec<u32>>,
 }
 
+/// No part: at most 65,535 have numbers.
+const NOBODY: u16 = u16::MAX;
+
 impl Block {
-    /// The block of these weights; its ties are broken by the seed.
-    ///
-    /// # Errors
-    /// `Config` when there are no weights, too many, or one that is not above 0 or too small for a slot.
-    pub(super) fn new(weights: &[f64], seed: u64) -> Result<Self> {
-        let counts = slots_of_parts(weights)?;
+    /// The block in which each part has so many slots, of which not all are 0; its ties are broken by the seed.
+    pub(super) fn new(counts: &[u64], seed: u64) -> Self {
         let size: u64 = counts.iter().sum();
         let mut block = Block {
             slots: Vec::with_capacity(size as usize),
@@ -49,17 +49,20 @@ impl Block {
             let count = counts[usize::from(part)];
             (turn * size / count, ((turn + 1) * size).div_ceil(count))
         };
-        let mut waiting: BinaryHeap<Reverse<(u64, u16)>> =
-            (0u16..).zip(&counts).map(|(part, _)| Reverse((0, part))).collect();
+        // The parts whose next window opens at a slot, as a list: the first one, and who is behind each.
+        let mut opens = vec![NOBODY; size as usize];
+        let mut behind = vec![NOBODY; counts.len()];
+        for (part, _) in numbered(counts).filter(|(_, count)| **count > 0) {
+            behind[usize::from(part)] = std::mem::replace(&mut opens[0], part);
+        }
         let mut ready: BinaryHeap<Reverse<(u64, u64, u16)>> = BinaryHeap::new();
         for slot in 0..size {
-            while let Some(&Reverse((release, part))) = waiting.peek()
-                && release <= slot
-            {
-                waiting.pop();
+            let mut part = opens[slot as usize];
+            while part != NOBODY {
                 let turn = block.by_part[usize::from(part)].len() as u64;
                 let tie = keyed_hash(seed, [u64::from(part), turn, TIE]);
                 ready.push(Reverse((window(part, turn).1, tie, part)));
+                part = behind[usize::from(part)];
             }
             if let Some(Reverse((_, _, part))) = ready.pop() {
                 let of_part = &mut block.by_part[usize::from(part)];
@@ -67,12 +70,13 @@ impl Block {
                 of_part.push(slot as u32);
                 let next = of_part.len() as u64;
                 if next < counts[usize::from(part)] {
-                    waiting.push(Reverse((window(part, next).0, part)));
+                    let opens_at = window(part, next).0.max(slot + 1);
+                    behind[usize::from(part)] = std::mem::replace(&mut opens[opens_at as usize], part);
                 }
             }
         }
         debug_assert_eq!(block.slots.len() as u64, size);
-        Ok(block)
+        block
     }
 
     /// Number of slots.
@@ -99,24 +103,28 @@ impl Block {
         positions / self.size() * self.slots_of(part) + in_the_rest
     }
 
-    /// The inverse: where turn number `place` of a part comes; `None` past the last position that has a number.
+    /// The inverse: where turn number `place` of a part comes; `None` where it has no slots, and past the last position that
+    /// has a number.
     pub(super) fn position(&self, part: u16, place: u64) -> Option<u64> {
         let of_part = &self.by_part[usize::from(part)];
-        let slot = of_part[(place % of_part.len() as u64) as usize];
-        (place / of_part.len() as u64).checked_mul(self.size())?.checked_add(u64::from(slot))
+        let slot = of_part.get(place.checked_rem(of_part.len() as u64)? as usize)?;
+        (place / of_part.len() as u64).checked_mul(self.size())?.checked_add(u64::from(*slot))
     }
 }
 
 /// How many slots each part has: whole multiples of the shortest period that makes all shares whole, else the closest
-/// to the shares that fits in the longest block.
-fn slots_of_parts(weights: &[f64]) -> Result<Vec<u64>> {
+/// to the shares that fits in the longest block. A weight of 0 has none, where parts may `rest`.
+///
+/// # Errors
+/// `Config` when there are no weights, too many, or one that is not above 0 or too small for a slot.
+pub(super) fn slots_of_parts(weights: &[f64], rest: bool) -> Result<Vec<u64>> {
     let n_parts = weights.len();
     if n_parts == 0 || n_parts > MOST_PARTS {
         let found = if n_parts == 0 { "no parts".into() } else { format!("{n_parts} parts") };
         return Err(Error::config(format!("a mixture of {found}: expected 1 to {MOST_PARTS}")));
     }
     for (number, &weight) in weights.iter().enumerate() {
-        if !(weight.is_finite() && weight > 0.0) {
+        if !(weight.is_finite() && (weight > 0.0 || (rest && weight == 0.0))) {
             return Err(Error::config(format!(
                 "part {number} of the mixture has weight {weight}: expected a number above 0"
             ))
@@ -125,6 +133,9 @@ fn slots_of_parts(weights: &[f64]) -> Result<Vec<u64>> {
     }
     // Divided by the largest first, so that the sum of huge weights stays finite.
     let largest = weights.iter().copied().fold(0.0, f64::max);
+    if largest == 0.0 {
+        return Err(Error::config("all parts of the mixture have weight 0"));
+    }
     let sum: f64 = weights.iter().map(|weight| weight / largest).sum();
     let shares: Vec<f64> = weights.iter().map(|weight| weight / largest / sum).collect();
     if let Some((period, mut counts)) = (1..=MOST).find_map(|period| Some((period, whole(&shares, period)?)))
@@ -134,7 +145,7 @@ fn slots_of_parts(weights: &[f64]) -> Result<Vec<u64>> {
         return Ok(counts);
     }
     let counts = closest(&shares);
-    match counts.iter().position(|&count| count == 0) {
+    match counts.iter().zip(weights).position(|(&count, &weight)| count == 0 && weight > 0.0) {
         None => Ok(counts),
         Some(number) => Err(Error::config(format!(
             "part {number} of the mixture has weight {}, {:e} of the whole: expected at least 1/{MOST}",
@@ -144,11 +155,11 @@ fn slots_of_parts(weights: &[f64]) -> Result<Vec<u64>> {
     }
 }
 
-/// The slots of each share in a block of `period`, when all are whole and none is 0.
+/// The slots of each share in a block of `period`, when all are whole and none but a share of 0 has none.
 fn whole(shares: &[f64], period: u64) -> Option<Vec<u64>> {
     let is_whole = |share: &f64| {
         let slots = share * period as f64;
-        slots.round() >= 1.0 && (slots - slots.round()).abs() <= WHOLE
+        (slots.round() >= 1.0 || *share == 0.0) && (slots - slots.round()).abs() <= WHOLE
     };
     if !shares.iter().all(is_whole) {
         return None;
@@ -161,7 +172,7 @@ fn whole(shares: &[f64], period: u64) -> Option<Vec<u64>> {
 fn closest(shares: &[f64]) -> Vec<u64> {
     let wanted: Vec<f64> = shares.iter().map(|share| share * MOST as f64).collect();
     let mut counts: Vec<u64> = wanted.iter().map(|slots| slots.floor() as u64).collect();
-    let mut by_loss: Vec<usize> = (0..shares.len()).collect();
+    let mut by_loss: Vec<usize> = (0..shares.len()).filter(|&part| shares[part] > 0.0).collect();
     by_loss.sort_by(|&i, &j| wanted[j].fract().total_cmp(&wanted[i].fract()).then(i.cmp(&j)));
     let left = MOST.saturating_sub(counts.iter().sum());
     for &part in by_loss.iter().cycle().take(left as usize) {
@@ -175,13 +186,14 @@ mod tests {
     use super::*;
 
     fn counts(weights: &[f64]) -> Vec<u64> {
-        slots_of_parts(weights).unwrap()
+        slots_of_parts(weights, true).unwrap()
     }
 
     #[test]
     fn shares_become_slots() {
         assert_eq!(counts(&[3.0]), [1024]);
         assert_eq!(counts(&[0.7, 0.3]), [721, 309]);
+        assert_eq!(counts(&[0.7, 0.0, 0.3]), [721, 0, 309]);
         assert_eq!(counts(&[1.0, 1.0, 1.0]), [342, 342, 342]);
         assert_eq!(counts(&[f64::MAX, f64::MAX]), [512, 512]);
         assert_eq!(counts(&[65_535.0, 1.0]), [65_535, 1]);
@@ -192,10 +204,10 @@ mod tests {
     #[test]
     fn equal_weights_have_no_fixed_phase() {
         // With two equal parts each pair of slots holds both: 512 ties, each a fair coin, 256 ± 11.
-        let block = Block::new(&[1.0, 1.0], 5).unwrap();
+        let block = Block::new(&[512, 512], 5);
         let firsts = block.slots.chunks(2).filter(|pair| pair[0].0 == 0).count();
         assert!((200..312).contains(&firsts), "{firsts} of 512");
-        let other = Block::new(&[1.0, 1.0], 6).unwrap();
+        let other = Block::new(&[512, 512], 6);
         assert_ne!(block.slots, other.slots);
     }
 
@@ -210,7 +222,8 @@ mod tests {
             let weights: Vec<f64> = (0..n_parts)
                 .map(|part| (1 + draw(case, part) % largest) as f64 + 0.1 * (case % 3) as f64)
                 .collect();
-            let Ok(block) = Block::new(&weights, case) else { continue };
+            let Ok(counts) = slots_of_parts(&weights, false) else { continue };
+            let block = Block::new(&counts, case);
             let size = block.size();
             assert!((FEWEST..=MOST).contains(&size));
             let mut had = vec![0u64; weights.len()];
