@@ -1,6 +1,6 @@
 """The compiled module: what `windrow` re-exports. Docstrings stand on the objects themselves."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
@@ -42,6 +42,7 @@ __all__ = [
     "_remix",
     "_swapped",
     "index",
+    "temperature",
     "tokenize",
     "verify",
     "write",
@@ -236,8 +237,18 @@ class Mix:
     def loader(self, batch_size: SupportsIndex | None = None, **options: Any) -> Loader: ...
 
 def mix(
-    parts: Mapping[str, tuple[View, float]], *, stop: Literal["first", "all", "never"] = "first"
+    parts: Mapping[str, tuple[View | Mix, float]],
+    *,
+    stop: Literal["first", "all", "never"] = "first",
+    phases: Sequence[tuple[SupportsIndex, Mapping[str, float]]] | None = None,
+    steps_of: SupportsIndex = 1,
+    max_epochs: Mapping[str, SupportsIndex] | None = None,
+    part_ids: bool = False,
 ) -> Mix: ...
+@overload
+def temperature(sizes: Mapping[str, SupportsIndex | Sized], exponent: float) -> dict[str, float]: ...
+@overload
+def temperature(sizes: Sequence[SupportsIndex | Sized], exponent: float) -> list[float]: ...
 @final
 class Blocks:
     def __new__(
@@ -304,6 +315,8 @@ class Loader:
     @property
     def samples(self) -> int: ...
     @property
+    def parts(self) -> list[str]: ...
+    @property
     def plan(self) -> str: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __next__(self) -> Any: ...
@@ -321,7 +334,7 @@ class Loader:
     def close(self) -> None: ...
     def state_dict(self) -> dict[str, int | str]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
-    def stats(self) -> dict[str, int | float]: ...
+    def stats(self) -> dict[str, Any]: ...
     def mixing(self) -> dict[str, Any]: ...
     def recipe(self) -> dict[str, Any]: ...
 

@@ -387,6 +387,8 @@ impl Ordering {
             parts: vec![part],
             names: Vec::new(),
             weights: Vec::new(),
+            mixture: None,
+            part_ids: false,
             stop: None,
             shuffle: self.shuffle.clone().unwrap_or((!self.no_shuffle).into()),
             seed: self.seed.unwrap_or(0),

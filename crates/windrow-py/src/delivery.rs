@@ -1,7 +1,6 @@
 //! Batches of a run as Python gets them: in its framework, through its `collate`; counted when they are handed over.
 
 use pyo3::prelude::*;
-use windrow::State;
 
 use crate::framework::{Framework, watch_worker};
 use crate::running::Running;
@@ -34,8 +33,7 @@ impl Delivery {
             Ok(batch) => Ok(Some(batch)),
             Err(error) => {
                 // Nobody got it: the next call gives the same batch, and a state does not count it.
-                let state = self.running.state();
-                self.running.resume(py, &State { epoch: before.epoch, samples: before.samples, ..state })?;
+                self.running.resume(py, &self.running.state_at(before))?;
                 Err(error)
             }
         }

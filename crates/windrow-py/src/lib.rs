@@ -63,6 +63,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let stop_all = wrap_pyfunction!(running::_stop_all, module)?;
     module.py().import("atexit")?.call_method1("register", (stop_all,))?;
     module.add_function(wrap_pyfunction!(view::mix, module)?)?;
+    module.add_function(wrap_pyfunction!(view::temperature, module)?)?;
     module.add_function(wrap_pyfunction!(view::_recut, module)?)?;
     module.add_function(wrap_pyfunction!(view::_remix, module)?)?;
     module.add_function(wrap_pyfunction!(seqax::_swapped, module)?)?;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
-use windrow::{Error, LastBatch, LoaderBuilder, State, mix};
-use windrow_core::Result;
+use windrow::{Error, LastBatch, LoaderBuilder, State};
 use windrow_core::plan::Cursor;
 
 use crate::batches::Batches;
@@ -178,7 +177,13 @@ impl Loader {
     fn __iter__(this: Bound<'_, Self>) -> PyResult<Batches> {
         let (py, loader) = (this.py(), this.get());
         let Some(epoch) = loader.running().upcoming_epoch(py)? else {
-            let n_epochs = loader.running().plan(py)?.1.epochs.unwrap_or(0);
+            let Some(n_epochs) = loader.running().plan(py)?.1.epochs else {
+                let error = Error::config("the run is over: every part of the mix has had its max_epochs")
+                    .hint(
+                        "give max_epochs that reach further; next(loader) and loader.stream() just end there",
+                    );
+                return Err(raise(py, &error));
+            };
             let error = Error::config(format!(
                 "the run is over: epochs={n_epochs}, and all of them were delivered"
             ))
@@ -372,6 +377,12 @@ impl Loader {
         self.running().cursor().samples
     }
 
+    /// The names of a mix's views, by the numbers that ``part`` has in a batch; ``"code/python"`` for a view of a mix in the mix.
+    #[getter]
+    fn parts(&self) -> Vec<String> {
+        self.running().part_names().to_vec()
+    }
+
     /// The plan's identity: the same text for the same data, view, order and layout.
     #[getter]
     fn plan(&self) -> String {
@@ -387,6 +398,9 @@ impl Loader {
     /// ``hedged`` (requests sent again after a failure, and beside a late one). All that read the same opened data are counted
     /// together; a mix adds up its stores.
     ///
+    /// Of a mix also ``parts``: name → ``samples`` of this epoch that were delivered to all ranks, and ``epochs``, how many times its
+    /// samples that is. Known from the place of the run, so resuming keeps them.
+    ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
     /// >>> np.arange(10, dtype=np.uint16).tofile(path)
@@ -396,7 +410,19 @@ impl Loader {
     /// >>> stats["batches"], stats["samples"], stats["bytes"], stats["threads"]
     /// (1, 1, 48, 0)
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::plain(py, &self.running().stats(py)?)
+        let stats = json::plain(py, &self.running().stats(py)?)?;
+        let of_parts = self.running().part_samples();
+        if !of_parts.is_empty() {
+            let parts = PyDict::new(py);
+            for (name, samples, epochs) in of_parts {
+                let part = PyDict::new(py);
+                part.set_item("samples", samples)?;
+                part.set_item("epochs", epochs)?;
+                parts.set_item(name, part)?;
+            }
+            stats.set_item("parts", parts)?;
+        }
+        Ok(stats)
     }
 
     /// How well the order mixes, from the order alone: a dict, of a mix one for each part by its name.
@@ -454,10 +480,7 @@ fn builder_of(py: Python<'_>, view: &Bound<'_, PyAny>, dtype: Option<AnyDType>) 
     if let Ok(mixed) = view.cast::<Mix>() {
         let mixture = mixed.get().mixture();
         let Some(dtype) = dtype else { return Ok(mixture.loader()) };
-        let again = py.detach(|| {
-            let parts = mixture.parts().map(|(name, s, w)| Ok((name.to_string(), s.with_dtype(dtype.0)?, w)));
-            mix(parts.collect::<Result<_>>()?, mixture.stop())
-        });
+        let again = py.detach(|| mixture.with_dtype(dtype.0));
         return Ok(again.or_raise(py)?.loader());
     }
     let class = view.get_type().name()?;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use windrow::{Loader, LoaderBuilder, Next, Plan, State, Stats};
 use windrow_core::Result;
 use windrow_core::collate::Batch;
-use windrow_core::plan::{Cursor, Steps};
+use windrow_core::plan::{Cursor, Identity, Steps};
 use windrow_core::sampler::Shard;
 
 use crate::error::OrRaise;
@@ -44,8 +44,8 @@ struct Inner {
 #[derive(Clone)]
 struct Order {
     builder: LoaderBuilder,
-    // The identity and seed; its cursor is that of the beginning.
-    first: State,
+    plan: Arc<Plan>,
+    identity: Identity,
 }
 
 #[derive(Clone, Copy)]
@@ -108,14 +108,18 @@ impl Running {
     /// Goes to the first batch of an epoch.
     pub(crate) fn begin(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
         self.fit_order(py)?;
-        let first = held(&self.order).first.clone();
-        self.resume(py, &State { epoch, samples: 0, ..first })
+        self.resume(py, &self.state_at(Cursor { epoch, samples: 0 }))
     }
 
     /// Where the run stands: what Python got.
     pub(crate) fn state(&self) -> State {
-        let cursor = self.cursor();
-        State { epoch: cursor.epoch, samples: cursor.samples, ..held(&self.order).first.clone() }
+        self.state_at(self.cursor())
+    }
+
+    /// The state of a run that stands there.
+    pub(crate) fn state_at(&self, cursor: Cursor) -> State {
+        let Order { plan, identity, .. } = held(&self.order).clone();
+        identity.state(&plan, cursor)
     }
 
     /// How many samples of which epoch were delivered to all ranks together.
@@ -145,6 +149,14 @@ impl Running {
         Ok(py.detach(|| slot.lock().loader.stats()))
     }
 
+    /// Of each view of a mixture by name, the samples of this epoch that were delivered to all ranks, and passes.
+    pub(crate) fn part_samples(&self) -> Vec<(String, u64, f64)> {
+        let Order { plan, .. } = held(&self.order).clone();
+        let samples = plan.sampler().samples_of_views(self.cursor().samples);
+        let views = plan.names().iter().zip(plan.feeds()).zip(samples);
+        views.map(|((name, feed), n)| (name.clone(), n, n as f64 / feed.len().max(1) as f64)).collect()
+    }
+
     /// Ends the threads; the next batch would start them again.
     pub(crate) fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let slot = self.slot(py)?;
@@ -163,7 +175,7 @@ impl Running {
 
     /// The plan's name.
     pub(crate) fn identity(&self) -> String {
-        held(&self.order).first.plan.clone()
+        held(&self.order).identity.to_string()
     }
 
     /// What it was built from, as the rank that this is now.
@@ -250,7 +262,8 @@ impl Order {
     fn of(builder: &LoaderBuilder) -> Result<(Order, Loader)> {
         let builder = builder.with_order_fixed()?;
         let loader = builder.build()?;
-        Ok((Order { first: loader.state(), builder }, loader))
+        let (plan, identity) = (loader.plan().clone(), loader.identity().clone());
+        Ok((Order { plan, identity, builder }, loader))
     }
 }
 

@@ -29,7 +29,7 @@ use crate::waiting::{wait_for, wait_while};
 ///     rank, world_size: only the rows of this rank; ``row`` then counts within them.
 ///
 /// Returns:
-///     A list of dicts: row, position, part, view, sample, pass, and reads: a list of dicts of record, start, len, and
+///     A list of dicts: row, position, part, of a mix part_name, view, sample, pass, and reads: a list of dicts of record, start, len, and
 ///     locations, a list of dicts of file, start and size in bytes.
 ///
 /// Raises:
@@ -91,7 +91,7 @@ pub(crate) fn trace<'py>(
 ///     most: ends after so many.
 ///
 /// Returns:
-///     A list of dicts: step and row in the epoch, position, and sample. Steps that ``drop_last`` leaves out are not in it.
+///     A list of dicts: step and row in the epoch, position, sample, and of a mix part_name. Steps that ``drop_last`` leaves out are not in it.
 ///
 /// Raises:
 ///     OutOfRangeError: no such record or part, or no such epoch in this run.
@@ -123,6 +123,7 @@ pub(crate) fn find<'py>(
     // `drop_last` leaves out fewer than a batch: so many more are looked for.
     let wanted = most.size().saturating_add(Count(steps.global_batch_size).size());
     let searched = plan.clone();
+    let name = names.get(part).cloned();
     let found =
         wait_while(py, move |is_wanted| searched.find_while(part, record.0, epoch.0, wanted, is_wanted))?;
     let rows: Vec<Value> = found
@@ -130,7 +131,12 @@ pub(crate) fn find<'py>(
         .flat_map(|found| {
             let places = steps.places(plan.sampler(), epoch.0, found.position);
             places.map(|(step, row)| {
-                json!({ "step": step, "row": row, "position": found.position, "sample": found.sample })
+                let mut found =
+                    json!({ "step": step, "row": row, "position": found.position, "sample": found.sample });
+                if let Some(name) = &name {
+                    found["part_name"] = json!(name);
+                }
+                found
             })
         })
         .take(most.size())

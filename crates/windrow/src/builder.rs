@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::Result;
 use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{LastBatch, Plan};
-use windrow_core::sampler::{Order, Shard, Stop};
+use windrow_core::sampler::{Order, Shard};
 
 use crate::dataset::Samples;
 use crate::mixture::Mixture;
@@ -175,7 +175,7 @@ impl LoaderBuilder {
         ordered::orders(
             &self.shuffle,
             self.parts(),
-            (self.part_names(), self.weights()),
+            (self.part_names(), &self.shares()),
             self.global_batch()?,
         )
     }
@@ -203,10 +203,11 @@ impl LoaderBuilder {
         }
     }
 
-    fn weights(&self) -> &[f64] {
+    // Of each view, the largest share of a batch that it ever has.
+    fn shares(&self) -> Vec<f64> {
         match &self.from {
-            From::One(_) => &[1.0],
-            From::Mixed(mixture) => &mixture.weights,
+            From::One(_) => vec![1.0],
+            From::Mixed(mixture) => mixture.shares.of_views(),
         }
     }
 
@@ -232,7 +233,7 @@ impl LoaderBuilder {
         };
         let loader = Loader::new(Arc::new(self.plan()?), &options)?;
         let orders = self.orders()?;
-        room::check(&orders, self.parts(), self.weights(), loader.steps())?;
+        room::check(&orders, self.parts(), &self.shares(), loader.steps())?;
         ordered::tell(&orders, self.parts(), self.part_names(), loader.steps());
         Ok(loader)
     }
@@ -247,24 +248,21 @@ impl LoaderBuilder {
                 return Err(function_in_text(name));
             }
         }
-        let (parts, names, weights, stop): (Vec<RecipePart>, Vec<String>, Vec<f64>, Option<Stop>) =
-            match &self.from {
-                From::One(samples) => {
-                    (vec![samples.recipe().without_secrets()], Vec::new(), Vec::new(), None)
-                }
-                From::Mixed(m) => (
-                    m.samples.iter().map(|s| s.recipe().without_secrets()).collect(),
-                    m.names.clone(),
-                    m.weights.clone(),
-                    Some(m.stop),
-                ),
-            };
+        let parts: Vec<RecipePart> =
+            self.parts().iter().map(|samples| samples.recipe().without_secrets()).collect();
+        let (mixture, part_ids) = match &self.from {
+            From::One(_) => (None, false),
+            From::Mixed(mixture) => (Some(&mixture.shares), mixture.part_ids),
+        };
+        let plain = mixture.filter(|shares| shares.is_plain());
         Ok(Recipe {
             version: 1,
             parts,
-            names,
-            weights,
-            stop,
+            names: self.part_names().to_vec(),
+            weights: plain.map_or_else(Vec::new, |shares| shares.weights.clone()),
+            stop: plain.map(|shares| shares.stop),
+            mixture: mixture.filter(|shares| !shares.is_plain()).cloned(),
+            part_ids,
             shuffle: self.fixed()?,
             seed: self.seed,
             global_batch_size: self.global_batch()?,

@@ -22,7 +22,7 @@ const WHOLE: f64 = 1e-9;
 pub(crate) fn orders(
     shuffle: &Shuffle,
     parts: &[Samples],
-    (names, weights): (&[String], &[f64]),
+    (names, shares): (&[String], &[f64]),
     global_batch: u64,
 ) -> Result<Vec<Order>> {
     let (blocks, are_own): (Vec<Blocks>, bool) = match shuffle {
@@ -36,11 +36,10 @@ pub(crate) fn orders(
             .field("shuffle")
             .hint("give them for each part, or once for all"));
     }
-    let all: f64 = weights.iter().sum();
     let mut found = Vec::with_capacity(parts.len());
-    for (number, ((samples, mut blocks), weight)) in parts.iter().zip(blocks).zip(weights).enumerate() {
+    for (number, ((samples, mut blocks), share)) in parts.iter().zip(blocks).zip(shares).enumerate() {
         refuse(samples)?;
-        let rows = global_batch as f64 * (weight / all);
+        let rows = global_batch as f64 * share;
         if !are_own && !keeps_lanes(&blocks, rows) {
             once(
                 log::Level::Info,

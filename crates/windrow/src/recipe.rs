@@ -11,6 +11,7 @@ use windrow_core::sampler::Stop;
 use windrow_core::{DType, Error, Result};
 
 use crate::paths::Paths;
+use crate::shares::Shares;
 use crate::shuffle::Shuffle;
 use crate::view_recipe::{ViewRecipe, is_default};
 
@@ -56,6 +57,12 @@ pub struct Recipe {
     /// When a mixture's epoch ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// Weights that change, and mixtures in a mixture: instead of `weights` and `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixture: Option<Shares>,
+    /// Whether batches say which part each row is of.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub part_ids: bool,
     /// Random order, another one each epoch: `true`, `false`, or the numbers of blocks, of a mixture one for each part.
     pub shuffle: Shuffle,
     /// Keys the order.

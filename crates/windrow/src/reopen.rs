@@ -1,11 +1,14 @@
 //! What a recipe describes, opened again: its data, its views, its order.
 
+use std::collections::BTreeMap;
+
 use windrow_core::{Error, Result};
 
 use crate::builder::LoaderBuilder;
 use crate::dataset::Samples;
-use crate::mixture::mix;
+use crate::mixture::Mixture;
 use crate::recipe::{Recipe, RecipePart};
+use crate::shares::Shares;
 
 impl RecipePart {
     /// Opens the data, and the view of it.
@@ -25,13 +28,21 @@ impl Recipe {
     /// of other data.
     pub fn builder(&self) -> Result<LoaderBuilder> {
         let mut samples: Vec<Samples> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
-        let builder = match (self.stop, samples.len()) {
-            (None, 1) => samples.remove(0).loader(),
-            (Some(stop), n) if n == self.names.len() && n == self.weights.len() => {
-                let named = self.names.iter().cloned().zip(samples).zip(self.weights.iter().copied());
-                mix(named.map(|((name, samples), weight)| (name, samples, weight)).collect(), stop)?.loader()
+        let builder = match (&self.mixture, self.stop, samples.len()) {
+            (None, None, 1) => samples.remove(0).loader(),
+            (Some(shares), None, _) => Mixture::assembled(samples, shares, self.part_ids)?.loader(),
+            (None, Some(stop), n) if n == self.names.len() && n == self.weights.len() => {
+                let shares = Shares {
+                    names: self.names.clone(),
+                    weights: self.weights.clone(),
+                    stop,
+                    phases: Vec::new(),
+                    max_epochs: BTreeMap::new(),
+                    mixtures: BTreeMap::new(),
+                };
+                Mixture::assembled(samples, &shares, self.part_ids)?.loader()
             }
-            (_, n) => {
+            (_, _, n) => {
                 return Err(Error::config(format!(
                     "a plan of {n} parts with {} names and {} weights is neither one view nor a mixture",
                     self.names.len(),

@@ -27,12 +27,11 @@ struct Need {
 ///
 /// # Errors
 /// `Config` that names the pool that fits and how well it mixes, and the room that the given one needs.
-pub(crate) fn check(orders: &[Order], parts: &[Samples], weights: &[f64], steps: &Steps) -> Result<()> {
-    let all: f64 = weights.iter().sum();
-    let far = orders.iter().zip(parts).zip(weights).filter_map(|((order, samples), weight)| {
+pub(crate) fn check(orders: &[Order], parts: &[Samples], shares: &[f64], steps: &Steps) -> Result<()> {
+    let far = orders.iter().zip(parts).zip(shares).filter_map(|((order, samples), share)| {
         let Order::Blocks(shape) = order else { return None };
         let is_far = samples.feed().source().files().iter().any(FileInfo::is_far);
-        is_far.then(|| (shape, samples, steps.global_batch_size as f64 * weight / all))
+        is_far.then(|| (shape, samples, steps.global_batch_size as f64 * share))
     });
     // Parts share the cache and the memory, whichever of them asks.
     let mut left = None;

@@ -14,6 +14,9 @@ pub struct TracedRow {
     pub position: u64,
     /// Which part of a mixture it is from, by number.
     pub part: usize,
+    /// The name of that part, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_name: Option<String>,
     /// The view of that part.
     pub view: String,
     /// The sample of that view.
@@ -52,6 +55,7 @@ pub fn trace_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Tra
         row,
         position,
         part: traced.feed,
+        part_name: plan.names().get(traced.feed).cloned(),
         view: feed.view().describe(),
         sample: traced.sample,
         pass: traced.pass,

@@ -206,7 +206,10 @@ fn show_row(
     out: &mut Out,
 ) -> Result<Value, Failure> {
     let traced = trace_row(plan, epoch, position, row)?;
-    let part = if plan.feeds().len() > 1 { format!(", part {}", traced.part) } else { String::new() };
+    let part = match &traced.part_name {
+        Some(name) => format!(", part {} ({})", traced.part, text::escaped(name)),
+        None => String::new(),
+    };
     let sample = text::count(traced.sample);
     out.line(format_args!("row {row}  position {position}{part}, sample {sample} of {}", traced.view))?;
     let is_whole = plan.feeds()[traced.part].collate().rows().is_some();

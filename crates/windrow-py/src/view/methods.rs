@@ -170,21 +170,18 @@ impl Mix {
     }
 
     fn __repr__(&self) -> String {
-        let parts: Vec<_> = self
-            .mixture
-            .parts()
-            .map(|(name, s, w)| format!("{name}: {} samples, weight {w}", shown::count(s.len())))
-            .collect();
-        format!("Mix({})", parts.join("; "))
+        let parts = self.shown().into_iter().map(|(name, text)| format!("{name}: {text}"));
+        format!("Mix({})", parts.collect::<Vec<_>>().join("; "))
     }
 
     fn _repr_html_(&self) -> String {
-        let part = |(name, samples, weight): (&'_ str, &windrow::Samples, f64)| {
-            let view = samples.feed().view().describe();
-            (name.to_string(), format!("{} samples of {view}, weight {weight}", shown::count(samples.len())))
-        };
-        let parts: Vec<(String, String)> = self.mixture.parts().map(part).collect();
-        let rows: Vec<_> = parts.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+        let view = |samples: &windrow::Samples| format!(" of {}", samples.feed().view().describe());
+        let views: Vec<String> = self.mixture.parts().map(|(_, samples, _)| view(samples)).collect();
+        let mut rows = self.shown();
+        for ((_, text), view) in rows.iter_mut().zip(&views) {
+            *text = text.replacen(" samples", &format!(" samples{view}"), 1);
+        }
+        let rows: Vec<_> = rows.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
         shown::table("windrow.Mix", &rows)
     }
 
@@ -212,9 +209,10 @@ impl Mix {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Remix)> {
-        let part = |(name, samples, weight)| Ok((name, Pickled::of(py, samples)?, weight));
-        let parts = self.mixture.parts().map(part).collect::<PyResult<Vec<_>>>()?;
-        let recipe = serde_json::to_string(&(parts, self.mixture.stop())).unwrap_or_default();
+        let parts = self.mixture.parts().map(|(_, samples, _)| Pickled::of(py, samples));
+        let parts = parts.collect::<PyResult<Vec<_>>>()?;
+        let recipe = (parts, self.mixture.shares(), self.mixture.has_part_ids());
+        let recipe = serde_json::to_string(&recipe).unwrap_or_default();
         let scalers = self.scalers.iter().map(|s| s.as_ref().map(|s| s.clone_ref(py))).collect();
         let remix = py.import("windrow._native")?.getattr("_remix")?;
         Ok((remix, (recipe, self.seeds.clone(), scalers, self.epochs.pickled(py))))
@@ -255,6 +253,33 @@ impl Mix {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         loader(this.as_any(), batch_size, options)
+    }
+}
+
+/// Phases that are shown.
+const MOST_SHOWN: usize = 8;
+
+impl Mix {
+    // Its views with their weights, or where those change their shares from each sample on.
+    fn shown(&self) -> Vec<(String, String)> {
+        let weights = self.mixture.shares().of_plain_views();
+        let view = |(number, (name, samples, _)): (usize, (&str, &windrow::Samples, f64))| {
+            let weight = weights.get(number).map_or(String::new(), |weight| format!(", weight {weight}"));
+            (name.to_string(), format!("{} samples{weight}", shown::count(samples.len())))
+        };
+        let mut rows: Vec<(String, String)> = self.mixture.parts().enumerate().map(view).collect();
+        if weights.is_empty() {
+            let phases = self.sequence.shares();
+            rows.extend(phases.iter().take(MOST_SHOWN).map(|phase| {
+                let parts = self.mixture.shares().names.iter().zip(&phase.weights);
+                let parts: Vec<String> = parts.map(|(name, share)| format!("{name} {share:.5}")).collect();
+                (format!("from sample {}", shown::count(phase.start)), parts.join(", "))
+            }));
+            if phases.len() > MOST_SHOWN {
+                rows.push(("…".into(), format!("{} more", phases.len() - MOST_SHOWN)));
+            }
+        }
+        rows
     }
 }
 

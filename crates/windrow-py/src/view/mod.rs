@@ -1,14 +1,15 @@
 //! Views and mixtures: samples by number, as dicts of fresh arrays; what torch's `DataLoader` takes as a data set.
 
 mod methods;
+mod mixed;
+
+pub(crate) use mixed::{mix, temperature};
 
 use std::slice;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
 use windrow::dev::sampler::{Mix as Sequence, Sampler};
-use windrow::{Error, Mixture, RecipePart, Samples, Stop, Value, mix as mix_samples};
+use windrow::{Mixture, RecipePart, Samples, Shares, Value};
 use windrow_core::Draw;
 use windrow_core::collate::Batch;
 use windrow_core::plan::{Feed, Pick, batch_of, records_of};
@@ -16,8 +17,6 @@ use windrow_core::plan::{Feed, Pick, batch_of, records_of};
 use crate::epochs::Epochs;
 use crate::error::{OrRaise, raise};
 use crate::index::NO_END;
-use crate::near::none_left;
-use crate::options::choice;
 use crate::pickled::{check, fingerprint};
 use crate::scaler::cut;
 use crate::waiting::wait_for;
@@ -127,7 +126,7 @@ impl ByNumber for Mix {
         let epoch = self.epochs.said(py)?.unwrap_or(0);
         let pick = |(&position, &draws): (&u64, &u64)| {
             let turn = self.sequence.onward(epoch, position);
-            let (feed, sample) = self.sequence.part_of(turn.sample);
+            let (feed, sample) = self.sequence.view_of(turn.sample);
             Pick { feed, sample, draw: Draw::new(self.seeds[feed], draws, turn.pass, sample) }
         };
         Ok(positions.iter().zip(&draws).map(pick).collect())
@@ -171,7 +170,7 @@ impl Mix {
         epoch: Option<Py<PyAny>>,
     ) -> PyResult<Mix> {
         let sequence = mixture.sequence().or_raise(py)?;
-        let feeds = mixture.parts().map(|(_, samples, _)| samples.feed().clone()).collect();
+        let feeds = mixture.feeds().or_raise(py)?;
         let is_random = mixture.parts().any(|(_, samples, _)| samples.recipe().view.is_random());
         Ok(Mix { mixture, sequence, feeds, seeds, scalers, epochs: Epochs::new(py, is_random, epoch)? })
     }
@@ -189,66 +188,6 @@ impl Mix {
 
 // What a pickled mixture is opened from.
 type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>);
-
-/// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
-///
-/// Args:
-///     parts: name → (view, weight). Weights are numbers above 0; their ratio counts.
-///     stop: when an epoch ends: ``"first"`` before a sample would come twice, ``"all"`` once every sample has come,
-///         ``"never"``.
-///
-/// Raises:
-///     ConfigError: no part, an empty view, a mix inside the mix, a weight that is not a number above 0.
-///     MismatchError: the views give different tensors, as pack and bins do: the message names them.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> ds = wr.open(path, dtype="uint16")
-/// >>> mixed = wr.mix({"a": (ds.pack(2), 0.75), "b": (ds.pack(2), 0.25)}, stop="all")
-/// >>> len(mixed), len(wr.Loader(mixed, batch_size=4))
-/// (16, 4)
-#[pyfunction]
-#[pyo3(signature = (parts, *, stop="first", **unknown), text_signature = "(parts, *, stop='first')")]
-pub(crate) fn mix(
-    py: Python<'_>,
-    parts: &Bound<'_, PyMapping>,
-    stop: &str,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Mix> {
-    none_left(py, "mix", unknown)?;
-    let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
-    let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
-    for item in parts.items()? {
-        let (name, part) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-        let name = name.cast::<PyString>()?.to_string();
-        let Ok((view, weight)) = part.extract::<(Bound<'_, View>, f64)>() else {
-            return Err(no_part(&name, &part));
-        };
-        seeds.push(view.get().seed);
-        given.push((name, view.get().samples.clone(), weight));
-        scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
-    }
-    Mix::new(py, py.detach(|| mix_samples(given, stop)).or_raise(py)?, seeds, scalers, None)
-}
-
-// Why this is not part of a mixture, and what would be.
-fn no_part(name: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    let pair = given.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>();
-    let view = pair.as_ref().map_or(given, |(view, _)| view);
-    if view.is_instance_of::<Mix>() {
-        let error = Error::config(format!("{name:?} is a Mix, and a mix is made of views"))
-            .hint("give its views here, each with its share times the weight of the mix");
-        return raise(given.py(), &error);
-    }
-    let found = match view.get_type().name() {
-        Ok(class) if pair.is_ok() && !view.is_instance_of::<View>() => format!("a {class} where a view is"),
-        Ok(_) if pair.is_ok() => "a weight that is not a number".to_string(),
-        Ok(class) => format!("a {class}"),
-        Err(error) => return error,
-    };
-    PyTypeError::new_err(format!("{name:?}: expected (view, weight), found {found}; ds.pack(1024) is a view"))
-}
 
 /// Opens and cuts a pickled view again.
 #[pyfunction]
@@ -275,14 +214,13 @@ pub(crate) fn _remix(
     scalers: Vec<Option<Py<PyAny>>>,
     epoch: Option<Py<PyAny>>,
 ) -> PyResult<Mix> {
-    let (parts, stop): (Vec<(String, Pickled, f64)>, Stop) = unpickled(py, recipe)?;
+    let (parts, shares, part_ids): (Vec<Pickled>, Shares, bool) = unpickled(py, recipe)?;
     let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-    let reopened = parts
-        .into_iter()
-        .zip(functions)
-        .map(|((name, part, weight), function)| Ok((name, reopen(py, &part, function)?, weight)))
-        .collect::<PyResult<_>>()?;
-    Mix::new(py, py.detach(|| mix_samples(reopened, stop)).or_raise(py)?, seeds, scalers, epoch)
+    let reopened = parts.iter().zip(functions);
+    let reopened =
+        reopened.map(|(part, function)| reopen(py, part, function)).collect::<PyResult<Vec<Samples>>>()?;
+    let mixture = py.detach(|| Mixture::assembled(reopened, &shares, part_ids)).or_raise(py)?;
+    Mix::new(py, mixture, seeds, scalers, epoch)
 }
 
 /// What a pickle holds of samples: where they lie and how they are cut, and the fingerprint of what lay there.
