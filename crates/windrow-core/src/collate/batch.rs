@@ -58,6 +58,8 @@ pub struct Batch {
     lists: Vec<List>,
     // Counted where it is assembled, not where it is delivered.
     values_size: usize,
+    // Values that fill its first tensor, and places for them.
+    filled: [u64; 2],
 }
 
 impl Batch {
@@ -86,6 +88,7 @@ impl Batch {
             records: None,
             lists: Vec::new(),
             values_size: 0,
+            filled: [0; 2],
         })
     }
 
@@ -99,6 +102,7 @@ impl Batch {
             values_size: records.iter().map(Value::size).sum(),
             records: Some(records),
             lists: Vec::new(),
+            filled: [0; 2],
         }
     }
 
@@ -155,6 +159,24 @@ impl Batch {
     /// Bytes of its tensors and values.
     pub fn size(&self) -> usize {
         self.fields.iter().map(|field| field.row_size() * self.rows).sum::<usize>() + self.values_size
+    }
+
+    /// Values that its first tensor holds along its rows; the other positions are padding. 0 of records and columns.
+    pub fn values(&self) -> u64 {
+        self.filled[0]
+    }
+
+    /// Positions along the rows of its first tensor.
+    pub fn positions(&self) -> u64 {
+        self.filled[1]
+    }
+
+    // Notes the values that one of its rows is made of.
+    pub(crate) fn note_values(&mut self, n_values: u64) {
+        let positions =
+            self.fields.first().and_then(|field| field.shape.first()).copied().unwrap_or(1) as u64;
+        self.filled[0] += n_values.min(positions);
+        self.filled[1] += positions;
     }
 
     /// The bytes of field number `field`.

@@ -64,6 +64,10 @@ pub struct Stats {
     pub samples: u64,
     /// Rows among them that came a second time in their epoch, to fill its last batch.
     pub repeated: u64,
+    /// Values in these rows that are read from the data, of those that fill a row's first tensor: tokens, steps of a series.
+    pub values: u64,
+    /// Values and padding in these rows.
+    pub positions: u64,
     /// Bytes of the tensors and values delivered to this rank.
     pub bytes: u64,
     /// Seconds that the consumer waited for a batch, or laid one itself because none was ready.
@@ -73,6 +77,16 @@ pub struct Stats {
     /// What the stores were asked for, by all that read the same opened data: 0 where it lies on this machine.
     #[serde(flatten)]
     pub stores: Traffic,
+}
+
+impl Stats {
+    /// The part of all positions of rows that is padding; 0 where nothing was delivered.
+    pub fn padding_share(&self) -> f64 {
+        match self.positions {
+            0 => 0.0,
+            positions => 1.0 - self.values as f64 / positions as f64,
+        }
+    }
 }
 
 /// What a bounded wait for the next batch gives.
@@ -289,6 +303,8 @@ impl Loader {
         self.stats.batches += 1;
         self.stats.samples += batch.rows() as u64;
         self.stats.repeated += step.own_repeated();
+        self.stats.values += batch.values();
+        self.stats.positions += batch.positions();
         self.stats.bytes += batch.size() as u64;
         Next::Batch(batch)
     }

@@ -375,6 +375,7 @@ impl Workspace {
                 next.source.touch(*span);
             }
             feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
+            batch.note_values(sample.pieces.iter().map(|piece| piece.len()).sum());
         }
         Ok(batch)
     }

@@ -1,16 +1,17 @@
 //! What a plan is called: parts that decide batches, so that a state of another plan is refused with the difference.
 
 use std::fmt;
+use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Cursor, Feed, Plan, State};
+use super::{Cursor, Feed, Plan, State, in_run};
 use crate::error::{Error, Result};
 use crate::sampler::{BlockShape, Described, Sampler};
 use crate::source::whole;
 
 /// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`, and `;phases=…` of an order that
-/// changes.
+/// changes, `;skip=…` where positions are skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     text: String,
@@ -40,15 +41,23 @@ impl Identity {
         }
         let layout = plan.feeds().first().map(Feed::layout).unwrap_or_default();
         let (source, view) = (sources.join("+"), views.join("+"));
-        Ok(Identity::with(source, view, layout, plan.sampler().described(u64::MAX)))
+        Ok(Identity::with(
+            source,
+            view,
+            layout,
+            plan.sampler().described(u64::MAX),
+            plan.sampler().skips().to_vec(),
+        ))
     }
 
     /// What decides the batches before a place of the run alone: the same for plans that agree up to there.
     #[must_use]
     pub fn before(&self, sampler: &dyn Sampler, cursor: Cursor) -> Identity {
+        let at = in_run(sampler, cursor);
+        let reached = sampler.skips().iter().filter(|skip| u128::from(skip.start) < at).cloned().collect();
         let position = if cursor.epoch == 0 { cursor.samples } else { u64::MAX };
         let Identity { source, view, layout, .. } = self.clone();
-        Identity::with(source, view, layout, sampler.described(position))
+        Identity::with(source, view, layout, sampler.described(position), reached)
     }
 
     /// The state of a run of the plan at a place.
@@ -56,12 +65,28 @@ impl Identity {
         State::new(&self.before(plan.sampler(), cursor), plan.seed(), cursor)
     }
 
-    fn with(source: String, view: String, layout: String, order: Described) -> Identity {
+    fn with(
+        source: String,
+        view: String,
+        layout: String,
+        order: Described,
+        skips: Vec<Range<u64>>,
+    ) -> Identity {
         let (words, changes) = order.words();
         let parts = [("source", &source), ("view", &view), ("order", &words), ("layout", &layout)];
         let parts = parts.map(|(name, text)| format!("{name}={}", shown(text)));
         let changes = changes.map_or(String::new(), |changes| format!(";phases={changes}"));
-        Identity { text: parts.join(";") + &changes, source, view, layout, order }
+        let ranges: Vec<String> = skips.iter().map(|skip| format!("{}..{}", skip.start, skip.end)).collect();
+        let skip = match ranges.is_empty() {
+            true => String::new(),
+            false => format!(";skip={}", shown(&ranges.join(","))),
+        };
+        Identity { text: parts.join(";") + &changes + &skip, source, view, layout, order }
+    }
+
+    /// The text of one of its parts: `source`, `view`, `order` or `layout`.
+    pub fn part(&self, name: &str) -> &str {
+        part(&self.text, name)
     }
 
     /// Refuses another identity, naming the parts that differ.
@@ -128,7 +153,7 @@ impl Identity {
         if self.text == other {
             return None;
         }
-        let differences: Vec<String> = self
+        let mut differences: Vec<String> = self
             .text
             .split(';')
             .filter(|part| !other.split(';').any(|o| o == *part))
@@ -138,6 +163,11 @@ impl Identity {
                 format!("{it} has {}, {this} has {part}", theirs.unwrap_or("nothing"))
             })
             .collect();
+        // What only the other has.
+        let own = |theirs: &&str| self.part(theirs.split('=').next().unwrap_or_default()).is_empty();
+        differences.extend(
+            other.split(';').filter(own).map(|theirs| format!("{it} has {theirs}, {this} has nothing")),
+        );
         Some(differences.join("; "))
     }
 }

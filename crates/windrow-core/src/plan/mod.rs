@@ -1,5 +1,8 @@
 //! The pure function: (plan, seed, epoch, positions) → batch. Its identity, and its inverse.
 
+mod compared;
+mod covered;
+mod cursor;
 mod feed;
 mod identity;
 mod state;
@@ -9,16 +12,20 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use compared::{OtherStep, Run, first_difference};
+pub use covered::{Covered, CoveredFile, CoveredPart};
+pub(crate) use cursor::in_run;
+pub use cursor::{Cursor, is_skipped};
 pub use feed::{Feed, Pick, batch_of, records_of};
 pub use identity::Identity;
 pub use state::{STATE_VERSION, State};
-pub use step::{Cursor, LastBatch, Step, Steps};
+pub use step::{LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
 
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::record::Draw;
-use crate::sampler::{Sampler, Turn};
+use crate::sampler::{Sampler, Skipping, Turn};
 use crate::source::{StoreSet, Traffic, whole};
 
 /// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
@@ -67,6 +74,18 @@ impl Plan {
         &self.names
     }
 
+    /// The same plan without some positions of the run; see [`Skipping`].
+    ///
+    /// # Errors
+    /// `Config` for a range without a position.
+    pub fn skipping(self, skips: &[(u64, u64)]) -> Result<Plan> {
+        if skips.is_empty() {
+            return Ok(self);
+        }
+        let sampler: Arc<dyn Sampler> = Arc::new(Skipping::new(self.sampler, skips)?);
+        Ok(Plan { sampler, ..self })
+    }
+
     /// The views, in the order of their sample numbers.
     pub fn feeds(&self) -> &[Feed] {
         &self.feeds
@@ -98,7 +117,7 @@ impl Plan {
         {
             return Err(Error::out_of_range("position", positions.end.saturating_sub(1), len));
         }
-        self.lay(epoch, positions, pool, workspace)
+        self.lay((epoch, u64::MAX), positions, pool, workspace)
     }
 
     /// Lays this rank's part of a step into one batch.
@@ -106,7 +125,7 @@ impl Plan {
     /// # Errors
     /// What reading the source says.
     pub fn batch_of(&self, step: &Step, pool: Option<&Pool>, workspace: &mut Workspace) -> Result<Batch> {
-        self.lay(step.epoch, step.own.clone(), pool, workspace)
+        self.lay((step.epoch, step.end()), step.own.clone(), pool, workspace)
     }
 
     /// Bytes of all files that the plan reads.
@@ -136,7 +155,7 @@ impl Plan {
     pub fn prefetch(&self, step: &Step, number: u64, workspace: &mut Workspace) {
         let Workspace { turns, feed } = workspace;
         feed.clear();
-        if whole(|| self.add(step.epoch, step.own.clone(), turns, feed)).is_ok() {
+        if whole(|| self.add((step.epoch, step.end()), step.own.clone(), turns, feed)).is_ok() {
             feed.prefetch(&self.feeds, number);
         }
     }
@@ -150,7 +169,7 @@ impl Plan {
     /// has such blocks; as [`Sampler::blocks`].
     pub fn blocks(&self, step: &Step, out: &mut Vec<Range<u64>>) -> bool {
         let len = self.sampler.len(step.epoch).unwrap_or(u64::MAX);
-        self.sampler.blocks(step.epoch, step.own.start..step.own.end.min(len), out)
+        self.sampler.blocks(step.epoch, step.own.start..step.own.end.min(step.end()).min(len), out)
     }
 
     /// Says to the sources that a run of samples is read soon, all of it.
@@ -176,25 +195,25 @@ impl Plan {
 
     fn lay(
         &self,
-        epoch: u64,
+        (epoch, end): (u64, u64),
         positions: Range<u64>,
         pool: Option<&Pool>,
         workspace: &mut Workspace,
     ) -> Result<Batch> {
         let Workspace { turns, feed } = workspace;
-        feed.batch(&self.feeds, pool, &mut |feed| self.add(epoch, positions.clone(), turns, feed))
+        feed.batch(&self.feeds, pool, &mut |feed| self.add((epoch, end), positions.clone(), turns, feed))
     }
 
-    // What the samples at these positions are made of. Positions past the epoch's end stand for its first samples again.
+    // What the samples at these positions are made of. Positions past the end stand for the epoch's first samples again.
     fn add(
         &self,
-        epoch: u64,
+        (epoch, end): (u64, u64),
         positions: Range<u64>,
         turns: &mut Vec<Turn>,
         workspace: &mut feed::Workspace,
     ) -> Result<()> {
         turns.clear();
-        let len = self.sampler.len(epoch).unwrap_or(u64::MAX).max(1);
+        let len = self.sampler.len(epoch).unwrap_or(u64::MAX).min(end).max(1);
         let mut at = positions.start;
         while at < positions.end {
             let start = at % len;

@@ -2,17 +2,9 @@
 
 use std::ops::Range;
 
+use super::cursor::{Cursor, in_run, kept, kept_until, past_skip};
 use crate::error::{Error, Kind, Result};
 use crate::sampler::{Sampler, Shard};
-
-/// How many samples were delivered to all ranks together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
-    /// The epoch, from 0.
-    pub epoch: u64,
-    /// Samples of this epoch.
-    pub samples: u64,
-}
 
 /// The last batch of an epoch, when the samples do not fill it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +47,11 @@ impl Step {
             // The step ends the epoch.
             _ => position % self.after().samples,
         }
+    }
+
+    /// Where its positions begin again with the epoch's first; past all of them in a step that repeats none.
+    pub(super) fn end(&self) -> u64 {
+        if self.n_repeated == 0 { u64::MAX } else { self.after().samples }
     }
 
     /// Rows of this rank that repeat the epoch's first samples.
@@ -104,7 +101,8 @@ impl Steps {
             .hint("choose a smaller batch size, or drop_last=False")),
             Some(len) if self.last == LastBatch::Keep => {
                 self.check_last(len)?;
-                self.check_last(len.saturating_sub(cursor.samples))
+                self.check_last(len.saturating_sub(cursor.samples))?;
+                self.check_skips(sampler, len, cursor)
             }
             _ => Ok(()),
         }
@@ -124,19 +122,41 @@ impl Steps {
         .hint("last=\"repeat\" fills it with the epoch's first samples, drop_last=True leaves it out"))
     }
 
+    // What comes before and after each skip ends as an epoch does.
+    fn check_skips(&self, sampler: &dyn Sampler, len: u64, cursor: Cursor) -> Result<()> {
+        let skips = sampler.skips();
+        let at = u64::try_from(in_run(sampler, cursor)).unwrap_or(u64::MAX);
+        let ends = [0].into_iter().chain(skips.iter().map(|skip| skip.end));
+        let starts = skips.iter().skip(1).map(|skip| skip.start).chain([u64::MAX]);
+        for ((skip, before), next) in skips.iter().zip(ends).zip(starts) {
+            let start = (skip.start - skip.start % len).max(before).max(at);
+            self.check_last(skip.start.saturating_sub(start))?;
+            let end = (skip.end / len + 1).saturating_mul(len).min(next);
+            self.check_last(end.saturating_sub(skip.end.max(at)))?;
+        }
+        Ok(())
+    }
+
     /// The step after `cursor`; `None` when the run is over.
     pub fn next(&self, sampler: &dyn Sampler, cursor: Cursor) -> Option<Step> {
         let mut cursor = cursor;
         loop {
+            cursor = past_skip(sampler, cursor);
             let most = self.epochs.into_iter().chain(sampler.epochs()).min();
             if most.is_some_and(|most| cursor.epoch >= most) {
                 return None;
             }
-            let left = sampler.len(cursor.epoch).map_or(u64::MAX, |len| len.saturating_sub(cursor.samples));
+            let len = sampler.len(cursor.epoch).unwrap_or(u64::MAX);
+            let end = kept_until(sampler, cursor).min(len);
+            let left = end.saturating_sub(cursor.samples);
             let (rows, n_repeated) = match (left, self.last) {
                 (left, _) if left >= self.global_batch_size => (self.global_batch_size, 0),
                 (1.., LastBatch::Keep) => (left, 0),
                 (1.., LastBatch::Repeat) => (self.global_batch_size, self.global_batch_size - left),
+                _ if end < len => {
+                    cursor.samples = end;
+                    continue;
+                }
                 _ => {
                     cursor = Cursor { epoch: cursor.epoch.checked_add(1)?, samples: 0 };
                     continue;
@@ -159,29 +179,75 @@ impl Steps {
     /// # Errors
     /// `OutOfRange` when no run comes there.
     pub fn find(&self, sampler: &dyn Sampler, epoch: Option<u64>, number: u64) -> Result<Step> {
-        let mut cursor = Cursor { epoch: epoch.unwrap_or(0), samples: 0 };
-        let mut inside = number;
         let no_such = || Error::new(Kind::OutOfRange, format!("no run comes to step {number}"));
-        if let Some(most) = self.in_epoch(sampler, cursor.epoch).filter(|most| inside >= *most) {
-            if epoch.is_some() {
-                return Err(Error::out_of_range("step", number, most)
-                    .hint("without an epoch, steps count through all of them"));
+        let found = match epoch {
+            Some(epoch) => {
+                if let Some(most) = self.in_epoch(sampler, epoch).filter(|most| number >= *most) {
+                    return Err(Error::out_of_range("step", number, most)
+                        .hint("without an epoch, steps count through all of them"));
+                }
+                self.place_in_epoch(sampler, epoch, number)
             }
-            // Epochs are equally long.
-            cursor.epoch = inside.checked_div(most).ok_or_else(no_such)?;
-            inside %= most;
-        }
-        cursor.samples = inside.checked_mul(self.global_batch_size).ok_or_else(no_such)?;
+            None => self.place_in_run(sampler, number),
+        };
+        let cursor = found.ok_or_else(no_such)?;
         self.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(no_such)
+    }
+
+    // Where step `number` of an epoch begins.
+    fn place_in_epoch(&self, sampler: &dyn Sampler, epoch: u64, number: u64) -> Option<Cursor> {
+        let mut left = number;
+        for positions in kept(sampler, epoch) {
+            let n = self.batches(positions.end - positions.start);
+            if left < n {
+                let samples = positions.start.checked_add(left.checked_mul(self.global_batch_size)?)?;
+                return Some(Cursor { epoch, samples });
+            }
+            left -= n;
+        }
+        None
+    }
+
+    // Where step `number` of the run begins: epochs are equally long but for those that are skipped in part or in whole.
+    fn place_in_run(&self, sampler: &dyn Sampler, number: u64) -> Option<Cursor> {
+        let Some(len) = sampler.len(0) else { return self.place_in_epoch(sampler, 0, number) };
+        let in_whole = self.batches(len);
+        let (mut left, mut epoch) = (number, 0u64);
+        loop {
+            let begins = u128::from(epoch) * u128::from(len);
+            let skip = sampler.skips().iter().find(|skip| u128::from(skip.end) > begins);
+            let skipped_in = skip.map(|skip| (skip.start / len).max(epoch));
+            let n_whole = skipped_in.map_or(u64::MAX - epoch, |other| other - epoch);
+            if left.checked_div(in_whole)? < n_whole {
+                let samples = (left % in_whole).checked_mul(self.global_batch_size)?;
+                return Some(Cursor { epoch: epoch + left / in_whole, samples });
+            }
+            left -= in_whole * n_whole;
+            epoch += n_whole;
+            let n = self.in_epoch(sampler, epoch)?;
+            if left < n {
+                return self.place_in_epoch(sampler, epoch, left);
+            }
+            left -= n;
+            // A skip over many epochs is gone past at once.
+            let begins = u128::from(epoch) * u128::from(len);
+            let over = skip.filter(|skip| u128::from(skip.start) <= begins);
+            epoch = over.map_or(0, |skip| skip.end / len).max(epoch.checked_add(1)?);
+        }
+    }
+
+    // Batches of so many positions in a row.
+    fn batches(&self, n: u64) -> u64 {
+        match self.last {
+            LastBatch::Drop => n / self.global_batch_size,
+            LastBatch::Keep | LastBatch::Repeat => n.div_ceil(self.global_batch_size),
+        }
     }
 
     /// Steps in one epoch; `None` when it never ends.
     pub fn in_epoch(&self, sampler: &dyn Sampler, epoch: u64) -> Option<u64> {
-        let len = sampler.len(epoch)?;
-        Some(match self.last {
-            LastBatch::Drop => len / self.global_batch_size,
-            LastBatch::Keep | LastBatch::Repeat => len.div_ceil(self.global_batch_size),
-        })
+        sampler.len(epoch)?;
+        Some(kept(sampler, epoch).iter().map(|positions| self.batches(positions.end - positions.start)).sum())
     }
 
     /// Where a position of an epoch is delivered, as (step in the epoch, row of the batch over all ranks): nowhere when
@@ -193,13 +259,25 @@ impl Steps {
         position: u64,
     ) -> impl Iterator<Item = (u64, u64)> + use<> {
         let batch = self.global_batch_size;
-        let end = self.in_epoch(sampler, epoch).map_or(u64::MAX, |steps| steps.saturating_mul(batch));
-        let len = match self.last {
-            LastBatch::Repeat => sampler.len(epoch),
-            LastBatch::Drop | LastBatch::Keep => None,
-        };
-        std::iter::successors(Some(position), move |at| at.checked_add(len?))
-            .take_while(move |at| *at < end)
-            .map(move |at| (at / batch, at % batch))
+        let mut found = Vec::new();
+        let mut steps_before = 0;
+        for positions in kept(sampler, epoch) {
+            let n = self.batches(positions.end - positions.start);
+            let end = positions.start.saturating_add(n.saturating_mul(batch));
+            // The last batch of the positions in a row is filled with the epoch's first.
+            let again = match self.last {
+                LastBatch::Repeat if position < positions.end => Some(positions.end),
+                LastBatch::Repeat | LastBatch::Drop | LastBatch::Keep => None,
+            };
+            let here = std::iter::successors(Some(position), |at| at.checked_add(again?));
+            let here = here
+                .take_while(|at| *at < end)
+                .filter(|at| positions.contains(at) || (*at >= positions.end && again.is_some()));
+            found.extend(
+                here.map(|at| at - positions.start).map(|at| (steps_before + at / batch, at % batch)),
+            );
+            steps_before += n;
+        }
+        found.into_iter()
     }
 }

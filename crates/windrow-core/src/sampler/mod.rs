@@ -8,6 +8,7 @@ mod permutation;
 mod sequential;
 mod shard;
 mod shuffle;
+mod skipping;
 
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ pub use permutation::Permutation;
 pub use sequential::Sequential;
 pub use shard::Shard;
 pub use shuffle::Shuffle;
+pub use skipping::Skipping;
 
 /// A sample's turn: which sample, and how many times its view was gone through before in this epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,11 @@ pub trait Sampler: Send + Sync {
     /// How many of an epoch's first positions are of each view.
     fn samples_of_views(&self, positions: u64) -> Vec<u64> {
         vec![positions]
+    }
+
+    /// Positions of the run that are left out, counted over its epochs: ascending, apart from each other.
+    fn skips(&self) -> &[Range<u64>] {
+        &[]
     }
 
     /// What decides the order besides the seed, in words that never change for the same order.

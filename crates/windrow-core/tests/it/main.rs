@@ -22,6 +22,8 @@ mod ranks;
 #[cfg(test)]
 mod sampler;
 #[cfg(test)]
+mod skips;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod torn;
