@@ -395,6 +395,7 @@ impl Ordering {
             global_batch_size: self.batch_size.unwrap_or(32),
             drop_last: !self.keep_last,
             repeat_last: false,
+            skip: Vec::new(),
             plan: None,
         }
     }

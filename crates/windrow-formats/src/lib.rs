@@ -57,7 +57,7 @@ pub use llmc::Llmc;
 pub use mds::Mds;
 pub use megatron::Megatron;
 pub use npy::Npy;
-pub use npz::Npz;
+pub use npz::{NamedArray, Npz, npz_of};
 pub use olmo::Olmo;
 pub use parts::Parts;
 pub use pickle::Pickle;

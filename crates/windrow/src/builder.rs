@@ -26,6 +26,7 @@ pub struct LoaderBuilder {
     seed: u64,
     batch: BatchSize,
     last: LastBatch,
+    skip: Vec<(u64, u64)>,
     shard: Option<(u64, u64)>,
     epochs: Option<u64>,
     threads: Option<usize>,
@@ -60,6 +61,7 @@ impl LoaderBuilder {
             seed: 0,
             batch: BatchSize::PerRank(1),
             last: LastBatch::Drop,
+            skip: Vec::new(),
             shard: None,
             epochs: None,
             threads: None,
@@ -100,6 +102,29 @@ impl LoaderBuilder {
     #[must_use]
     pub fn last_batch(mut self, last: LastBatch) -> Self {
         self.last = last;
+        self
+    }
+
+    /// Leaves out positions of the run, each range as (the first, the first after it), counted over its epochs and over all
+    /// ranks: what follows a skip begins a batch, and what precedes it ends one, as [`LoaderBuilder::last_batch`] says of an
+    /// epoch's last. A state that has not come past the beginning of a skip may be one of the run without it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// # windrow::prepare::dummy(&path, 100, 100, 0, false)?;
+    /// let view = windrow::open(&path)?.pack(4)?;
+    /// let mut before = view.loader().batch_size(2).shuffle(false).rank(0, 1).build()?;
+    /// let first = before.next_batch().unwrap()?;
+    /// let mut after = view.loader().batch_size(2).shuffle(false).rank(0, 1).skip(&[(2, 8)]).build()?;
+    /// after.resume(&before.state())?;
+    /// let ninth = view.batch(&[8, 9], 0)?;
+    /// assert_eq!(after.next_batch().unwrap()?.get::<i64>("labels")?, ninth.get::<i64>("labels")?);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn skip(mut self, ranges: &[(u64, u64)]) -> Self {
+        self.skip = ranges.to_vec();
         self
     }
 
@@ -146,14 +171,15 @@ impl LoaderBuilder {
     /// tensors.
     pub fn plan(&self) -> Result<Plan> {
         let orders = self.orders()?;
-        match &self.from {
+        let plan = match &self.from {
             From::One(samples) => {
                 let order = orders.first().copied().unwrap_or_default();
                 let sampler = order.of(samples.len(), self.seed)?;
                 Plan::new(vec![samples.feed().clone()], sampler, self.seed)
             }
             From::Mixed(mixture) => mixture.plan(&orders, self.seed),
-        }
+        };
+        plan?.skipping(&self.skip)
     }
 
     /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, where
@@ -268,6 +294,7 @@ impl LoaderBuilder {
             global_batch_size: self.global_batch()?,
             drop_last: self.last == LastBatch::Drop,
             repeat_last: self.last == LastBatch::Repeat,
+            skip: self.skip.clone(),
             plan: Some(self.plan()?.identity()?.to_string()),
         })
     }

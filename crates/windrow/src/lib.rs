@@ -24,6 +24,7 @@
 
 mod blocks;
 mod builder;
+mod compared;
 mod dataset;
 #[cfg(feature = "text")]
 mod encode;
@@ -31,6 +32,7 @@ pub mod format;
 mod formats;
 mod listing;
 mod measure;
+mod metrics;
 mod mixing;
 mod mixture;
 mod open;
@@ -65,12 +67,14 @@ mod write;
 
 pub use blocks::Blocks;
 pub use builder::LoaderBuilder;
+pub use compared::{Comparison, PlanDifference, compare};
 pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
 pub use listing::{listing, write_listing};
 pub use measure::Measured;
+pub use metrics::{metrics, prometheus};
 pub use mixing::Mixing;
 pub use mixture::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
 pub use open::{open, open_with, verify};

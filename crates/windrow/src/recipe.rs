@@ -74,6 +74,9 @@ pub struct Recipe {
     /// Fills that batch with the epoch's first samples instead.
     #[serde(default, skip_serializing_if = "is_default")]
     pub repeat_last: bool,
+    /// Positions of the run that are left out, as `[from, to)`, counted over its epochs and over all ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<(u64, u64)>,
     /// The plan's identity when it was saved: of other data nothing is said by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -1,10 +1,12 @@
 //! numpy's `.npz`: a zip archive of arrays. Members that are stored are read where they lie; compressed ones are
 //! expanded once, together, into the cache.
 
+mod arrays;
 mod latched;
 mod verify;
 mod write;
 
+pub use self::arrays::{NamedArray, npz_of};
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
