@@ -63,6 +63,9 @@ __all__ = [
     "_described",
     "trace",
     "find",
+    "diff",
+    "coverage",
+    "extract",
 ]
 
 __version__: str
@@ -304,6 +307,7 @@ class Loader:
         group: Any = None,
         whole: bool = False,
         last: Literal["repeat"] | None = None,
+        skip: Sequence[tuple[SupportsIndex, SupportsIndex]] | None = None,
         num_threads: SupportsIndex | None = None,
         prefetch: SupportsIndex = 4,
         framework: _Framework = "numpy",
@@ -335,6 +339,8 @@ class Loader:
     def state_dict(self) -> dict[str, int | str]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
     def stats(self) -> dict[str, Any]: ...
+    def metrics(self) -> dict[str, float]: ...
+    def prometheus(self) -> str: ...
     def mixing(self) -> dict[str, Any]: ...
     def recipe(self) -> dict[str, Any]: ...
 
@@ -514,6 +520,25 @@ def find(
     epoch: SupportsIndex = 0,
     most: SupportsIndex = 1000,
 ) -> list[dict[str, int]]: ...
+def diff(
+    a: Loader | dict[str, Any] | _Path, b: Loader | dict[str, Any] | _Path, *, steps: SupportsIndex = 1000
+) -> dict[str, Any]: ...
+def coverage(
+    plan: Loader | dict[str, Any] | _Path,
+    steps: tuple[SupportsIndex, SupportsIndex],
+    *,
+    records: bool = False,
+    rank: SupportsIndex | None = None,
+    world_size: SupportsIndex | None = None,
+) -> dict[str, Any]: ...
+def extract(
+    plan: Loader | dict[str, Any] | _Path,
+    step: SupportsIndex,
+    *,
+    epoch: SupportsIndex | None = None,
+    rank: SupportsIndex | None = None,
+    world_size: SupportsIndex | None = None,
+) -> Any: ...
 def _reopen(path: _Paths, options: str, data: SupportsIndex) -> Dataset: ...
 def _recut(recipe: str, seed: SupportsIndex, scaler: Any = None, epoch: Any = None) -> View: ...
 def _remix(

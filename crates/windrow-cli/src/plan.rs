@@ -1,10 +1,142 @@
-//! Plans as files.
+//! Plans, as they are typed: a plan's JSON, or data and how to cut it.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use windrow::{Error, Recipe};
+use clap::Args;
+use windrow::dev::plan::Steps;
+use windrow::dev::sampler::Shard;
+use windrow::format::Options;
+use windrow::preview::tokens;
+use windrow::text::Tokenizer;
+use windrow::{Error, Paths, Plan, Recipe};
+
+use crate::args::{Cutting, Opening, Ordering, loader};
+use crate::failure::Failure;
+
+/// A plan, from its JSON or from the options that make one.
+#[derive(Args, Debug)]
+pub(crate) struct Planned {
+    /// A plan's JSON, `-` for stdin, or data: a file or folder, several of them, or a pattern in quotes
+    #[arg(required = true, value_name = "PLAN")]
+    plan: Vec<PathBuf>,
+    /// Decode with this tokenizer; by default the built-in one that the manifest names
+    #[arg(long, value_name = "T")]
+    tokenizer: Option<String>,
+    #[command(flatten)]
+    cutting: Cutting,
+    #[command(flatten)]
+    ordering: Ordering,
+    #[command(flatten)]
+    opening: Opening,
+}
+
+/// The rows of a batch that one rank gets.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct OfRank {
+    /// Only the rows of this rank
+    #[arg(long, value_name = "R", requires = "world_size")]
+    rank: Option<u64>,
+    /// Number of ranks
+    #[arg(long, value_name = "W", requires = "rank")]
+    world_size: Option<u64>,
+}
+
+impl OfRank {
+    /// Whether one was typed.
+    pub(crate) fn is_given(self) -> bool {
+        self.rank.is_some()
+    }
+
+    /// All rows, where no rank was typed.
+    pub(crate) fn shard(self) -> windrow::Result<Shard> {
+        match (self.rank, self.world_size) {
+            (Some(rank), Some(world_size)) => Shard::new(rank, world_size),
+            _ => Ok(Shard::ALONE),
+        }
+    }
+}
+
+impl Planned {
+    /// The plan as text.
+    pub(crate) fn recipe(&self) -> Result<Recipe, Failure> {
+        if let Some(view) = self.cutting.view()? {
+            self.plan.iter().try_for_each(|path| refuse_plan(path))?;
+            return Ok(self.ordering.recipe(Paths::list(&self.plan), &self.opening, view));
+        }
+        let [plan] = &self.plan[..] else {
+            return Err(Failure::Usage {
+                message: format!("{} are data; how is it cut?", Paths::list(&self.plan)),
+                hint: Some(
+                    "name a view, as in --pack 1024 --batch-size 32 --seed 0, or one plan".to_string(),
+                ),
+            });
+        };
+        if plan.is_dir() {
+            return Err(Failure::Usage {
+                message: format!("{} is data; how is it cut?", plan.display()),
+                hint: Some(
+                    "name a view, as in --pack 1024 --batch-size 32 --seed 0, or give a plan's JSON"
+                        .to_string(),
+                ),
+            });
+        }
+        if self.ordering.is_given() || self.opening.options() != Options::default() {
+            return Err(Failure::Usage {
+                message: "a plan says itself how its data is opened and ordered".to_string(),
+                hint: Some("leave those options out; for data, name a view, as in --pack 1024".to_string()),
+            });
+        }
+        let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
+        Ok(read(plan).map_err(|e| e.hint(hint))?)
+    }
+
+    /// The plan opened, and its steps over all ranks.
+    pub(crate) fn open(&self) -> Result<(Recipe, Plan, Steps), Failure> {
+        let recipe = self.recipe()?;
+        let plan = loader(&recipe, Some(0))?.plan()?;
+        let steps = recipe.steps(&plan)?;
+        Ok((recipe, plan, steps))
+    }
+
+    /// The tokenizer that shows what a plan reads.
+    pub(crate) fn tokenizer(&self, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
+        let side = match recipe.parts.first() {
+            Some(part) => part.path.open(&part.options)?.manifest().cloned(),
+            None => None,
+        };
+        tokens::tokenizer(self.tokenizer.as_deref(), side.as_ref())
+    }
+}
+
+/// The parser of steps: `a..b`, or one.
+pub(crate) fn steps(text: &str) -> Result<Range<u64>, String> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let range = match text.split_once("..") {
+        Some((from, to)) => number(from).zip(number(to)).map(|(from, to)| from..to),
+        None => number(text).and_then(|step| Some(step..step.checked_add(1)?)),
+    };
+    range
+        .filter(|range| !range.is_empty())
+        .ok_or_else(|| format!("{text:?}: expected steps as 100..200, without the last"))
+}
+
+// A plan beside a view: it would be opened as data, and the error be about series.
+fn refuse_plan(path: &Path) -> Result<(), Failure> {
+    let is_plan = match path.as_os_str() == "-" {
+        true => true,
+        false => path.extension().is_some_and(|end| end == "json") && read(path).is_ok(),
+    };
+    match is_plan {
+        true => Err(Failure::Usage {
+            message: "a plan says itself how its data is cut".to_string(),
+            hint: Some("leave the view out, or name the data in place of the plan".to_string()),
+        }),
+        false => Ok(()),
+    }
+}
 
 /// The plan in a file, `-` for stdin.
 ///

@@ -1,5 +1,6 @@
 //! windrow for Python: handles, one error mapping, and buffers handed over without a copy.
 
+mod answers;
 mod array;
 mod audio;
 mod batches;
@@ -93,5 +94,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(codes::_draw_below, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace::find, module)?)?;
+    module.add_function(wrap_pyfunction!(answers::diff, module)?)?;
+    module.add_function(wrap_pyfunction!(answers::coverage, module)?)?;
+    module.add_function(wrap_pyfunction!(answers::extract, module)?)?;
     Ok(())
 }

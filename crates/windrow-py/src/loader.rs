@@ -45,6 +45,9 @@ use crate::{near, shown};
 ///         processes of one rank in it read the same.
 ///     whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
 ///     last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples, whatever ``drop_last`` says.
+///     skip: ``[(from, to), …]``: positions of the run to leave out, counted over its epochs and over all ranks, ``to`` not among
+///         them. The batch after a skip begins at ``to``; what comes before it ends as an epoch does. A state at or before ``from``
+///         of the same run without it continues.
 ///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
 ///     prefetch: batches kept ready.
 ///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
@@ -108,8 +111,8 @@ impl Loader {
 #[pymethods]
 impl Loader {
     #[new]
-    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
-           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
+    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, skip=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
+           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, skip=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
     fn new(
         py: Python<'_>,
@@ -125,6 +128,7 @@ impl Loader {
         group: Option<Py<PyAny>>,
         whole: bool,
         last: Option<&str>,
+        skip: Option<Vec<(Count, Count)>>,
         num_threads: Option<Count>,
         prefetch: Count,
         framework: &str,
@@ -154,12 +158,14 @@ impl Loader {
                 return Err(raise(py, &error));
             }
         };
+        let skip: Vec<(u64, u64)> = skip.iter().flatten().map(|(from, to)| (from.0, to.0)).collect();
         let shuffle = shuffle.read(py, builder.part_names())?;
         let ranks = Ranks::new(py, rank, world_size, group)?;
         let builder = builder
             .shuffle(shuffle)
             .seed(seed.0)
             .last_batch(last)
+            .skip(&skip)
             .epochs(epochs.map(|e| e.0))
             .threads(num_threads.map(Count::size))
             .prefetch(prefetch.size());
@@ -390,7 +396,9 @@ impl Loader {
     }
 
     /// A dict of numbers. Of the loader, in this process: ``batches``, ``samples`` and ``bytes`` delivered, ``repeated``
-    /// (samples among them that fill last batches), ``waited_secs`` (how long the program waited for batches), ``threads``.
+    /// (samples among them that fill last batches), ``values`` (those in the rows of the first tensor: tokens, steps of series) and
+    /// ``positions`` (values and padding), ``padding_share`` (the part of positions that is padding), ``waited_secs`` (how long the
+    /// program waited for batches), ``threads``. Batches of records have no positions.
     ///
     /// Of the stores behind the URLs of its data, since the data was opened in this process, 0 for local files:
     /// ``requests`` sent, ``received_bytes``, ``cache_hits`` and ``cache_misses`` (reads that found all their bytes here, and
@@ -404,13 +412,15 @@ impl Loader {
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
     /// >>> np.arange(10, dtype=np.uint16).tofile(path)
-    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=1, num_threads=0)
+    /// >>> loader = wr.open(path, dtype="uint16").records(12).loader(batch_size=1, num_threads=0)
     /// >>> batch = next(loader)
     /// >>> stats = loader.stats()
-    /// >>> stats["batches"], stats["samples"], stats["bytes"], stats["threads"]
-    /// (1, 1, 48, 0)
+    /// >>> stats["batches"], stats["samples"], stats["values"], stats["positions"], stats["threads"]
+    /// (1, 1, 10, 12, 0)
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let stats = json::plain(py, &self.running().stats(py)?)?;
+        let all = self.running().stats(py)?;
+        let stats = json::plain(py, &all)?;
+        stats.set_item("padding_share", all.padding_share())?;
         let of_parts = self.running().part_samples();
         if !of_parts.is_empty() {
             let parts = PyDict::new(py);
@@ -423,6 +433,38 @@ impl Loader {
             stats.set_item("parts", parts)?;
         }
         Ok(stats)
+    }
+
+    /// What was delivered and where the run stands, as a flat dict of floats for a logger: ``data/samples``, ``data/values``,
+    /// ``data/epoch``, ``data/padding_share``, ``data/waited_seconds`` and others, of this process.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2)
+    /// >>> batch = next(loader)
+    /// >>> metrics = loader.metrics()
+    /// >>> metrics["data/samples"], metrics["data/values"], metrics["data/epoch"], metrics["data/padding_share"]
+    /// (2.0, 6.0, 0.0, 0.0)
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = windrow::metrics(&self.running().stats(py)?, self.running().cursor());
+        let dict = PyDict::new(py);
+        all.into_iter().try_for_each(|(name, number)| dict.set_item(name, number))?;
+        Ok(dict)
+    }
+
+    /// The same in the text format that Prometheus collects, labelled with the rank.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, rank=0, world_size=1)
+    /// >>> batch = next(loader)
+    /// >>> [line for line in loader.prometheus().splitlines() if line.startswith("windrow_samples")]
+    /// ['windrow_samples_total{rank="0"} 2']
+    fn prometheus(&self, py: Python<'_>) -> PyResult<String> {
+        let rank = self.running().plan(py)?.1.shard.rank();
+        Ok(windrow::prometheus(&self.running().stats(py)?, self.running().cursor(), rank))
     }
 
     /// How well the order mixes, from the order alone: a dict, of a mix one for each part by its name.

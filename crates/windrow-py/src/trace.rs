@@ -161,7 +161,7 @@ impl Part {
 }
 
 // The plan, its steps, and the names of its parts.
-fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, Vec<String>)> {
+pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, Vec<String>)> {
     let py = given.py();
     if let Ok(loader) = given.cast::<Loader>() {
         let running = loader.get().running();
@@ -192,4 +192,4 @@ fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, Vec<String>)
     })
 }
 
-const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";
+pub(crate) const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";

@@ -4,10 +4,13 @@ mod bench;
 mod cache;
 mod completions;
 mod convert;
+mod coverage;
 mod demo;
+mod diff;
 mod download;
 mod dummy;
 pub(crate) mod encode;
+mod extract;
 mod index;
 mod inspect;
 mod manifest;
@@ -65,6 +68,9 @@ pub(crate) enum Command {
     Manifest(manifest::Manifest),
     Verify(verify::Verify),
     Trace(trace::Trace),
+    Diff(diff::Diff),
+    Coverage(coverage::Coverage),
+    Extract(extract::Extract),
     Bench(bench::Bench),
     Cache(cache::Cache),
     Download(download::Download),
@@ -89,6 +95,9 @@ impl Command {
             Command::Manifest(_) => "manifest",
             Command::Verify(_) => "verify",
             Command::Trace(_) => "trace",
+            Command::Diff(_) => "diff",
+            Command::Coverage(_) => "coverage",
+            Command::Extract(_) => "extract",
             Command::Bench(_) => "bench",
             Command::Cache(_) => "cache",
             Command::Download(_) => "download",
@@ -114,6 +123,9 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Manifest(args) => manifest::run(&args, out),
         Command::Verify(args) => verify::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
+        Command::Diff(args) => diff::run(&args, out),
+        Command::Coverage(args) => coverage::run(&args, out),
+        Command::Extract(args) => extract::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),
         Command::Cache(args) => cache::run(&args, out),
         Command::Download(args) => download::run(&args, out),

@@ -1,31 +1,27 @@
 //! `windrow trace`: which bytes a step read, and which steps read a record.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::dev::plan::{Cursor, Steps};
-use windrow::dev::sampler::Shard;
-use windrow::format::Options;
+use windrow::dev::plan::{Steps, is_skipped};
 use windrow::preview::{numbers, tokens};
 use windrow::text::Tokenizer;
-use windrow::{Error, Paths, Plan, Recipe, Span, trace_row};
+use windrow::{Error, Plan, Recipe, Span, trace_row};
 
-use crate::args::{Cutting, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
-use crate::{plan, text};
+use crate::plan::{OfRank, Planned};
+use crate::text;
 
 /// Show which bytes a step read, or which steps read a record
 ///
 /// PLAN is a plan's JSON file (`-` for stdin), or data and how to cut it: `windrow trace tokens/ --pack 1024 --step 7`.
 #[derive(Args, Debug)]
 pub(crate) struct Trace {
-    /// A plan's JSON, `-` for stdin, or data: a file or folder, several of them, or a pattern in quotes
-    #[arg(required = true, value_name = "PLAN")]
-    plan: Vec<PathBuf>,
+    #[command(flatten)]
+    planned: Planned,
     /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
     #[arg(long, value_name = "K", required_unless_present = "record", conflicts_with = "record")]
     step: Option<u64>,
@@ -35,12 +31,8 @@ pub(crate) struct Trace {
     /// The epoch, from 0
     #[arg(long, value_name = "E")]
     epoch: Option<u64>,
-    /// With --step: only the rows of this rank
-    #[arg(long, value_name = "R", requires = "world_size")]
-    rank: Option<u64>,
-    /// Number of ranks
-    #[arg(long, value_name = "W", requires = "rank")]
-    world_size: Option<u64>,
+    #[command(flatten)]
+    of_rank: OfRank,
     /// The other way: which steps read this record; numbers run through the data, with --file through that file
     #[arg(long, value_name = "N")]
     record: Option<u64>,
@@ -50,15 +42,6 @@ pub(crate) struct Trace {
     /// With --record: the part of a mixture, by its name or its number from 0 [default: 0]
     #[arg(long, value_name = "I")]
     part: Option<String>,
-    /// Decode with this tokenizer; by default the built-in one that the manifest names
-    #[arg(long, value_name = "T")]
-    tokenizer: Option<String>,
-    #[command(flatten)]
-    cutting: Cutting,
-    #[command(flatten)]
-    ordering: Ordering,
-    #[command(flatten)]
-    opening: Opening,
 }
 
 /// Positions of one record that are looked for at most.
@@ -67,15 +50,7 @@ const PREVIEW_VALUES: u64 = 64;
 
 pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     check(args)?;
-    let recipe = recipe(args)?;
-    let plan = loader(&recipe, Some(0))?.plan()?;
-    let steps = Steps {
-        global_batch_size: recipe.global_batch_size,
-        shard: Shard::new(0, 1)?,
-        last: recipe.last_batch(),
-        epochs: None,
-    };
-    steps.check(plan.sampler(), Cursor::default())?;
+    let (recipe, plan, steps) = args.planned.open()?;
     match (args.step, args.record) {
         (Some(step), _) => forwards(args, &recipe, &plan, &steps, step, out)?,
         (None, Some(record)) => backwards(args, &recipe, &plan, &steps, record, out)?,
@@ -88,7 +63,7 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
 fn check(args: &Trace) -> Result<(), Failure> {
     let options = [
         ("--row", args.row.is_some(), "--step", args.step.is_some()),
-        ("--rank", args.rank.is_some(), "--step", args.step.is_some()),
+        ("--rank", args.of_rank.is_given(), "--step", args.step.is_some()),
         ("--file", args.file.is_some(), "--record", args.record.is_some()),
         ("--part", args.part.is_some(), "--record", args.record.is_some()),
     ];
@@ -96,59 +71,6 @@ fn check(args: &Trace) -> Result<(), Failure> {
         Some((option, _, way, _)) => Err(Failure::usage(format!("{option} is an option of {way}"))),
         None => Ok(()),
     }
-}
-
-fn recipe(args: &Trace) -> Result<Recipe, Failure> {
-    if let Some(view) = args.cutting.view()? {
-        args.plan.iter().try_for_each(|path| refuse_plan(path))?;
-        return Ok(args.ordering.recipe(Paths::list(&args.plan), &args.opening, view));
-    }
-    let [plan] = &args.plan[..] else {
-        return Err(Failure::Usage {
-            message: format!("{} are data; how is it cut?", Paths::list(&args.plan)),
-            hint: Some("name a view, as in --pack 1024 --batch-size 32 --seed 0, or one plan".to_string()),
-        });
-    };
-    if plan.is_dir() {
-        return Err(Failure::Usage {
-            message: format!("{} is data; how is it cut?", plan.display()),
-            hint: Some(
-                "name a view, as in --pack 1024 --batch-size 32 --seed 0, or give a plan's JSON".to_string(),
-            ),
-        });
-    }
-    if args.ordering.is_given() || args.opening.options() != Options::default() {
-        return Err(Failure::Usage {
-            message: "a plan says itself how its data is opened and ordered".to_string(),
-            hint: Some("leave those options out; for data, name a view, as in --pack 1024".to_string()),
-        });
-    }
-    let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
-    Ok(plan::read(plan).map_err(|e| e.hint(hint))?)
-}
-
-// A plan beside a view: it would be opened as data, and the error be about series.
-fn refuse_plan(path: &Path) -> Result<(), Failure> {
-    let is_plan = match path.as_os_str() == "-" {
-        true => true,
-        false => path.extension().is_some_and(|end| end == "json") && plan::read(path).is_ok(),
-    };
-    match is_plan {
-        true => Err(Failure::Usage {
-            message: "a plan says itself how its data is cut".to_string(),
-            hint: Some("leave the view out, or name the data in place of the plan".to_string()),
-        }),
-        false => Ok(()),
-    }
-}
-
-/// The tokenizer that shows what a plan reads.
-fn tokenizer(args: &Trace, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
-    let side = match recipe.parts.first() {
-        Some(part) => part.path.open(&part.options)?.manifest().cloned(),
-        None => None,
-    };
-    tokens::tokenizer(args.tokenizer.as_deref(), side.as_ref())
 }
 
 fn forwards(
@@ -162,7 +84,7 @@ fn forwards(
     let step = steps.find(plan.sampler(), args.epoch, number)?;
     let n_rows = step.all.end - step.all.start;
     let rows = rows(args, n_rows)?;
-    let tokenizer = tokenizer(args, recipe)?;
+    let tokenizer = args.planned.tokenizer(recipe)?;
     let (epoch, first) = (step.epoch, text::count(step.all.start));
     let last = text::count(step.position(n_rows - 1));
     out.line(format_args!("step {number}  epoch {epoch}, positions {first} to {last}"))?;
@@ -186,10 +108,7 @@ fn forwards(
 
 // Rows of the batch over all ranks; --row counts within the rank where one is named.
 fn rows(args: &Trace, n_rows: u64) -> Result<Range<u64>, Failure> {
-    let own = match (args.rank, args.world_size) {
-        (Some(rank), Some(world_size)) => Shard::new(rank, world_size)?.rows(n_rows),
-        _ => 0..n_rows,
-    };
+    let own = args.of_rank.shard()?.rows(n_rows);
     match args.row {
         Some(row) if row < own.end - own.start => Ok(own.start + row..own.start + row + 1),
         Some(row) => Err(Error::out_of_range("row", row, own.end - own.start).into()),
@@ -279,7 +198,8 @@ fn backwards(
     for (position, sample, step, row) in &rows {
         let place = match step {
             Some(step) => format!("step {step}, row {row}"),
-            None => "in the last batch, which is not full and left out".to_string(),
+            None if is_skipped(plan.sampler(), epoch, *position) => "skipped".to_string(),
+            None => "in a last batch, which is not full and left out".to_string(),
         };
         out.line(format_args!("  {place}  position {position}, sample {sample}"))?;
     }

@@ -1,0 +1,66 @@
+//! `windrow diff`: whether two plans give the same batches, else from which step on they do not, and why.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use windrow::compare;
+
+use crate::failure::{DONE, Failure, MISMATCH};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::{plan, text};
+
+/// Compare two plans: the same batches (exit 0), or the first step that differs, and why (exit 4)
+#[derive(Args, Debug)]
+pub(crate) struct Diff {
+    /// A plan's JSON, as loader.recipe() gives it; `-` for stdin
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The other one
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    /// Compare so many steps at most, from the first that can differ
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    steps: u64,
+}
+
+pub(crate) fn run(args: &Diff, out: &mut Out) -> Result<i32, Failure> {
+    if args.a.as_os_str() == "-" && args.b.as_os_str() == "-" {
+        return Err(Failure::usage("only one of two plans can come from stdin"));
+    }
+    let [a, b] = [&args.a, &args.b].map(|path| plan::read(path).map_err(|e| e.hint(HINT)));
+    let (a, b) = (a?, b?);
+    let interrupt = Interrupt::listen();
+    let found = compare(&a, &b, args.steps, &|| !interrupt.asked())?;
+    match &found.first {
+        _ if found.same => out.line("the same batches")?,
+        Some(first) => out.line(format_args!(
+            "first difference  step {}, epoch {}: {}",
+            text::count(first.step),
+            first.epoch,
+            text::escaped(&first.what)
+        ))?,
+        None => out.line(format_args!(
+            "the same in the first {}; --steps compares more",
+            text::counted(found.compared, "step")
+        ))?,
+    }
+    let width = found.differences.iter().map(|d| d.what.len()).max().unwrap_or(0);
+    for difference in &found.differences {
+        let [a, b] = [&difference.a, &difference.b].map(shown);
+        let option = text::escaped(&difference.option);
+        out.line(format_args!("{:width$}  {option}: {a} in A, {b} in B", difference.what))?;
+    }
+    out.object(json!(found))?;
+    Ok(if found.same { DONE } else { MISMATCH })
+}
+
+const HINT: &str = "a plan is what loader.recipe() gives, as JSON";
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "not given".to_string(),
+        value => text::escaped(&value.to_string()),
+    }
+}

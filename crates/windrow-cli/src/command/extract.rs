@@ -1,0 +1,82 @@
+//! `windrow extract`: the batch of a step as a file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use windrow::dev::output::write_whole;
+use windrow::dev::plan::{Steps, Workspace};
+use windrow::preview::{batch, tokens};
+
+use crate::failure::{DONE, Failure};
+use crate::out::Out;
+use crate::plan::{OfRank, Planned};
+use crate::text;
+
+/// Write the batch of a step: its arrays as .npz, or its rows as text
+#[derive(Args, Debug)]
+pub(crate) struct Extract {
+    #[command(flatten)]
+    planned: Planned,
+    /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
+    #[arg(long, value_name = "K")]
+    step: u64,
+    /// The epoch, from 0
+    #[arg(long, value_name = "E")]
+    epoch: Option<u64>,
+    /// Where it goes: a name that ends in .npz or .txt, or `-`, as text to stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    out: PathBuf,
+    #[command(flatten)]
+    of_rank: OfRank,
+}
+
+pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
+    let is_stdout = args.out.as_os_str() == "-";
+    let extension = args.out.extension().map(|end| end.to_string_lossy().to_lowercase());
+    let name = extension.map(|end| format!(".{end}")).unwrap_or_default();
+    let is_text = match name.as_str() {
+        _ if is_stdout => true,
+        ".npz" => false,
+        ".txt" => true,
+        _ => {
+            return Err(Failure::Usage {
+                message: format!("{} is neither .npz nor .txt", args.out.display()),
+                hint: Some("-o batch.npz writes arrays that NumPy reads, -o batch.txt text".to_string()),
+            });
+        }
+    };
+    let (recipe, plan, steps) = args.planned.open()?;
+    let steps = Steps { shard: args.of_rank.shard()?, ..steps };
+    let step = steps.find(plan.sampler(), args.epoch, args.step)?;
+    let batch = plan.batch_of(&step, None, &mut Workspace::default())?;
+    let content = match is_text {
+        false => batch::npz(&batch)?,
+        true => {
+            let tokenizer = args.planned.tokenizer(&recipe)?;
+            let decode = tokenizer.map(|tokenizer| move |ids: &[i64]| tokens::decoded(&tokenizer, ids));
+            let decode = decode.as_ref().map(|decode| decode as batch::Decode<'_>);
+            batch::text(&batch, decode).into_bytes()
+        }
+    };
+    let fields = batch.fields().iter().map(|field| {
+        let shape: Vec<usize> = std::iter::once(batch.rows()).chain(field.shape.iter().copied()).collect();
+        json!({ "name": field.name, "dtype": field.dtype, "shape": shape })
+    });
+    let mut object = json!({
+        "plan": plan.identity()?.to_string(), "seed": plan.seed(), "step": args.step, "epoch": step.epoch,
+        "rows": batch.rows(), "fields": fields.collect::<Vec<_>>(),
+    });
+    match is_stdout {
+        true if out.is_json() => object["text"] = json!(String::from_utf8_lossy(&content)),
+        true => out.raw(&content)?,
+        false => {
+            write_whole(&args.out, &content)?;
+            object["out"] = json!(args.out);
+            let (rows, size) = (text::counted(batch.rows() as u64, "row"), text::size(content.len() as u64));
+            out.line(format_args!("{}: {rows} of step {}, {size}", text::quoted(&args.out), args.step))?;
+        }
+    }
+    out.object(object)?;
+    Ok(DONE)
+}

@@ -1,0 +1,287 @@
+"""What a run read and gave: trace, find, diff, coverage and extract agree with the batches, also where a part of the run is skipped."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import windrow as wr
+
+RANKS = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Series that name themselves: value t of record r of part p is 100,000 p + 100 r + t."""
+    folder = tmp_path_factory.mktemp("answers")
+    for part, n in (("web", 60), ("code", 25)):
+        base = 0 if part == "web" else 100_000
+        lines = [json.dumps({"sequence": [base + 100 * r + t for t in range(9 + r % 4)]}) for r in range(n)]
+        (folder / f"{part}.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def mixed(folder: Path, weights: tuple[float, float] = (0.7, 0.3), length: int = 8) -> wr.Mix:
+    views = {name: wr.open(folder / f"{name}.jsonl", format="series-jsonl").records(length) for name in ("web", "code")}
+    return wr.mix({name: (view, weight) for (name, view), weight in zip(views.items(), weights, strict=True)}, stop="all")
+
+
+def loader(folder: Path, **options: Any) -> wr.Loader:
+    given = {"global_batch_size": 12, "seed": 3, "rank": 0, "world_size": 1, "num_threads": 0, **options}
+    return wr.Loader(mixed(folder), **given)
+
+
+def records(batch: dict[str, Any]) -> list[tuple[int, int]]:
+    return [(int(first) // 100_000, int(first) % 100_000 // 100) for first in batch["input_ids"][:, 0]]
+
+
+def plan(path: Path, of: wr.Loader, **changed: Any) -> Path:
+    path.write_text(json.dumps({**of.recipe(), **changed}))
+    return path
+
+
+def said(*arguments: str | Path, code: int = 0) -> str:
+    command = [sys.executable, "-m", "windrow", *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == code, (ran.stdout, ran.stderr)
+    return ran.stdout if code in (0, 4) else ran.stderr
+
+
+def shown(*arguments: str | Path, code: int = 0) -> Any:
+    return json.loads(said(*arguments, "--json", code=code))
+
+
+@pytest.mark.parametrize("skip", [None, [(24, 60), (100, 260)]])
+def test_all_answers_are_those_of_the_batches_of_three_ranks(folder: Path, tmp_path: Path, skip: Any) -> None:
+    n_steps = 17
+    runs = [loader(folder, rank=rank, world_size=RANKS, skip=skip) for rank in range(RANKS)]
+    batches, epochs = [], []
+    for _ in range(n_steps):
+        batches.append([next(run) for run in runs])
+        epochs.append(runs[0].epoch)
+    file = plan(tmp_path / "plan.json", runs[0])
+    read: dict[int, list[int]] = {0: [], 1: []}
+    for step, of_ranks in enumerate(batches):
+        rows = [row for batch in of_ranks for row in records(batch)]
+        traced = wr.trace(file, step)
+        assert [(row["part"], row["reads"][0]["record"]) for row in traced] == rows
+        if step in (0, 9):
+            printed = shown("trace", file, "--step", str(step))
+            assert (printed["epoch"], printed["rows"]) == (epochs[step], traced)
+        epoch = epochs[step]
+        for row, (part, record) in enumerate(rows):
+            found = wr.find(file, record, part=part, epoch=epoch)
+            assert any((f["position"], f["row"]) == (traced[row]["position"], row) for f in found)
+            again = [f for f in found if (f["position"], f["row"]) == (traced[row]["position"], row)]
+            assert wr.trace(file, again[0]["step"], epoch=epoch)[row]["position"] == traced[row]["position"]
+            read[part].append(record)
+        for rank, batch in enumerate(of_ranks):
+            extracted = wr.extract(file, step, rank=rank, world_size=RANKS)
+            assert all((extracted[name] == array).all() for name, array in batch.items())
+    covered = wr.coverage(file, (0, n_steps), records=True)
+    by_rank = [wr.coverage(file, (0, n_steps), rank=rank, world_size=RANKS) for rank in range(RANKS)]
+    assert covered["steps"] == n_steps
+    for part, (name, lengths) in enumerate([("web", 60), ("code", 25)]):
+        counted = covered["parts"][part]
+        assert (counted["name"], counted["records_of"], counted["samples"]) == (name, lengths, len(read[part]))
+        numbers = [n for start, end in counted["record_ranges"] for n in range(start, end)]
+        assert numbers == sorted(set(read[part])) and counted["records"] == len(numbers)
+        # records(8) reads up to 9 values of each, and all of these have 9 or more.
+        assert counted["values"] == 9 * len(read[part])
+        [of_file] = counted["files"]
+        assert of_file["file"].endswith(f"{name}.jsonl") and of_file["values"] == counted["values"]
+        assert sum(of_rank["parts"][part]["samples"] for of_rank in by_rank) == counted["samples"]
+    printed = shown("coverage", file, "--steps", f"0..{n_steps}", "--list-records")
+    assert printed["parts"] == covered["parts"]
+    assert f"web: {len(read[0])} samples" in said("coverage", file, "--steps", f"0..{n_steps}")
+
+
+def test_skips_leave_out_positions_and_nothing_else(folder: Path) -> None:
+    every = {}
+    run = loader(folder, global_batch_size=1, epochs=3)
+    for position, batch in enumerate(run.stream()):
+        every[position] = records(batch)[0]
+    epoch = len(every) // 3
+    skips = [(24, 30), (epoch - 5, epoch + 7), (epoch + 40, 2 * epoch + 3)]
+    for batch_size, last in [(1, {}), (6, {}), (7, {"drop_last": False})]:
+        skipping = loader(folder, global_batch_size=batch_size, epochs=3, skip=skips, **last)
+        given, positions = [], []
+        for batch in skipping.stream():
+            given.append(records(batch))
+            end = skipping.epoch * epoch + skipping.samples
+            positions.append(range(end - len(given[-1]), end))
+        for rows, at in zip(given, positions, strict=True):
+            assert rows == [every[p] for p in at]
+            assert not any(start <= p < end for p in at for start, end in skips)
+        begun = {at.start for at in positions}
+        assert {end for _, end in skips} <= begun
+        delivered = {p for at in positions for p in at}
+        left_out = set(every) - delivered - {p for start, end in skips for p in range(start, end)}
+        assert not left_out or (batch_size == 6 and len(left_out) < 6 * (len(skips) + 3))
+        assert [len(loader(folder, global_batch_size=batch_size, skip=skips, **last))] == [
+            sum(at.start < epoch for at in positions)
+        ]
+
+
+def test_the_last_batch_before_a_skip_is_filled_like_an_epochs(folder: Path) -> None:
+    run = loader(folder, skip=[(30, 48)], last="repeat")
+    batches = [next(run) for _ in range(4)]
+    first = records(batches[0])
+    assert records(batches[2]) == records(next(loader(folder, skip=[(0, 24)])))[:6] + first[:6]
+    assert (run.epoch, run.samples, run.stats()["repeated"]) == (0, 60, 6)
+    assert records(wr.extract(run, 2)) == records(batches[2])
+
+
+def test_a_state_before_a_skip_continues_with_it_on_any_number_of_ranks(folder: Path) -> None:
+    plain = loader(folder)
+    batches = [next(plain) for _ in range(2)]
+    state = plain.state_dict()
+    assert len(batches) == 2 and state["samples"] == 24
+    with_skip = loader(folder, skip=[(24, 48)])
+    with_skip.load_state_dict(state)
+    after = records(next(with_skip))
+    assert after == records(wr.extract(loader(folder), 4))
+    later = with_skip.state_dict()
+    assert later["samples"] == 60 and later["plan"].endswith(";skip=24..48")
+    expected = [records(next(with_skip)) for _ in range(3)]
+    ranks = [loader(folder, skip=[(24, 48)], rank=rank, world_size=RANKS) for rank in range(RANKS)]
+    for rank in ranks:
+        rank.load_state_dict(later)
+    for rows in expected:
+        assert [row for rank in ranks for row in records(next(rank))] == rows
+    # A second skip that is not reached yet, and none of those that are.
+    more = loader(folder, skip=[(24, 48), (200, 212)])
+    more.load_state_dict(later)
+    assert [records(next(more)) for _ in range(3)] == expected
+    with pytest.raises(wr.MismatchError, match="skip=24..48"):
+        plain.load_state_dict(later)
+    with pytest.raises(wr.MismatchError, match="skip"):
+        loader(folder, skip=[(12, 48)]).load_state_dict(state)
+    with pytest.raises(wr.ConfigError, match="skips nothing"):
+        loader(folder, skip=[(5, 5)])
+
+
+def test_diff_says_the_first_step_and_why(folder: Path, tmp_path: Path) -> None:
+    a = plan(tmp_path / "a.json", loader(folder))
+    recipe = json.loads(a.read_text())
+
+    def against(**changed: Any) -> Any:
+        changed = {**recipe, **changed}
+        changed.pop("plan")
+        b = tmp_path / "b.json"
+        b.write_text(json.dumps(changed))
+        found = shown("diff", a, b, code=0 if wr.diff(a, b)["same"] else 4)
+        assert {name: found[name] for name in ("same", "first", "compared", "differences")} == wr.diff(a, b)
+        return found
+
+    assert said("diff", a, a) == "the same batches\n"
+    same = against(weights=[7, 3], names=["x", "y"])
+    assert same["same"] and same["first"] is None and same["differences"] == []
+    moved = recipe["parts"][0]
+    copied = tmp_path / "moved.jsonl"
+    copied.write_bytes(Path(moved["path"]).read_bytes())
+
+    for what, changed in [
+        ("seed", {"seed": 4}),
+        ("batch size", {"global_batch_size": 6}),
+        ("order", {"shuffle": False}),
+        ("mixture", {"weights": [0.5, 0.5]}),
+        ("view", {"parts": [{**part, "view": {"records": {"length": 7, "pad_value": 0}}} for part in recipe["parts"]]}),
+    ]:
+        found = against(**changed)
+        assert (found["same"], found["first"]["step"]) == (False, 0), what
+        assert {difference["what"] for difference in found["differences"]} == {what}
+    # An epoch's end is found without the steps before it, and a skip where it begins.
+    length = len(mixed(folder))
+    found = against(drop_last=False)
+    assert found["same"] == (length % 12 == 0)
+    if not found["same"]:
+        assert (found["first"]["step"], found["differences"][0]["what"]) == (length // 12, "last batch")
+    found = against(skip=[[36, 48]])
+    assert (found["first"]["step"], found["differences"][0]["what"]) == (3, "skip")
+    assert against(skip=[[120_000, 120_001]])["compared"] == 1000
+    # A value that differs in one record: the first step that reads it.
+    lines = copied.read_text().splitlines()
+    lines[7] = lines[7].replace("701", "7010")
+    copied.write_text("\n".join(lines) + "\n")
+    found = against(parts=[{**moved, "path": str(copied)}, recipe["parts"][1]])
+    steps = [step for step in range(20) for row in wr.trace(a, step) if (row["part"], row["reads"][0]["record"]) == (0, 7)]
+    assert found["first"]["step"] == steps[0] and found["first"]["what"].startswith("row ")
+    assert {difference["what"] for difference in found["differences"]} == {"data"}
+    assert said("diff", a, tmp_path / "b.json", code=4).startswith(f"first difference  step {steps[0]}")
+
+
+def test_extract_writes_arrays_for_numpy_and_text(folder: Path, tmp_path: Path) -> None:
+    run = loader(folder, rank=1, world_size=RANKS)
+    batches = [next(run) for _ in range(3)]
+    file = plan(tmp_path / "plan.json", run)
+    of_rank = ("--rank", "1", "--world-size", str(RANKS))
+    said("extract", file, "--step", "2", "-o", tmp_path / "batch.npz", *of_rank)
+    with np.load(tmp_path / "batch.npz") as arrays:
+        assert set(arrays) == set(batches[2])
+        for name, array in batches[2].items():
+            assert arrays[name].dtype == array.dtype and (arrays[name] == array).all()
+    text = said("extract", file, "--step", "2", *of_rank)
+    first = batches[2]["input_ids"][0].tolist()
+    head, row = text.splitlines()[:2]
+    assert head == "row 0" and row.startswith("input_ids: ")
+    assert [float(number) for number in row.split()[1:]] == first
+    said("extract", file, "--step", "2", "-o", tmp_path / "batch.txt", *of_rank)
+    assert (tmp_path / "batch.txt").read_text() == text
+    assert "neither .npz nor .txt" in said("extract", file, "--step", "2", "-o", "batch.csv", code=2)
+
+
+def test_extract_decodes_tokens_and_writes_records_as_json(tmp_path: Path) -> None:
+    np.frombuffer(b"the quick brown fox jumps over the lazy dog", dtype=np.uint8).astype(np.uint16).tofile(tmp_path / "t.bin")
+    cut = ("--dtype", "uint16", "--pack", "9", "--batch-size", "2", "--no-shuffle")
+    said_text = said("extract", tmp_path / "t.bin", *cut, "--step", "1", "--tokenizer", "bytes")
+    assert said_text == "row 0\nx jumps o\nrow 1\nver the l\n"
+    bfloat = wr.open(tmp_path / "t.bin", dtype="uint16").pack(4, dtype="bfloat16").loader(batch_size=1, shuffle=False)
+    (tmp_path / "half.json").write_text(json.dumps(bfloat.recipe()))
+    said("extract", tmp_path / "half.json", "--step", "0", "-o", tmp_path / "half.npz")
+    assert np.load(tmp_path / "half.npz")["input_ids"].tolist() == [[116.0, 104.0, 101.0, 32.0]]
+    (tmp_path / "r.jsonl").write_text('{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n')
+    rows = ("extract", tmp_path / "r.jsonl", "--rows", "--batch-size", "2", "--no-shuffle", "--step", "0")
+    assert said(*rows) == 'row 0\n{"a":1,"b":"x"}\nrow 1\n{"a":2,"b":"y"}\n'
+    assert "records, which are not arrays" in said(*rows, "-o", tmp_path / "r.npz", code=2)
+
+
+def test_metrics_count_values_and_padding(folder: Path) -> None:
+    view = wr.open(folder / "web.jsonl", format="series-jsonl").records(15)
+    run = wr.Loader(view, 20, shuffle=False, rank=0, world_size=1)
+    lengths = [min(9 + r % 4, 15) for r in range(40)]
+    batches = [next(run) for _ in range(2)]
+    assert sum(len(batch["labels"]) for batch in batches) == 40
+    stats = run.stats()
+    assert (stats["samples"], stats["values"], stats["positions"]) == (40, sum(lengths), 40 * 15)
+    assert stats["padding_share"] == pytest.approx(1 - sum(lengths) / 600)
+    metrics = run.metrics()
+    assert all(type(number) is float for number in metrics.values())
+    expected = {"data/samples": 40, "data/values": sum(lengths), "data/epoch": 0, "data/epoch_samples": 40, "data/batches": 2}
+    assert {name: metrics[name] for name in expected} == expected
+    assert metrics["data/padding_share"] == stats["padding_share"]
+    assert metrics["data/waited_seconds"] == stats["waited_secs"]
+
+
+def test_prometheus_reads_the_text(folder: Path) -> None:
+    from prometheus_client.parser import text_fd_to_metric_families
+
+    run = loader(folder, rank=1, world_size=RANKS)
+    assert len(next(run)["input_ids"]) == 4
+    families = {family.name: family for family in text_fd_to_metric_families(io.StringIO(run.prometheus()))}
+    assert len(families) == len(run.metrics())
+    [sample] = families["windrow_samples"].samples
+    assert (families["windrow_samples"].type, sample.name, sample.labels, sample.value) == (
+        "counter",
+        "windrow_samples_total",
+        {"rank": "1"},
+        4.0,
+    )
+    assert families["windrow_padding_share"].type == "gauge"
