@@ -1,0 +1,6 @@
+//! One test binary: what is rendered, what of it is learned, where templates are found, what is refused.
+
+#[cfg(test)]
+mod found;
+#[cfg(test)]
+mod rendered;
