@@ -1,8 +1,10 @@
 //! The tokenizer `bytes`: an ID is a byte's value, 256 ends a document.
 
+use std::ops::Range;
+
 use windrow_core::Result;
 
-use crate::engine::{Engine, no_such_id};
+use crate::engine::{Engine, no_such_id, places};
 
 const EOS: &str = "<|endoftext|>";
 const EOS_ID: u32 = 256;
@@ -36,6 +38,12 @@ impl Engine for Bytes {
             self.encode(part, out)?;
         }
         Ok(())
+    }
+
+    fn encode_places(&self, text: &str, out: &mut Vec<u32>, at: &mut Vec<Range<usize>>) -> Result<()> {
+        let before = out.len();
+        self.encode_special(text, out)?;
+        places(text, out[before..].iter().map(|&id| if id == EOS_ID { EOS.len() } else { 1 }), at)
     }
 
     fn decode(&self, ids: &[u32]) -> Result<String> {

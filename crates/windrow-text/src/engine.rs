@@ -1,5 +1,7 @@
 //! What turns text into token IDs: the contract of a tokenizer's engines, and what they share.
 
+use std::ops::Range;
+
 use windrow_core::{Error, Result};
 
 /// What turns text into IDs. An engine applies no template, never truncates and never pads.
@@ -18,6 +20,9 @@ pub(crate) trait Engine: Send + Sync {
     /// Adds the IDs of `text`, special tokens in it being special.
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()>;
 
+    /// The same, with the bytes of `text` that each of them stands for. They are in order, and may overlap in a character.
+    fn encode_places(&self, text: &str, out: &mut Vec<u32>, places: &mut Vec<Range<usize>>) -> Result<()>;
+
     fn decode(&self, ids: &[u32]) -> Result<String>;
 
     fn id_of(&self, token: &str) -> Option<u32>;
@@ -35,4 +40,21 @@ pub(crate) fn add(ids: Vec<u32>, out: &mut Vec<u32>) {
 pub(crate) fn no_such_id(id: u32, vocab_size: u64) -> Error {
     Error::out_of_range("token id", id, vocab_size)
         .hint("other data, or another tokenizer than the one that made it?")
+}
+
+/// The places of IDs that stand for `sizes` bytes each, one after the other; an error where that is not all of the text.
+pub(crate) fn places(
+    text: &str,
+    sizes: impl Iterator<Item = usize>,
+    places: &mut Vec<Range<usize>>,
+) -> Result<()> {
+    let mut at = 0;
+    for size in sizes {
+        places.push(at..at + size);
+        at += size;
+    }
+    match at == text.len() {
+        true => Ok(()),
+        false => Err(Error::corrupt(format!("the IDs stand for {at} of {} bytes of the text", text.len()))),
+    }
 }

@@ -1,10 +1,12 @@
 //! A Hugging Face tokenizer.json: the fast way where the definition has one, else the tokenizers library, the reference.
 
 use std::io::Read;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tokenizers::PostProcessor;
 use windrow_core::{Error, Result};
 
 use crate::definition::Definition;
@@ -30,6 +32,8 @@ pub(crate) struct Json {
     reference: tokenizers::Tokenizer,
     // The same with special tokens that are special.
     reference_special: tokenizers::Tokenizer,
+    // What the library does to places after all else; it adds nothing here.
+    after: Option<tokenizers::PostProcessorWrapper>,
     fast: Option<Fast>,
 }
 
@@ -80,10 +84,11 @@ impl Json {
     /// What [`Definition::read`] says; `Corrupt` when the reference refuses it.
     pub(crate) fn new(name: &str, content: &[u8]) -> Result<Json> {
         let definition = Definition::read(content)?;
-        let reference = reference(content)?;
+        let (reference, after) = reference(content)?;
         let mut reference_special = reference.clone();
         reference_special.set_encode_special_tokens(false);
-        let mut json = Json { vocab_size: definition.vocab_size, reference, reference_special, fast: None };
+        let vocab_size = definition.vocab_size;
+        let mut json = Json { vocab_size, reference, reference_special, after, fast: None };
         match json.agreeing(content, &definition)? {
             Ok(fast) => json.fast = Some(fast),
             Err(why) => log::warn!("{name}: {why}; it is encoded by the tokenizers library, which is slower"),
@@ -167,6 +172,20 @@ impl Engine for Json {
         self.encode_with(&self.reference_special, text, out)
     }
 
+    fn encode_places(&self, text: &str, out: &mut Vec<u32>, places: &mut Vec<Range<usize>>) -> Result<()> {
+        let encoding = guarded(|| {
+            let encoding = self.reference_special.encode(text, false)?;
+            match &self.after {
+                Some(after) => after.process(encoding, None, false),
+                None => Ok(encoding),
+            }
+        })?;
+        let encoding = encoding.map_err(|e| not_encoded().caused_by(e))?;
+        out.extend_from_slice(encoding.get_ids());
+        places.extend(encoding.get_offsets().iter().map(|&(start, end)| start..end));
+        Ok(())
+    }
+
     fn decode(&self, ids: &[u32]) -> Result<String> {
         if let Some(&id) = ids.iter().find(|&&id| self.reference.id_to_token(id).is_none()) {
             return Err(no_such_id(id, self.vocab_size));
@@ -180,7 +199,7 @@ impl Engine for Json {
     }
 }
 
-fn reference(content: &[u8]) -> Result<tokenizers::Tokenizer> {
+fn reference(content: &[u8]) -> Result<(tokenizers::Tokenizer, Option<tokenizers::PostProcessorWrapper>)> {
     let wrong = || Error::corrupt("the tokenizer cannot be loaded");
     let mut loaded =
         guarded(|| tokenizers::Tokenizer::from_bytes(content))?.map_err(|e| wrong().caused_by(e))?;
@@ -190,9 +209,10 @@ fn reference(content: &[u8]) -> Result<tokenizers::Tokenizer> {
     if let Some(model) = scores::as_in_python(content, loaded.get_model()) {
         loaded.with_model(model);
     }
+    let after = loaded.get_post_processor().cloned();
     loaded.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
     loaded.set_encode_special_tokens(true);
-    Ok(loaded)
+    Ok((loaded, after))
 }
 
 // `None` where it says that it cannot encode the string; an error where it breaks on it.

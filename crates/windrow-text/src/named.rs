@@ -1,12 +1,13 @@
 //! The vocabularies that come with windrow, by name.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 use std::sync::Arc;
 
 use splintr::{AnyTokenizer, Backend, Tokenizer as Bpe};
 use windrow_core::{Error, Kind, Result};
 
-use crate::engine::{Engine, add, no_such_id};
+use crate::engine::{Engine, add, no_such_id, places};
 use crate::fast::Cutter;
 use crate::pretokens::{PreTokens, Words};
 
@@ -135,6 +136,17 @@ impl Engine for Named {
             rest = &rest[at + len..];
         }
         self.encode(rest, out)
+    }
+
+    fn encode_places(&self, text: &str, out: &mut Vec<u32>, at: &mut Vec<Range<usize>>) -> Result<()> {
+        let before = out.len();
+        self.encode_special(text, out)?;
+        // Its tokens are bytes, one after the other those of the text.
+        let size = |&id: &u32| match self.special.iter().find(|special| special.1 == id) {
+            Some((token, _)) => token.len(),
+            None => self.words.bpe.decode_bytes(&[id]).map_or(0, |bytes| bytes.len()),
+        };
+        places(text, out[before..].iter().map(size), at)
     }
 
     fn decode(&self, ids: &[u32]) -> Result<String> {

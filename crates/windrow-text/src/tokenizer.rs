@@ -1,7 +1,8 @@
 //! The tokenizer a caller holds: a name, an engine, and what a loader must know about its special tokens.
 
 use std::fmt;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::Result;
@@ -19,6 +20,7 @@ pub struct Tokenizer {
     special: Vec<(String, u32)>,
     golden: Vec<Golden>,
     hash: String,
+    folder: Option<PathBuf>,
 }
 
 impl Tokenizer {
@@ -45,7 +47,10 @@ impl Tokenizer {
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let engine = json::Json::new(&name, &content).map_err(|e| e.or_at(&path))?;
         let golden = golden::golden(&engine);
-        Ok(Self::new(&name, Arc::new(engine), golden, golden::hash_of(&content)))
+        let loaded = Self::new(&name, Arc::new(engine), golden, golden::hash_of(&content));
+        // From wherever the program is by then.
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Ok(Tokenizer { folder: path.parent().map(Path::to_path_buf), ..loaded })
     }
 
     /// Adds the IDs of `text` to `out`. Special tokens that are in the text are text.
@@ -62,6 +67,25 @@ impl Tokenizer {
     /// As [`Tokenizer::encode`].
     pub fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()> {
         self.engine.encode_special(text, out)
+    }
+
+    /// As [`Tokenizer::encode_special`], with the bytes of `text` that each ID stands for, in order: where a character takes
+    /// several IDs, or an ID white space that is no part of its word, as the tokenizers library says it.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_places(
+        &self,
+        text: &str,
+        out: &mut Vec<u32>,
+        places: &mut Vec<Range<usize>>,
+    ) -> Result<()> {
+        self.engine.encode_places(text, out, places)
+    }
+
+    /// The folder of the tokenizer.json, where it was loaded from one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// The text of `ids`, special tokens written out. A character whose IDs were cut apart becomes U+FFFD.
@@ -110,7 +134,7 @@ impl Tokenizer {
     }
 
     fn new(name: &str, engine: Arc<dyn Engine>, golden: Vec<Golden>, hash: String) -> Tokenizer {
-        Tokenizer { name: name.to_string(), special: engine.special(), engine, golden, hash }
+        Tokenizer { name: name.to_string(), special: engine.special(), engine, golden, hash, folder: None }
     }
 }
 

@@ -193,3 +193,21 @@ fn a_line_of_debug_says_which_it_is() {
     write!(text, "{:?}", tiny4k()).unwrap();
     assert!(text.contains("tokenizer.json") && text.contains("4096"), "{text}");
 }
+
+#[test]
+fn the_places_of_ids_cover_the_text_and_the_ids_are_those_with_special_tokens() {
+    for tokenizer in all() {
+        let (token, _) = &tokenizer.special()[0];
+        let text = format!("a b{token} \u{10348}é\n\n  x");
+        let (mut got, mut places) = (Vec::new(), Vec::new());
+        tokenizer.encode_places(&text, &mut got, &mut places).unwrap();
+        assert_eq!(got, special_ids(&tokenizer, &text), "{}", tokenizer.name());
+        assert_eq!(places.len(), got.len());
+        let special = places.iter().zip(&got).find(|(_, id)| **id == tokenizer.special()[0].1).unwrap().0;
+        assert_eq!(&text[special.clone()], token, "{}", tokenizer.name());
+        let mut covered = vec![false; text.len()];
+        places.iter().for_each(|place| covered[place.clone()].fill(true));
+        let missing: String = text.char_indices().filter(|(at, _)| !covered[*at]).map(|(_, c)| c).collect();
+        assert_eq!(missing.trim(), "", "{}", tokenizer.name());
+    }
+}
