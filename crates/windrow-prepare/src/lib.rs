@@ -32,7 +32,7 @@ pub use encode::{Encode, Encoded, LinePlace};
 pub use ids::Ids;
 pub use index::{IndexOptions, index, index_from};
 pub use places::{NoStores, Stores};
-pub use text::text_of;
+pub use text::{line_text, text_of};
 pub use tokenize::{
     CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from, tokenize_texts,
 };

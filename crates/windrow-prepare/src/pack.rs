@@ -233,11 +233,14 @@ impl Packer {
     }
 
     fn each_document(&mut self, chunk: &EncodedChunk) -> Result<()> {
-        let mut start = 0;
+        let (width, mut start) = (self.packing.width(), 0);
+        let mut tracks: Vec<&[u8]> = Vec::with_capacity(chunk.tracks.len());
         for end in &chunk.ends {
             // Counted from bytes in memory, so it fits.
-            let end = *end as usize * self.packing.width();
-            self.add(chunk.input, &chunk.tokens[start..end], &[])?;
+            let end = *end as usize;
+            tracks.clear();
+            tracks.extend(chunk.tracks.iter().map(|track| &track[start..end]));
+            self.add(chunk.input, &chunk.tokens[start * width..end * width], &tracks)?;
             start = end;
         }
         Ok(())

@@ -25,21 +25,11 @@ pub fn text_of<'a>(
     place: &LinePlace<'_>,
     room: &'a mut Vec<u8>,
 ) -> Result<Cow<'a, str>> {
-    const BOM: &[u8] = b"\xef\xbb\xbf";
-    let unmarked = if place.byte == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
-    let skipped = (line.len() - unmarked.len()) as u64;
+    let text = line_text(line, place)?;
+    let skipped = (line.len() - text.len()) as u64;
     let corrupt = |column: usize, message: String| {
         place.error(Kind::Corrupt, message).byte(place.byte + skipped + column as u64)
     };
-    let text = simdutf8::compat::from_utf8(unmarked).map_err(|e| {
-        let at = e.valid_up_to();
-        let error = corrupt(at, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at]));
-        match encoding(unmarked) {
-            Some(found) => error.hint(format!("it looks like {found}: iconv -f {found} -t UTF-8 OLD > NEW")),
-            None => error
-                .hint("convert the input to UTF-8, from Latin-1 for one: iconv -f LATIN1 -t UTF-8 OLD > NEW"),
-        }
-    })?;
     if text.trim_ascii().is_empty() {
         return Err(corrupt(0, format!("a blank line; expected a JSON object with {field:?}"))
             .hint("remove blank lines from the input"));
@@ -75,6 +65,26 @@ pub fn text_of<'a>(
         },
         Err(e) => Err(not_json(e.column().saturating_sub(1), e)),
     }
+}
+
+/// A line as text; a byte-order mark is left out at byte 0.
+///
+/// # Errors
+/// `Corrupt` naming the byte that is not UTF-8.
+pub fn line_text<'a>(line: &'a [u8], place: &LinePlace<'_>) -> Result<&'a str> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    let unmarked = if place.byte == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line };
+    simdutf8::compat::from_utf8(unmarked).map_err(|e| {
+        let at = e.valid_up_to();
+        let byte = place.byte + (line.len() - unmarked.len() + at) as u64;
+        let error =
+            place.error(Kind::Corrupt, format!("invalid UTF-8: byte 0x{:02x}", unmarked[at])).byte(byte);
+        match encoding(unmarked) {
+            Some(found) => error.hint(format!("it looks like {found}: iconv -f {found} -t UTF-8 OLD > NEW")),
+            None => error
+                .hint("convert the input to UTF-8, from Latin-1 for one: iconv -f LATIN1 -t UTF-8 OLD > NEW"),
+        }
+    })
 }
 
 // What is in the field.

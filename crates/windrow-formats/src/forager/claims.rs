@@ -46,10 +46,10 @@ pub(super) fn check_claims(
         _ => {}
     }
     match manifest.record_length {
-        Some(said) if said != layout.sample_size => wrong(
-            SAMPLE_SCHEMA,
-            format!("samples of {} tokens, the manifest says {said}", layout.sample_size),
-        ),
+        Some(said) if Some(said) != layout.sample_size => {
+            let found = layout.sample_size.map_or("a varying number of".to_string(), |n| n.to_string());
+            wrong(SAMPLE_SCHEMA, format!("samples of {found} tokens, the manifest says {said}"))
+        }
         _ => Ok(()),
     }
 }

@@ -62,11 +62,14 @@ fn file_list(paths: &[String]) -> Result<String> {
     Ok(paths.iter().map(|p| format!("{p}\n")).collect())
 }
 
-/// `sample_schema.json`: the arrays that follow each other in a sample of `sample_size` tokens.
+/// `sample_schema.json`: the arrays that follow each other in a sample.
+///
+/// Without a `sample_size`, samples differ in length; bytes are then said for one token, and are those of a sample times its
+/// tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Tokens per sample.
-    pub sample_size: u64,
+    /// Tokens in every sample; `None` where samples differ.
+    pub sample_size: Option<u64>,
     /// The tokens first, then the others by name.
     pub arrays: Vec<LayoutArray>,
     /// Bytes per sample.
@@ -290,6 +293,11 @@ impl Forager {
 }
 
 impl Layout {
+    /// Bytes of every sample, where all are equal.
+    fn record_size(&self) -> Option<u64> {
+        self.sample_size.map(|_| self.total_bytes_per_sample)
+    }
+
     /// The array of IDs.
     fn tokens(&self) -> Result<&LayoutArray> {
         self.arrays.iter().find(|a| a.name == TOKENS).ok_or_else(|| {

@@ -13,12 +13,14 @@ pub(super) struct TokenSamples {
     rows: LocationRows,
     files: DataFiles,
     schema: Schema,
-    // Where the tokens of a record begin, and each track; 0 without a layout.
+    // Where the tokens of a record begin, and each track; 0 without a layout. Of records that differ in length: per token.
     tokens_offset: u64,
     track_offsets: Vec<u64>,
     // Tokens in every record, and bytes, where that is known.
     uniform: Option<u64>,
     row_size: Option<u64>,
+    // Bytes of a token, with what is beside it where records differ in length.
+    token_size: u64,
 }
 
 impl TokenSamples {
@@ -35,9 +37,11 @@ impl TokenSamples {
             })?),
             None => None,
         };
+        let token_size = schema.element.size() as u64;
         Ok(TokenSamples {
             rows,
             files,
+            token_size,
             schema,
             tokens_offset: 0,
             track_offsets: Vec::new(),
@@ -55,7 +59,7 @@ impl TokenSamples {
         at: &str,
     ) -> Result<Self> {
         let wrong = |what: String| Error::corrupt(what).at(at).hint("tokenise the data again");
-        let (n, total) = (layout.sample_size, layout.total_bytes_per_sample);
+        let (n, total) = (layout.sample_size.unwrap_or(1), layout.total_bytes_per_sample);
         let tokens = layout.tokens().map_err(|e| e.at(at))?;
         let tokens_offset = tokens.offset;
         schema.element = Element::little(tokens.dtype);
@@ -95,8 +99,10 @@ impl TokenSamples {
             schema,
             tokens_offset,
             track_offsets,
-            uniform: Some(n),
-            row_size: Some(total),
+            uniform: layout.sample_size,
+            row_size: layout.record_size(),
+            // The tokens are within it.
+            token_size: total.max(1),
         })
     }
 
@@ -117,7 +123,7 @@ impl TokenSamples {
                 row,
                 format!("the sample has {} bytes, every sample of this data set has {expected}", row.size),
             )),
-            None if row.size % self.schema.element.size() as u64 != 0 => Err(self
+            None if row.size % self.token_size != 0 && self.track_offsets.is_empty() => Err(self
                 .wrong_size(
                     record,
                     row,
@@ -127,6 +133,11 @@ impl TokenSamples {
                     ),
                 )
                 .hint("open it with the dtype= it was written with")),
+            None if row.size % self.token_size != 0 => Err(self.wrong_size(
+                record,
+                row,
+                format!("the sample has {} bytes, each of its tokens takes {}", row.size, self.token_size),
+            )),
             _ => Ok(row),
         }
     }
@@ -145,6 +156,7 @@ impl TokenSamples {
         let row = self.row(span.record)?;
         let width = element.size() as u64;
         check_span(span, self.length_in(row))?;
+        let offset = self.offset_in(row, offset);
         let size = usize::try_from(span.len * width).map_err(|_| {
             Error::unsupported(format!("{} values at once on this machine", span.len)).record(span.record)
         })?;
@@ -154,7 +166,15 @@ impl TokenSamples {
     }
 
     fn length_in(&self, row: Row) -> u64 {
-        self.uniform.unwrap_or(row.size / self.schema.element.size() as u64)
+        self.uniform.unwrap_or(row.size / self.token_size)
+    }
+
+    // Where an array begins in a row: no further than its end, which `token_size` counts.
+    fn offset_in(&self, row: Row, offset: u64) -> u64 {
+        match self.uniform {
+            Some(_) => offset,
+            None => offset * self.length_in(row),
+        }
     }
 }
 
@@ -194,7 +214,10 @@ impl Source for TokenSamples {
         if let Ok(row) = self.row(span.record)
             && let Ok(object) = self.files.get(row.file)
         {
-            object.touch(row.start + self.tokens_offset + span.start * width, span.len * width);
+            object.touch(
+                row.start + self.offset_in(row, self.tokens_offset) + span.start * width,
+                span.len * width,
+            );
         }
     }
 
@@ -212,7 +235,7 @@ impl Source for TokenSamples {
         let row = self.row(span.record)?;
         check_span(span, self.length_in(row))?;
         let width = self.schema.element.size() as u64;
-        let start = row.start + self.tokens_offset + span.start * width;
+        let start = row.start + self.offset_in(row, self.tokens_offset) + span.start * width;
         Ok(vec![Location { file: self.files.name(row.file), start, size: span.len * width }])
     }
 

@@ -42,6 +42,8 @@ struct Index {
     opened: Vec<(usize, Arc<dyn Object>)>,
     /// Bytes of every record, where all are equal.
     record_size: Option<u64>,
+    /// Bytes of a token, with what is beside it where records differ in length.
+    token_size: u64,
     /// Tokens: their dtype, the bytes of a record that are IDs, and the vocabulary.
     tokens: Option<(DType, Option<u64>, Option<u64>)>,
 }
@@ -131,14 +133,21 @@ fn open_index(
     };
     let dtype =
         layout.as_ref().and_then(|l| l.arrays.first().map(|a| a.dtype)).or(manifest.and_then(|s| s.dtype));
-    let length = layout.as_ref().map(|l| l.sample_size).or(manifest.and_then(|s| s.record_length));
+    let length = match &layout {
+        Some(layout) => layout.sample_size,
+        None => manifest.and_then(|s| s.record_length),
+    };
     let id_size = dtype.zip(length).and_then(|(dtype, length)| length.checked_mul(dtype.size() as u64));
     if dtype.is_none() && files.iter().any(|f| f.name.ends_with(".bin")) {
         out.note("nothing says which dtype the samples have: their values are not checked".into());
     }
     let index = Index {
         locations_name: locations_name.to_string(),
-        record_size: layout.as_ref().map(|l| l.total_bytes_per_sample).or(id_size),
+        record_size: layout.as_ref().map_or(id_size, Layout::record_size),
+        token_size: match &layout {
+            Some(layout) if layout.sample_size.is_none() => layout.total_bytes_per_sample.max(1),
+            _ => dtype.map_or(1, |dtype| dtype.size() as u64),
+        },
         tokens: dtype.map(|dtype| (dtype, id_size, manifest.and_then(|s| s.vocab_size))),
         store: store.clone(),
         files,
@@ -185,6 +194,7 @@ fn row(
         out.findings.problem(&index.locations_name, Some(record), "row", expected, format!("file {file}"));
         return Ok(());
     };
+    let token_size = index.token_size;
     let Some(object) = index.data(number, &mut out.findings)? else { return Ok(()) };
     let DataFile { name, last_end, .. } = &mut index.files[number];
     let Some(end) = byte.checked_add(size).filter(|end| *end <= object.size()) else {
@@ -210,8 +220,8 @@ fn row(
     // Bounded by the file, which is there.
     let Ok(wanted) = usize::try_from(size) else { return Ok(()) };
     match index.tokens {
-        Some((dtype, _, _)) if index.record_size.is_none() && size % dtype.size() as u64 != 0 => {
-            let expected = format!("a multiple of {} bytes", dtype.size());
+        Some(_) if index.record_size.is_none() && size % token_size != 0 => {
+            let expected = format!("a multiple of {} bytes", token_size);
             out.findings.problem(
                 &index.locations_name,
                 Some(record),
@@ -221,7 +231,8 @@ fn row(
             );
         }
         Some((dtype, id_size, Some(vocab))) => {
-            let ids = id_size.and_then(|s| usize::try_from(s).ok()).unwrap_or(wanted).min(wanted);
+            let id_size = id_size.unwrap_or(size / token_size * dtype.size() as u64);
+            let ids = usize::try_from(id_size).unwrap_or(wanted).min(wanted);
             let read = object.read(byte, ids, scratch);
             let Some(bytes) = out.findings.take(name, "content", "to be readable", read)? else {
                 return Ok(());

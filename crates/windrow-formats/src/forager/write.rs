@@ -165,12 +165,16 @@ impl WriteFormat for WriteForager {
 
 // What `sample_schema.json` says of samples with further arrays.
 fn layout(corpus: &Corpus<'_>, dtype: DType) -> Option<Layout> {
-    let sample_size = corpus.sample_size.filter(|_| !corpus.tracks.is_empty())?;
-    let mut end = sample_size * dtype.size() as u64;
+    if corpus.tracks.is_empty() {
+        return None;
+    }
+    let sample_size = corpus.sample_size;
+    let tokens = sample_size.unwrap_or(1);
+    let mut end = tokens * dtype.size() as u64;
     let mut arrays = vec![LayoutArray { name: "tokens".to_string(), dtype, offset: 0 }];
     for name in corpus.tracks {
         arrays.push(LayoutArray { name: name.clone(), dtype: DType::U8, offset: end });
-        end += sample_size;
+        end += tokens;
     }
     Some(Layout { sample_size, arrays, total_bytes_per_sample: end })
 }

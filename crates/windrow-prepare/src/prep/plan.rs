@@ -37,7 +37,9 @@ pub fn plan_tokenize(
         return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
     }
     if !options.tracks.is_empty() {
-        return Err(Error::config("parts hold no arrays beside the tokens").field("tracks"));
+        return Err(Error::config("parts hold no arrays beside the tokens, as the loss mask of a chat")
+            .field("tracks")
+            .hint("`windrow tokenize` writes them, on one machine"));
     }
     let places = Places(stores);
     let rules = rules(encode, options)?;

@@ -128,11 +128,14 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
             .field("sample_size")
             .hint("ds.pack(N) cuts a stream into samples when it is read"));
     }
-    if !to.holds_tracks() && !options.tracks.is_empty() {
-        return Err(Error::config(format!("{} has no arrays beside the tokens", to.name())).field("tracks"));
-    }
-    if options.sample_size.is_none() && !options.tracks.is_empty() {
-        return Err(Error::config("tracks need a sample size"));
+    if let Some(track) = options.tracks.first().filter(|_| !to.holds_tracks()) {
+        return Err(Error::config(format!(
+            "{} has no place for a {} beside the tokens",
+            to.name(),
+            track.name
+        ))
+        .field("to")
+        .hint("token samples with an index (forager) have"));
     }
     let appends = options.sample_size.is_some() || to.is_stream() || options.append_eos;
     if options.append_eos && options.eos.is_none() {

@@ -111,20 +111,22 @@ fn tracks_survive_a_stop() {
     };
     let text: String = (0..LINES).map(line).collect();
     let input = folder_of(&[("a.jsonl", text.as_bytes())]);
-    let options = TokenizeOptions {
-        tracks: vec![Track { name: "loss_mask".to_string(), eos: 0, pad: 1 }],
-        ..options(To::Forager, Some(9), 1)
-    };
     let parts = Parts { masked: vec!["system".to_string()] };
-    let whole = tempfile::tempdir().unwrap();
-    tokenize(FORMATS, &[input.path().into()], whole.path(), &parts, &options, &()).unwrap();
-    for after in 0..20 {
-        let out = tempfile::tempdir().unwrap();
-        let stops = StopsAfter::new(after);
-        if tokenize(FORMATS, &[input.path().into()], out.path(), &parts, &options, &stops).is_err() {
-            tokenize(FORMATS, &[input.path().into()], out.path(), &parts, &options, &()).unwrap();
+    for sample_size in [Some(9), None] {
+        let options = TokenizeOptions {
+            tracks: vec![Track { name: "loss_mask".to_string(), eos: 0, pad: 1 }],
+            ..options(To::Forager, sample_size, 1)
+        };
+        let whole = tempfile::tempdir().unwrap();
+        tokenize(FORMATS, &[input.path().into()], whole.path(), &parts, &options, &()).unwrap();
+        for after in 0..20 {
+            let out = tempfile::tempdir().unwrap();
+            let stops = StopsAfter::new(after);
+            if tokenize(FORMATS, &[input.path().into()], out.path(), &parts, &options, &stops).is_err() {
+                tokenize(FORMATS, &[input.path().into()], out.path(), &parts, &options, &()).unwrap();
+            }
+            assert_eq!(tree(out.path()), tree(whole.path()), "{after}");
         }
-        assert_eq!(tree(out.path()), tree(whole.path()), "{after}");
     }
 }
 

@@ -70,16 +70,18 @@ fn whole_data_sets_have_no_problems() {
     assert_eq!((check(&file).n_problems, check(&file).checked_bytes), (0, 4000));
 
     let parts = folder_of(&[("p.jsonl", b"{\"parts\":[{\"type\":\"x\",\"text\":\"abcdef\"}]}\n")]);
-    let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions {
-        sample_size: Some(3),
-        dtype: Some(DType::U16),
-        tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
-        ..samples()
-    };
-    let mask = Parts { masked: Vec::new() };
-    tokenize(FORMATS, &[parts.path().into()], out.path(), &mask, &options, &()).unwrap();
-    assert_eq!(check(out.path()).n_problems, 0);
+    for sample_size in [Some(3), None] {
+        let out = tempfile::tempdir().unwrap();
+        let options = TokenizeOptions {
+            sample_size,
+            dtype: Some(DType::U16),
+            tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
+            ..samples()
+        };
+        let mask = Parts { masked: Vec::new() };
+        tokenize(FORMATS, &[parts.path().into()], out.path(), &mask, &options, &()).unwrap();
+        assert_eq!((check(out.path()).n_problems, check(out.path()).notes.len()), (0, 0));
+    }
 }
 
 #[test]

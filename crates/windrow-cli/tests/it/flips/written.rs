@@ -100,7 +100,8 @@ pub(super) fn everything(desk: &Desk) -> Vec<Dataset> {
     assert!(written.values().all(|n| *n > 0), "{written:?}");
     sets.extend(indices(desk));
     sets.extend(appended(desk));
-    sets.push(with_track(desk));
+    sets.push(with_track(desk, Some(16), "out/masked"));
+    sets.push(with_track(desk, None, "out/varied"));
     sets
 }
 
@@ -217,8 +218,8 @@ fn appended(desk: &Desk) -> Vec<Dataset> {
     sets
 }
 
-/// Samples of tokens with a loss mask beside them.
-fn with_track(desk: &Desk) -> Dataset {
+/// Samples of tokens with a loss mask beside them, or documents.
+fn with_track(desk: &Desk, sample_size: Option<u64>, out: &str) -> Dataset {
     struct Masked;
     impl Encode for Masked {
         fn encode(&self, line: &[u8], _: &LinePlace<'_>, out: &mut Encoded) -> windrow::Result<()> {
@@ -232,13 +233,13 @@ fn with_track(desk: &Desk) -> Dataset {
         }
     }
     let options = TokenizeOptions {
-        sample_size: Some(16),
+        sample_size,
         dtype: Some(DType::U16),
         eos: Some(0),
         tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
         ..TokenizeOptions::new(windrow::writer("forager", &Default::default()).unwrap())
     };
-    let out = desk.path("out/masked");
+    let out = desk.path(out);
     tokenize(&[desk.path("text")], &out, &Masked, &options, &()).unwrap();
     Dataset::at("tokenize with a loss mask", out.clone(), out)
 }
