@@ -19,6 +19,12 @@ def test_a_gpt_that_stops_and_resumes_has_the_same_losses(tmp_path):
     assert '"samples": 32' in run.stdout or "'samples': 32" in run.stdout
 
 
+def test_conversations_are_learned_from_and_a_stopped_run_has_the_same_losses():
+    run = subprocess.run([sys.executable, EXAMPLES / "train_sft.py", "--steps", "8"], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    assert "8 losses equal to the last bit" in run.stdout
+
+
 def test_a_codec_model_that_stops_and_resumes_has_the_same_losses(tmp_path):
     run = subprocess.run(
         [sys.executable, EXAMPLES / "train_codes.py", "--steps", "6", "--frames", "24", "--out", tmp_path],

@@ -6,9 +6,9 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use windrow::prepare::{self, IndexOptions, Remainder, TokenizeOptions};
+use windrow::prepare::{self, Encode, IndexOptions, Remainder, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::{Error, Paths, TextEncoder, formats as all_formats};
+use windrow::{ChatEncoder, Error, Paths, TextEncoder, formats as all_formats, not_of_chat};
 
 use crate::callback::{Ids, LineEncoder, Watcher};
 use crate::dtype::{AnyDType, numpy_ready};
@@ -103,6 +103,13 @@ pub(crate) fn index<'py>(
 ///     append_eos: end documents with ``eos`` where each is a record, too.
 ///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
 ///     special_tokens: special tokens that are in the text become their IDs.
+///     chat: each record is a conversation: the chat template makes its text, nothing is added, and a loss mask beside the
+///         tokens says what is learned: what an assistant says. Each conversation is a record, or part of samples of ``sample_size``.
+///     messages_field: with ``chat``, key of the messages, by default ``messages``, else ``conversations``: a list of dicts with
+///         ``role`` and ``content``, or ``from`` and ``value`` (ShareGPT).
+///     chat_template: with ``chat``, a file with a Jinja template, or ``chatml``, ``gemma``, ``llama3``, ``zephyr``; by default the one
+///         beside the tokenizer.json.
+///     chat_date: with ``chat``, the day for templates that ask for it, ``"2026-01-31"``; by default today.
 ///     samples_folder, postfix, index_folder: names of folders and files with ``to="forager"``: ``tokenized-samples`` twice,
 ///         and ``index``.
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write``.
@@ -124,6 +131,7 @@ pub(crate) fn index<'py>(
 ///     StaleError: an iterable gives other items than a run that was stopped; the same call then begins anew.
 ///     ConfigError: an ID that does not fit the dtype; a column that is not there.
 ///     ExistsError: another output is there, and no ``overwrite``.
+///     UnsupportedError: a chat template that does not show what is learned; says which record.
 ///
 /// >>> import windrow as wr, tempfile, pathlib
 /// >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -135,10 +143,10 @@ pub(crate) fn index<'py>(
 /// >>> wr.tokenize((text for text in ["ab", "cde"]), folder / "again", tokenizer="bytes")["tokens"]
 /// 5
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
                     seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
                     block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -156,6 +164,10 @@ pub(crate) fn tokenize<'py>(
     append_eos: bool,
     remainder: &str,
     special_tokens: bool,
+    chat: bool,
+    messages_field: Option<String>,
+    chat_template: Option<PathBuf>,
+    chat_date: Option<String>,
     samples_folder: Option<String>,
     postfix: Option<String>,
     index_folder: Option<String>,
@@ -190,6 +202,65 @@ pub(crate) fn tokenize<'py>(
         ..OwnOptions::default()
     };
     let to = windrow::writer(to, &own.given()).or_raise(py)?;
+    let of_chat = [
+        ("messages_field", messages_field.is_some()),
+        ("chat_template", chat_template.is_some()),
+        ("chat_date", chat_date.is_some()),
+    ];
+    if let Some((option, _)) = of_chat.into_iter().find(|(_, is_given)| *is_given && !chat) {
+        let error = Error::config(format!("{option} is set, but the records are not conversations"));
+        return Err(raise(py, &error.field(option).hint("pass chat=True")));
+    }
+    let options = TokenizeOptions {
+        sample_size: sample_size.map(|s| s.0),
+        dtype: dtype.map(|d| d.0),
+        overwrite,
+        durable,
+        threads: threads.map(Count::size),
+        allow_empty,
+        split,
+        ..TokenizeOptions::new(to)
+    };
+    let watcher = Watcher::new(py, progress)?;
+    let run = |encoder: &dyn Encode, options: &TokenizeOptions| {
+        py.detach(|| match inputs {
+            texts::Inputs::Paths(paths) => Paths::list(&paths)
+                .resolved(&stores)
+                .and_then(|inputs| prepare::tokenize_with(&inputs, &out, encoder, options, &stores, &watcher))
+                .map_err(|e| texts::or_texts(e, &paths)),
+            texts::Inputs::Texts(mut texts) => {
+                prepare::tokenize_texts(&mut texts, &out, encoder, options, &stores, &watcher)
+            }
+        })
+    };
+    if chat {
+        let of_text = [
+            ("eos", !matches!(eos, Eos::Auto | Eos::Nothing)),
+            ("append_eos", append_eos),
+            ("text_field", text_field != "text"),
+            ("text_function", text_function.is_some()),
+            ("special_tokens", special_tokens),
+            ("vocab_size", vocab_size.is_some()),
+        ];
+        if let Some((option, _)) = of_text.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(raise(py, &not_of_chat(option)));
+        }
+        let Some(loaded) = loaded(py, tokenizer)? else {
+            return Err(PyTypeError::new_err("with chat=True, tokenizer is a Tokenizer, a name or a path"));
+        };
+        let template = chat_template.map(|template| template.to_string_lossy().into_owned());
+        let encoder = py.detach(|| {
+            ChatEncoder::new(loaded, messages_field.as_deref(), template.as_deref(), chat_date.as_deref())
+        });
+        let encoder = encoder.or_raise(py)?;
+        let remainder = match remainder {
+            "pad" => Remainder::Pad(encoder.eos().unwrap_or(0)),
+            _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
+        };
+        let options = ChatEncoder::options(TokenizeOptions { remainder, ..options });
+        let report = run(&encoder, &options);
+        return json::plain(py, &watcher.finish(py, report)?);
+    }
     let ids = ids_of(py, tokenizer, text_field, special_tokens)?;
     let unused = match ids {
         Ids::Tokenizer(_) => {
@@ -214,19 +285,7 @@ pub(crate) fn tokenize<'py>(
         "pad" => Remainder::Pad(eos.unwrap_or(0)),
         _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
     };
-    let options = TokenizeOptions {
-        sample_size: sample_size.map(|s| s.0),
-        eos,
-        append_eos,
-        dtype: dtype.map(|d| d.0),
-        remainder,
-        overwrite,
-        durable,
-        threads: threads.map(Count::size),
-        allow_empty,
-        split,
-        ..TokenizeOptions::new(to)
-    };
+    let options = TokenizeOptions { eos, append_eos, remainder, ..options };
     let encoder = LineEncoder {
         ids,
         field: text_field.to_string(),
@@ -234,28 +293,21 @@ pub(crate) fn tokenize<'py>(
         vocab_size: vocab_size.map(|v| v.0),
         eos,
     };
-    let watcher = Watcher::new(py, progress)?;
-    let report = py.detach(|| match inputs {
-        texts::Inputs::Paths(paths) => Paths::list(&paths)
-            .resolved(&stores)
-            .and_then(|inputs| prepare::tokenize_with(&inputs, &out, &encoder, &options, &stores, &watcher))
-            .map_err(|e| texts::or_texts(e, &paths)),
-        texts::Inputs::Texts(mut texts) => {
-            prepare::tokenize_texts(&mut texts, &out, &encoder, &options, &stores, &watcher)
-        }
-    });
+    let report = run(&encoder, &options);
     json::plain(py, &watcher.finish(py, report)?)
 }
 
+// A tokenizer of windrow's, by itself, its name or its path.
+fn loaded(py: Python<'_>, tokenizer: &Bound<'_, PyAny>) -> PyResult<Option<Tokenizer>> {
+    if let Ok(given) = tokenizer.cast::<crate::text::Tokenizer>() {
+        return Ok(Some(given.get().loaded()));
+    }
+    let Ok(name) = tokenizer.extract::<PathBuf>() else { return Ok(None) };
+    py.detach(|| Tokenizer::load(&name.to_string_lossy())).or_raise(py).map(Some)
+}
+
 fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bool) -> PyResult<Ids> {
-    let loaded = if let Ok(given) = tokenizer.cast::<crate::text::Tokenizer>() {
-        Some(given.get().loaded())
-    } else if let Ok(name) = tokenizer.extract::<PathBuf>() {
-        Some(py.detach(|| Tokenizer::load(&name.to_string_lossy())).or_raise(py)?)
-    } else {
-        None
-    };
-    if let Some(loaded) = loaded {
+    if let Some(loaded) = loaded(py, tokenizer)? {
         let encoder = TextEncoder::new(loaded, field, "none").or_raise(py)?;
         return Ok(Ids::Tokenizer(encoder.special_tokens(special)));
     }

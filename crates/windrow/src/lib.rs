@@ -24,6 +24,8 @@
 
 mod blocks;
 mod builder;
+#[cfg(feature = "text")]
+mod chat;
 mod compared;
 mod dataset;
 #[cfg(feature = "text")]
@@ -67,6 +69,8 @@ mod write;
 
 pub use blocks::Blocks;
 pub use builder::LoaderBuilder;
+#[cfg(feature = "text")]
+pub use chat::{ChatEncoder, not_of_chat};
 pub use compared::{Comparison, PlanDifference, compare};
 pub use dataset::{Dataset, Info, Samples};
 #[cfg(feature = "text")]

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use windrow::prep::Tokenizing;
-use windrow::prepare::{self, CHECKPOINT_BYTES, Encode, Remainder, TokenizeOptions};
+use windrow::prep::{Chatting, Tokenizing};
+use windrow::prepare::{self, CHECKPOINT_BYTES, Remainder, TokenizeOptions};
 use windrow::{DType, Paths};
 
 use crate::args::{Stores, dtype, no_stdin, no_stdout};
@@ -75,6 +75,18 @@ pub(crate) struct How {
     /// Special tokens that are in the text become their IDs; by default text is text
     #[arg(long)]
     special_tokens: bool,
+    /// Each record is a conversation: the chat template makes its text, and what the assistant says is learned
+    #[arg(long)]
+    chat: bool,
+    /// With --chat: key of the messages; by default messages, else conversations
+    #[arg(long, value_name = "KEY", requires = "chat")]
+    messages_field: Option<String>,
+    /// With --chat: a file with a Jinja template, or chatml, gemma, llama3, zephyr; by default the tokenizer's own
+    #[arg(long, value_name = "FILE|NAME", requires = "chat")]
+    chat_template: Option<String>,
+    /// With --chat: the day for templates that ask for it; by default today
+    #[arg(long, value_name = "YYYY-MM-DD", requires = "chat")]
+    chat_date: Option<String>,
     /// dtype of a stored id; by default the smaller of uint16 and uint32 that holds the vocabulary (int32 for Megatron;
     /// flat-tokens are uint32)
     #[arg(long, value_parser = dtype)]
@@ -111,6 +123,11 @@ impl How {
             dtype: self.dtype,
             remainder: Remainder::Drop,
             split: self.split.clone(),
+            chat: self.chat.then(|| Chatting {
+                messages_field: self.messages_field.clone(),
+                template: self.chat_template.clone(),
+                date: self.chat_date.clone(),
+            }),
         };
         if self.pad_value.is_some() && self.remainder != Rest::Pad {
             return Err(Failure::usage("--pad-value is an option of --remainder pad"));
@@ -155,7 +172,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
     let stores = args.stores.options();
     let inputs = Paths::list(&args.inputs).resolved(&stores)?;
-    let report = prepare::tokenize_with(&inputs, &args.out, &encoder, &options, &stores, &watch)?;
+    let report = prepare::tokenize_with(&inputs, &args.out, encoder.as_ref(), &options, &stores, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cache;
 #[cfg(test)]
+mod chat;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod demo;

@@ -5,8 +5,12 @@ use serde_json::{Map, Value};
 use windrow_core::{DType, Error, Result};
 use windrow_text::Tokenizer;
 
+use crate::chat::{ChatEncoder, not_of_chat};
 use crate::encode::TextEncoder;
 use crate::prepare::{Remainder, TokenizeOptions};
+
+/// What turns lines, or texts, into token IDs.
+pub type Encoder = Box<dyn windrow_prepare::Encode + Send>;
 
 /// How to tokenise, in words that a file can hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +38,21 @@ pub struct Tokenizing {
     pub remainder: Remainder,
     /// Of folders that hold several splits, the one to read.
     pub split: Option<String>,
+    /// Each record is a conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Chatting>,
+}
+
+/// How conversations become token IDs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Chatting {
+    /// Key of the messages; by default `messages`, else `conversations`.
+    pub messages_field: Option<String>,
+    /// A built-in chat template, or a file; by default the tokenizer's own.
+    pub template: Option<String>,
+    /// The day for templates that ask for it; by default today.
+    pub date: Option<String>,
 }
 
 impl Default for Tokenizing {
@@ -50,6 +69,7 @@ impl Default for Tokenizing {
             dtype: None,
             remainder: Remainder::Drop,
             split: None,
+            chat: None,
         }
     }
 }
@@ -59,20 +79,42 @@ impl Tokenizing {
     ///
     /// # Errors
     /// `NotFound` without the tokenizer; `Config` for an option that cannot be.
-    pub fn make(&self) -> Result<(TextEncoder, TokenizeOptions)> {
+    pub fn make(&self) -> Result<(Encoder, TokenizeOptions)> {
         let to = crate::writer(&self.to, &self.own)?;
-        let encoder = TextEncoder::new(Tokenizer::load(&self.tokenizer)?, &self.text_field, &self.eos)?
-            .special_tokens(self.special_tokens);
         let options = TokenizeOptions {
             sample_size: self.sample_size,
-            eos: windrow_prepare::Encode::eos(&encoder),
             append_eos: self.append_eos,
             dtype: self.dtype,
             remainder: self.remainder,
             split: self.split.clone(),
             ..TokenizeOptions::new(to)
         };
-        Ok((encoder, options))
+        if let Some(chat) = &self.chat {
+            self.check_chat()?;
+            let tokenizer = Tokenizer::load(&self.tokenizer)?;
+            let [field, template, date] =
+                [&chat.messages_field, &chat.template, &chat.date].map(|given| given.as_deref());
+            let encoder = ChatEncoder::new(tokenizer, field, template, date)?;
+            return Ok((Box::new(encoder), ChatEncoder::options(options)));
+        }
+        let encoder = TextEncoder::new(Tokenizer::load(&self.tokenizer)?, &self.text_field, &self.eos)?
+            .special_tokens(self.special_tokens);
+        let eos = windrow_prepare::Encode::eos(&encoder);
+        Ok((Box::new(encoder), TokenizeOptions { eos, ..options }))
+    }
+
+    // What a template decides is not said twice.
+    fn check_chat(&self) -> Result<()> {
+        let given = [
+            ("eos", !["auto", "none"].contains(&self.eos.as_str())),
+            ("append_eos", self.append_eos),
+            ("text_field", self.text_field != Tokenizing::default().text_field),
+            ("special_tokens", self.special_tokens),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(not_of_chat(option)),
+            None => Ok(()),
+        }
     }
 
     // A tokenizer.json is named so that it is found from any folder.

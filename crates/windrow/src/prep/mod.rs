@@ -38,8 +38,7 @@ use windrow_prepare::prep::{
 use windrow_prepare::{Report, Watch};
 
 pub use self::converting::Converting;
-pub use self::how::Tokenizing;
-use crate::encode::TextEncoder;
+pub use self::how::{Chatting, Encoder, Tokenizing};
 use crate::formats;
 use crate::output::{Output, Task, What};
 use crate::prepare::{IndexOptions, TokenizeOptions};
@@ -66,7 +65,7 @@ pub fn plan(
         &read,
         inputs,
         out,
-        &encoder,
+        encoder.as_ref(),
         &options,
         task_bytes,
         settings,
@@ -149,7 +148,7 @@ pub struct Prep {
 
 /// What the tasks of a job need, made once.
 enum Made {
-    Tokenize(Box<(TextEncoder, TokenizeOptions)>),
+    Tokenize(Box<(Encoder, TokenizeOptions)>),
     Index,
     Convert(Box<converting::Made>),
 }
@@ -207,7 +206,7 @@ impl Prep {
     /// `NotFound` without the tokenizer; `Mismatch` for another one.
     pub fn check(&self) -> Result<()> {
         match self.made()? {
-            Made::Tokenize(made) => self.job.check_tokenizer(Some(&made.0.tokenizer().lock())),
+            Made::Tokenize(made) => self.job.check_tokenizer(made.0.lock().as_ref()),
             Made::Index | Made::Convert(_) => Ok(()),
         }
     }
@@ -223,7 +222,7 @@ impl Prep {
             Made::Index => IndexWorker { table, stores: &read, place }.run(&self.job, task, watch),
             Made::Convert(made) => self.converts(made.conversion()).run(&self.job, task, watch),
             Made::Tokenize(made) => {
-                let (encode, options) = (&made.0, TokenizeOptions { threads, ..made.1.clone() });
+                let (encode, options) = (made.0.as_ref(), TokenizeOptions { threads, ..made.1.clone() });
                 let worker = Worker { table, stores: &read, place, encode, options: &options };
                 worker.run(&self.job, task, watch)
             }
@@ -259,7 +258,7 @@ impl Prep {
         let (encoder, options) = match self.made()? {
             Made::Index => return self.join_index(out, overwrite, watch),
             Made::Convert(made) => return self.join_convert(made, out, overwrite, watch),
-            Made::Tokenize(made) => (&made.0, &made.1),
+            Made::Tokenize(made) => (made.0.as_ref(), &made.1),
         };
         let make = |out: &Path, overwrite: bool| {
             let options = TokenizeOptions { overwrite, ..options.clone() };
