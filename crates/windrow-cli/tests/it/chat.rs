@@ -61,13 +61,13 @@ fn another_template_is_another_output() {
 fn what_cannot_be_is_said_with_its_place() {
     let desk = desk();
     for (typed, code, says) in [
-        (format!("{TYPED} --to tokens"), 1, "no place for a loss_mask"),
-        (format!("{TYPED} --eos 3"), 1, "eos is set, but a conversation is what its template says"),
-        (format!("{TYPED} --messages-field turns"), 1, "no field \"turns\" with a conversation"),
+        (format!("{TYPED} --to tokens"), 2, "no place for a loss_mask"),
+        (format!("{TYPED} --eos 3"), 2, "eos is set, but a conversation is what its template says"),
+        (format!("{TYPED} --messages-field turns"), 3, "no field \"turns\" with a conversation"),
         (TYPED.replace("--chat ", ""), 2, "--chat"),
         (TYPED.replace("t.jinja", "none.jinja"), 1, "no chat template of this name or at this path"),
         (TYPED.replace("--chat-template t.jinja", ""), 1, "the tokenizer has no chat template"),
-        (TYPED.replace("tokenize", "prep plan"), 1, "parts hold no arrays beside the tokens"),
+        (TYPED.replace("tokenize", "prep plan tokenize"), 2, "parts hold no arrays beside the tokens"),
     ] {
         let said = desk.windrow(&typed).failed(code);
         assert!(said.contains(says), "{typed}: {said}");
