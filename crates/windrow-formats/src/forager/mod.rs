@@ -68,7 +68,8 @@ fn file_list(paths: &[String]) -> Result<String> {
 /// tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Tokens in every sample; `None` where samples differ.
+    /// Tokens in every sample; `None` where samples differ, which is said by null.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub sample_size: Option<u64>,
     /// The tokens first, then the others by name.
     pub arrays: Vec<LayoutArray>,

@@ -285,7 +285,10 @@ fn schemas_that_are_none_are_refused() {
     let tokens = ("tokens", "uint8", "0");
     let not_one = &["the sample schema cannot be understood"];
     for wrong in ["-1", "1.5", "2.0", "1e3", "1e400", "null", "\"2\"", "true", "[]", "18446744073709551616"] {
-        bad_schema(&schema(wrong, &[tokens], "4"), not_one);
+        // Samples of any length are said by null.
+        if wrong != "null" {
+            bad_schema(&schema(wrong, &[tokens], "4"), not_one);
+        }
         bad_schema(&schema("2", &[tokens], wrong), not_one);
         bad_schema(&schema("2", &[("tokens", "uint8", wrong)], "4"), not_one);
     }
@@ -297,12 +300,26 @@ fn schemas_that_are_none_are_refused() {
         "[]",
         "{}",
         "{\"sample_size\":2}",
+        "{\"arrays\":[{\"name\":\"tokens\",\"dtype\":\"uint8\",\"offset\":0}],\"total_bytes_per_sample\":4}",
         "{\"sample_size\":2,\"arrays\":{},\"total_bytes_per_sample\":4}",
     ] {
         bad_schema(text, not_one);
     }
     bad_schema(&"[".repeat(100_000), not_one);
     bad_schema(&format!("{{\"sample_size\":2,\"x\":{}", "[".repeat(100_000)), not_one);
+}
+
+#[test]
+fn samples_of_any_length_are_whole_tokens_with_what_is_beside_them() {
+    let (tokens, mask) = (("tokens", "uint16", "0"), ("m", "uint8", "2"));
+    let folder = data();
+    let text = schema("null", &[tokens, mask], "3");
+    put(folder.path(), "samples/index/sample_schema.json", text.as_bytes());
+    let says = &["the sample has 4 bytes", "each of its tokens takes 3"];
+    let wanted = Wanted { kind: Some(Kind::Corrupt), file: "a.bin", record: Some(0), byte: Some(0), says };
+    refused(folder.path(), "samples", &Options::default(), &wanted);
+    bad_schema(&schema("null", &[tokens, mask], "2"), &["\"m\" takes 1 uint8 from byte 2", "of 2 bytes"]);
+    bad_schema(&schema("null", &[], "0"), &["expected an array \"tokens\" among 0 arrays"]);
 }
 
 #[test]
