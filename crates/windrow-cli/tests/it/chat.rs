@@ -51,7 +51,7 @@ fn each_conversation_is_a_record_with_a_mask_or_part_of_samples() {
 fn another_template_is_another_output() {
     let desk = desk();
     desk.windrow(TYPED).done();
-    desk.write("t.jinja", &format!("{TEMPLATE}!"));
+    desk.write("t.jinja", format!("{TEMPLATE}!"));
     let said = desk.windrow(TYPED).failed(1);
     assert!(said.contains("--overwrite"), "{said}");
     desk.windrow(&format!("{TYPED} --overwrite")).done();
