@@ -87,7 +87,7 @@ fn the_files_of_one_run_come_out_of_parts_of_any_size() {
     for (name, how) in layouts {
         let one = dir.path().join(format!("{name}-one"));
         let (encoder, options) = how.make().unwrap();
-        tokenize(&inputs, &one, &encoder, &options, &()).unwrap();
+        tokenize(&inputs, &one, encoder.as_ref(), &options, &()).unwrap();
         let want = tree(&one);
         for task_bytes in [1 << 40, 20_000, 1_009] {
             let out = dir.path().join(format!("{name}-{task_bytes}"));
@@ -101,7 +101,7 @@ fn the_files_of_one_run_come_out_of_parts_of_any_size() {
             }
             assert!(!report.unchanged && prep.join(&joined, false, &()).unwrap().unchanged);
             // What one run would do is done.
-            assert!(tokenize(&inputs, &joined, &encoder, &options, &()).unwrap().unchanged, "{name}");
+            assert!(tokenize(&inputs, &joined, encoder.as_ref(), &options, &()).unwrap().unchanged, "{name}");
         }
     }
 }
@@ -111,7 +111,7 @@ fn parts_read_as_what_one_run_wrote() {
     let dir = tempfile::tempdir().unwrap();
     let inputs = [corpus(dir.path())];
     let (encoder, options) = bytes().make().unwrap();
-    tokenize(&inputs, &dir.path().join("one"), &encoder, &options, &()).unwrap();
+    tokenize(&inputs, &dir.path().join("one"), encoder.as_ref(), &options, &()).unwrap();
     let one = windrow::open(dir.path().join("one")).unwrap();
     let out = dir.path().join("parts");
     let prep = prepared(&inputs, &out, &bytes(), 5_003);
@@ -147,7 +147,7 @@ fn rows_are_split_by_their_number() {
     let how = Tokenizing { text_field: "text".to_string(), ..bytes() };
     let (encoder, options) = how.make().unwrap();
     let one = dir.path().join("one");
-    tokenize(&inputs, &one, &encoder, &options, &()).unwrap();
+    tokenize(&inputs, &one, encoder.as_ref(), &options, &()).unwrap();
     let prep = prepared(&inputs, &dir.path().join("parts"), &how, 20_000);
     assert!(prep.job().tasks > 3);
     let joined = dir.path().join("joined");
