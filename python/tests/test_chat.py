@@ -62,3 +62,8 @@ def main(n: int = 10_000, seed: int = 1) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*map(int, sys.argv[1:])))
+
+
+def test_an_iterable_is_no_file_of_conversations(tmp_path: Path) -> None:
+    with pytest.raises(wr.ConfigError, match="takes conversations"):
+        wr.tokenize(iter([{"messages": []}]), tmp_path / "out", tokenizer="bytes", chat=True)

@@ -222,6 +222,15 @@ pub(crate) fn tokenize<'py>(
         ..TokenizeOptions::new(to)
     };
     let watcher = Watcher::new(py, progress)?;
+    let are_texts = matches!(inputs, texts::Inputs::Texts(_));
+    if chat && are_texts {
+        let error =
+            Error::config("an iterable gives texts, and chat=True takes conversations").field("inputs");
+        return Err(raise(
+            py,
+            &error.hint("write the conversations as JSON Lines, one on each line, and give the path"),
+        ));
+    }
     let run = |encoder: &dyn Encode, options: &TokenizeOptions| {
         py.detach(|| match inputs {
             texts::Inputs::Paths(paths) => Paths::list(&paths)
@@ -273,7 +282,7 @@ pub(crate) fn tokenize<'py>(
     let is_field_idle = text_function.is_some() && text_field != "text";
     let unused =
         unused.or(is_field_idle.then_some(("text_field", "text_function takes the text from the line")));
-    let is_function_idle = text_function.is_some() && matches!(inputs, texts::Inputs::Texts(_));
+    let is_function_idle = text_function.is_some() && are_texts;
     let unused =
         unused.or(is_function_idle.then_some(("text_function", "an iterable gives texts, not lines")));
     if let Some((option, why)) = unused {
