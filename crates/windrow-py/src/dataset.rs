@@ -830,7 +830,7 @@ impl Dataset {
     /// >>> wr.open(path).records(3, labels="same")[1]["labels"].tolist()
     /// [4, 5, -100]
     /// >>> wr.open(path).records(512, pad="longest").batch([0, 1])["input_ids"].tolist()
-    /// [[1, 2], [4, 0]]
+    /// [[1, 2], [4, 5]]
     #[pyo3(signature = (length, pad_value=Id::of(0), *, pad="length", labels=Some("next"), dtype=None, **unknown),
            text_signature = "($self, length, pad_value=0, *, pad='length', labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
