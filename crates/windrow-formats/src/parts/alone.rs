@@ -7,8 +7,8 @@ use windrow_core::store::{entry_if_there, key, open_if_there};
 use windrow_core::{Error, Result};
 
 use super::files::Files;
-use super::layout::{file_name, task_of};
 use super::lengths::{AGAIN, WIDTH};
+use super::names::{file_name, task_of};
 use super::table::{Stored, Table};
 
 /// Whether this file holds the values of a part: of its name, with what its task says beside it.

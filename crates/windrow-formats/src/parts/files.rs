@@ -7,8 +7,8 @@ use windrow_core::source::FileInfo;
 use windrow_core::store::{Entry, Object, Store, key};
 use windrow_core::{Error, Kind, Result};
 
-use super::layout::file_name;
 use super::lengths::{AGAIN, PartLengths, Said, WIDTH};
+use super::names::file_name;
 use super::table::{Stored, Table};
 
 /// The parts of a folder. A part that was not read yet takes 64 bytes, those of its row included.

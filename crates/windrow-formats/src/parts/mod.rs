@@ -4,6 +4,7 @@ mod alone;
 mod files;
 mod layout;
 mod lengths;
+mod names;
 mod source;
 mod table;
 mod unfinished;
@@ -21,7 +22,8 @@ use windrow_core::store::key;
 use windrow_core::{Error, Result};
 
 use self::files::Files;
-use self::layout::{FOLDER, Layout, TABLE, file_name, task_of};
+use self::layout::Layout;
+use self::names::{FOLDER, TABLE, file_name, task_of};
 use self::source::Records;
 use self::table::{Stored, Table};
 use super::numbers::check_number_options;

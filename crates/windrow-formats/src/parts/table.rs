@@ -8,7 +8,7 @@ use windrow_core::store::Entry;
 use windrow_core::{DType, Element, Error, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::layout::TABLE;
+use super::names::TABLE;
 
 /// The table of more parts is not read: 25 million of them.
 const MOST_BYTES: u64 = 1 << 30;

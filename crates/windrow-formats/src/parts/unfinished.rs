@@ -7,7 +7,7 @@ use windrow_core::manifest::MOST_BYTES;
 use windrow_core::store::read_small;
 use windrow_core::{Error, Kind};
 
-use super::layout::{FOLDER, JOBS, task_of};
+use super::names::{FOLDER, JOBS, task_of};
 
 /// What is asked of a job.
 #[derive(Deserialize)]

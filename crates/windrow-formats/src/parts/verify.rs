@@ -11,8 +11,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::alone::row_of;
 use super::files::Files;
-use super::layout::{Layout, file_name};
+use super::layout::Layout;
 use super::lengths::{AGAIN, PartLengths, WIDTH};
+use super::names::file_name;
 use super::{Parts, alone, files, is_index, table, told};
 
 /// Bytes that are read at a time: whole values of any dtype.
