@@ -2,9 +2,9 @@
 
 use windrow_core::{Error, Result, store};
 
-use super::handed::Seen;
 use super::input::{Input, PART, Stream};
 use super::rows::{RowInput, Texts};
+use super::seen::Seen;
 use super::text_input::TextInput;
 
 /// Longer buffers are not used again.

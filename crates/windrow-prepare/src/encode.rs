@@ -4,8 +4,8 @@ use windrow_core::manifest::TokenizerLock;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::chunks::Chunk;
-use super::handed::Seen;
 use super::ids::{Ids, Kept};
+use super::seen::Seen;
 
 /// Turns one line into token IDs.
 pub trait Encode: Sync {

@@ -2,33 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use windrow_core::{Error, Kind, Result};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::chunks::{Chunk, MOST_TEXTS};
+use super::seen::Seen;
 
 /// Texts that come slowly do not wait longer for others.
 const MOST_WAIT: Duration = Duration::from_millis(500);
-
-/// What is known of texts that were handed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
-    /// How many there were.
-    pub(super) texts: u64,
-    /// Their bytes.
-    pub(super) bytes: u64,
-    /// The XXH3-64 of each text, whose seed is that of the texts before it.
-    pub(super) xxh3: u64,
-}
-
-impl Seen {
-    fn add(&mut self, text: &str) {
-        self.texts += 1;
-        self.bytes += text.len() as u64;
-        self.xxh3 = xxh3_64_with_seed(text.as_bytes(), self.xxh3);
-    }
-}
 
 /// Texts on their way to chunks.
 pub(super) struct Handed<'a> {

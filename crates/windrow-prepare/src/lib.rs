@@ -19,6 +19,7 @@ mod pipeline;
 mod places;
 pub mod prep;
 mod rows;
+mod seen;
 mod text;
 mod text_input;
 mod tokenize;

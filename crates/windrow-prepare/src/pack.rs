@@ -12,7 +12,7 @@ use windrow_core::source::Extras;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::encode::EncodedChunk;
-use super::handed::Seen;
+use super::seen::Seen;
 use super::tokenize::Remainder;
 
 const MOST_WAIT: Duration = Duration::from_secs(30);

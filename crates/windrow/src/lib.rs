@@ -35,6 +35,7 @@ mod formats;
 mod listing;
 mod measure;
 mod metrics;
+mod mixed;
 mod mixing;
 mod mixture;
 mod open;

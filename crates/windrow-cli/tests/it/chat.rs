@@ -67,7 +67,7 @@ fn what_cannot_be_is_said_with_its_place() {
         (TYPED.replace("--chat ", ""), 2, "--chat"),
         (TYPED.replace("t.jinja", "none.jinja"), 1, "no chat template of this name or at this path"),
         (TYPED.replace("--chat-template t.jinja", ""), 1, "the tokenizer has no chat template"),
-        (TYPED.replace("tokenize", "prep plan tokenize"), 2, "parts hold no arrays beside the tokens"),
+        (TYPED.replacen("tokenize", "prep plan tokenize", 1), 2, "parts hold no arrays beside the tokens"),
     ] {
         let said = desk.windrow(&typed).failed(code);
         assert!(said.contains(says), "{typed}: {said}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Cursor, Feed, Plan, State, in_run};
+use super::{Cursor, Feed, Plan, in_run};
 use crate::error::{Error, Result};
 use crate::sampler::{BlockShape, Described, Sampler};
 use crate::source::whole;
@@ -58,11 +58,6 @@ impl Identity {
         let position = if cursor.epoch == 0 { cursor.samples } else { u64::MAX };
         let Identity { source, view, layout, .. } = self.clone();
         Identity::with(source, view, layout, sampler.described(position), reached)
-    }
-
-    /// The state of a run of the plan at a place.
-    pub fn state(&self, plan: &Plan, cursor: Cursor) -> State {
-        State::new(&self.before(plan.sampler(), cursor), plan.seed(), cursor)
     }
 
     fn with(

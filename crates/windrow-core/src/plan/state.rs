@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cursor, Identity};
+use super::{Cursor, Identity, Plan};
 use crate::error::{Error, Result};
 
 /// Version of [`State`].
@@ -22,6 +22,13 @@ pub struct State {
     pub epoch: u64,
     /// Samples of the epoch that were delivered.
     pub samples: u64,
+}
+
+impl Identity {
+    /// The state of a run of the plan at a place.
+    pub fn state(&self, plan: &Plan, cursor: Cursor) -> State {
+        State::new(&self.before(plan.sampler(), cursor), plan.seed(), cursor)
+    }
 }
 
 impl State {

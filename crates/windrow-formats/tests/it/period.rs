@@ -2,23 +2,34 @@
 
 use std::sync::Arc;
 
+use tempfile::TempDir;
+use windrow_core::format::Options;
 use windrow_core::source::{Per, Period, Scale, Scaled, Scaling, SharedSource, Source, conformance};
-use windrow_core::{Decode, Kind, Lengths, Span};
+use windrow_core::{Kind, Lengths, Span};
 
 use super::alone::alone;
-use super::toy::Toy;
+use super::disk::open_with;
+use super::folder::folder_of;
 
-fn series() -> SharedSource {
-    let records: Vec<Vec<f32>> =
-        [20, 0, 1, 9].iter().map(|n| (0..2 * n).map(|x| x as f32 * 0.5).collect()).collect();
-    let records: Vec<&[f32]> = records.iter().map(Vec::as_slice).collect();
-    Arc::new(Toy::series(&records, 2, &[Decode::Plain; 4]))
+// Two channels, as GluonTS writes them: `[C, T]`.
+fn series() -> (TempDir, SharedSource) {
+    let channel = |n: u64, by: f64| (0..n).map(|x| (x as f64 * by).to_string()).collect::<Vec<_>>().join(",");
+    let line = |n: u64| {
+        format!("{{\"start\":\"2021\",\"target\":[[{}],[{}]]}}\n", channel(n, 0.5), channel(n, -3.0))
+    };
+    let folder = folder_of(&[("series.jsonl", [20, 1, 9].map(line).concat().into_bytes())]);
+    let source = open_with(&folder.path().join("series.jsonl"), &Options::default()).unwrap();
+    (folder, source)
 }
 
 #[test]
 fn a_part_is_a_source_like_any_other() {
+    alone("period::a_part_is_a_source_like_any_other", |_| parts());
+}
+
+fn parts() {
+    let (_folder, whole) = series();
     for (from, to, before) in [(0.0, 0.7, 0), (0.7, 0.8, 0), (0.7, 0.8, 3), (0.5, 1.0, 100)] {
-        let whole = series();
         let part = Period::new(whole.clone(), from, to, before).unwrap();
         conformance::check(&part).unwrap();
         for record in 0..whole.len() {
@@ -34,16 +45,17 @@ fn a_part_is_a_source_like_any_other() {
         assert_eq!(part.read(beyond, &mut Vec::new()).unwrap_err().kind(), Kind::OutOfRange);
     }
     for (from, to) in [(0.5, 0.5), (-0.1, 0.5), (0.2, 1.1), (f64::NAN, 1.0)] {
-        assert_eq!(Period::new(series(), from, to, 0).err().unwrap().kind(), Kind::Config);
+        assert_eq!(Period::new(whole.clone(), from, to, 0).err().unwrap().kind(), Kind::Config);
     }
 }
 
 #[test]
 fn channels_that_are_scaled_each_by_its_own_are_a_source_like_any_other() {
     alone("period::channels_that_are_scaled_each_by_its_own_are_a_source_like_any_other", |_| {
+        let (_folder, whole) = series();
         for scale in [Scale::Max, Scale::Zero, Scale::MinMax, Scale::Robust, Scale::MeanAbs] {
             let scaling = Scaling { per: Per::Channel, ..Scaling::by(scale) };
-            let scaled = Scaled::new(series(), scaling, &|| false).unwrap();
+            let scaled = Scaled::new(whole.clone(), scaling, &|| false).unwrap();
             conformance::check(&scaled).unwrap();
             conformance::check(&Period::new(Arc::new(scaled), 0.2, 0.9, 2).unwrap()).unwrap();
         }

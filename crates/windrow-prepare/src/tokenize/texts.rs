@@ -13,9 +13,10 @@ use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 use super::options::{TokenizeOptions, rules};
 use super::{CHUNK, Corpus, Done, wanted};
 use crate::encode::{Encode, EncodedChunk, Rules};
-use crate::handed::{Handed, Seen};
+use crate::handed::Handed;
 use crate::pack::{Packer, Packing};
 use crate::pipeline::{self, Work};
+use crate::seen::Seen;
 use crate::{Report, fed};
 
 /// What the outputs of such texts are named after.
