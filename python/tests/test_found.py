@@ -30,14 +30,15 @@ def test_a_path_that_is_not_there_names_the_nearest(tmp_path: Path, wrong: str, 
     (tmp_path / "corpus" / "train.jsonl").write_text(LINE)
     np.arange(8, dtype=np.uint16).tofile(tmp_path / "tokens.bin")
     hint = right and f"did you mean {tmp_path / right}?"
-    for open_it in (
-        lambda: wr.open(tmp_path / wrong),
-        lambda: wr.tokenize(tmp_path / wrong, tmp_path / "out", tokenizer="bytes"),
-        lambda: wr.verify(tmp_path / wrong),
+    of_texts = "texts are given as a generator or iter(list)"
+    for open_it, said in (
+        (lambda: wr.open(tmp_path / wrong), hint),
+        (lambda: wr.tokenize(tmp_path / wrong, tmp_path / "out", tokenizer="bytes"), f"{hint}; {of_texts}" if hint else of_texts),
+        (lambda: wr.verify(tmp_path / wrong), hint),
     ):
         with pytest.raises(wr.NotFoundError) as found:
             open_it()
-        assert found.value.hint == hint
+        assert found.value.hint == said
     with pytest.raises(wr.NotFoundError) as found:
         wr.index(tmp_path / "corpsu")
     assert found.value.hint == f"did you mean {tmp_path / 'corpus'}?"
