@@ -120,7 +120,7 @@ impl Schema<'_> {
                 let name = |n: u8| ["tokens", "loss_mask", "x", "labels"][usize::from(n) % 4].to_string();
                 let arrays = arrays.iter().take(8);
                 text(&Layout {
-                    sample_size: *size,
+                    sample_size: Some(*size),
                     arrays: arrays
                         .map(|(n, d, offset)| LayoutArray {
                             name: name(*n),
@@ -137,7 +137,7 @@ impl Schema<'_> {
 
     fn right(&self) -> Layout {
         let Schema::Right { size, dtypes } = self else {
-            return Layout { sample_size: 0, arrays: Vec::new(), total_bytes_per_sample: 0 };
+            return Layout { sample_size: Some(0), arrays: Vec::new(), total_bytes_per_sample: 0 };
         };
         let mut offset = 0;
         let mut arrays = Vec::new();
@@ -146,7 +146,7 @@ impl Schema<'_> {
             arrays.push(LayoutArray { name, dtype: dtype(*number), offset });
             offset += u64::from(*size) * dtype(*number).size() as u64;
         }
-        Layout { sample_size: (*size).into(), arrays, total_bytes_per_sample: offset }
+        Layout { sample_size: Some((*size).into()), arrays, total_bytes_per_sample: offset }
     }
 
     fn total(&self) -> Option<u64> {
