@@ -5,14 +5,15 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
 
+use super::borders::{Border, Part};
 use super::chosen::chosen;
 use super::learned::Learned;
-use super::starts::{mark_starts, runs};
+use super::starts::{mark_after, mark_starts, runs, values_before};
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::record::{Decode, Piece, Span};
-use crate::source::{Schema, Source};
+use crate::record::Piece;
+use crate::source::Schema;
 use crate::values::{copy_span, fill_value, lay_value};
 
 /// What `position_ids` count from.
@@ -68,33 +69,8 @@ pub struct Documents {
     fields: Arc<[Field]>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Inputs,
-    Labels,
-    Masks,
-    Positions,
-    Segments,
-    Ends,
-    Longest,
-    Attention,
-}
-
-const PARTS: [(Part, &str); 8] = [
-    (Part::Inputs, "input_ids"),
-    (Part::Labels, "labels"),
-    (Part::Masks, "loss_masks"),
-    (Part::Positions, "position_ids"),
-    (Part::Segments, "segment_ids"),
-    (Part::Ends, "cu_seqlens"),
-    (Part::Longest, "max_seqlen"),
-    (Part::Attention, "attention_mask"),
-];
-
-/// Values that are gone through at a time for where a document began.
-const BACK: u64 = 1 << 14;
-/// The furthest that a document is followed back to where it began.
-const MOST_BACK: u64 = 1 << 27;
+/// Laid only where it is asked for.
+const ATTENTION: Part = Part::Border(Border::Attention);
 
 impl Documents {
     /// For rows of `length` positions of which `eos` also ends a document.
@@ -146,7 +122,7 @@ impl Documents {
             .hint("leave dtype out, or choose int32 or int64"));
         }
         let documents = Documents { labels, ..self };
-        let usual = documents.there().filter(|part| *part != Part::Attention).collect();
+        let usual = documents.there().filter(|part| *part != ATTENTION).collect();
         Ok(documents.with(usual))
     }
 
@@ -163,7 +139,7 @@ impl Documents {
     // What there is to lay.
     fn there(&self) -> impl Iterator<Item = Part> + use<> {
         let (labels, track) = (self.labels, self.track);
-        PARTS.into_iter().map(|(part, _)| part).filter(move |part| match part {
+        Part::ALL.into_iter().filter(move |part| match part {
             Part::Labels => labels != Labels::None,
             Part::Masks => track.is_some(),
             _ => true,
@@ -173,12 +149,8 @@ impl Documents {
     fn with(self, parts: Vec<Part>) -> Self {
         let fields = parts.iter().map(|part| match part {
             Part::Inputs | Part::Labels => Field::new(part.name(), self.dtype, [self.length]),
-            Part::Masks | Part::Positions | Part::Segments => {
-                Field::new(part.name(), DType::I32, [self.length])
-            }
-            Part::Ends => Field::new(part.name(), DType::I32, [self.length + 1]),
-            Part::Longest => Field::new(part.name(), DType::I32, []),
-            Part::Attention => Field::new(part.name(), DType::I64, [self.length]),
+            Part::Masks => Field::new(part.name(), DType::I32, [self.length]),
+            Part::Border(border) => border.field(self.length, self.length),
         });
         Documents { fields: fields.collect(), parts, ..self }
     }
@@ -265,59 +237,9 @@ impl Documents {
                 Some(field) => row.numbers::<i64>(field),
                 None => &ids,
             };
-            starts[1..].iter_mut().zip(ids).for_each(|(start, id)| *start |= u8::from(*id == eos));
+            mark_after(ids, eos, &mut starts[1..]);
         }
         Ok(())
-    }
-
-    // How many values of the document that the block begins in come before it.
-    fn before(&self, sample: &Sample<'_>, scratch: &mut Vec<u8>) -> Result<u64> {
-        let Some(Piece::Read(Span { record, start, .. })) = sample.pieces.first() else { return Ok(0) };
-        let (record, start) = (*record, *start);
-        if start == 0 {
-            return Ok(0);
-        }
-        let last = sample.source.read(Span { record, start: start - 1, len: 1 }, scratch)?;
-        if self.eos.is_none() && !matches!(last.decode, Decode::Shift { .. }) {
-            return Ok(start);
-        }
-        let mut end = start;
-        while end > 0 && start - end < MOST_BACK {
-            let from = end.saturating_sub(BACK);
-            if let Some(at) =
-                self.last_start(sample.source, Span { record, start: from, len: end - from }, scratch)?
-            {
-                return Ok(start - at);
-            }
-            end = from;
-        }
-        match end {
-            0 => Ok(start),
-            _ => Err(Error::config(format!(
-                "no document begins in the {MOST_BACK} values before value {start}: their positions are not told"
-            ))
-            .record(record)
-            .hint("count positions from the start of the block, or check eos")),
-        }
-    }
-
-    // The last value of a span, or the one after it, with which a document starts.
-    fn last_start(&self, source: &dyn Source, span: Span, scratch: &mut Vec<u8>) -> Result<Option<u64>> {
-        let values = source.read(span, scratch)?;
-        let mut starts = vec![0; span.len as usize + 1];
-        mark_starts(&values, span, &mut starts[..span.len as usize]);
-        if let Some(eos) = self.eos {
-            let mut ids = vec![0i64; span.len as usize];
-            copy_span(&span, &values, 0, bytemuck::cast_slice_mut(&mut ids), DType::I64)?;
-            starts[1..].iter_mut().zip(ids).for_each(|(start, id)| *start |= u8::from(id == eos));
-        }
-        Ok(starts.iter().rposition(|start| *start == 1).map(|at| span.start + at as u64))
-    }
-}
-
-impl Part {
-    fn name(self) -> &'static str {
-        PARTS.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
     }
 }
 
@@ -327,15 +249,18 @@ impl Collate for Documents {
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        let Scratch { bytes, more: starts, .. } = scratch;
+        let Scratch { bytes, more: starts, places: ends, masks, .. } = scratch;
         let (size, ahead, length) = (self.dtype.size(), self.labels.ahead(), self.length);
         // One more than there are values: a token may say that a document starts after the last one.
         starts.resize(length + ahead + 1, 0);
-        let mut learned = if self.track.is_some() { vec![0i32; length] } else { Vec::new() };
-        self.read(sample, row, bytes, starts, &mut learned)?;
+        masks.resize(if self.track.is_some() { length } else { 0 }, 0);
+        self.read(sample, row, bytes, starts, masks)?;
+        ends.clear();
+        ends.extend(runs(&starts[..length]).map(|run| run.end));
         // Label i is the value `i + ahead`. Nothing in the row tells the first of its inputs.
         let begins = (ahead == 0 && starts[0] == 0).then_some(0);
         let untold = begins.into_iter().chain(memchr_iter(1, &starts[ahead..ahead + length]));
+        let ignored = self.layout.ignore_index;
         for (field, part) in self.parts.iter().enumerate() {
             match part {
                 Part::Inputs => {}
@@ -344,56 +269,36 @@ impl Collate for Documents {
                         self.same(sample, row, field, bytes)?;
                     }
                     let labels = row.bytes(field);
-                    let mut ignore = |at: usize| {
-                        fill_value(&mut labels[at * size..][..size], self.dtype, self.layout.ignore_index);
-                    };
-                    untold.clone().for_each(&mut ignore);
-                    let excluded = learned.iter().enumerate().filter(|(_, learned)| **learned == 0);
-                    excluded.for_each(|(at, _)| ignore(at));
+                    for at in untold.clone() {
+                        fill_value(&mut labels[at * size..][..size], self.dtype, ignored);
+                    }
+                    if self.track.is_some() {
+                        Labels::ignore(labels, self.dtype, masks, ignored);
+                    }
                 }
                 Part::Masks => {
-                    let masks = row.numbers::<i32>(field);
-                    masks.copy_from_slice(&learned);
+                    let out = row.numbers::<i32>(field);
+                    out.copy_from_slice(masks);
                     if self.labels != Labels::None {
-                        untold.clone().for_each(|at| masks[at] = 0);
+                        untold.clone().for_each(|at| out[at] = 0);
                     }
                 }
-                Part::Positions => {
-                    let mut from = match self.layout.positions {
-                        Positions::Document if starts[0] == 0 => self.before(sample, bytes)?,
-                        _ => 0,
-                    };
-                    let positions = row.numbers::<i32>(field);
-                    for run in runs(&starts[..length]) {
-                        let last = from + run.len() as u64;
-                        if i32::try_from(last).is_err() {
+                Part::Border(border) => {
+                    border.fill(row, field, ends);
+                    let goes_on = *border == Border::Positions
+                        && self.layout.positions == Positions::Document
+                        && starts[0] == 0;
+                    if goes_on {
+                        let before = values_before(sample, self.eos, bytes)?;
+                        let last = before.saturating_add(ends[0] as u64);
+                        let Ok(before) = i32::try_from(before).and_then(|n| i32::try_from(last).map(|_| n))
+                        else {
                             return Err(Error::config(format!("position {last} does not fit int32"))
                                 .hint("count positions from the start of the block"));
-                        }
-                        (from as i32..)
-                            .zip(&mut positions[run])
-                            .for_each(|(position, place)| *place = position);
-                        from = 0;
+                        };
+                        row.numbers::<i32>(field)[..ends[0]].iter_mut().for_each(|place| *place += before);
                     }
                 }
-                Part::Segments => {
-                    let segments = row.numbers::<i32>(field);
-                    (0..).zip(runs(&starts[..length])).for_each(|(segment, run)| segments[run].fill(segment));
-                }
-                Part::Ends => {
-                    let ends = row.numbers::<i32>(field);
-                    ends.fill(length as i32);
-                    ends[0] = 0;
-                    ends[1..]
-                        .iter_mut()
-                        .zip(runs(&starts[..length]))
-                        .for_each(|(end, run)| *end = run.end as i32);
-                }
-                Part::Longest => {
-                    let longest = runs(&starts[..length]).map(|run| run.len()).max().unwrap_or(0);
-                    row.numbers::<i32>(field)[0] = longest as i32;
-                }
-                Part::Attention => row.numbers::<i64>(field).fill(1),
             }
         }
         Ok(())

@@ -1,10 +1,15 @@
-//! Where documents start within a row.
+//! Where documents start within a row, and how far before it.
 
 use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use crate::record::{Decode, Span, Values};
+use super::Sample;
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::record::{Decode, Piece, Span, Values};
+use crate::source::Source;
+use crate::values::copy_span;
 
 /// The row cut where documents start; nothing before a start at its beginning.
 pub(super) fn runs(starts: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
@@ -42,4 +47,67 @@ pub(super) fn mark_starts(values: &Values<'_>, span: Span, out: &mut [u8]) {
             }
         }
     }
+}
+
+/// Marks what comes after each `eos` among `ids`: `out` begins one place later than they do.
+pub(super) fn mark_after(ids: &[i64], eos: i64, out: &mut [u8]) {
+    out.iter_mut().zip(ids).for_each(|(start, id)| *start |= u8::from(*id == eos));
+}
+
+/// Values that are gone through at a time for where a document began.
+const BACK: u64 = 1 << 14;
+/// The furthest that a document is followed back to where it began.
+const MOST_BACK: u64 = 1 << 27;
+
+/// How many values of the document that a sample begins in come before the sample. Documents are records, end with `eos`, or start
+/// where stored numbers say so.
+///
+/// # Errors
+/// `Config` where none starts among the last 2^27 values; what reading them says.
+pub(super) fn values_before(sample: &Sample<'_>, eos: Option<i64>, scratch: &mut Vec<u8>) -> Result<u64> {
+    let Some(Piece::Read(Span { record, start, .. })) = sample.pieces.first() else { return Ok(0) };
+    let (record, start) = (*record, *start);
+    if start == 0 {
+        return Ok(0);
+    }
+    let last = sample.source.read(Span { record, start: start - 1, len: 1 }, scratch)?;
+    if eos.is_none() && !matches!(last.decode, Decode::Shift { .. }) {
+        return Ok(start);
+    }
+    let mut end = start;
+    while end > 0 && start - end < MOST_BACK {
+        let from = end.saturating_sub(BACK);
+        if let Some(at) =
+            last_start(sample.source, eos, Span { record, start: from, len: end - from }, scratch)?
+        {
+            return Ok(start - at);
+        }
+        end = from;
+    }
+    match end {
+        0 => Ok(start),
+        _ => Err(Error::config(format!(
+            "no document begins in the {MOST_BACK} values before value {start}: their positions are not told"
+        ))
+        .record(record)
+        .hint("count positions from the start of the block, or check eos")),
+    }
+}
+
+// The last value of a span, or the one after it, with which a document starts.
+fn last_start(
+    source: &dyn Source,
+    eos: Option<i64>,
+    span: Span,
+    scratch: &mut Vec<u8>,
+) -> Result<Option<u64>> {
+    let values = source.read(span, scratch)?;
+    let mut starts = vec![0; span.len as usize + 1];
+    mark_starts(&values, span, &mut starts[..span.len as usize]);
+    if let Some(eos) = eos {
+        let mut ids = vec![0i64; span.len as usize];
+        copy_span(&span, &values, 0, bytemuck::cast_slice_mut(&mut ids), DType::I64)?;
+        mark_after(&ids, eos, &mut starts[1..]);
+    }
+    Ok(starts.iter().rposition(|start| *start == 1).map(|at| span.start + at as u64))
 }
