@@ -112,8 +112,9 @@ fn differences(a: &Recipe, b: &Recipe, identities: &[Identity; 2]) -> Result<Vec
 fn what(option: &str) -> Option<&'static str> {
     let top = option.split(['.', '[']).next().unwrap_or_default();
     Some(match top {
-        "parts" if option.contains("].view") => "view",
-        "parts" => "data",
+        // A plan's parts are objects, each told by its number.
+        _ if option.starts_with("parts[") && option.contains("].view") => "view",
+        _ if option.starts_with("parts[") => "data",
         "shuffle" => "order",
         "seed" => "seed",
         "global_batch_size" => "batch size",
@@ -165,11 +166,11 @@ mod tests {
     #[test]
     fn values_that_differ_are_named_by_their_place() {
         let mut found = Vec::new();
-        let a = json!({"parts": [{"view": {"pack": {"length": 8}}}], "weights": [1, 2], "seed": 0});
-        let b = json!({"parts": [{"view": {"pack": {"length": 9, "eos": 3}}}], "weights": [2, 1], "seed": 0});
+        let a = json!({"cuts": [{"view": {"pack": {"length": 8}}}], "weights": [1, 2], "seed": 0});
+        let b = json!({"cuts": [{"view": {"pack": {"length": 9, "eos": 3}}}], "weights": [2, 1], "seed": 0});
         walk(&mut String::new(), &a, &b, &mut found);
         let places: Vec<&str> = found.iter().map(|(place, ..)| place.as_str()).collect();
-        assert_eq!(places, ["parts[0].view.pack.eos", "parts[0].view.pack.length", "weights"]);
+        assert_eq!(places, ["cuts[0].view.pack.eos", "cuts[0].view.pack.length", "weights"]);
         assert_eq!(found[0].1, Value::Null);
     }
 }
