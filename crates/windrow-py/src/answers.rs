@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use windrow::dev::plan::{Steps, Workspace};
-use windrow::dev::sampler::Shard;
 use windrow::{Error, Recipe, Result, compare};
 
 use crate::error::OrRaise;
@@ -17,6 +16,7 @@ use crate::json;
 use crate::loader::Loader;
 use crate::near::none_left;
 use crate::options::Count;
+use crate::ranks::shard;
 use crate::trace::{HINT, plan_of};
 use crate::waiting::wait_while;
 
@@ -152,15 +152,6 @@ pub(crate) fn extract<'py>(
         plan.batch_of(&step, None, &mut Workspace::default())
     })?;
     Framework::Numpy.batch(py, batch)
-}
-
-// All ranks, where none is given.
-fn shard(rank: Option<Count>, world_size: Option<Count>) -> Result<Shard> {
-    match (rank, world_size) {
-        (Some(rank), Some(world_size)) => Shard::new(rank.0, world_size.0),
-        (None, None) => Ok(Shard::ALONE),
-        _ => Err(Error::config("rank and world_size: only one of them is given")),
-    }
 }
 
 fn recipe_of(given: &Bound<'_, PyAny>) -> PyResult<Recipe> {

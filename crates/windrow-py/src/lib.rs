@@ -23,6 +23,7 @@ mod keys;
 mod loader;
 mod logging;
 mod near;
+mod open;
 mod options;
 mod own_options;
 mod paths;
@@ -59,8 +60,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<blocks::Blocks>()?;
     module.add_class::<text::Tokenizer>()?;
     module.add_class::<codec::Codec>()?;
-    module.add_function(wrap_pyfunction!(dataset::open, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::_reopen, module)?)?;
+    module.add_function(wrap_pyfunction!(open::open, module)?)?;
+    module.add_function(wrap_pyfunction!(open::_reopen, module)?)?;
     let stop_all = wrap_pyfunction!(running::_stop_all, module)?;
     module.py().import("atexit")?.call_method1("register", (stop_all,))?;
     module.add_function(wrap_pyfunction!(view::mix, module)?)?;

@@ -76,3 +76,12 @@ impl Ranks {
         }
     }
 }
+
+/// The rank that two arguments name; all ranks, where none is given.
+pub(crate) fn shard(rank: Option<Count>, world_size: Option<Count>) -> windrow_core::Result<Shard> {
+    match (rank, world_size) {
+        (Some(rank), Some(world_size)) => Shard::new(rank.0, world_size.0),
+        (None, None) => Ok(Shard::ALONE),
+        _ => Err(Error::config("rank and world_size: only one of them is given")),
+    }
+}

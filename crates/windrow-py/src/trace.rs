@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use windrow::dev::plan::Steps;
-use windrow::dev::sampler::Shard;
 use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
 
 use crate::error::{OrRaise, raise};
@@ -17,6 +16,7 @@ use crate::json;
 use crate::loader::Loader;
 use crate::near::none_left;
 use crate::options::Count;
+use crate::ranks::shard;
 use crate::waiting::{wait_for, wait_while};
 
 /// Which bytes a step read, row by row.
@@ -62,11 +62,7 @@ pub(crate) fn trace<'py>(
     let traced = wait_while(py, move |is_wanted| -> Result<Vec<TracedRow>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;
-        let own = match (rank, world_size) {
-            (Some(rank), Some(world_size)) => Shard::new(rank.0, world_size.0)?.rows(n_rows),
-            (None, None) => 0..n_rows,
-            _ => return Err(Error::config("rank and world_size: only one of them is given")),
-        };
+        let own = shard(rank, world_size)?.rows(n_rows);
         let rows = match row {
             Some(row) if row.0 < own.end - own.start => own.start + row.0..own.start + row.0 + 1,
             Some(row) => return Err(Error::out_of_range("row", row.0, own.end - own.start)),

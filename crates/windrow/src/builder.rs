@@ -7,12 +7,12 @@ use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{LastBatch, Plan};
 use windrow_core::sampler::{Order, Shard};
 
-use crate::dataset::Samples;
 use crate::mixture::Mixture;
 use crate::ordered;
 use crate::ranks;
 use crate::recipe::{Recipe, RecipePart};
 use crate::room;
+use crate::samples::Samples;
 use crate::shuffle::Shuffle;
 use crate::view_recipe::ScalerName;
 use crate::windowing::function_in_text;

@@ -27,6 +27,8 @@ mod builder;
 #[cfg(feature = "text")]
 mod chat;
 mod compared;
+mod cut;
+mod cut_warnings;
 mod dataset;
 #[cfg(feature = "text")]
 mod encode;
@@ -56,6 +58,7 @@ mod remote;
 mod reopen;
 mod resolve;
 mod room;
+mod samples;
 mod several;
 mod shares;
 mod shuffle;
@@ -65,6 +68,7 @@ mod split;
 mod split_by_time;
 mod traced;
 mod view_recipe;
+mod views;
 mod windowing;
 mod write;
 
@@ -73,7 +77,7 @@ pub use builder::LoaderBuilder;
 #[cfg(feature = "text")]
 pub use chat::{ChatEncoder, not_of_chat};
 pub use compared::{Comparison, PlanDifference, compare};
-pub use dataset::{Dataset, Info, Samples};
+pub use dataset::{Dataset, Info};
 #[cfg(feature = "text")]
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
@@ -86,6 +90,7 @@ pub use open::{open, open_with, verify};
 pub use paths::Paths;
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart};
+pub use samples::Samples;
 pub use shares::Shares;
 pub use shuffle::Shuffle;
 pub use traced::{TracedRead, TracedRow, trace_row};

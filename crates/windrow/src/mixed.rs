@@ -3,8 +3,8 @@
 use windrow_core::sampler::Phase;
 use windrow_core::{Error, Result};
 
-use crate::dataset::Samples;
 use crate::mixture::{Mixture, MixtureOptions, Part, mix_with};
+use crate::samples::Samples;
 use crate::shares::Shares;
 
 impl Shares {

@@ -6,7 +6,7 @@ use windrow_core::plan::{Feed, Plan};
 use windrow_core::sampler::{Mix, MixOptions, Order, PartOf, Phase, Stop};
 use windrow_core::{DType, Error, Kind, Result};
 
-use crate::dataset::Samples;
+use crate::samples::Samples;
 use crate::shares::Shares;
 
 /// A weighted mixture of views.

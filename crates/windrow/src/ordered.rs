@@ -7,8 +7,8 @@ use windrow_core::sampler::{BlockShape, Order};
 use windrow_core::{Error, Result};
 
 use crate::blocks::Blocks;
-use crate::dataset::Samples;
 use crate::ranks;
+use crate::samples::Samples;
 use crate::shuffle::Shuffle;
 use crate::view_recipe::ViewRecipe;
 

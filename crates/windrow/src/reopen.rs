@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use windrow_core::{Error, Result};
 
 use crate::builder::LoaderBuilder;
-use crate::dataset::Samples;
 use crate::mixture::Mixture;
 use crate::recipe::{Recipe, RecipePart};
+use crate::samples::Samples;
 use crate::shares::Shares;
 
 impl RecipePart {

@@ -5,9 +5,9 @@ use windrow_core::sampler::{BlockShape, Order};
 use windrow_core::source::FileInfo;
 use windrow_core::{Error, Result};
 
-use crate::dataset::Samples;
 use crate::ordered::bytes_of;
 use crate::remote;
+use crate::samples::Samples;
 
 /// A pool is read while the next one is fetched.
 const POOLS: u64 = 2;

@@ -88,7 +88,7 @@ pub fn plan_convert(
         return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
     }
     conversion.check()?;
-    let manifest = conversion.manifest()?;
+    let mut manifest = conversion.manifest()?;
     let source = conversion.source;
     let width = (conversion.dtype()?.size() * conversion.schema().channels.unwrap_or(1)) as u64;
     let bytes = sum_of_lengths(source)?.saturating_mul(width);
@@ -99,23 +99,10 @@ pub fn plan_convert(
         path: if is_url(path) { path.to_path_buf() } else { absolute(path) },
         // A task without a record would be for nothing.
         tasks: tasks_of(bytes, task_bytes).min(source.len()).max(1),
-        files: manifest.inputs,
+        files: std::mem::take(&mut manifest.inputs),
         ..JobInput::default()
     };
-    let job = Job {
-        task: CONVERT.to_string(),
-        inputs: vec![input],
-        options: manifest.options,
-        tokenizer: manifest.tokenizer,
-        dtype: manifest.dtype,
-        vocab_size: manifest.vocab_size,
-        eos: manifest.eos,
-        task_bytes,
-        out: if is_url(out) { out.display().to_string() } else { absolute(out).display().to_string() },
-        settings,
-        ..Job::default()
-    };
-    Ok(job.numbered())
+    Ok(Job::of(CONVERT, vec![input], manifest, task_bytes, out, settings))
 }
 
 /// What a worker has to know to run tasks that convert.

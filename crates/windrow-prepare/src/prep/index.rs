@@ -69,16 +69,7 @@ pub fn plan_index(
         tasks: tasks_of(input.row.size, task_bytes),
         ..JobInput::default()
     };
-    let job = Job {
-        task: INDEX.to_string(),
-        inputs: inputs.iter().map(planned).collect(),
-        options: manifest.options,
-        task_bytes,
-        out: if is_url(out) { out.display().to_string() } else { absolute(out).display().to_string() },
-        settings,
-        ..Job::default()
-    };
-    Ok(job.numbered())
+    Ok(Job::of(INDEX, inputs.iter().map(planned).collect(), manifest, task_bytes, out, settings))
 }
 
 /// What a worker has to know to run tasks that find lines.

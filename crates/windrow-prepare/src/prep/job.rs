@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::manifest::{FileRow, Manifest, TokenizerLock};
 use windrow_core::output::hash_of;
-use windrow_core::store::{Object, read_small};
+use windrow_core::store::{Object, is_url, read_small};
 use windrow_core::{DType, Error, Result};
 
 /// The version of jobs and parts.
@@ -95,8 +95,34 @@ impl JobInput {
 }
 
 impl Job {
-    /// Completes it: numbers the tasks of its inputs, of which each has some, and takes the hash.
-    pub(super) fn numbered(mut self) -> Job {
+    /// What is to be done with these inputs, of which each has some tasks; `manifest` says what decides the parts, and `settings` is
+    /// for the workers.
+    pub(super) fn of(
+        task: &str,
+        inputs: Vec<JobInput>,
+        manifest: Manifest,
+        task_bytes: u64,
+        out: &Path,
+        settings: Value,
+    ) -> Job {
+        let job = Job {
+            task: task.to_string(),
+            inputs,
+            options: manifest.options,
+            tokenizer: manifest.tokenizer,
+            dtype: manifest.dtype,
+            vocab_size: manifest.vocab_size,
+            eos: manifest.eos,
+            task_bytes,
+            out: if is_url(out) { out.display().to_string() } else { absolute(out).display().to_string() },
+            settings,
+            ..Job::default()
+        };
+        job.numbered()
+    }
+
+    // Numbers the tasks of its inputs, and takes the hash.
+    fn numbered(mut self) -> Job {
         let mut first = 0;
         for input in &mut self.inputs {
             input.first_task = first;

@@ -66,20 +66,7 @@ pub fn plan_tokenize(
         texts.push(text);
     }
     let manifest = wanted(&texts, &rules, encode, options);
-    let job = Job {
-        task: TOKENIZE.to_string(),
-        inputs: planned,
-        options: manifest.options,
-        tokenizer: manifest.tokenizer,
-        dtype: manifest.dtype,
-        vocab_size: manifest.vocab_size,
-        eos: manifest.eos,
-        task_bytes,
-        out: if is_url(out) { out.display().to_string() } else { absolute(out).display().to_string() },
-        settings,
-        ..Job::default()
-    };
-    Ok(job.numbered())
+    Ok(Job::of(TOKENIZE, planned, manifest, task_bytes, out, settings))
 }
 
 /// Of those in stores the manifest keeps the URL.

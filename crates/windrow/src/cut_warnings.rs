@@ -1,0 +1,59 @@
+//! What is said of samples that are not what their user means, most likely.
+
+use windrow_core::view::Overlong;
+
+use crate::dataset::Dataset;
+use crate::formats::format_info;
+use crate::samples::Samples;
+use crate::view_recipe::ViewRecipe;
+
+impl Dataset {
+    // What is cut is never seen, however many epochs there are.
+    pub(crate) fn warn_of_cut_records(&self, samples: &Samples) {
+        let ViewRecipe::Bins { length, overlong: Overlong::Cut, .. } = samples.recipe.view else { return };
+        let cut = samples.feed.view().overlong();
+        if cut > 0 {
+            log::warn!(
+                "{}: {cut} of {} records are longer than {length} positions and are cut; coverage() counts what is never \
+                 seen, overlong=\"split\" reads all of them",
+                self.paths,
+                self.len()
+            );
+        }
+    }
+
+    // Tokens of many documents in one file are one record, and nothing would be kept apart.
+    pub(crate) fn warn_of_one_document(&self, samples: &Samples) {
+        let ViewRecipe::Pack { documents: Some(_), eos: None, .. } = samples.recipe.view else { return };
+        if self.len() == 1 && self.source.joined().is_none() {
+            log::warn!(
+                "{}: documents are records, and this is one record of {} tokens; say with eos= which token ends a document",
+                self.paths,
+                self.source.length(0).unwrap_or_default()
+            );
+        }
+    }
+
+    // An array [T, C] that is read as T series of C values gives padded windows only, and a model that learns nothing.
+    pub(crate) fn warn_of_padding(&self, samples: &Samples) {
+        let view = samples.feed.view();
+        let (short, all) = (view.short(), view.len());
+        if all < 2 || short < all - all / 10 {
+            return;
+        }
+        let info = format_info(self.source.format());
+        let reads_axis =
+            info.is_some_and(|info| info.takes("axis")) && self.source.schema().channels.is_none();
+        let hint = match reads_axis && self.options.axis.is_none() {
+            true => {
+                "if an array [T, C] is one series, open it with wr.open(x, axis=\"time\"); else segments packs short series"
+            }
+            false => "segments packs short series without padding",
+        };
+        log::warn!(
+            "{}: {short} of {all} windows are padded, as their series have fewer than the {} values of a window; {hint}",
+            self.paths,
+            view.positions() + 1
+        );
+    }
+}
