@@ -14,6 +14,7 @@ k  seqax's loader             l  audio codes with prompts and masks
 m  writing token streams    n  samples into codes
 o  what other loaders wrote
 p  token IDs in a slow object store
+q  packs of documents     r  a mixture of 100 parts in 10 phases
 """
 
 import argparse
@@ -29,6 +30,7 @@ import documents
 import far
 import flat_tokens
 import formats
+import mixtures
 import opening
 import records
 import series
@@ -56,12 +58,14 @@ QUESTIONS = {
     "n": codec.bench_n,
     "o": formats.bench_o,
     "p": far.bench_p,
+    "q": mixtures.bench_q,
+    "r": mixtures.bench_r,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…p")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…r")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()

@@ -3,6 +3,7 @@
 
 mod codes;
 mod documents;
+mod packs;
 mod records;
 mod series;
 mod text;
@@ -11,6 +12,7 @@ mod tokens;
 use std::fs::File;
 
 const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
+windrow-limits packs FILE LENGTH BATCH DOCUMENT THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
 windrow-limits fill SIZE THREADS SECONDS | bytes FILE BYTE THREADS | documents FILE DTYPE EOS
 windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS [own]
@@ -31,6 +33,14 @@ fn main() -> Fallible<()> {
         ["batches", file, length, batch, threads, secs] => {
             tokens::batches(file, length.parse()?, batch.parse()?, threads.parse()?, secs.parse()?)?
         }
+        ["packs", file, length, batch, document, threads, secs] => packs::rows(
+            file,
+            length.parse()?,
+            batch.parse()?,
+            document.parse()?,
+            threads.parse()?,
+            secs.parse()?,
+        )?,
         ["windows", file, series, context, stride, batch, threads, secs] => series::windows(
             file,
             series.parse()?,

@@ -73,7 +73,7 @@ pub(crate) fn batches(file: &str, length: u64, batch: u64, threads: usize, secs:
     Ok(json!({ "samples": rows, "secs": start.elapsed().as_secs_f64() }))
 }
 
-fn lay(bytes: &[u8], out: &mut [i64]) {
+pub(crate) fn lay(bytes: &[u8], out: &mut [i64]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
