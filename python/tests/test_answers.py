@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -166,6 +167,106 @@ def test_a_state_before_a_skip_continues_with_it_on_any_number_of_ranks(folder: 
         loader(folder, skip=[(12, 48)]).load_state_dict(state)
     with pytest.raises(wr.ConfigError, match="skips nothing"):
         loader(folder, skip=[(5, 5)])
+
+
+def test_records_that_are_left_out_never_come_and_the_others_keep_their_numbers(folder: Path, tmp_path: Path) -> None:
+    out = {"web": [59, 3, 4, 17], "code": range(5, 9)}
+    left_out = {(0, n) for n in out["web"]} | {(1, n) for n in out["code"]}
+    run = loader(folder, exclude=out, epochs=2)
+    batches = [records(batch) for batch in run.stream()]
+    assert {row for rows in batches for row in rows} == {(p, r) for p, n in ((0, 60), (1, 25)) for r in range(n)} - left_out
+    file = plan(tmp_path / "plan.json", loader(folder, exclude=out))
+    for step in (0, 1, len(batches) // 2 - 1):
+        assert [(row["part"], row["reads"][0]["record"]) for row in wr.trace(file, step)] == batches[step]
+    for part, name in enumerate(("web", "code")):
+        for record in (0, 5, 24):
+            found = wr.find(file, record, part=name)
+            assert bool(found) == ((part, record) not in left_out)
+            assert all(batches[f["step"]][f["row"]] == (part, record) for f in found)
+    covered = wr.coverage(file, (0, len(batches) // 2), records=True)["parts"]
+    for part, n in enumerate((60, 25)):
+        numbers = {r for start, end in covered[part]["record_ranges"] for r in range(start, end)}
+        assert covered[part]["records_of"] == n and numbers == {r for rows in batches for p, r in rows if p == part}
+    # A pickle, a saved plan and other ranks are the same run; one with the records is not.
+    state = loader(folder, exclude=out).state_dict()
+    ranks = [pickle.loads(pickle.dumps(loader(folder, exclude=out, rank=rank, world_size=RANKS))) for rank in range(RANKS)]
+    assert [row for rank in ranks for row in records(next(rank))] == batches[0]
+    with pytest.raises(wr.MismatchError, match="source="):
+        loader(folder).load_state_dict(state)
+    with pytest.raises(wr.OutOfRangeError, match="60"):
+        loader(folder, exclude={"web": [60]})
+    with pytest.raises(wr.OutOfRangeError, match="no part is named"):
+        loader(folder, exclude={"books": [1]})
+    with pytest.raises(TypeError, match="dict"):
+        loader(folder, exclude=[1])
+    with pytest.raises(wr.OutOfRangeError):
+        wr.find(file, 60, part="web")
+
+
+def test_views_of_every_kind_leave_out_records(folder: Path) -> None:
+    ds = wr.open(folder / "web.jsonl", format="series-jsonl")
+    train, validation = ds.split(0.25, seed=1)
+    views = [
+        ds.records(8), ds.pack(10), ds.pack(10, documents=True), ds.pack(10, eos=7), ds.windows(4, stride=2), ds.bins(16), ds.segments(20),
+        ds.crop(5, mode="start"), train.records(8), validation.pack(6), ds.windows(4, scaler="standard", fields=["item"]),
+    ]  # fmt: skip
+    for view in views:
+        options = {"batch_size": 1, "shuffle": False, "epochs": 1, "rank": 0, "world_size": 1, "num_threads": 0}
+        whole, without = wr.Loader(view, **options), wr.Loader(view, exclude=[2, 9, 10], **options)
+        for step, batch in enumerate(without):
+            reads = [read for row in wr.trace(without, step) for read in row["reads"]]
+            assert not {read["record"] for read in reads} & {2, 9, 10}
+            located = {(read["record"], read["locations"][0]["file"]) for read in reads if read["locations"]}
+            for record, _ in located:
+                assert any(found["step"] == step for found in wr.find(without, record)), (view, record)
+            if "item" in batch:
+                assert batch["item"].ndim == 1
+        assert not wr.find(without, 9) and wr.find(whole, 9)
+    with pytest.raises(wr.ConfigError, match="exclude"):
+        wr.Loader(ds.windows(4, scaler=lambda x: x / 2), batch_size=1, exclude=[1])
+
+
+def test_rows_of_about_the_same_length_come_together(tmp_path: Path) -> None:
+    lengths = np.random.default_rng(5).integers(1, 400, 2000)
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps({"sequence": [i] * int(n)}) for i, n in enumerate(lengths)) + "\n")
+    ds = wr.open(tmp_path / "rows.jsonl", format="series-jsonl")
+    options: dict[str, Any] = {"global_batch_size": 16, "seed": 2, "rank": 0, "world_size": 1, "epochs": 2}
+    padding, orders = {}, {}
+    for group in (None, 16):
+        view = ds.records(512, pad="longest", labels=None, group=group)
+        run = wr.Loader(view, **options)
+        ids = [batch["input_ids"] for batch in run.stream()]
+        real = sum(int(lengths[row[0]]) for rows in ids for row in rows)
+        padding[group] = 1 - real / sum(rows.size for rows in ids)
+        orders[group] = [int(row[0]) for rows in ids for row in rows]
+    assert padding[None] > 0.4 and padding[16] < 0.03
+    assert sorted(orders[16][:2000]) == sorted(orders[16][2000:]) == list(range(2000))
+    assert orders[16][:2000] != orders[16][2000:]
+    # Resumed on other ranks, it is the same order, and the answers hold.
+    view = ds.records(512, pad="longest", labels=None, group=16)
+    run = wr.Loader(view, **options)
+    for _ in range(7):
+        next(run)
+    state = run.state_dict()
+    assert "+grouped(rows=16)" in state["plan"]
+    given = []
+    ranks = [wr.Loader(view, **{**options, "rank": rank, "world_size": 4}) for rank in range(4)]
+    for rank in ranks:
+        rank.load_state_dict(state)
+    for _ in range(20):
+        given += [int(row[0]) for rank in ranks for row in next(rank)["input_ids"]]
+    assert given == orders[16][7 * 16 : 27 * 16]
+    for position in (0, 500, 1999):
+        [found] = wr.find(run, orders[16][position])
+        assert found["position"] == position
+    with pytest.raises(wr.MismatchError):
+        wr.Loader(ds.records(512, pad="longest", labels=None), **options).load_state_dict(state)
+    with pytest.raises(wr.ConfigError, match="shuffle=False"):
+        wr.Loader(view, batch_size=1, shuffle=False)
+    with pytest.raises(wr.ConfigError, match="group"):
+        wr.mix({"a": (view, 1), "b": (view, 1)})
+    with pytest.raises(wr.ConfigError, match="groups of 0 rows"):
+        ds.records(8, group=0)
 
 
 def test_diff_says_the_first_step_and_why(folder: Path, tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ class Dataset:
         pad_value: SupportsIndex = 0,
         *,
         pad: Literal["length", "longest"] = "length",
+        group: SupportsIndex | None = None,
         labels: Literal["next", "same"] | None = "next",
         dtype: _DType | None = None,
     ) -> View: ...
@@ -308,6 +309,7 @@ class Loader:
         whole: bool = False,
         last: Literal["repeat"] | None = None,
         skip: Sequence[tuple[SupportsIndex, SupportsIndex]] | None = None,
+        exclude: Iterable[SupportsIndex] | Mapping[str, Iterable[SupportsIndex]] | None = None,
         num_threads: SupportsIndex | None = None,
         prefetch: SupportsIndex = 4,
         framework: _Framework = "numpy",

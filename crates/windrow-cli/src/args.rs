@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windrow::format::{self, Axis, Options, Payload};
 use windrow::{
-    DType, DocumentsLayout, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Overlong, Pad, Paths, Per, Recipe,
-    RecipePart, ScalerName, Shuffle, Starts, Strategy, Tail, ViewRecipe,
+    DType, DocumentsLayout, Fit, Labels, LoaderBuilder, LossOn, Mode, Nan, Overlong, Pad, Paths, Per,
+    Positions, Recipe, RecipePart, ScalerName, Shuffle, Starts, Strategy, Tail, ViewRecipe,
 };
 
 use crate::failure::Failure;
@@ -203,6 +203,12 @@ pub(crate) struct Cutting {
     /// With --pack: keep documents apart: position_ids, segment_ids, cu_seqlens; a document is a record, or ends with --eos
     #[arg(long)]
     documents: bool,
+    /// With --documents: position_ids count from the document's first token in the block, or from its first [default: block]
+    #[arg(long, ignore_case = true, value_parser = word::<Positions>(&["block", "document"]))]
+    positions: Option<Positions>,
+    /// With --documents: the label of what is not learned [default: -100]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    ignore_index: Option<i64>,
     /// With --pack: every token a target in one row, its input the token before
     #[arg(long)]
     shifted: bool,
@@ -212,6 +218,9 @@ pub(crate) struct Cutting {
     /// With --records: rows of N, or as long as the longest of their batch [default: length]
     #[arg(long, ignore_case = true, value_parser = word::<Pad>(&["length", "longest"]))]
     pad: Option<Pad>,
+    /// With --records: so many rows of about the same length come together
+    #[arg(long, value_name = "ROWS")]
+    group: Option<u64>,
     /// With --documents, --shifted, --bins or --segments: only these tensors; with --windows: these too
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     fields: Vec<String>,
@@ -262,12 +271,21 @@ impl Cutting {
             length,
             eos: self.eos,
             shifted: self.shifted,
-            documents: self.documents.then(DocumentsLayout::default),
+            documents: self.documents.then(|| DocumentsLayout {
+                positions: self.positions.unwrap_or_default(),
+                ignore_index: self.ignore_index.unwrap_or(Labels::IGNORED),
+            }),
             fields: self.fields.clone(),
             labels,
         });
         let pad = self.pad.unwrap_or_default();
-        let records = self.records.map(|length| ViewRecipe::Records { length, pad_value: 0, pad, labels });
+        let records = self.records.map(|length| ViewRecipe::Records {
+            length,
+            pad_value: 0,
+            pad,
+            group: self.group,
+            labels,
+        });
         let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
         let fields = || self.fields.clone();
         let bins = self.bins.map(|length| ViewRecipe::Bins {
@@ -317,9 +335,12 @@ impl Cutting {
             ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
             ("--stack", self.stack, "--rows", self.rows),
             ("--documents", self.documents, "--pack", self.pack.is_some()),
+            ("--positions", self.positions.is_some(), "--documents", self.documents),
+            ("--ignore-index", self.ignore_index.is_some(), "--documents", self.documents),
             ("--shifted", self.shifted, "--pack", self.pack.is_some()),
             ("--overlong", self.overlong.is_some(), "--bins", self.bins.is_some()),
             ("--pad", self.pad.is_some(), "--records", self.records.is_some()),
+            ("--group", self.group.is_some(), "--records", self.records.is_some()),
             (
                 "--fields",
                 !self.fields.is_empty(),
@@ -552,7 +573,12 @@ mod tests {
             view("--pack 8 --documents --fields labels")["pack"]["fields"],
             serde_json::json!(["labels"])
         );
-        assert_eq!(view("--records 8 --pad longest")["records"]["pad"], "longest");
+        assert_eq!(view("--pack 8 --documents")["pack"]["documents"]["ignore_index"], -100);
+        let documents =
+            &view("--pack 8 --documents --positions document --ignore-index -1")["pack"]["documents"];
+        assert_eq!(*documents, serde_json::json!({ "positions": "document", "ignore_index": -1 }));
+        let records = &view("--records 8 --pad longest --group 32")["records"];
+        assert_eq!((&records["pad"], &records["group"]), (&"longest".into(), &32.into()));
     }
 
     #[test]
@@ -575,6 +601,9 @@ mod tests {
             ("--bins 8 --documents", "--documents is an option of --pack"),
             ("--records 8 --overlong cut", "--overlong is an option of --bins"),
             ("--bins 8 --pad longest", "--pad is an option of --records"),
+            ("--bins 8 --group 4", "--group is an option of --records"),
+            ("--pack 8 --positions block", "--positions is an option of --documents"),
+            ("--bins 8 --ignore-index 0", "--ignore-index is an option of --documents"),
             (
                 "--pack 8 --fields labels",
                 "--fields is an option of --documents, --shifted, --windows, --bins or --segments",

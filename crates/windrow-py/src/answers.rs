@@ -103,7 +103,7 @@ pub(crate) fn coverage<'py>(
             let mut object = json!(part);
             object["part"] = json!(number);
             object["name"] = json!(names.get(number));
-            object["records_of"] = json!(feed.source().len());
+            object["records_of"] = json!(feed.numbers());
             object
         });
         Ok(json!({ "steps": covered.steps, "parts": parts.collect::<Vec<_>>() }))

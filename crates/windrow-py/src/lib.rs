@@ -14,6 +14,7 @@ mod delivery;
 mod dtype;
 mod epochs;
 mod error;
+mod exclude;
 mod framework;
 mod function;
 mod index;

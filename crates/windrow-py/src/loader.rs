@@ -20,7 +20,7 @@ use crate::options::Count;
 use crate::ranks::Ranks;
 use crate::running::Running;
 use crate::view::{Mix, View};
-use crate::{near, shown};
+use crate::{exclude, near, shown};
 
 /// Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
 /// laid into.
@@ -48,6 +48,8 @@ use crate::{near, shown};
 ///     skip: ``[(from, to), …]``: positions of the run to leave out, counted over its epochs and over all ranks, ``to`` not among
 ///         them. The batch after a skip begins at ``to``; what comes before it ends as an epoch does. A state at or before ``from``
 ///         of the same run without it continues.
+///     exclude: numbers of records to leave out, of a mix a dict: name → numbers. The others keep their numbers in ``trace``,
+///         ``find`` and ``coverage``. It is another plan: a state of the run with them does not continue.
 ///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
 ///     prefetch: batches kept ready.
 ///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
@@ -111,8 +113,8 @@ impl Loader {
 #[pymethods]
 impl Loader {
     #[new]
-    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, skip=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
-           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, skip=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
+    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, skip=None, exclude=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
+           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, skip=None, exclude=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
     fn new(
         py: Python<'_>,
@@ -129,6 +131,7 @@ impl Loader {
         whole: bool,
         last: Option<&str>,
         skip: Option<Vec<(Count, Count)>>,
+        exclude: Option<&Bound<'_, PyAny>>,
         num_threads: Option<Count>,
         prefetch: Count,
         framework: &str,
@@ -137,7 +140,7 @@ impl Loader {
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Loader> {
         none_left(py, "Loader", unknown)?;
-        let builder = builder_of(py, view, dtype)?;
+        let builder = builder_of(py, view, dtype, exclude)?;
         let builder = match (batch_size, global_batch_size) {
             (Some(rows), None) => builder.batch_size(rows.0),
             (None, Some(rows)) => builder.global_batch_size(rows.0),
@@ -511,9 +514,18 @@ impl Loader {
     }
 }
 
-fn builder_of(py: Python<'_>, view: &Bound<'_, PyAny>, dtype: Option<AnyDType>) -> PyResult<LoaderBuilder> {
+fn builder_of(
+    py: Python<'_>,
+    view: &Bound<'_, PyAny>,
+    dtype: Option<AnyDType>,
+    exclude: Option<&Bound<'_, PyAny>>,
+) -> PyResult<LoaderBuilder> {
     if let Ok(view) = view.cast::<View>() {
         let samples = view.get().samples();
+        let samples = match exclude {
+            None => samples.clone(),
+            Some(given) => exclude::of_view(py, samples, given)?,
+        };
         return match dtype {
             None => Ok(samples.loader()),
             Some(dtype) => Ok(py.detach(|| samples.with_dtype(dtype.0)).or_raise(py)?.loader()),
@@ -521,6 +533,10 @@ fn builder_of(py: Python<'_>, view: &Bound<'_, PyAny>, dtype: Option<AnyDType>) 
     }
     if let Ok(mixed) = view.cast::<Mix>() {
         let mixture = mixed.get().mixture();
+        let mixture = match exclude {
+            None => mixture.clone(),
+            Some(given) => exclude::of_mix(py, mixture, given)?,
+        };
         let Some(dtype) = dtype else { return Ok(mixture.loader()) };
         let again = py.detach(|| mixture.with_dtype(dtype.0));
         return Ok(again.or_raise(py)?.loader());

@@ -175,6 +175,10 @@ impl LoaderBuilder {
             From::One(samples) => {
                 let order = orders.first().copied().unwrap_or_default();
                 let sampler = order.of(samples.len(), self.seed)?;
+                let sampler = match &samples.grouping {
+                    Some(grouping) => grouping.order(sampler, order != Order::Sequential, self.seed)?,
+                    None => sampler,
+                };
                 Plan::new(vec![samples.feed().clone()], sampler, self.seed)
             }
             From::Mixed(mixture) => mixture.plan(&orders, self.seed),

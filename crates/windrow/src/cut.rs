@@ -8,14 +8,15 @@ use windrow_core::collate::{
 };
 use windrow_core::plan::Feed;
 use windrow_core::source::{
-    Custom, Fit, Kind, Nan, Per, Runs, SampleScale, Scaled, Scaling, SharedSource, Transformed,
+    Custom, Fit, Kind, LeftOut, Nan, Per, Runs, SampleScale, Scaled, Scaling, SharedSource, Transformed,
 };
 use windrow_core::view::{self, Bins, Crop, Cursor, Pack, Records, View, Windows};
 use windrow_core::{DType, Error, Lengths, Result, store};
 use windrow_formats::key_rows;
 
 use crate::dataset::Dataset;
-use crate::part::of_period;
+use crate::grouping::Grouping;
+use crate::part::{excluded, of_period};
 use crate::recipe::RecipePart;
 use crate::samples::Samples;
 use crate::view_recipe::{LossOn, Pad, ScalerName, ViewRecipe};
@@ -159,7 +160,7 @@ impl Dataset {
                 let view = cut(lengths, *length, *eos)?;
                 (Arc::new(if documents.is_some() { view.telling_record() } else { view }), collate)
             }
-            ViewRecipe::Records { length, pad_value, pad, labels } => {
+            ViewRecipe::Records { length, pad_value, pad, labels, .. } => {
                 let collate = next_token(*length, true, *pad_value)?.labels(*labels)?;
                 let collate = if *pad == Pad::Longest { collate.to_longest() } else { collate };
                 let cut = if is_next { Records::new } else { Records::apart };
@@ -251,6 +252,9 @@ impl Dataset {
             }
         };
         let mut feed = Feed::new(source.clone(), view, collate).lying_in(self.stores.clone());
+        if !self.options.exclude.is_empty() {
+            feed = feed.without(LeftOut::new(excluded(&self.options.exclude, u64::MAX)?));
+        }
         // Rows with documents or shifted inputs ask where records begin.
         if let ViewRecipe::Pack { length, eos: None, shifted: false, documents: None, .. } = recipe
             && let Some(runs) = Runs::of(&source)
@@ -260,8 +264,9 @@ impl Dataset {
             let view = cut(runs.clone(), length, None)?;
             feed = feed.read_in_runs(runs, Arc::new(view));
         }
+        let grouping = Grouping::of(&recipe, source.as_ref())?;
         let recipe =
             RecipePart { path: self.paths.clone(), options: self.options.clone(), view: recipe, dtype };
-        Ok(Samples { feed, data: self.clone(), recipe, by: by.clone() })
+        Ok(Samples { feed, data: self.clone(), recipe, by: by.clone(), grouping })
     }
 }

@@ -9,7 +9,7 @@ use windrow_core::values::copy_values;
 use windrow_core::{Buffer, Decode, Error, Place, Result, Row, Span, store};
 use windrow_formats::parse_json;
 
-use crate::part::{of_period, of_split};
+use crate::part::{of_exclude, of_period, of_split};
 use crate::paths::Paths;
 
 /// Records on disk, by number.
@@ -76,7 +76,7 @@ impl Dataset {
         manifest: Option<Manifest>,
         stores: StoreSet,
     ) -> Result<Dataset> {
-        let whole = of_split(found, options.split)?;
+        let whole = of_exclude(of_split(found, options.split)?, &options.exclude)?;
         let source = of_period(whole.clone(), options.period)?;
         Ok(Dataset { paths, options, whole, source, manifest, stores })
     }
@@ -85,7 +85,8 @@ impl Dataset {
     pub(crate) fn parted(&self, options: Options) -> Result<Dataset> {
         // What this data set is a part of is a part already.
         let split = options.split.filter(|_| self.options.split.is_none());
-        let whole = of_split(self.whole.clone(), split)?;
+        let exclude = if self.options.exclude.is_empty() { &options.exclude[..] } else { &[] };
+        let whole = of_exclude(of_split(self.whole.clone(), split)?, exclude)?;
         let source = of_period(whole.clone(), options.period)?;
         Ok(Dataset { options, whole, source, ..self.clone() })
     }

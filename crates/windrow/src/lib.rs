@@ -32,8 +32,10 @@ mod cut_warnings;
 mod dataset;
 #[cfg(feature = "text")]
 mod encode;
+mod exclude;
 pub mod format;
 mod formats;
+mod grouping;
 mod listing;
 mod measure;
 mod metrics;

@@ -132,6 +132,13 @@ impl Mixture {
                 Error::config(format!("{name:?} has no samples")).at(samples.dataset().paths().to_string())
             );
         }
+        if samples.grouping.is_some() {
+            return Err(Error::config(format!(
+                "{name:?} has groups of like lengths, which a mixture would part"
+            ))
+            .field("group")
+            .hint("cut the parts of a mixture without group; pack or bins pad less"));
+        }
         if let (Some(first), Some(its_name)) = (self.samples.first(), self.names.first()) {
             let names = [its_name, &name].map(|name| format!("{name:?}"));
             first.feed().check_rows(samples.feed(), [&names[0], &names[1]])?;

@@ -6,6 +6,7 @@ use windrow_core::view::Coverage;
 use windrow_core::{DType, Draw, Result, store};
 
 use crate::dataset::Dataset;
+use crate::grouping::Grouping;
 use crate::recipe::RecipePart;
 
 /// Samples by number: a data set and the view that cuts it.
@@ -15,6 +16,7 @@ pub struct Samples {
     pub(crate) data: Dataset,
     pub(crate) recipe: RecipePart,
     pub(crate) by: ScaledBy,
+    pub(crate) grouping: Option<Grouping>,
 }
 
 impl Samples {

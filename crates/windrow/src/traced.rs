@@ -49,7 +49,7 @@ pub fn trace_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Tra
     let feed = &plan.feeds()[traced.feed];
     let read = |span: &Span| {
         let locations = feed.source().locate(*span)?;
-        Ok(TracedRead { record: span.record, start: span.start, len: span.len, locations })
+        Ok(TracedRead { record: feed.number_of(span.record), start: span.start, len: span.len, locations })
     };
     Ok(TracedRow {
         row,

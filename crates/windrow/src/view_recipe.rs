@@ -40,6 +40,9 @@ pub enum ViewRecipe {
         /// How long rows are.
         #[serde(default, skip_serializing_if = "is_default")]
         pad: Pad,
+        /// Rows of about the same length that come together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<u64>,
         /// What `labels` are.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
@@ -356,6 +359,7 @@ mod tests {
     fn recipes_say_how_rows_are_padded_and_split_only_where_it_is_chosen() {
         for text in [
             r#"{"records":{"length":8,"pad_value":0,"pad":"longest"}}"#,
+            r#"{"records":{"length":8,"pad_value":0,"pad":"longest","group":32}}"#,
             r#"{"bins":{"length":8,"strategy":"best_fit","overlong":"split","pad_value":0,"fields":["labels"]}}"#,
             r#"{"segments":{"length":8,"fields":["cu_seqlens"]}}"#,
         ] {

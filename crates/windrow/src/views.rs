@@ -20,7 +20,7 @@ impl Dataset {
         self.view(ViewRecipe::pack(length), None)
     }
 
-    /// The same blocks, with what keeps their documents apart: see [`Documents`] for the tensors. `eos` stands after every
+    /// The same blocks, with what keeps their documents apart: see [`Documents`](windrow_core::collate::Documents) for the tensors. `eos` stands after every
     /// record, and ends a document wherever it is.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Dataset {
     }
 
     /// Blocks of `length` values over the joined records, none of them shared: every value is a target, its input the
-    /// value before, or 0 where the row or a record begins. See [`Shifted`] for the tensors.
+    /// value before, or 0 where the row or a record begins. See [`Shifted`](windrow_core::collate::Shifted) for the tensors.
     ///
     /// # Errors
     /// As [`Dataset::pack`]; `Config` for records that are not IDs.
@@ -88,7 +88,7 @@ impl Dataset {
     }
 
     /// Records one after the other in rows of `length`, split where a row is full; with `buckets`, rows of those
-    /// lengths. See [`Pairs`] for the tensors.
+    /// lengths. See [`Pairs`](windrow_core::collate::Pairs) for the tensors.
     ///
     /// # Errors
     /// As [`Dataset::pack`]; `Config` for a bucket of 0 or above `length`.
@@ -115,10 +115,10 @@ impl Dataset {
     }
 
     /// Up to `length` frames of each track of codes `[T, C]`, from a random place or from its start, with its text. See
-    /// [`Codes`] for the tensors.
+    /// [`Codes`](windrow_core::collate::Codes) for the tensors.
     ///
     /// # Errors
-    /// `Config` for records that are not codes, or a layout that does not fit them; see [`Codes::new`].
+    /// `Config` for records that are not codes, or a layout that does not fit them; see [`Codes::new`](windrow_core::collate::Codes::new).
     ///
     /// ```
     /// use windrow::{Mode, dev::collate::{CodesLayout, Masks}};
@@ -137,7 +137,7 @@ impl Dataset {
         self.view(ViewRecipe::Codes { length, mode, layout: Box::new(layout.clone()) }, None)
     }
 
-    /// Whole records side by side in rows of `length`; longer ones are cut. See [`Segments`] for the tensors.
+    /// Whole records side by side in rows of `length`; longer ones are cut. See [`Segments`](windrow_core::collate::Segments) for the tensors.
     ///
     /// # Errors
     /// As [`Dataset::pack`].
@@ -165,7 +165,7 @@ impl Dataset {
 
     /// Records whole, as they are: rows of columns, or JSON. With `columns` only those, in that order; without any, all.
     ///
-    /// A batch holds a [`Value`](crate::Value) for each of its rows, in [`Batch::records`].
+    /// A batch holds a [`Value`](crate::Value) for each of its rows, in [`Batch::records`](crate::Batch::records).
     ///
     /// # Errors
     /// `Config` for records of numbers, and for columns that are not there.
@@ -190,7 +190,7 @@ impl Dataset {
     }
 
     /// The same records, column by column: a column of numbers, or of arrays of one shape, is a tensor `[rows, …]` of a batch,
-    /// any other a list of values in [`Batch::list`].
+    /// any other a list of values in [`Batch::list`](crate::Batch::list).
     ///
     /// # Errors
     /// As [`Dataset::rows`]; when a batch is assembled `Mismatch`, where numbers of a column differ in shape or dtype.
@@ -231,7 +231,7 @@ impl Dataset {
 }
 
 fn records(length: u64, pad: Pad) -> ViewRecipe {
-    ViewRecipe::Records { length, pad_value: 0, pad, labels: Labels::default() }
+    ViewRecipe::Records { length, pad_value: 0, pad, group: None, labels: Labels::default() }
 }
 
 fn rows(columns: &[&str], stack: bool) -> ViewRecipe {

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Coverage, out: &mut Out) -> Result<i32, Failure> {
     let mut objects = Vec::new();
     for (number, (feed, part)) in parts {
         let name = recipe.names.get(number);
-        let n_records = feed.source().len();
+        let n_records = feed.numbers();
         show(name.map(String::as_str), part, n_records, out)?;
         let mut object = json!(part);
         object["part"] = json!(number);

@@ -63,6 +63,9 @@ pub struct Options {
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+    /// Records that are left out, of those of the split where there is one, as `[from, to)`; ascending and apart from each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<(u64, u64)>,
     /// A part of each record in time, as a split by time made it; the face takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<PeriodOfEach>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Cursor, Plan, Steps, Traced};
+use super::{Cursor, Feed, Plan, Steps, Traced};
 use crate::error::{Error, Kind, Result};
 
 /// What steps read.
@@ -57,7 +57,7 @@ impl Plan {
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Covered> {
         let mut counts: Vec<Counted> =
-            self.feeds().iter().map(|feed| Counted::below(feed.source().len())).collect();
+            self.feeds().iter().map(|feed| Counted::below(feed.numbers())).collect();
         let mut cursor = Cursor::default();
         let mut n_steps = 0;
         for number in numbers {
@@ -71,7 +71,7 @@ impl Plan {
                     return Err(Error::new(Kind::Interrupted, "stopped before the end"));
                 }
                 let traced = self.trace(step.epoch, step.position(position - step.all.start))?;
-                counts[traced.feed].add(&traced)?;
+                counts[traced.feed].add(&traced, &self.feeds()[traced.feed])?;
             }
             cursor = step.after();
             n_steps += 1;
@@ -94,11 +94,11 @@ impl Counted {
         Counted { samples: 0, values: 0, records: Numbers::below(n_records), files: BTreeMap::new() }
     }
 
-    fn add(&mut self, traced: &Traced) -> Result<()> {
+    fn add(&mut self, traced: &Traced, feed: &Feed) -> Result<()> {
         self.samples += 1;
         let mut values = 0;
         for span in &traced.spans {
-            self.records.add(span.record)?;
+            self.records.add(feed.number_of(span.record))?;
             values += span.len;
         }
         self.values += values;

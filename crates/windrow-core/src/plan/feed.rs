@@ -8,7 +8,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_o
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
-use crate::source::{FileInfo, Runs, SharedSource, Source, StoreSet, gather, whole};
+use crate::source::{FileInfo, LeftOut, Runs, SharedSource, Source, StoreSet, gather, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -25,6 +25,7 @@ pub struct Feed {
     is_far: bool,
     stores: StoreSet,
     has_part_ids: bool,
+    left_out: LeftOut,
 }
 
 /// The tensor of feed numbers.
@@ -46,7 +47,29 @@ impl Feed {
             is_far,
             stores: StoreSet::default(),
             has_part_ids: false,
+            left_out: LeftOut::default(),
         }
+    }
+
+    /// Says which records the source is without, so that all others are called by the numbers that they had.
+    #[must_use]
+    pub fn without(self, left_out: LeftOut) -> Feed {
+        Feed { left_out, ..self }
+    }
+
+    /// The number of a record of the source in its data set: another one where some before it are left out.
+    pub fn number_of(&self, record: u64) -> u64 {
+        self.left_out.number(record)
+    }
+
+    /// The record of the source with a number of the data set; `None` where it is left out.
+    pub(super) fn record_of(&self, number: u64) -> Option<u64> {
+        self.left_out.place(number)
+    }
+
+    /// Records of the data set, those that are left out among them.
+    pub fn numbers(&self) -> u64 {
+        self.source.len().saturating_add(self.left_out.len())
     }
 
     /// Reads the samples from [`Runs`] of the source, by a view that cuts them alike. What a sample

@@ -18,7 +18,8 @@ pub struct Traced {
     pub pass: u64,
     /// What it is made of, in order.
     pub pieces: Vec<Piece>,
-    /// The values among that: what it read.
+    /// The values among that: what it read, of records of the source; [`Feed::number_of`](super::Feed::number_of) tells what they
+    /// are called where some are left out.
     pub spans: Vec<Span>,
     /// Where each of them lies.
     pub locations: Vec<Location>,
@@ -78,8 +79,8 @@ impl Plan {
         Ok(Traced { feed, sample, pass: turn.pass, pieces, spans, locations })
     }
 
-    /// The inverse: the positions of `epoch` whose samples may read from `record` of view `feed`, at most `most`, in
-    /// the order of their samples.
+    /// The inverse: the positions of `epoch` whose samples may read from `record` of the data set of view `feed`, at most `most`,
+    /// in the order of their samples; none for a record that is left out.
     ///
     /// # Errors
     /// `OutOfRange`; what reading an index says.
@@ -99,11 +100,15 @@ impl Plan {
         most: usize,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Vec<Found>> {
-        let view = self
+        let from = self
             .feeds()
             .get(feed)
-            .ok_or_else(|| Error::out_of_range("view", feed, self.feeds().len() as u64))?
-            .view();
+            .ok_or_else(|| Error::out_of_range("view", feed, self.feeds().len() as u64))?;
+        if record >= from.numbers() {
+            return Err(Error::out_of_range("record", record, from.numbers()));
+        }
+        let Some(record) = from.record_of(record) else { return Ok(Vec::new()) };
+        let view = from.view();
         let samples = whole(|| view.samples_of(record))?;
         let (is_one, mut pieces) = (samples.end - samples.start == 1, Vec::new());
         let mut found = Vec::new();

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod described;
+mod grouped;
 mod mix;
 mod order;
 mod permutation;
@@ -14,6 +15,7 @@ use std::ops::Range;
 
 pub use blocks::{BlockShape, Blocks};
 pub use described::{Change, Described};
+pub use grouped::Grouped;
 pub use mix::{Mix, MixOptions, MixPart, PartOf, Phase, Stop};
 pub use order::Order;
 pub use permutation::Permutation;

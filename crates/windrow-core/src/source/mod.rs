@@ -6,6 +6,7 @@ mod concat;
 pub mod conformance;
 mod fit;
 mod floats;
+mod left_out;
 mod measure;
 mod period;
 mod runs;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 pub use fit::Fit;
 pub use floats::Precision;
+pub use left_out::LeftOut;
 pub use period::Period;
 pub use runs::Runs;
 pub use sample_scale::SampleScale;

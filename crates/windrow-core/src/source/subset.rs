@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Extras, FileInfo, Location, Rows, Schema, SharedSource, Source, Stored};
+use super::{Extras, FileInfo, LeftOut, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -16,6 +16,8 @@ pub struct Subset {
     /// Ascending, each once.
     numbers: Arc<[u64]>,
     others: bool,
+    /// The same numbers, where the records are all others.
+    left_out: LeftOut,
 }
 
 impl Subset {
@@ -29,7 +31,7 @@ impl Subset {
         }
         match numbers.last() {
             Some(last) if *last >= inner.len() => Err(Error::out_of_range("record", last, inner.len())),
-            _ => Ok(Subset { inner, numbers, others }),
+            _ => Ok(Subset { inner, left_out: LeftOut::new(numbers.clone()), numbers, others }),
         }
     }
 
@@ -41,16 +43,7 @@ impl Subset {
         if !self.others {
             return Ok(self.numbers[record as usize]);
         }
-        // Before the k-th left-out number stand `number - k` others.
-        let (mut low, mut high) = (0, self.numbers.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            match self.numbers[middle] - middle as u64 <= record {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        Ok(record + low as u64)
+        Ok(self.left_out.number(record))
     }
 
     fn span(&self, span: Span) -> Result<Span> {
