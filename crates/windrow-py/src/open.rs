@@ -143,6 +143,7 @@ pub(crate) fn open(
         part: split,
         fill_missing,
         split: None,
+        exclude: Vec::new(),
         period: None,
     };
     let paths = path.absolute();
