@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-peers test-engines check bench pictures py rust-test python-test fuzz-check clean
+.PHONY: demo test test-peers test-engines check bench pictures site py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -80,6 +80,17 @@ bench: py
 # The pictures of docs/time-series.md, from the series in testdata/timeseries.
 pictures: py
 	$(BIN)/python docs/pictures.py
+
+# The pages of docs/ as a site in target/site, every link checked. Needs neither Rust nor the package.
+site: $(VENV)/site/.installed
+	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/python -m mkdocs build --quiet --strict
+	$(VENV)/site/bin/python docs/site/links.py target/site
+
+$(VENV)/site/.installed: python/requirements-site.txt
+	rm -rf $(VENV)/site
+	$(PYTHON) -m venv $(VENV)/site
+	$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-site.txt
+	touch $@
 
 clean:
 	cargo clean
