@@ -244,3 +244,34 @@ def test_records_are_converted_in_tasks(tmp_path: Path) -> None:
             wr.prep.plan("convert", series, tmp_path / "wrong", **wrong)
     with pytest.raises(wr.ConfigError, match="2 inputs"):
         wr.prep.plan("convert", [series, series], tmp_path / "wrong", to="npz")
+
+
+def test_sound_is_encoded_in_tasks(testdata: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+    sound, weights = tmp_path / "sound", testdata / "dac" / "small.pth"
+    sound.mkdir()
+    for clip in ("cards_001.wav", "cards_003.mp3", "cards_004.m4a"):
+        (sound / clip).write_bytes((testdata / "audio" / clip).read_bytes())
+    (sound / "cards_003.txt").write_text("three of clubs")
+    job = wr.prep.plan("encode", sound, tmp_path / "parts", weights=weights, dtype="int16", skip_tags=["opus"], task_bytes=20_000)
+    assert wr.prep.run(job, workers=2)["records"] == 3
+    wr.encode(sound, tmp_path / "one", wr.Codec(weights), skip_tags=["opus"])
+    parts, one = wr.open(tmp_path / "parts"), wr.open(tmp_path / "one")
+    assert all((parts[i] == one[i]).all() for i in range(3))
+    batches = [next(wr.Loader(ds.codes(50), batch_size=2, seed=0)) for ds in (parts, one)]
+    assert (batches[0]["tgt_tokens"] == batches[1]["tgt_tokens"]).all()
+    wr.prep.join(job, tmp_path / "joined")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "one").rglob("*") if path.is_file()}
+    assert len(files) > 4 and files == {path.name: path.read_bytes() for path in (tmp_path / "joined").rglob("*") if path.is_file()}
+
+    def refused(error: type[Exception], match: str, **options: Any) -> None:
+        with pytest.raises(error, match=match):
+            wr.prep.plan("encode", sound, tmp_path / "refused", **options)
+
+    refused(wr.ConfigError, "weights are missing")
+    refused(wr.UnsupportedError, "feature", weights=weights, device="cuda")
+    refused(wr.ConfigError, "loudness", weights=weights, loudness=1)
+    refused(wr.ConfigError, "int16 or int64", weights=weights, dtype="float32")
+    (sound / "cards_001.wav").write_bytes(b"another")
+    with pytest.raises(wr.StaleError, match="cards_001.wav"):
+        wr.prep.join(job, tmp_path / "again")

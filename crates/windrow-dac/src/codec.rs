@@ -57,7 +57,10 @@ impl Options {
 
 /// A codec with its weights. Cloning it shares them; any number of threads may use it at once.
 #[derive(Clone)]
-pub struct Codec(Arc<Inner>);
+pub struct Codec {
+    inner: Arc<Inner>,
+    threads: usize,
+}
 
 struct Inner {
     config: Config,
@@ -65,7 +68,7 @@ struct Inner {
     decoder: Network,
     codebooks: Vec<Codebook>,
     kernels: &'static str,
-    threads: usize,
+    device: &'static str,
     /// Frames of a chunk.
     chunk: usize,
     hash: u64,
@@ -79,11 +82,11 @@ enum Network {
 
 impl std::fmt::Debug for Codec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Inner { config, kernels, threads, .. } = self.0.as_ref();
+        let Inner { config, kernels, .. } = self.inner.as_ref();
         f.debug_struct("Codec")
             .field("config", config)
             .field("kernels", kernels)
-            .field("threads", threads)
+            .field("threads", &self.threads)
             .finish_non_exhaustive()
     }
 }
@@ -104,27 +107,39 @@ impl Codec {
 
     /// Samples per second of what it encodes and decodes.
     pub fn sample_rate(&self) -> u32 {
-        self.0.config.sample_rate
+        self.inner.config.sample_rate
     }
 
     /// Samples that one frame stands for.
     pub fn hop_length(&self) -> usize {
-        self.0.config.hop()
+        self.inner.config.hop()
     }
 
     /// Codes of a frame.
     pub fn codebooks(&self) -> usize {
-        self.0.codebooks.len()
+        self.inner.codebooks.len()
     }
 
     /// Codes of a codebook: each is less.
     pub fn codebook_size(&self) -> usize {
-        self.0.config.codebook_size
+        self.inner.config.codebook_size
     }
 
     /// XXH3-64 of the file of weights: what was made with others has another one.
     pub fn hash(&self) -> u64 {
-        self.0.hash
+        self.inner.hash
+    }
+
+    /// The kind of device that it runs on: `cpu`, `cuda` or `metal`; `cpu-portable` for a processor that rounds each product
+    /// before it is added. Codes of two kinds may differ, as their rounding does; those of one kind do not.
+    pub fn device(&self) -> &'static str {
+        self.inner.device
+    }
+
+    /// The same codec on so many threads for each call; 0 is one for each core.
+    #[must_use]
+    pub fn with_threads(&self, threads: usize) -> Codec {
+        Codec { inner: self.inner.clone(), threads: whole(threads) }
     }
 
     /// The codes of one channel, sampled at [`Codec::sample_rate`]: `ceil(n / hop_length)` frames, the last one of what is
@@ -135,7 +150,7 @@ impl Codec {
     pub fn encode(&self, samples: &[f32]) -> Result<Codes> {
         let mut encoder = self.encoder();
         let mut codes = Codes::new(Vec::new(), self.codebooks())?;
-        for part in samples.chunks(self.0.chunk * self.hop_length()) {
+        for part in samples.chunks(self.inner.chunk * self.hop_length()) {
             codes.append(encoder.push(part)?);
         }
         codes.append(encoder.finish()?);
@@ -154,7 +169,7 @@ impl Codec {
     /// `Mismatch` for codes of another number of codebooks; `OutOfRange` naming the first frame with a code that its
     /// codebook has not; what a device says.
     pub fn decode(&self, codes: &Codes) -> Result<Vec<f32>> {
-        let inner = &self.0;
+        let inner = &self.inner;
         let n = self.codebooks();
         if codes.codebooks() != n {
             return Err(Error::mismatch(format!(
@@ -183,9 +198,9 @@ impl Codec {
                 &inner.codebooks,
                 inner.config.latent_dim,
                 &codes.values()[low * n..high * n],
-                inner.threads,
+                self.threads,
             );
-            let made = decoder.run(latent, inner.threads)?;
+            let made = decoder.run(latent, self.threads)?;
             let at = out.len();
             out.resize(at + (end - start), 0.0);
             let from = (start - low * hop) as isize;
@@ -197,11 +212,11 @@ impl Codec {
     // The codes of the frames `first..end`, of the samples from `low` on; past them there is silence, or what they do not
     // depend on.
     fn frames(&self, samples: &[f32], low: usize, len: usize, first: usize, end: usize) -> Result<Vec<u16>> {
-        let inner = &self.0;
+        let inner = &self.inner;
         let signal = Signal::mono(samples, len, Signal::default());
-        let latent = inner.encoder.run(signal, inner.threads)?;
+        let latent = inner.encoder.run(signal, self.threads)?;
         let before = low / self.hop_length();
-        Ok(quantizer::encode(&inner.codebooks, &latent, first - before..end - before, inner.threads))
+        Ok(quantizer::encode(&inner.codebooks, &latent, first - before..end - before, self.threads))
     }
 }
 
@@ -230,7 +245,7 @@ impl Encoder<'_> {
         let mut values = Vec::new();
         loop {
             let there = self.first + self.held.len();
-            let end = self.frames + self.codec.0.chunk;
+            let end = self.frames + self.codec.inner.chunk;
             let (low, high) = self.reads(end);
             if high > there {
                 return Codes::new(values, self.codec.codebooks());
@@ -248,7 +263,7 @@ impl Encoder<'_> {
         let all = (self.first + self.held.len()).div_ceil(hop);
         let mut values = Vec::new();
         while self.frames < all {
-            let end = all.min(self.frames + self.codec.0.chunk);
+            let end = all.min(self.frames + self.codec.inner.chunk);
             let (low, high) = self.reads(end);
             values.extend(self.chunk(end, low, high.min(all * hop))?);
         }
@@ -258,7 +273,7 @@ impl Encoder<'_> {
     // The samples that the next frames up to `end` depend on, as whole frames.
     fn reads(&self, end: usize) -> (usize, usize) {
         let hop = self.codec.hop_length();
-        let (low, high) = self.codec.0.encoder.reads(self.frames as i64, end as i64);
+        let (low, high) = self.codec.inner.encoder.reads(self.frames as i64, end as i64);
         (low.max(0) as usize / hop * hop, (high.max(0) as usize).next_multiple_of(hop))
     }
 
@@ -316,10 +331,6 @@ fn read(weights: &mut Weights, options: &Options, hash: u64) -> Result<Codec> {
     // The last of them runs everywhere; there is always one.
     let best = kernels::available().into_iter().next();
     let Some(kernels) = best else { return Err(Error::unsupported("no kernels for this processor")) };
-    let threads = match options.threads {
-        0 => cores(),
-        n => n,
-    };
     let (encoder, decoder) = match options.device {
         Device::Cpu => {
             (here(weights, &config, kernels, Side::Encoder)?, here(weights, &config, kernels, Side::Decoder)?)
@@ -339,16 +350,13 @@ fn read(weights: &mut Weights, options: &Options, hash: u64) -> Result<Codec> {
     };
     let codebooks = network::codebooks(weights, &config, kernels)?;
     let chunk = (options.chunk / config.hop()).max(1);
-    Ok(Codec(Arc::new(Inner {
-        config,
-        encoder,
-        decoder,
-        codebooks,
-        kernels: kernels.name,
-        threads,
-        chunk,
-        hash,
-    })))
+    let device = options.device.kind(kernels.is_fused());
+    let inner = Inner { config, encoder, decoder, codebooks, kernels: kernels.name, device, chunk, hash };
+    Ok(Codec { inner: Arc::new(inner), threads: whole(options.threads) })
+}
+
+fn whole(threads: usize) -> usize {
+    if threads == 0 { cores() } else { threads }
 }
 
 enum Side {

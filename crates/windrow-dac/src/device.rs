@@ -14,3 +14,17 @@ pub enum Device {
     #[cfg(feature = "candle")]
     Candle,
 }
+
+impl Device {
+    /// What it is called, with what decides its rounding: on this processor, whether products are added before they are rounded.
+    pub(crate) fn kind(self, is_fused: bool) -> &'static str {
+        match self {
+            Device::Cpu if is_fused => "cpu",
+            Device::Cpu => "cpu-portable",
+            Device::Cuda(_) => "cuda",
+            Device::Metal(_) => "metal",
+            #[cfg(feature = "candle")]
+            Device::Candle => "candle",
+        }
+    }
+}

@@ -34,6 +34,8 @@ pub(crate) struct Tiles {
     tiles: usize,
 }
 
+const PORTABLE: &str = "portable";
+
 /// The kernels of each instruction set that this processor has, the best first.
 pub(crate) fn available() -> Vec<Kernels> {
     let mut found = Vec::new();
@@ -59,7 +61,7 @@ pub(crate) fn available() -> Vec<Kernels> {
         }
     }
     found.push(Kernels {
-        name: "portable",
+        name: PORTABLE,
         rows: 4,
         columns: 8,
         tiles: tiles::<Four, 4, 2>,
@@ -72,6 +74,11 @@ pub(crate) fn available() -> Vec<Kernels> {
 pub(crate) const BLOCK: usize = 192;
 
 impl Kernels {
+    /// Whether a product is added before it is rounded. The kernels that do give the same numbers, bit for bit.
+    pub(crate) fn is_fused(&self) -> bool {
+        self.name != PORTABLE || crate::lanes::FUSED
+    }
+
     /// Columns that are worked on where `columns` are wanted: whole tiles.
     pub(crate) fn whole(&self, columns: usize) -> usize {
         columns.next_multiple_of(self.columns)
@@ -337,14 +344,18 @@ mod tests {
             kernels.accumulate(&weights, (inputs, taps, step), &input, width, &mut out, columns, columns);
             for r in 0..kernels.rows {
                 for t in 0..columns {
-                    let mut expected = 0.25;
+                    let (mut expected, mut fused) = (0.25, 0.25f32);
                     for j in 0..inputs {
                         for k in 0..taps {
                             let weight = f64::from(weights[(j * taps + k) * kernels.rows + r]);
-                            expected += weight * f64::from(input[j * width + t + k * step]);
+                            let x = input[j * width + t + k * step];
+                            expected += weight * f64::from(x);
+                            fused = (weight as f32).mul_add(x, fused);
                         }
                     }
-                    let found = f64::from(out[r * columns + t]);
+                    let found = out[r * columns + t];
+                    assert!(!kernels.is_fused() || found == fused, "{}: {found}, not {fused}", kernels.name);
+                    let found = f64::from(found);
                     assert!(
                         (found - expected).abs() < 1e-5,
                         "{}: {r}, {t}: {found}, not {expected}",

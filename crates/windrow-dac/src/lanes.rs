@@ -26,7 +26,7 @@ pub(crate) trait Lanes: Copy {
 pub(crate) struct Four([f32; 4]);
 
 /// Whether `f32::mul_add` is an instruction; elsewhere it would be a call for each number.
-const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+pub(crate) const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 impl Four {
     #[inline(always)]

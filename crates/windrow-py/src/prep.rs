@@ -7,7 +7,8 @@ use pyo3::types::PyString;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use windrow::prep::{self, Converting, Prep, TASK_BYTES, Tokenizing};
+use windrow::dac::WHERE_WEIGHTS;
+use windrow::prep::{self, Converting, Encoding, Prep, TASK_BYTES, Tokenizing};
 use windrow::prepare::Watch;
 use windrow::{Error, Paths};
 
@@ -42,12 +43,13 @@ pub(crate) fn _prep_plan<'py>(
         }
         ("index", [base]) => prep::plan_index(base, &out, &index_folder(options)?, task_bytes, &stores),
         ("convert", [input]) => prep::plan_convert(input, &out, &converting(options)?, task_bytes, &stores),
-        ("index" | "convert", inputs) => {
+        ("encode", [sound]) => prep::plan_encode(sound, &out, &encoding(options)?, task_bytes, &stores),
+        ("index" | "convert" | "encode", inputs) => {
             let what = format!("{} inputs; {task} takes one folder, file or pattern", inputs.len());
             Err(Error::config(what).field("inputs"))
         }
         _ => {
-            let what = format!("task {task:?}, expected \"tokenize\", \"index\" or \"convert\"");
+            let what = format!("task {task:?}, expected \"tokenize\", \"index\", \"convert\" or \"encode\"");
             Err(Error::config(what).field("task"))
         }
     });
@@ -73,6 +75,15 @@ fn converting(options: &str) -> Result<Converting, Error> {
     let how: Converting = parsed(options, &Converting::default(), "")?;
     match how.to.is_empty() {
         true => Err(Error::config("the format to write is missing").field("to").hint("to=\"shards\"")),
+        false => Ok(how),
+    }
+}
+
+fn encoding(options: &str) -> Result<Encoding, Error> {
+    let how: Encoding = serde_json::from_str(options)
+        .map_err(|e| Error::config("the options cannot be understood").caused_by(e))?;
+    match how.weights.as_os_str().is_empty() {
+        true => Err(Error::config("the codec's weights are missing").field("weights").hint(WHERE_WEIGHTS)),
         false => Ok(how),
     }
 }

@@ -24,7 +24,7 @@ STORE_OPTIONS = "WINDROW_STORE_OPTIONS"
 
 
 def plan(
-    task: Literal["tokenize", "index", "convert"],
+    task: Literal["tokenize", "index", "convert", "encode"],
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
@@ -35,12 +35,12 @@ def plan(
     """Divides a preparation into tasks and writes the job down below its output.
 
     Nothing is read but names and sizes: a file is divided by arithmetic, and a task owns the lines that begin in its part. ``"convert"``
-    divides records by their numbers.
+    divides records by their numbers, ``"encode"`` a folder of sound by its files.
 
     Args:
-        task: ``"tokenize"``, ``"index"`` or ``"convert"``.
+        task: ``"tokenize"``, ``"index"``, ``"convert"`` or ``"encode"``.
         inputs: a path or URL, or several, as ``wr.tokenize`` takes them; of ``"index"`` one folder, of ``"convert"`` one path or pattern, as
-            ``wr.open`` takes it. Every worker must see them under these names.
+            ``wr.open`` takes it; of ``"encode"`` one folder of sound, or file, as ``wr.encode`` takes it. Every worker must see them under these names.
         out: the folder of the parts, or its URL; the same holds for it.
         task_bytes: bytes of input of a task, a number or a text such as ``"256MiB"``: some ten seconds to a minute of work.
         store_options: of URLs, as for ``wr.open``. The job does not keep them: ``run`` and the others take them too; without, those of the
@@ -48,6 +48,9 @@ def plan(
         options: of ``"index"`` ``index_folder``. Of ``"convert"`` those of ``wr.convert`` that decide what is written: ``to``, ``dtype`` and
             the format's own; and ``opening``, a dict of the options of ``wr.open``: ``format``, ``dtype``, ``vocab_size``, ``eos``,
             ``column``, ``columns``, ``payload``, ``axis``, ``split``, ``index_folder``. Records are numbers, without arrays beside them. Of
+            ``"encode"`` ``weights``, the path of the codec's weights, which every worker sees; ``device``, ``"cpu"``, ``"cuda"`` or
+            ``"metal"``, which is part of the job; and those of ``wr.encode`` that decide what is written: ``quality``, ``skip_corrupt``,
+            ``dtype``, ``skip_tags``, ``skip_vocals``, and for ``join`` also ``prompts``, ``prompt_from_name`` and ``to``. Of
             ``"tokenize"`` those of ``wr.tokenize`` that decide what is written: ``tokenizer`` (no function),
             ``text_field``, ``eos``, ``append_eos``, ``special_tokens``, ``split``, ``dtype``, and for ``join`` also ``to``,
             ``sample_size``, ``remainder`` and the format's own.
@@ -58,6 +61,7 @@ def plan(
     Raises:
         ExistsError: another job has the same output.
         ConfigError, NotFoundError: as ``wr.tokenize``.
+        UnsupportedError: a device that this windrow was not built for; sound at a URL.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -66,7 +70,7 @@ def plan(
     >>> pathlib.Path(job).parent == folder / "tokens" / "prep"
     True
     """
-    given = _of_tokenize(options) if task == "tokenize" else _of_convert(options) if task == "convert" else options
+    given = {"tokenize": _of_tokenize, "convert": _of_convert, "encode": _of_encode}.get(task, dict)(options)
     return _native._prep_plan(task, inputs, out, json.dumps(given), task_bytes=task_bytes, store_options=store_options)
 
 
@@ -92,7 +96,7 @@ def run_task(
 
     Raises:
         StaleError: an input is not what it was when the job was planned.
-        MismatchError: another tokenizer than the job's.
+        MismatchError: another tokenizer than the job's; of ``"encode"`` other weights, or another kind of device.
         ExistsError: another run of this task gave other bytes.
         CorruptError: as ``wr.tokenize``. What is raised is written beside the parts too, for ``status``.
 
@@ -150,11 +154,11 @@ def join(
     store_options: StoreOptions = None,
 ) -> dict[str, Any]:
     """Writes the files that one run on one machine would have written, out of the parts, without tokenising again. Those of
-    ``"convert"`` need the data still: what is beside the values, such as names and prompts, is taken from there.
+    ``"convert"`` and ``"encode"`` need the data still: what is beside the values, such as names and prompts, is taken from there.
 
     Args:
         job: what ``plan`` returned, its tasks done.
-        out: the folder or file to write, as for ``wr.tokenize`` or ``wr.convert``, or its URL.
+        out: the folder or file to write, as for ``wr.tokenize``, ``wr.convert`` or ``wr.encode``, or its URL.
         overwrite: replace an existing output.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
         store_options: of URLs, as for ``wr.open``.
@@ -239,6 +243,21 @@ def _of_convert(options: dict[str, Any]) -> dict[str, Any]:
         if of.get("dtype") is not None:
             of["dtype"] = _dtype(of["dtype"])
     return given | {"opening": opening}
+
+
+def _of_encode(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of ``wr.encode`` as a job knows them."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if "weights" in given:
+        given["weights"] = os.fspath(given["weights"])
+    if "prompts" in given:
+        prompts = given["prompts"]
+        given["prompts"] = [os.fspath(path) for path in ([prompts] if isinstance(prompts, (str, os.PathLike)) else prompts)]
+    if "skip_tags" in given:
+        given["skip_tags"] = list(given["skip_tags"])
+    if "dtype" in given:
+        given["dtype"] = _dtype(given["dtype"])
+    return given
 
 
 def _dtype(given: Any) -> str:

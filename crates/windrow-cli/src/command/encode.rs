@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Map, json};
+use serde_json::json;
 use windrow::DType;
-use windrow::audio::Quality;
-use windrow::dac::{Codec, Options, WHERE_WEIGHTS};
+use windrow::dac::WHERE_WEIGHTS;
 use windrow::dev::threads::cores;
-use windrow::sound::{self, EncodeOptions, FolderOptions, Reading, Skip};
+use windrow::prep::Encoding;
+use windrow::sound::{self, EncodeOptions};
 
 use crate::args::{Stores, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
@@ -30,6 +30,24 @@ pub(crate) struct Encode {
     /// The folder to write, or its URL: s3://, gs://, az://
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
+    #[command(flatten)]
+    how: How,
+    /// Threads; by default one for each core. Files are encoded side by side
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Replace an existing output
+    #[arg(long)]
+    overwrite: bool,
+    /// Do not wait for the disk
+    #[arg(long)]
+    no_fsync: bool,
+    #[command(flatten)]
+    stores: Stores,
+}
+
+/// What decides the codes, and the files that they are written to.
+#[derive(Args, Debug)]
+pub(crate) struct How {
     /// The codec's weights: .pth of descript-audio-codec, or .safetensors
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -57,17 +75,17 @@ pub(crate) struct Encode {
     /// Go on where part of a file cannot be read: silence in its place, or an earlier end
     #[arg(long)]
     skip_corrupt: bool,
-    /// Threads; by default one for each core. Files are encoded side by side
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// Replace an existing output
-    #[arg(long)]
-    overwrite: bool,
-    /// Do not wait for the disk
-    #[arg(long)]
-    no_fsync: bool,
-    #[command(flatten)]
-    stores: Stores,
+    /// The kind of device that encodes; for cuda and metal windrow is built with the feature of that name. The environment says which
+    /// of several, as CUDA_VISIBLE_DEVICES
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: Kind,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Cpu,
+    Cuda,
+    Metal,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -87,38 +105,48 @@ enum Filter {
     Fast,
 }
 
+impl How {
+    /// In words that a job keeps.
+    pub(crate) fn encoding(&self) -> Result<Encoding, Failure> {
+        Ok(Encoding {
+            weights: weights(self.weights.as_deref())?.to_path_buf(),
+            device: match self.device {
+                Kind::Cpu => "cpu",
+                Kind::Cuda => "cuda",
+                Kind::Metal => "metal",
+            }
+            .to_string(),
+            prompts: self.prompts.clone(),
+            to: self.to.clone(),
+            dtype: match self.dtype {
+                CodeType::Int16 => DType::I16,
+                CodeType::Long => DType::I64,
+            },
+            skip_tags: self.skip_tags.clone(),
+            skip_vocals: self.skip_vocals,
+            prompt_from_name: self.prompt_from_name,
+            quality: match self.quality {
+                Filter::High => "high",
+                Filter::Fast => "fast",
+            }
+            .to_string(),
+            skip_corrupt: self.skip_corrupt,
+        })
+    }
+}
+
 pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.audio_dir))?;
     no_stdout(&args.out)?;
-    let weights = weights(args.weights.as_deref())?;
-    let folder = FolderOptions {
-        prompts: args.prompts.clone(),
-        skip: Skip {
-            texts: args.skip_tags.clone(),
-            words: args.skip_vocals.then(|| "vocals".to_string()).into_iter().collect(),
-        },
-        prompt_from_name: args.prompt_from_name,
-    };
-    let files = sound::sound_files(&args.audio_dir, &folder)?;
+    let how = args.how.encoding()?;
+    let files = sound::sound_files(&args.audio_dir, &how.folder())?;
     let threads = args.threads.unwrap_or_else(cores);
-    let at_a_time = threads.clamp(1, files.len());
-    let codec = Codec::open(weights, &Options::default().threads(threads / at_a_time))?;
+    let codec = how.codec(threads / threads.clamp(1, files.len()))?;
     let options = EncodeOptions {
-        to: windrow::writer(&args.to, &Map::new())?,
-        dtype: match args.dtype {
-            CodeType::Int16 => DType::I16,
-            CodeType::Long => DType::I64,
-        },
-        reading: Reading {
-            quality: match args.quality {
-                Filter::High => Quality::High,
-                Filter::Fast => Quality::Fast,
-            },
-            skip_corrupt: args.skip_corrupt,
-        },
         threads: Some(threads),
         overwrite: args.overwrite,
         durable: !args.no_fsync,
+        ..how.options()?
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();

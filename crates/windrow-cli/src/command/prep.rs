@@ -13,6 +13,7 @@ use windrow::prep::{self, Converting, TASK_BYTES};
 use windrow::{DType, Paths};
 
 use self::run::Run;
+use super::encode;
 use super::tokenize::How;
 use crate::args::{Opening, Stores, dtype, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
@@ -52,6 +53,7 @@ enum Planned {
     Tokenize(Box<Tokenize>),
     Index(Index),
     Convert(Box<Convert>),
+    Encode(Box<Encode>),
 }
 
 /// What all plans take.
@@ -115,6 +117,19 @@ struct Convert {
     opening: Opening,
 }
 
+/// Plan to encode sound files into audio codes
+#[derive(Args, Debug)]
+struct Encode {
+    /// As of `windrow encode`: the folder of sound files, which every machine sees under this name; or one of them
+    audio_dir: PathBuf,
+    #[command(flatten)]
+    planning: Planning,
+    #[command(flatten)]
+    how: encode::How,
+    #[command(flatten)]
+    stores: Stores,
+}
+
 /// A job.
 #[derive(Args, Debug)]
 struct OfJob {
@@ -125,7 +140,7 @@ struct OfJob {
     stores: Stores,
 }
 
-/// Write the files that one run would have written, out of the parts: nothing is tokenised again
+/// Write the files that one run would have written, out of the parts: nothing is tokenised or encoded again
 #[derive(Args, Debug)]
 struct Join {
     #[command(flatten)]
@@ -155,6 +170,7 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
         What::Plan(Planned::Tokenize(args)) => plan_tokenize(args, out),
         What::Plan(Planned::Index(args)) => plan_index(args, out),
         What::Plan(Planned::Convert(args)) => plan_convert(args, out),
+        What::Plan(Planned::Encode(args)) => plan_encode(args, out),
         What::Run(args) => run::run(args, out),
         What::Status(args) => status(args, out),
         What::Merge(args) => merge(args, out),
@@ -186,6 +202,14 @@ fn plan_convert(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     let how = Converting { to, own, dtype: args.as_dtype, opening: opening.clone() };
     planned(&args.planning, &opening, out, |to, task_bytes, stores| {
         prep::plan_convert(&args.input, to, &how, task_bytes, stores)
+    })
+}
+
+fn plan_encode(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
+    no_stdin(std::slice::from_ref(&args.audio_dir))?;
+    let how = args.how.encoding()?;
+    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
+        prep::plan_encode(&args.audio_dir, to, &how, task_bytes, stores)
     })
 }
 

@@ -82,3 +82,47 @@ fn a_task_that_fails_is_written_down_and_the_others_go_on() {
     assert_eq!(desk.windrow(&format!("prep run {job} --rank 3 --of 3 -q")).code, Some(2));
     assert_eq!(desk.windrow("prep run in/a.jsonl").code, Some(3));
 }
+
+#[test]
+fn killed_workers_that_encode_leave_the_files_of_one_run() {
+    let desk = Desk::new();
+    let testdata = |name: &str| {
+        std::fs::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name))
+            .unwrap()
+    };
+    for clip in ["cards_001.wav", "cards_003.mp3", "cards_004.m4a", "cards_005.ogg"] {
+        desk.write(&format!("sound/{clip}"), testdata(&format!("audio/{clip}")));
+    }
+    desk.write("sound/cards_002.ogg", &testdata("audio/cards_005.ogg")[..5_000]);
+    desk.write("weights.pth", testdata("dac/small.pth"));
+    let options = "--weights weights.pth --prompt-from-name";
+    let one = desk.windrow(&format!("encode sound --out one {options}"));
+    assert_eq!(one.code, Some(5), "{}", one.err);
+    let planned = desk.windrow(&format!("prep plan encode sound --out parts --task-bytes 5kB {options} -q"));
+    let job = planned.done().trim().to_string();
+    for i in 0..4 {
+        let mut workers: Vec<_> = (0..2)
+            .map(|rank| desk.start(&format!("prep run {job} --rank {rank} --of 2 --steal -q")))
+            .collect();
+        thread::sleep(Duration::from_millis(15 * i));
+        for worker in &mut workers {
+            let _ = worker.kill();
+            worker.wait().unwrap();
+        }
+    }
+    desk.windrow(&format!("prep run {job} -q")).done();
+    let merged = desk.windrow(&format!("prep merge {job}"));
+    assert!(merged.err.contains("cards_002.ogg"), "{}", merged.err);
+    assert!(merged.done().contains("parts: 4 records in "));
+    desk.windrow(&format!("prep join {job} --out joined")).done();
+    let (mut found, mut want) = (desk.tree("joined"), desk.tree("one"));
+    // One names the file that failed as it was typed.
+    for tree in [&mut found, &mut want] {
+        assert!(tree.remove("windrow.json").is_some());
+    }
+    assert!(want.len() > 4 && found == want, "{:?}", found.keys());
+    // Other weights, of the same model.
+    desk.write("weights.pth", testdata("dac/small.safetensors"));
+    let error = desk.windrow(&format!("prep run {job} -q")).failed(4);
+    assert!(error.contains("option weights"), "{error}");
+}

@@ -6,15 +6,14 @@ use std::path::Path;
 use serde_json::Value;
 use windrow_core::format::write::{PartFile, Parts, WriteFormat, WriteOptions};
 use windrow_core::format::{Table, in_parts};
-use windrow_core::manifest::{FileRow, Manifest, Part, PartRow};
-use windrow_core::output::hex;
+use windrow_core::manifest::{FileRow, Manifest, Part};
 use windrow_core::source::{Kind, Schema, Source};
 use windrow_core::store::{is_url, without_secrets};
 use windrow_core::{Buffer, DType, Error, Progress, Result, Span, Watch, check, store};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::job::{CONVERT, Job, JobInput, absolute, tasks_of};
 use super::merge::gathered;
+use super::part::is_whole;
 use super::place::{Draft, Place};
 use super::task::{changed, run_task, show_values};
 use crate::Report;
@@ -221,30 +220,4 @@ pub fn join_convert(worker: &ConvertWorker<'_>, job: &Job, out: &Path, watch: &d
     // Another path may lead to them here than where the job was planned.
     let origin = Origin::of(source)?.of_files(job.inputs.iter().flat_map(JobInput::rows).collect());
     convert_from(source, values.as_ref(), &origin, out, format, options, watch)
-}
-
-// That the values of all parts are those that were written; their lengths are compared when they are read.
-fn is_whole(place: &dyn Place, layout: &dyn Parts, rows: &[PartRow], watch: &dyn Watch) -> Result<()> {
-    let store = place.store();
-    for (task, row) in (0..).zip(rows) {
-        let object = store.open(&layout.file(task, PartFile::Values))?;
-        let (mut hash, mut scratch, mut at) = (Xxh3::new(), Vec::new(), 0);
-        while at < object.size() {
-            check(watch)?;
-            let size = (object.size() - at).min(PART);
-            hash.update(object.read(at, size as usize, &mut scratch)?);
-            at += size;
-        }
-        if (at, hash.digest()) != (row.bytes, row.xxh3) {
-            let found = hex(hash.digest());
-            return Err(Error::corrupt(format!(
-                "{at} bytes with hash {found}, the part's manifest says {} with {}",
-                row.bytes,
-                hex(row.xxh3)
-            ))
-            .at(object.name())
-            .hint("remove the part, and run its task again"));
-        }
-    }
-    Ok(())
 }

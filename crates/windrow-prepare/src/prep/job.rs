@@ -21,6 +21,8 @@ pub const TOKENIZE: &str = "tokenize";
 pub const INDEX: &str = "index";
 /// The task that copies records of numbers.
 pub const CONVERT: &str = "convert";
+/// The task that makes audio codes of sound.
+pub const ENCODE: &str = "encode";
 /// Input bytes of a task unless something else is said.
 pub const TASK_BYTES: u64 = 256 << 20;
 
@@ -29,7 +31,7 @@ pub const TASK_BYTES: u64 = 256 << 20;
 pub struct Job {
     /// Version of this layout: 1.
     pub version: u32,
-    /// What its tasks do: `tokenize`, `index`, `convert`.
+    /// What its tasks do: `tokenize`, `index`, `convert`, `encode`.
     pub task: String,
     /// What they read, in order.
     pub inputs: Vec<JobInput>,
@@ -74,7 +76,7 @@ pub struct JobInput {
     pub first_task: u64,
     /// Number of its tasks.
     pub tasks: u64,
-    /// Of an input whose records are rows: its files.
+    /// Of an input whose records are rows, or files: its files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRow>,
     /// Of such an input, the split that is read, unless it is a folder of its own.
@@ -268,7 +270,7 @@ impl Job {
     ///
     /// # Errors
     /// `Mismatch` naming the first that differs.
-    pub(super) fn check(&self, found: &Manifest) -> Result<()> {
+    pub fn check(&self, found: &Manifest) -> Result<()> {
         self.check_tokenizer(found.tokenizer.as_ref())?;
         let names =
             self.options.keys().chain(found.options.keys().filter(|k| !self.options.contains_key(*k)));
@@ -291,7 +293,7 @@ impl Job {
 
 fn differs(what: &str, planned: &dyn Display, here: &dyn Display) -> Error {
     Error::mismatch(format!("{what} is {here} here, the job was planned with {planned}"))
-        .hint("every worker needs the tokenizer and the windrow that the job was planned with")
+        .hint("every worker needs what the job was planned with: its tokenizer, or weights and device, and its windrow")
 }
 
 /// Tasks of an input of this many bytes.

@@ -1,8 +1,9 @@
 //! Makes one data set of all parts: by their manifests alone.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windrow_core::format::Table;
 use windrow_core::format::in_parts;
 use windrow_core::format::write::{PartFile, Parts};
@@ -15,6 +16,9 @@ use super::part::file_of;
 use super::place::Place;
 use super::status::each_part;
 use crate::Report;
+
+/// Among the statistics: the files that are left out of a part, or of the data set, and why.
+pub(super) const FAILED: &str = "failed";
 
 /// What is kept of a part until all are there.
 #[derive(Clone, Copy, Default)]
@@ -65,7 +69,7 @@ pub(super) fn gathered(
     let mut kept: Vec<Kept> = Vec::new();
     kept.try_reserve_exact(n).map_err(|_| Error::memory(format!("what is kept of {n} parts")))?;
     kept.resize(n, Kept::default());
-    let kept = Mutex::new(kept);
+    let kept = Mutex::new((kept, BTreeMap::new()));
     let width = job.dtype.map_or(1, |dtype| dtype.size() as u64);
     let store = place.store();
     each_part(place, layout, job, watch, &|part| {
@@ -76,13 +80,16 @@ pub(super) fn gathered(
                 .hint("remove it and run the task again")
         })?;
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = usize::try_from(part.task).ok().and_then(|task| kept.get_mut(task)) {
+        if let Some(Value::Array(failed)) = part.statistics.get(FAILED) {
+            kept.1.insert(part.task, failed.clone());
+        }
+        if let Some(place) = usize::try_from(part.task).ok().and_then(|task| kept.0.get_mut(task)) {
             let (lines, most_id, channels) = (part.lines, part.most_id, part.channels);
             *place = Kept { is_there: true, row: found, lines, most_id, channels };
         }
         Ok(())
     })?;
-    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (kept, failed) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     let missing: Vec<usize> = (0..n).filter(|task| !kept[*task].is_there).collect();
     if let Some(first) = missing.first() {
         let shown: Vec<String> = missing.iter().take(20).map(usize::to_string).collect();
@@ -114,6 +121,12 @@ pub(super) fn gathered(
     }
     if let Some(id) = kept.iter().filter_map(|kept| kept.most_id).max() {
         manifest.statistics.insert("most_id".to_string(), json!(id));
+    }
+    let failed: Vec<Value> = failed.into_values().flatten().collect();
+    if let Some(first) = failed.first() {
+        let [file, error] = ["file", "error"].map(|what| first[what].as_str().unwrap_or_default());
+        log::warn!("{} files could not be read and are not in it, first {file}: {error}", failed.len());
+        manifest.statistics.insert(FAILED.to_string(), failed.into());
     }
     manifest.statistics.insert("job".to_string(), json!(job.hash));
     Ok((manifest, kept.iter().map(|kept| kept.row).collect()))

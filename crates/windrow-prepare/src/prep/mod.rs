@@ -2,6 +2,7 @@
 //! runs them and however often, and one data set of their parts in the end.
 
 mod convert;
+mod encode;
 mod index;
 mod job;
 mod join;
@@ -14,8 +15,9 @@ mod status;
 mod task;
 
 pub use convert::{Conversion, ConvertWorker, join_convert, plan_convert};
+pub use encode::{EncodeFiles, EncodeWorker, Records, check_files, encoded, plan_encode};
 pub use index::{IndexWorker, join_index, plan_index};
-pub use job::{CONVERT, INDEX, Job, JobInput, TASK_BYTES, TOKENIZE};
+pub use job::{CONVERT, ENCODE, INDEX, Job, JobInput, TASK_BYTES, TOKENIZE};
 pub use join::join;
 pub use merge::merge;
 pub use place::{Folder, Place, clean};

@@ -1,12 +1,15 @@
-//! One part: whether it is there, and its files.
+//! One part: whether it is there, and its files; and that those of all are whole.
 
 use windrow_core::format::write::{PartFile, Parts};
-use windrow_core::manifest::{FileRow, Part};
+use windrow_core::manifest::{FileRow, Part, PartRow};
+use windrow_core::output::hex;
 use windrow_core::store::{Object, entry_if_there, key, open_if_there};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{Error, Kind, Result, Watch, check};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::job::Job;
 use super::place::Place;
+use crate::write::PART;
 
 /// The part of a task, where it is there, of this job, and its files have their sizes.
 pub(super) fn part_of(place: &dyn Place, layout: &dyn Parts, job: &Job, task: u64) -> Result<Option<Part>> {
@@ -53,4 +56,38 @@ pub(super) fn read_whole(object: &dyn Object, start: u64, size: u64) -> Result<V
     bytes.resize(size, 0);
     object.read_into(start, &mut bytes)?;
     Ok(bytes)
+}
+
+/// That the values of all parts are those that were written; their lengths are compared when they are read.
+///
+/// # Errors
+/// `Corrupt` naming the file; `Interrupted`; `Io`.
+pub(super) fn is_whole(
+    place: &dyn Place,
+    layout: &dyn Parts,
+    rows: &[PartRow],
+    watch: &dyn Watch,
+) -> Result<()> {
+    let store = place.store();
+    for (task, row) in (0..).zip(rows) {
+        let object = store.open(&layout.file(task, PartFile::Values))?;
+        let (mut hash, mut scratch, mut at) = (Xxh3::new(), Vec::new(), 0);
+        while at < object.size() {
+            check(watch)?;
+            let size = (object.size() - at).min(PART);
+            hash.update(object.read(at, size as usize, &mut scratch)?);
+            at += size;
+        }
+        if (at, hash.digest()) != (row.bytes, row.xxh3) {
+            let found = hex(hash.digest());
+            return Err(Error::corrupt(format!(
+                "{at} bytes with hash {found}, the part's manifest says {} with {}",
+                row.bytes,
+                hex(row.xxh3)
+            ))
+            .at(object.name())
+            .hint("remove the part, and run its task again"));
+        }
+    }
+    Ok(())
 }

@@ -20,6 +20,8 @@
 #[cfg(feature = "remote")]
 mod bucket;
 mod converting;
+#[cfg(feature = "dac")]
+mod encoding;
 mod how;
 
 use std::path::{Path, PathBuf};
@@ -38,12 +40,16 @@ use windrow_prepare::prep::{
 use windrow_prepare::{Report, Watch};
 
 pub use self::converting::Converting;
+#[cfg(feature = "dac")]
+pub use self::encoding::Encoding;
 pub use self::how::{Chatting, Encoder, Tokenizing};
 use crate::formats;
 use crate::output::{Output, Task, What};
 use crate::prepare::{IndexOptions, TokenizeOptions};
 use crate::remote::ReadOnce;
 
+#[cfg(feature = "dac")]
+use windrow_prepare::prep::{ENCODE, EncodeWorker};
 pub use windrow_prepare::prep::{Failed, Job, JobInput, Status, TASK_BYTES};
 
 /// Plans to tokenise into the folder `out`, a path or URL, and writes the job there: its path, or URL. The same job again is the
@@ -108,6 +114,24 @@ pub fn plan_convert(
     keep(&job, stores)
 }
 
+/// Plans to encode the sound files of a folder, in tasks of about `task_bytes` of them; parts, and the job, go into the folder `out`.
+///
+/// # Errors
+/// As [`sound_files`](crate::sound::sound_files) and [`Codec::open`](crate::dac::Codec::open); `Config` for options that cannot be;
+/// `Unsupported` for sound at a URL; `Exists`.
+#[cfg(feature = "dac")]
+pub fn plan_encode(
+    sound: &Path,
+    out: &Path,
+    how: &Encoding,
+    task_bytes: u64,
+    stores: &Options,
+) -> Result<PathBuf> {
+    let encoding::Planned { folder, files, manifest } = how.planned(sound)?;
+    let job = windrow_prepare::prep::plan_encode(&folder, &files, manifest, task_bytes, out, how.to_json())?;
+    keep(&job, stores)
+}
+
 // Writes the job where its output goes; where that is.
 fn keep(job: &Job, stores: &Options) -> Result<PathBuf> {
     let (layout, out) = (in_parts(formats())?, PathBuf::from(&job.out));
@@ -151,6 +175,8 @@ enum Made {
     Tokenize(Box<(Encoder, TokenizeOptions)>),
     Index,
     Convert(Box<converting::Made>),
+    #[cfg(feature = "dac")]
+    Encode(Box<encoding::Made>),
 }
 
 impl Prep {
@@ -203,24 +229,31 @@ impl Prep {
     /// That this machine has what the job was planned with.
     ///
     /// # Errors
-    /// `NotFound` without the tokenizer; `Mismatch` for another one.
+    /// `NotFound` without the tokenizer or the weights; `Mismatch` for others, and for another kind of device.
     pub fn check(&self) -> Result<()> {
         match self.made()? {
             Made::Tokenize(made) => self.job.check_tokenizer(made.0.lock().as_ref()),
             Made::Index | Made::Convert(_) => Ok(()),
+            #[cfg(feature = "dac")]
+            Made::Encode(made) => self.job.check(&made.here),
         }
     }
 
     /// Runs a task on `threads` threads, all cores by default; whether it had to.
     ///
     /// # Errors
-    /// `Stale` for another input; `Mismatch` for another tokenizer, or when another run of this task gave other bytes; as
-    /// [`tokenize`](crate::prepare::tokenize).
+    /// `Stale` for another input; `Mismatch` for another tokenizer, or other weights, and when another run of this task gave other
+    /// bytes; as [`tokenize`](crate::prepare::tokenize).
     pub fn run(&self, task: u64, threads: Option<usize>, watch: &dyn Watch) -> Result<bool> {
         let (table, place, read) = (formats(), self.place.as_ref(), ReadOnce::new(&self.stores));
         match self.made()? {
             Made::Index => IndexWorker { table, stores: &read, place }.run(&self.job, task, watch),
             Made::Convert(made) => self.converts(made.conversion()).run(&self.job, task, watch),
+            #[cfg(feature = "dac")]
+            Made::Encode(made) => {
+                let encode = made.tracks(threads);
+                EncodeWorker { table, place, here: &made.here, encode: &encode }.run(&self.job, task, watch)
+            }
             Made::Tokenize(made) => {
                 let (encode, options) = (made.0.as_ref(), TokenizeOptions { threads, ..made.1.clone() });
                 let worker = Worker { table, stores: &read, place, encode, options: &options };
@@ -249,8 +282,8 @@ impl Prep {
         windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, watch)
     }
 
-    /// Writes to `out`, a path or URL, the files that one run of `tokenize` or `convert` would have written, out of the parts; of an
-    /// index to the folder that holds the lines.
+    /// Writes to `out`, a path or URL, the files that one run of `tokenize`, `convert` or `encode` would have written, out of the
+    /// parts; of an index to the folder that holds the lines.
     ///
     /// # Errors
     /// `Stale` when a task is not done; `Exists`; `Corrupt` for a damaged part.
@@ -258,6 +291,8 @@ impl Prep {
         let (encoder, options) = match self.made()? {
             Made::Index => return self.join_index(out, overwrite, watch),
             Made::Convert(made) => return self.join_convert(made, out, overwrite, watch),
+            #[cfg(feature = "dac")]
+            Made::Encode(made) => return self.join_encode(made, out, overwrite, watch),
             Made::Tokenize(made) => (made.0.as_ref(), &made.1),
         };
         let make = |out: &Path, overwrite: bool| {
@@ -285,6 +320,23 @@ impl Prep {
         let worker = self.converts(Conversion { options: &options, ..made.conversion() });
         let done = windrow_prepare::prep::join_convert(&worker, &self.job, output.path(), watch);
         output.finish(done, watch)
+    }
+
+    #[cfg(feature = "dac")]
+    fn join_encode(
+        &self,
+        made: &encoding::Made,
+        out: &Path,
+        overwrite: bool,
+        watch: &dyn Watch,
+    ) -> Result<Report> {
+        let encode = made.tracks(None);
+        let worker =
+            EncodeWorker { table: formats(), place: self.place.as_ref(), here: &made.here, encode: &encode };
+        let encoded = windrow_prepare::prep::encoded(&worker, &self.job, watch)?;
+        let options = made.writing(overwrite);
+        let output = Output::of_records(out, options.0.to.as_ref(), &options.1, &self.stores)?;
+        output.finish(made.join(&self.job, encoded, output.path(), &options.0, watch), watch)
     }
 
     fn join_index(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
@@ -318,8 +370,10 @@ impl Prep {
             (CONVERT, Some(input)) => {
                 Made::Convert(Box::new(Converting::of_json(settings)?.make(&input.path, &self.stores)?))
             }
+            #[cfg(feature = "dac")]
+            (ENCODE, _) => Made::Encode(Box::new(Encoding::of_json(settings)?.make(&self.job)?)),
             (task, _) => {
-                let what = format!("a job of task {task:?}; this windrow runs tokenize, index and convert");
+                let what = format!("a job of task {task:?}, which this windrow does not run");
                 return Err(Error::unsupported(what).field("task"));
             }
         };

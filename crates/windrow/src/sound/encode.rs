@@ -122,22 +122,10 @@ fn encoded(
     watch: &dyn Watch,
 ) -> Result<Encoded> {
     threads::check(options.threads, 1)?;
-    if codec.codebook_size() > 1 << 15 {
-        return Err(Error::unsupported(format!(
-            "codebooks of {} codes; int16 holds those below 32,768",
-            codec.codebook_size()
-        )));
-    }
+    check_codes(codec)?;
     let wanted = wanted(files, codec, options);
-    let found = Probe::at(FORMATS, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
-    let is_same = |manifest: &Manifest| {
-        (&manifest.format, &manifest.inputs, &manifest.options)
-            == (&wanted.format, &wanted.inputs, &wanted.options)
-    };
-    if let Some(found) = found.filter(is_same)
-        && !options.overwrite
-    {
-        return Ok(unchanged(out, &found, files));
+    if let Some(done) = made_before(files, out, options, &wanted) {
+        return Ok(done);
     }
     let tracks = all_tracks(files, codec, options, watch)?;
     let mut failed = Vec::new();
@@ -156,17 +144,52 @@ fn encoded(
         ));
     }
     let failed: Vec<Failure> = failed.into_iter().map(|(failure, _)| failure).collect();
-    let seconds_of =
-        |track: &Track| track.n_frames() as f64 * codec.hop_length() as f64 / f64::from(codec.sample_rate());
-    let seconds = good.iter().map(|(_, track)| seconds_of(track)).sum();
+    let seconds = good.iter().map(|(_, track)| seconds_of(track.n_frames(), codec)).sum();
     let told = told(wanted, &failed, seconds);
-    let report = write(&good, codec, out, options, &told)?;
+    let mut writer = writer(codec, DType::I16, out, options, &told)?;
+    let mut scratch = Vec::new();
+    for (file, track) in &good {
+        let bytes = track.bytes(&mut scratch)?;
+        let (element, channels) = (Element::little(DType::I16), 2 * codec.codebooks());
+        let values = Values { bytes, element, channels, decode: Decode::Plain };
+        writer.add(&values, &extras_of(file, codec))?;
+    }
+    let report = writer.finish()?;
     let input_bytes = files.iter().map(|file| file.size).sum();
     Ok(Encoded { report: Report { input_bytes, ..report }, failed, seconds })
 }
 
-// What decides the output: the manifest without its findings.
-fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> Manifest {
+/// Seconds of sound that so many frames stand for.
+pub(super) fn seconds_of(n_frames: u64, codec: &Codec) -> f64 {
+    n_frames as f64 * codec.hop_length() as f64 / f64::from(codec.sample_rate())
+}
+
+/// That codes can be stored.
+///
+/// # Errors
+/// `Unsupported`.
+pub(super) fn check_codes(codec: &Codec) -> Result<()> {
+    match codec.codebook_size() {
+        0..=0x8000 => Ok(()),
+        size => Err(Error::unsupported(format!("codebooks of {size} codes; int16 holds those below 32,768"))),
+    }
+}
+
+/// What an earlier run with the same files, options and weights made.
+pub(super) fn made_before(
+    files: &[SoundFile],
+    out: &Path,
+    options: &EncodeOptions,
+    wanted: &Manifest,
+) -> Option<Encoded> {
+    let found = Probe::at(FORMATS, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest)?;
+    let is_same =
+        (&found.format, &found.inputs, &found.options) == (&wanted.format, &wanted.inputs, &wanted.options);
+    (is_same && !options.overwrite).then(|| unchanged(out, &found, files))
+}
+
+/// What decides the output: the manifest without its findings.
+pub(super) fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions) -> Manifest {
     let mut manifest = Manifest::new(options.to.name());
     manifest.dtype = Some(options.dtype);
     manifest.vocab_size = Some(codec.codebook_size() as u64);
@@ -197,7 +220,8 @@ fn hash_of(texts: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn told(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manifest {
+/// The same with them.
+pub(super) fn told(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manifest {
     let mut statistics = Map::from_iter([("seconds".to_string(), json!(seconds))]);
     if !failed.is_empty() {
         statistics.insert("failed".to_string(), json!(failed));
@@ -229,8 +253,11 @@ enum Told {
     Done(usize, Result<Track>),
 }
 
-// The codes of all files, in order, made side by side.
-fn all_tracks(
+/// The codes of all files, in order, made side by side.
+///
+/// # Errors
+/// What is not a file's fault; `Interrupted`.
+pub(super) fn all_tracks(
     files: &[SoundFile],
     codec: &Codec,
     options: &EncodeOptions,
@@ -312,32 +339,33 @@ fn all_tracks(
     Ok(found)
 }
 
-fn write(
-    good: &[(&SoundFile, Track)],
+/// What writes tracks whose codes are of this dtype.
+///
+/// # Errors
+/// `Exists` where something else is at `out`; `Io`.
+pub(super) fn writer(
     codec: &Codec,
+    dtype: DType,
     out: &Path,
     options: &EncodeOptions,
     told: &Manifest,
-) -> Result<Report> {
-    let n_codes = 2 * codec.codebooks();
-    let element = Element::little(DType::I16);
-    let schema = Schema { channels: Some(n_codes), ..Schema::numbers(element) };
+) -> Result<Writer> {
+    let channels = Some(2 * codec.codebooks());
+    let schema = Schema { channels, ..Schema::numbers(Element::little(dtype)) };
     let writing = WriteOptions {
         dtype: Some(options.dtype),
         overwrite: options.overwrite,
         durable: options.durable,
         ..WriteOptions::default()
     };
-    let mut writer = Writer::create_from(out, &schema, options.to.as_ref(), &writing, told)?;
-    let mut scratch = Vec::new();
-    for (file, track) in good {
-        let bytes = track.bytes(&mut scratch)?;
-        let values = Values { bytes, element, channels: n_codes, decode: Decode::Plain };
-        let mut extras = Extras::new();
-        extras.insert("text".to_string(), json!(file.prompt));
-        extras.insert("name".to_string(), json!(file.name));
-        extras.insert("sr".to_string(), json!(codec.sample_rate()));
-        writer.add(&values, &extras)?;
-    }
-    writer.finish()
+    Writer::create_from(out, &schema, options.to.as_ref(), &writing, told)
+}
+
+/// What is kept beside the codes of a file.
+pub(super) fn extras_of(file: &SoundFile, codec: &Codec) -> Extras {
+    let mut extras = Extras::new();
+    extras.insert("text".to_string(), json!(file.prompt));
+    extras.insert("name".to_string(), json!(file.name));
+    extras.insert("sr".to_string(), json!(codec.sample_rate()));
+    extras
 }

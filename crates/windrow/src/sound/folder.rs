@@ -25,6 +25,10 @@ pub const SUFFIXES_NOT_READ: [&str; 28] = [
 /// The folder of prompts that is looked for beside a folder of sound.
 pub const PROMPTS_BESIDE: &str = "audio_prompts";
 
+/// Why a file in a folder below is not encoded.
+pub(super) const IN_FOLDER_BELOW: &str =
+    "it is in a folder below; those directly in the folder become tracks";
+
 /// One sound file with its prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoundFile {
@@ -118,13 +122,12 @@ pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile
     if files.is_empty() {
         return Err(Error::config("every file is left out because of its prompt").at(path));
     }
-    let refused = "it is in a folder below; those directly in the folder become tracks";
     files.extend(below.into_iter().map(|Named { name, file, size, .. }| SoundFile {
         path: path.join(file),
         name,
         prompt: String::new(),
         size,
-        refused: Some(refused.to_string()),
+        refused: Some(IN_FOLDER_BELOW.to_string()),
     }));
     Ok(files)
 }

@@ -4,6 +4,8 @@
 mod encode;
 mod folder;
 mod tags;
+#[cfg(feature = "text")]
+mod tasks;
 mod track;
 
 pub use encode::{EncodeOptions, Encoded, Failure, encode, encode_with};
@@ -11,4 +13,6 @@ pub use folder::{
     FolderOptions, PROMPTS_BESIDE, SUFFIXES, SUFFIXES_NOT_READ, SoundFile, has_sound_name, sound_files,
 };
 pub use tags::Skip;
+#[cfg(feature = "text")]
+pub(crate) use tasks::{Tracks, decides, join};
 pub use track::{Reading, Track, codes_of};

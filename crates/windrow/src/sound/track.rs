@@ -92,7 +92,8 @@ pub fn codes_of(
     let object = store.open(name)?;
     let Reading { quality, skip_corrupt } = *reading;
     let options = Options { sample_rate_hz: Some(codec.sample_rate()), quality, skip_corrupt };
-    let what = format!("dac codes {VERSION} {:016x} {quality:?} {skip_corrupt}", codec.hash());
+    let what =
+        format!("dac codes {VERSION} {:016x} {} {quality:?} {skip_corrupt}", codec.hash(), codec.device());
     let made = made_once(object.as_ref(), "codes", &what, |out| {
         let sound = Decoder::new(object.clone(), &options)?;
         let channels = encoded(sound, codec, on_block)?;

@@ -41,6 +41,9 @@ mod prep;
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod prep_convert;
 #[cfg(test)]
+#[cfg(all(feature = "dac", feature = "remote", feature = "text", feature = "zarr"))]
+mod prep_encode;
+#[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod prep_far;
 #[cfg(test)]
