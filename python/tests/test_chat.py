@@ -8,11 +8,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import windrow as wr
 from chat_templates import TEMPLATES, WITH_TOOLS, Conversations, saved
+from foreign_cases import with_loaders
 
 KINDS = ["bytes", "trimmed", "characters"]
 
@@ -48,6 +50,121 @@ def test_ids_and_masks_are_those_of_transformers(name, kind, tmp_path):
     assert not differences(name, kind, 40, seed=0, folder=tmp_path)
 
 
+# Tables have each key in each row: those that a call or a message has not are null there.
+# Their keys are in the order of the alphabet, as pyarrow puts those of structs.
+CALLS: list[dict[str, Any]] = [
+    {"id": 1, "messages": [{"content": "1 + 1?", "role": "user"}, {"content": "2", "role": "assistant"}]},
+    {
+        "id": 2,
+        "messages": [
+            {"content": "Use tools. 你好", "role": "system"},
+            {"content": "Weather?", "name": "Ann", "role": "user"},
+            {"role": "assistant", "tool_calls": [{"function": {"arguments": {"city": "Köln"}, "name": "weather"}}]},
+            {"content": "rain", "name": "weather", "role": "tool"},
+            {"role": "assistant", "tool_calls": [{"function": {"arguments": {"as": 0.5, "of": [1, 2]}, "name": "add"}}]},
+            {"content": "", "role": "assistant"},
+        ],
+        "tools": json.dumps([{"function": {"name": "weather"}, "type": "function"}]),
+    },
+    {"id": 3, "messages": [{"content": "", "role": "user"}, {"content": "a\n\u2028b", "role": "assistant"}]},
+] * 40
+# Says all that it is given.
+SAYS = (
+    "{{ tools | tojson if tools else '' }}{% for m in messages %}{{ m.role }}:"
+    "{% generation %}{{ m | tojson }}{% endgeneration %}|{% endfor %}"
+)
+TABLES = """
+import json, sys
+import datasets, pyarrow as pa, pyarrow.parquet as pq
+import windrow as wr
+datasets.disable_progress_bars()
+folder = sys.argv[1]
+records = [json.loads(line) for line in open(f"{folder}/texts.jsonl", encoding="utf-8")]
+table = pa.Table.from_pylist([{"tools": None, **record} for record in records])
+pq.write_table(table, f"{folder}/texts.parquet", row_group_size=50)
+with pa.OSFile(f"{folder}/texts.arrow", "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    writer.write_table(table, max_chunksize=30)
+ds = datasets.Dataset(datasets.table.InMemoryTable(table))
+ds.save_to_disk(f"{folder}/saved")
+options = {"tokenizer": "bytes", "chat": True, "chat_template": f"{folder}/says.jinja", "durable": False}
+for name, given in {"dataset": ds, "streaming": ds.to_iterable_dataset()}.items():
+    wr.tokenize(given, f"{folder}/{name}", **options)
+print(json.dumps(len(ds)))
+"""
+
+
+def data(out: Path) -> tuple[bytes, list[int]]:
+    """Its token IDs and masks, and the lengths of its records."""
+    (samples,) = out.glob("tokenized-samples/*.bin")
+    ds = wr.open(out)
+    return samples.read_bytes(), [ds.length(i) for i in range(len(ds))]
+
+
+def test_conversations_of_tables_and_iterables_are_those_of_lines(tmp_path: Path) -> None:
+    lines = "".join(json.dumps(record) + "\n" for record in CALLS)
+    (tmp_path / "texts.jsonl").write_text(lines)
+    (tmp_path / "says.jinja").write_text(SAYS)
+    options: dict[str, Any] = {"tokenizer": "bytes", "chat": True, "chat_template": tmp_path / "says.jinja", "durable": False}
+    expected = wr.tokenize(tmp_path / "texts.jsonl", tmp_path / "lines", **options)
+    assert expected["documents"] == len(CALLS)
+    assert with_loaders(TABLES, tmp_path) == len(CALLS)
+    for name in ("texts.parquet", "texts.arrow", "saved"):
+        report = wr.tokenize(tmp_path / name, tmp_path / f"of-{name}", **options)
+        assert report["tokens"] == expected["tokens"]
+        assert wr.tokenize(tmp_path / name, tmp_path / f"of-{name}", **options)["unchanged"]
+    wr.tokenize((record for record in CALLS), tmp_path / "generator", **options)
+    assert wr.tokenize(iter(CALLS), tmp_path / "generator", **options)["unchanged"]
+    for name in ("of-texts.parquet", "of-texts.arrow", "of-saved", "generator", "dataset", "streaming"):
+        assert data(tmp_path / name) == data(tmp_path / "lines"), name
+        assert wr.verify(tmp_path / name)["problems"] == []
+
+
+def test_messages_may_be_inside_of_a_column(tmp_path: Path) -> None:
+    turns = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "ho"}]
+    items = [{"json": {"turns": turns, "tools": [{"name": "t"}]}}]
+    wr.write(tmp_path / "tars", items, to="webdataset")
+    (tmp_path / "says.jinja").write_text(SAYS)
+    options: dict[str, Any] = {"tokenizer": "bytes", "chat": True, "chat_template": tmp_path / "says.jinja"}
+    wr.tokenize(tmp_path / "tars", tmp_path / "rows", messages_field="json.turns", **options)
+    wr.tokenize(iter(items), tmp_path / "items", messages_field="json.turns", **options)
+    text = wr.Tokenizer("bytes").decode(wr.open(tmp_path / "rows")[0]["tokens"])
+    assert text == '[{"name": "t"}]user:{"role": "user", "content": "hi"}|assistant:{"role": "assistant", "content": "ho"}|'
+    assert [one["tokens"].tolist() for one in wr.open(tmp_path / "items")] == [list(text.encode())]
+
+
+@pytest.mark.parametrize(
+    ("item", "options", "says"),
+    [
+        ("hi", {}, "the item is str; expected a dict with .messages. or .conversations."),
+        ({"turns": []}, {}, "no .messages. or .conversations. in the dict"),
+        ({"messages": "hi"}, {}, "is not a list of messages"),
+        ({"messages": [{"content": "x"}]}, {}, "message 0 of .messages. has no role"),
+        ({"messages": [{"role": "user", "content": b"x"}]}, {}, "holds bytes, which is not JSON"),
+        ({"messages": [{"role": "user", "content": object()}]}, {}, "cannot be JSON"),
+        ({"messages": []}, {"messages_field": "turns"}, "no .turns. in the dict"),
+    ],
+)
+def test_what_is_no_conversation_is_an_error_with_its_number(
+    tmp_path: Path, item: Any, options: dict[str, Any], says: str
+) -> None:
+    good = {"messages": [{"role": "user", "content": "x"}], "turns": [{"role": "user", "content": "x"}]}
+    with pytest.raises(wr.CorruptError, match=says) as error:
+        wr.tokenize(iter([good, item]), tmp_path / "out", tokenizer="bytes", chat=True, chat_template="chatml", **options)
+    assert error.value.record == 1
+
+
+def test_rows_without_a_conversation_are_an_error_with_their_place(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "x"}]
+    wr.write(tmp_path / "a.parquet", [{"messages": messages}, {"messages": None}], to="parquet")
+    options: dict[str, Any] = {"tokenizer": "bytes", "chat": True, "chat_template": "chatml"}
+    with pytest.raises(wr.CorruptError, match="no field .messages. with a conversation") as corrupt:
+        wr.tokenize(tmp_path / "a.parquet", tmp_path / "out", **options)
+    assert (corrupt.value.record, corrupt.value.path) == (1, str(tmp_path / "a.parquet"))
+    with pytest.raises(wr.ConfigError, match="no column .turns.") as error:
+        wr.tokenize(tmp_path / "a.parquet", tmp_path / "out", messages_field="turns", **options)
+    assert error.value.field == "messages_field" and "it has messages" in str(error.value.hint)
+
+
 def main(n: int = 10_000, seed: int = 1) -> int:
     pairs = [(name, kind) for name in TEMPLATES for kind in KINDS]
     each, start, found = -(-n // len(pairs)), time.monotonic(), []
@@ -62,8 +179,3 @@ def main(n: int = 10_000, seed: int = 1) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*map(int, sys.argv[1:])))
-
-
-def test_an_iterable_is_no_file_of_conversations(tmp_path: Path) -> None:
-    with pytest.raises(wr.ConfigError, match="takes conversations"):
-        wr.tokenize(iter([{"messages": []}]), tmp_path / "out", tokenizer="bytes", chat=True)

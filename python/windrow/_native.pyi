@@ -12,6 +12,7 @@ _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
 _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
 _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
+_Ids: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]]
 # Arrays; values of any kind in a view of rows.
 _Sample: TypeAlias = dict[str, Any]
 _Scaler: TypeAlias = (
@@ -376,11 +377,12 @@ def tokenize(
     inputs: _Path | Iterable[_Path] | Iterable[str | Mapping[str, Any]],
     out: _Path,
     *,
-    tokenizer: Tokenizer | _Path | Callable[[str], Sequence[int] | npt.NDArray[np.integer[Any]]],
+    tokenizer: Tokenizer | _Path | Callable[[str], _Ids | tuple[_Ids, Sequence[int] | npt.NDArray[Any]]],
     to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards", "llmc", "datatrove"] = "forager",
     sample_size: SupportsIndex | None = None,
     eos: SupportsIndex | str | None = "auto",
     text_field: str = "text",
+    mask_field: str | None = None,
     text_function: Callable[[bytes], str] | None = None,
     split: str | None = None,
     dtype: _DType | None = None,

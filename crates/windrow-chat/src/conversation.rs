@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 use windrow_core::{Error, Result};
 
 /// Where messages are unless a field is named: these two, in this order.
-const FIELDS: [&str; 2] = ["messages", "conversations"];
+pub const FIELDS: [&str; 2] = ["messages", "conversations"];
+
+/// Where tools are.
+pub const TOOLS: &str = "tools";
 
 /// Messages in order, each an object with a `role`; and the tools they may call.
 pub struct Conversation {
@@ -47,13 +50,18 @@ impl Conversation {
             Some(_) => return Err(Error::corrupt(format!("{name:?} is not a list of messages")).field(name)),
             None => {
                 let keys: Vec<&str> = record.keys().map(String::as_str).take(10).collect();
-                return Err(Error::corrupt(format!("no field {name:?} with a conversation"))
-                    .field(name)
-                    .hint(format!("it has {}; choose one with the messages field option", keys.join(", "))));
+                let error = Error::corrupt(format!("no field {name:?} with a conversation")).field(name);
+                return Err(match keys.is_empty() {
+                    true => error,
+                    false => error.hint(format!(
+                        "it has {}; choose one with the messages field option",
+                        keys.join(", ")
+                    )),
+                });
             }
         };
         let mut conversation =
-            Conversation { messages: Vec::new(), learned: Vec::new(), tools: tools(record.remove("tools"))? };
+            Conversation { messages: Vec::new(), learned: Vec::new(), tools: tools(record.remove(TOOLS))? };
         for (number, message) in messages.into_iter().enumerate() {
             let message = message_of(message)
                 .map_err(|what| Error::corrupt(format!("message {number} of {name:?} {what}")).field(name))?;

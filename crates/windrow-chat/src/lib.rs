@@ -29,4 +29,4 @@ mod written;
 
 pub use builtin::NAMES;
 pub use chat::{Chat, Rendered};
-pub use conversation::Conversation;
+pub use conversation::{Conversation, FIELDS, TOOLS};

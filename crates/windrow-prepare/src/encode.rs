@@ -4,6 +4,7 @@ use windrow_core::manifest::TokenizerLock;
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::chunks::Chunk;
+use super::fields::Takes;
 use super::ids::{Ids, Kept};
 use super::seen::Seen;
 
@@ -17,14 +18,13 @@ pub trait Encode: Sync {
     /// Any; file, line and byte are added where they are missing. [`LinePlace::error`] makes one.
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()>;
 
-    /// The column of the text, where an input holds rows: its name, or a path of names with dots. `None` where lines alone are
-    /// encoded.
-    fn text_field(&self) -> Option<&str> {
+    /// What is taken of a row, where an input holds rows; `None` where lines alone are encoded.
+    fn takes(&self) -> Option<Takes<'_>> {
         None
     }
 
-    /// Appends the IDs of a text that was read from a row, as [`Encode::encode`] those of a line that holds it. Asked only
-    /// where there is a [`Encode::text_field`].
+    /// Appends the IDs of a text that was taken from a row, as [`Encode::encode`] those of a line that holds it. Asked only
+    /// where something is taken ([`Encode::takes`]).
     ///
     /// # Errors
     /// Any; file, record and column are added where they are missing.

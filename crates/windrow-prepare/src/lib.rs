@@ -7,6 +7,7 @@ mod chunks;
 mod dummy;
 mod encode;
 mod fed;
+mod fields;
 mod handed;
 mod ids;
 mod index;
@@ -30,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 pub use dummy::{dummy, dummy_blocks, dummy_tokens};
 pub use encode::{Encode, Encoded, LinePlace};
+pub use fields::{Fields, Takes};
 pub use ids::Ids;
 pub use index::{IndexOptions, index, index_from};
 pub use places::{NoStores, Stores};

@@ -1,5 +1,6 @@
-//! One input whose records are rows: what a format opens, and the column with the text.
+//! One input whose records are rows: what a format opens, and the columns that are taken of it.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use windrow_core::format::{self, Format, Options, Probe, Table};
@@ -8,7 +9,16 @@ use windrow_core::source::{Kind as Records, Rows, SharedSource};
 use windrow_core::store::{Local, Store, is_url};
 use windrow_core::{Error, Kind, Result, Row, Span, Value};
 
+use super::fields::{Fields, Takes, at_path};
 use super::places::Places;
+
+/// What is taken of each row: as [`Takes`].
+enum Taken {
+    /// The text in this column, or at this path.
+    Text(String),
+    /// The JSON of these.
+    Json(Fields),
+}
 
 /// A file or folder of rows as it was found when the task began.
 pub(super) struct RowInput {
@@ -17,8 +27,7 @@ pub(super) struct RowInput {
     source: SharedSource,
     /// The files that are read, and what the manifest keeps of them.
     files: Vec<(PathBuf, FileRow)>,
-    /// The column with the text, or a path of names to it.
-    field: String,
+    taken: Taken,
     /// A text may be bytes, alone in a list.
     text_is_bytes: bool,
     /// Of several splits in the folder, this one.
@@ -28,7 +37,7 @@ pub(super) struct RowInput {
 }
 
 impl RowInput {
-    /// Opens what lies at `path`, which `probe` saw, for the texts in `field`; of several splits the one of this name.
+    /// Opens what lies at `path`, which `probe` saw, for what is taken of each row; of several splits the one of this name.
     ///
     /// # Errors
     /// What opening it says; `Config` where there is no such column, or no column is named.
@@ -38,10 +47,10 @@ impl RowInput {
         path: &Path,
         probe: &Probe,
         format: &dyn Format,
-        field: Option<&str>,
+        takes: Option<Takes<'_>>,
         split: Option<&str>,
     ) -> Result<RowInput> {
-        let field = field.ok_or_else(|| {
+        let takes = takes.ok_or_else(|| {
             Error::config(format!("{} holds rows, but this encoder reads lines", format.name()))
                 .at(path)
                 .hint("name the column of the text with text_field")
@@ -51,9 +60,10 @@ impl RowInput {
             part: split.map(str::to_string),
             ..Options::default()
         };
-        let source = match format.info().takes("columns") {
-            true => only_column(table, probe, &options, field)?,
-            false => format::open(table, probe, &options)?,
+        let source = match (format.info().takes("columns"), takes) {
+            (true, Takes::Text(field)) => only_column(table, probe, &options, field)?,
+            (true, Takes::Json(fields)) => their_columns(table, probe, &options, fields)?,
+            (false, _) => format::open(table, probe, &options)?,
         };
         if source.schema().kind != Records::Rows {
             return Err(Error::config(format!("the records of {} are not rows with a text", format.name()))
@@ -67,7 +77,10 @@ impl RowInput {
             file: path.to_path_buf(),
             source,
             files,
-            field: field.to_string(),
+            taken: match takes {
+                Takes::Text(field) => Taken::Text(field.to_string()),
+                Takes::Json(fields) => Taken::Json(fields.clone()),
+            },
             text_is_bytes,
             split: split.map(str::to_string),
             end: None,
@@ -148,7 +161,10 @@ impl RowInput {
     pub(super) fn complete(&self, error: Error, record: u64) -> Error {
         let has_record = error.place().record.is_some();
         let error = if has_record { error } else { error.record(record) };
-        let error = if error.place().field.is_some() { error } else { error.field(self.field.clone()) };
+        let error = match (&self.taken, &error.place().field) {
+            (Taken::Text(field), None) => error.field(field.clone()),
+            _ => error,
+        };
         match error.place().file {
             Some(_) => error,
             None => error.at(self.file_of(record)),
@@ -161,14 +177,27 @@ impl RowInput {
         file.unwrap_or_else(|| self.file.display().to_string())
     }
 
-    fn text<'r>(&self, row: &'r Row) -> Result<&'r str> {
-        let field = &self.field;
+    fn text<'r>(&self, row: &'r Row) -> Result<Cow<'r, str>> {
+        match &self.taken {
+            Taken::Text(field) => self.text_in(row, field).map(Cow::Borrowed),
+            Taken::Json(fields) => {
+                let record = match row.get("") {
+                    Some(Value::Struct(record)) => record,
+                    _ => row,
+                };
+                // A table has each key in each row.
+                fields.json(false, |path| Ok(at_path(record, path).cloned())).map(Cow::Owned)
+            }
+        }
+    }
+
+    fn text_in<'r>(&self, row: &'r Row, field: &str) -> Result<&'r str> {
         let found = match row.get("") {
-            Some(Value::Struct(record)) => in_row(record, field),
+            Some(Value::Struct(record)) => at_path(record, field),
             Some(record) => Some(record),
-            None => in_row(row, field),
+            None => at_path(row, field),
         };
-        let declared = self.source.schema().columns.iter().find(|column| column.name == *field);
+        let declared = self.source.schema().columns.iter().find(|column| column.name == field);
         if self.text_is_bytes
             && let Some(Value::List(one)) = found
             && let [Value::Bytes(bytes)] = one.as_slice()
@@ -251,13 +280,12 @@ fn only_column(table: Table, probe: &Probe, options: &Options, field: &str) -> R
         .hint(format!("{hint}choose one with the text field option")))
 }
 
-// The value at a path of names: names may have dots themselves.
-fn in_row<'r>(row: &'r Row, path: &str) -> Option<&'r Value> {
-    let inside = |dot: usize| match row.get(&path[..dot]) {
-        Some(Value::Struct(inner)) => in_row(inner, &path[dot + 1..]),
-        _ => None,
-    };
-    row.get(path).or_else(|| path.rmatch_indices('.').find_map(|(dot, _)| inside(dot)))
+// Rows of the columns in which the paths of some fields begin.
+fn their_columns(table: Table, probe: &Probe, options: &Options, fields: &Fields) -> Result<SharedSource> {
+    let all = format::open(table, probe, options)?;
+    let names: Vec<&str> = all.schema().columns.iter().map(|column| column.name.as_str()).collect();
+    let columns = fields.columns(&names).map_err(|e| e.at(probe.display()))?;
+    format::open(table, probe, &Options { columns: Some(columns), ..options.clone() })
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -285,27 +313,4 @@ fn found(places: Places<'_>, root: &Path, file: &str) -> Result<(PathBuf, FileRo
     let name = name.map_or_else(|| file.to_string(), |below| below.display().to_string());
     let (size, modified_ns, etag) = (entry.size, entry.modified_ns, entry.tag);
     Ok((path, FileRow { name, size, modified_ns, etag, ..FileRow::default() }))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_path_goes_into_objects_and_names_may_have_dots() {
-        let row = |json: serde_json::Value| match Value::from(json) {
-            Value::Struct(row) => row,
-            _ => Row::new(),
-        };
-        let at = |path: &str, json| in_row(&row(json), path).cloned();
-        assert_eq!(at("a", json!({"a": "x"})), Some("x".into()));
-        assert_eq!(at("a.b", json!({"a": {"b": "x"}})), Some("x".into()));
-        assert_eq!(at("a.b", json!({"a": {"b": "y"}, "a.b": "x"})), Some("x".into()));
-        assert_eq!(at("a.b.c", json!({"a": {"b.c": "x"}, "a.b": 1})), Some("x".into()));
-        assert_eq!(at("a.b.c", json!({"a": {"b": {"c": "x"}}})), Some("x".into()));
-        assert_eq!(at("a.b", json!({"a": "x"})), None);
-        assert_eq!(at(".", json!({"": {"": "x"}})), Some("x".into()));
-    }
 }

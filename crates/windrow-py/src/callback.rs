@@ -1,16 +1,18 @@
 //! Python functions that a task calls: tokenizers of the user's own, and whoever watches its progress.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
-use windrow::prepare::{Encode, Encoded, LinePlace, Progress, Watch, text_of};
-use windrow::{Error, Kind, Result, TextEncoder};
+use windrow::prepare::{Encode, Encoded, LinePlace, Progress, Takes, Watch, text_of};
+use windrow::{Error, Result, TextEncoder, loss_mask};
 
 use crate::error::OrRaise;
 use crate::function::described;
+use crate::given::{Given, answers, from_python};
 
 /// Where IDs come from.
 pub(crate) enum Ids {
@@ -32,6 +34,43 @@ pub(crate) struct LineEncoder {
     pub(crate) vocab_size: Option<u64>,
     /// The ID that ends a document.
     pub(crate) eos: Option<i64>,
+    /// Whether the function gives a mask with each text.
+    pub(crate) masks: Masks,
+}
+
+/// Whether a function gives a loss mask with each text: what the first text says holds for all.
+pub(crate) struct Masks {
+    expected: bool,
+    is_first: AtomicBool,
+    is_other: AtomicBool,
+}
+
+impl Masks {
+    /// Expects one with each text, or none with any.
+    pub(crate) fn expected(expected: bool) -> Masks {
+        Masks { expected, is_first: AtomicBool::new(true), is_other: AtomicBool::new(false) }
+    }
+
+    /// Whether the first text was not as expected.
+    pub(crate) fn is_other(&self) -> bool {
+        self.is_other.load(Ordering::Relaxed)
+    }
+
+    // Whether this text is as expected.
+    fn check(&self, has_mask: bool) -> Result<()> {
+        let is_first = self.is_first.swap(false, Ordering::Relaxed);
+        if has_mask == self.expected {
+            return Ok(());
+        }
+        self.is_other.store(is_first, Ordering::Relaxed);
+        let what = match has_mask {
+            true => "the tokenizer gave a mask with this text, and none with the texts before",
+            false => "the tokenizer gave no mask with this text, but one with the texts before",
+        };
+        Err(Error::config(what).hint(
+            "give a mask with every text, (ids, [1] * len(ids)) where all of it is learned, or with none",
+        ))
+    }
 }
 
 impl LineEncoder {
@@ -42,31 +81,36 @@ impl LineEncoder {
         })
     }
 
-    fn ids_of(&self, text: &str, out: &mut windrow::prepare::Ids) -> Result<()> {
-        match &self.ids {
-            Ids::Tokenizer(encoder) => encoder.encode_text(text, out),
-            Ids::Function(function) => Python::attach(|py| {
-                let ids = function.bind(py).call1((text,)).and_then(|ids| whole_numbers(&ids));
-                ids.map(|ids| out.extend(ids)).map_err(from_python)
-            }),
+    fn ids_of(&self, text: &str, ids: &mut windrow::prepare::Ids, tracks: &mut [Vec<u8>]) -> Result<()> {
+        let function = match &self.ids {
+            Ids::Tokenizer(encoder) => return encoder.encode_text(text, ids),
+            Ids::Function(function) => function,
+        };
+        let given = Python::attach(|py| Given::of(function.bind(py), text))?;
+        self.masks.check(given.learned.is_some())?;
+        ids.extend(given.ids);
+        for track in tracks {
+            track.extend(given.learned.iter().flatten().map(|is_learned| loss_mask::stored(*is_learned)));
         }
+        Ok(())
     }
 }
 
 impl Encode for LineEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace<'_>, out: &mut Encoded) -> Result<()> {
+        let Encoded { ids, tracks, room } = out;
         match &self.text {
-            None => self.ids_of(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids),
-            Some(function) => self.ids_of(&self.text_by_python(function, line)?, &mut out.ids),
+            None => self.ids_of(&text_of(line, &self.field, place, room)?, ids, tracks),
+            Some(function) => self.ids_of(&self.text_by_python(function, line)?, ids, tracks),
         }
     }
 
-    fn text_field(&self) -> Option<&str> {
-        self.text.is_none().then_some(self.field.as_str())
+    fn takes(&self) -> Option<Takes<'_>> {
+        self.text.is_none().then_some(Takes::Text(&self.field))
     }
 
     fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {
-        self.ids_of(text, &mut out.ids)
+        self.ids_of(text, &mut out.ids, &mut out.tracks)
     }
 
     fn parallel(&self) -> bool {
@@ -106,30 +150,6 @@ impl Encode for LineEncoder {
     fn eos(&self) -> Option<i64> {
         self.eos
     }
-}
-
-// A list of ints, or an array of them.
-fn whole_numbers(ids: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    let list = if ids.hasattr("tolist")? { ids.call_method0("tolist")? } else { ids.clone() };
-    list.extract::<Vec<i64>>().map_err(|e| {
-        let error = PyTypeError::new_err("the tokenizer must give a list of whole numbers for a text");
-        error.set_cause(ids.py(), Some(e));
-        error
-    })
-}
-
-// What a tokenizer of the user's own gives for a text: two of one name and code, over other vocabularies, differ here.
-fn answers(function: &Bound<'_, PyAny>) -> String {
-    const TEXT: &str = "The naïve fox, 2 dogs; 你好\n";
-    match function.call1((TEXT,)).and_then(|ids| whole_numbers(&ids)) {
-        Ok(ids) => ids.iter().take(32).map(i64::to_string).collect::<Vec<_>>().join("."),
-        Err(_) => "none".to_string(),
-    }
-}
-
-/// An exception of Python's as the cause of an error: it leaves windrow as it came.
-fn from_python(error: PyErr) -> Error {
-    Error::new(Kind::Config, "a Python function failed").caused_by(error)
 }
 
 /// Looks for Ctrl-C, and tells a Python function how far a task is.

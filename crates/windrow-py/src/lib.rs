@@ -17,6 +17,7 @@ mod error;
 mod exclude;
 mod framework;
 mod function;
+mod given;
 mod index;
 mod json;
 mod json_strings;

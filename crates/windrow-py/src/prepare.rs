@@ -8,18 +8,22 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use windrow::prepare::{self, Encode, IndexOptions, Remainder, TokenizeOptions};
 use windrow::text::Tokenizer;
-use windrow::{ChatEncoder, Error, Paths, TextEncoder, formats as all_formats, not_of_chat};
+use windrow::{
+    ChatEncoder, Error, Kind, MaskedEncoder, Paths, TextEncoder, formats as all_formats, loss_mask,
+    not_of_chat,
+};
 
-use crate::callback::{Ids, LineEncoder, Watcher};
+use crate::callback::{Ids, LineEncoder, Masks, Watcher};
 use crate::dtype::{AnyDType, numpy_ready};
 use crate::error::{OrRaise, raise};
+use crate::given::gives_mask;
 use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::own_options::OwnOptions;
 use crate::paths::AnyPaths;
 use crate::store_options::{StoreOptions, stores};
-use crate::texts;
+use crate::texts::{self, Wanted};
 use crate::waiting::wait_for;
 
 /// Indexes every line of the JSONL files below a folder, so that each is a record.
@@ -86,7 +90,8 @@ pub(crate) fn index<'py>(
 ///         ``iter(texts)``, a ``Dataset`` or ``IterableDataset`` of ``datasets``, a column of pandas or polars. Its items are taken on the
 ///         calling thread while others tokenise.
 ///     out: the folder to write, or its URL.
-///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs.
+///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs, or to a tuple of IDs
+///         and a loss mask: 1 for each token that is learned, 0 for the others.
 ///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
 ///         document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr, ``out`` a split
 ///         (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"`` (``meta.json``).
@@ -95,6 +100,8 @@ pub(crate) fn index<'py>(
 ///         ``"append"`` is ``"auto"`` with ``append_eos``.
 ///     text_field: key of the text in a line, or the column of rows: ``"meta.text"`` is the key ``text`` in the column
 ///         ``meta``, or in a dict there. Of WebDataset a suffix: ``"txt"``, or ``"json.text"``.
+///     mask_field: key of a loss mask beside the text, or its column: a list with 1 or True for each token that is learned, else 0 or
+///         False. ``text_field`` holds a list of token IDs then, or a text that the tokenizer turns into as many.
 ///     text_function: a function from a line's bytes to its text, instead; not for rows and iterables.
 ///     split: of folders that hold several splits, the one to read: ``"train"``.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
@@ -103,7 +110,7 @@ pub(crate) fn index<'py>(
 ///     append_eos: end documents with ``eos`` where each is a record, too.
 ///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
 ///     special_tokens: special tokens that are in the text become their IDs.
-///     chat: each record is a conversation: the chat template makes its text, nothing is added, and a loss mask beside the
+///     chat: each record (a line, a row, or a dict of an iterable) is a conversation: the chat template makes its text, nothing is added, and a loss mask beside the
 ///         tokens says what is learned: what an assistant says. Each conversation is a record, or part of samples of ``sample_size``.
 ///     messages_field: with ``chat``, key of the messages, by default ``messages``, else ``conversations``: a list of dicts with
 ///         ``role`` and ``content``, or ``from`` and ``value`` (ShareGPT).
@@ -143,10 +150,10 @@ pub(crate) fn index<'py>(
 /// >>> wr.tokenize((text for text in ["ab", "cde"]), folder / "again", tokenizer="bytes")["tokens"]
 /// 5
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
                     seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
                     block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -157,6 +164,7 @@ pub(crate) fn tokenize<'py>(
     sample_size: Option<Count>,
     eos: Eos,
     text_field: &str,
+    mask_field: Option<String>,
     text_function: Option<Py<PyAny>>,
     split: Option<String>,
     dtype: Option<AnyDType>,
@@ -188,7 +196,12 @@ pub(crate) fn tokenize<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "tokenize", unknown)?;
     let stores = stores(py, store_options, timeout)?;
-    let inputs = texts::Inputs::of(inputs, text_field)?;
+    let wanted = match (chat, &mask_field) {
+        (true, _) => Wanted::Json(ChatEncoder::fields(messages_field.as_deref())),
+        (false, Some(mask_field)) => Wanted::Json(MaskedEncoder::fields(text_field, mask_field)),
+        (false, None) => Wanted::Text(text_field.to_string()),
+    };
+    let mut inputs = texts::Inputs::of(inputs, wanted)?;
     let own = OwnOptions {
         max_shard_bytes,
         zarr_format,
@@ -223,22 +236,14 @@ pub(crate) fn tokenize<'py>(
     };
     let watcher = Watcher::new(py, progress)?;
     let are_texts = matches!(inputs, texts::Inputs::Texts(_));
-    if chat && are_texts {
-        let error =
-            Error::config("an iterable gives texts, and chat=True takes conversations").field("inputs");
-        return Err(raise(
-            py,
-            &error.hint("write the conversations as JSON Lines, one on each line, and give the path"),
-        ));
-    }
-    let run = |encoder: &dyn Encode, options: &TokenizeOptions| {
+    let run = |inputs: &mut texts::Inputs, encoder: &dyn Encode, options: &TokenizeOptions| {
         py.detach(|| match inputs {
-            texts::Inputs::Paths(paths) => Paths::list(&paths)
+            texts::Inputs::Paths(paths) => Paths::list(paths.iter())
                 .resolved(&stores)
                 .and_then(|inputs| prepare::tokenize_with(&inputs, &out, encoder, options, &stores, &watcher))
-                .map_err(|e| texts::or_texts(e, &paths)),
-            texts::Inputs::Texts(mut texts) => {
-                prepare::tokenize_texts(&mut texts, &out, encoder, options, &stores, &watcher)
+                .map_err(|e| texts::or_texts(e, paths)),
+            texts::Inputs::Texts(texts) => {
+                prepare::tokenize_texts(texts, &out, encoder, options, &stores, &watcher)
             }
         })
     };
@@ -247,6 +252,7 @@ pub(crate) fn tokenize<'py>(
             ("eos", !matches!(eos, Eos::Auto | Eos::Nothing)),
             ("append_eos", append_eos),
             ("text_field", text_field != "text"),
+            ("mask_field", mask_field.is_some()),
             ("text_function", text_function.is_some()),
             ("special_tokens", special_tokens),
             ("vocab_size", vocab_size.is_some()),
@@ -267,10 +273,11 @@ pub(crate) fn tokenize<'py>(
             _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
         };
         let options = ChatEncoder::options(TokenizeOptions { remainder, ..options });
-        let report = run(&encoder, &options);
+        let report = run(&mut inputs, &encoder, &options);
         return json::plain(py, &watcher.finish(py, report)?);
     }
     let ids = ids_of(py, tokenizer, text_field, special_tokens)?;
+    let is_function = matches!(ids, Ids::Function(_));
     let unused = match ids {
         Ids::Tokenizer(_) => {
             vocab_size.map(|_| ("vocab_size", "the tokenizer says its own: it is for a function"))
@@ -279,6 +286,11 @@ pub(crate) fn tokenize<'py>(
             special_tokens.then_some(("special_tokens", "a function says itself what is special"))
         }
     };
+    let masks_itself = mask_field.is_some() && is_function;
+    let unused = unused
+        .or(masks_itself.then_some(("mask_field", "a function gives the mask itself: a tuple (ids, mask)")));
+    let has_no_field = mask_field.is_some() && text_function.is_some();
+    let unused = unused.or(has_no_field.then_some(("text_function", "mask_field names a field of the line")));
     let is_field_idle = text_function.is_some() && text_field != "text";
     let unused =
         unused.or(is_field_idle.then_some(("text_field", "text_function takes the text from the line")));
@@ -295,14 +307,45 @@ pub(crate) fn tokenize<'py>(
         _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
     };
     let options = TokenizeOptions { eos, append_eos, remainder, ..options };
-    let encoder = LineEncoder {
+    let ids = match (ids, mask_field) {
+        (Ids::Tokenizer(encoder), Some(mask_field)) => {
+            let encoder = MaskedEncoder::new(encoder, text_field, &mask_field).or_raise(py)?;
+            let report = run(&mut inputs, &encoder, &MaskedEncoder::options(options));
+            return json::plain(py, &watcher.finish(py, report)?);
+        }
+        (ids, _) => ids,
+    };
+    let mut encoder = LineEncoder {
         ids,
         field: text_field.to_string(),
         text: text_function,
         vocab_size: vocab_size.map(|v| v.0),
         eos,
+        masks: Masks::expected(false),
     };
-    let report = run(&encoder, &options);
+    // What the first text gives decides, where it can be had without reading.
+    let has_masks = is_function && {
+        let first = match &mut inputs {
+            texts::Inputs::Texts(texts) => texts.peek(),
+            texts::Inputs::Paths(_) => None,
+        };
+        gives_mask(tokenizer, first)
+    };
+    let mut tokenize = |has_masks: bool| {
+        encoder.masks = Masks::expected(has_masks);
+        let tracks = if has_masks { vec![loss_mask::track()] } else { Vec::new() };
+        let report = run(&mut inputs, &encoder, &TokenizeOptions { tracks, ..options.clone() });
+        (report, encoder.masks.is_other())
+    };
+    let (mut report, is_other) = tokenize(has_masks);
+    // A short text need not be answered as the texts are; nor is what is there an output without masks, then.
+    let is_there = report.as_ref().is_err_and(|e| e.kind() == Kind::Exists);
+    if is_function && !are_texts && (is_other || is_there) {
+        let (again, _) = tokenize(!has_masks);
+        if is_other || again.is_ok() {
+            report = again;
+        }
+    }
     json::plain(py, &watcher.finish(py, report)?)
 }
 

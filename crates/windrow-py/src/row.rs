@@ -97,7 +97,11 @@ pub(crate) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Row> {
     Ok(row)
 }
 
-fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+/// The value that an object is.
+///
+/// # Errors
+/// `TypeError` for what no column holds.
+pub(crate) fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     let py = item.py();
     if item.is_none() {
         return Ok(Value::Null);

@@ -9,11 +9,22 @@ use pyo3::prelude::*;
 use pyo3::types::{
     PyByteArray, PyBytes, PyDict, PyFrozenSet, PyIterator, PyList, PyMapping, PySet, PyString, PyTuple,
 };
+use windrow::prepare::Fields;
 use windrow::{Error, Kind, Result};
+
+use crate::row;
 
 /// Bytes that are taken while Python is held, about, and for how long.
 const MOST_BYTES: usize = 256 << 10;
 const MOST_HELD: Duration = Duration::from_millis(100);
+
+/// What is taken of a dict.
+pub(crate) enum Wanted {
+    /// The text in this key. An item may be the text itself.
+    Text(String),
+    /// The JSON of these.
+    Json(Fields),
+}
 
 /// What is tokenised.
 pub(crate) enum Inputs {
@@ -24,11 +35,11 @@ pub(crate) enum Inputs {
 }
 
 impl Inputs {
-    /// What was given. `field` is the key of the text in a dict.
+    /// What was given. `wanted` is what is taken of a dict.
     ///
     /// # Errors
     /// `TypeError` for what is neither, and for what would give something else than its texts, or those in no order.
-    pub(crate) fn of(given: &Bound<'_, PyAny>, field: &str) -> PyResult<Inputs> {
+    pub(crate) fn of(given: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Inputs> {
         if let Ok(path) = given.extract::<PathBuf>() {
             return Ok(Inputs::Paths(vec![path]));
         }
@@ -61,7 +72,9 @@ impl Inputs {
         match given.try_iter() {
             Ok(items) => Ok(Inputs::Texts(Texts {
                 items: items.unbind(),
-                field: field.to_string(),
+                wanted,
+                // Arrow, which is behind them, has each key in each row.
+                keeps_nulls: !is_of_datasets(given),
                 ready: VecDeque::new(),
                 failed: None,
                 taken: 0,
@@ -93,7 +106,8 @@ pub(crate) fn or_texts(error: Error, paths: &[PathBuf]) -> Error {
 /// The texts of an iterable, in its order.
 pub(crate) struct Texts {
     items: Py<PyIterator>,
-    field: String,
+    wanted: Wanted,
+    keeps_nulls: bool,
     /// Texts that were taken and not asked for yet.
     ready: VecDeque<String>,
     /// What ended them.
@@ -106,9 +120,7 @@ impl Iterator for Texts {
     type Item = Result<String>;
 
     fn next(&mut self) -> Option<Result<String>> {
-        if self.ready.is_empty() && !self.is_over {
-            Python::attach(|py| self.take_some(py));
-        }
+        self.peek();
         match self.ready.pop_front() {
             Some(text) => Some(Ok(text)),
             None => self.failed.take().map(Err),
@@ -117,6 +129,14 @@ impl Iterator for Texts {
 }
 
 impl Texts {
+    /// The text that comes next, where there is one.
+    pub(crate) fn peek(&mut self) -> Option<&str> {
+        if self.ready.is_empty() && !self.is_over {
+            Python::attach(|py| self.take_some(py));
+        }
+        self.ready.front().map(String::as_str)
+    }
+
     fn take_some(&mut self, py: Python<'_>) {
         let mut items = self.items.bind(py).clone();
         let (mut bytes, began) = (0, Instant::now());
@@ -150,10 +170,13 @@ impl Texts {
                 e.hint("text.encode(\"utf-8\", \"replace\").decode() replaces it; so does reading with errors=\"replace\"")
             })
         };
+        let field = match &self.wanted {
+            Wanted::Text(field) => field,
+            Wanted::Json(fields) => return self.json(item, fields).map_err(|e| e.record(self.taken)),
+        };
         if let Ok(text) = item.cast::<PyString>() {
             return of_text(text);
         }
-        let field = &self.field;
         let Ok(mapping) = item.cast::<PyMapping>() else {
             let error =
                 corrupt(format!("the item is {}; expected text, or a dict with {field:?}", class(item)));
@@ -165,12 +188,8 @@ impl Texts {
         };
         let found = inside(mapping, field).map_err(|e| raised(py, e))?;
         let Some(found) = found else {
-            let names: Vec<String> = mapping
-                .keys()
-                .map(|keys| keys.iter().take(10).map(|key| key.to_string()).collect())
-                .unwrap_or_default();
             let error = corrupt(format!("no {field:?} in the dict")).field(field.as_str());
-            return Err(error.hint(format!("it has {}; choose one with text_field", names.join(", "))));
+            return Err(error.hint(format!("it has {}; choose one with text_field", keys(mapping))));
         };
         let Ok(text) = found.cast::<PyString>() else {
             let error = corrupt(format!("{field:?} holds {}; expected text", class(&found)));
@@ -179,9 +198,50 @@ impl Texts {
         };
         of_text(text).map_err(|e| e.field(field.as_str()))
     }
+
+    // The JSON of some of the next item.
+    fn json(&self, item: &Bound<'_, PyAny>, fields: &Fields) -> Result<String> {
+        let py = item.py();
+        let names = || fields.any_of.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
+        let Ok(mapping) = item.cast::<PyMapping>() else {
+            return Err(Error::corrupt(format!(
+                "the item is {}; expected a dict with {}",
+                class(item),
+                names()
+            )));
+        };
+        let is_there = |path: &String| inside(mapping, path).map(|found| found.is_some());
+        let found = fields.any_of.iter().map(is_there).collect::<PyResult<Vec<_>>>();
+        if !found.map_err(|e| raised(py, e))?.contains(&true) {
+            let error = Error::corrupt(format!("no {} in the dict", names())).field(fields.any_of[0].clone());
+            return Err(error.hint(format!("it has {}; choose one with {}", keys(mapping), fields.option)));
+        }
+        fields.json(self.keeps_nulls, |path| {
+            let Some(found) = inside(mapping, path).map_err(|e| raised(py, e))? else { return Ok(None) };
+            row::value_of(&found).map(Some).map_err(|e| match e.is_instance_of::<PyException>(py) {
+                true => Error::corrupt(format!("{path:?} cannot be JSON: {}", e.value(py))).field(path),
+                false => raised(py, e),
+            })
+        })
+    }
 }
 
 const NO_TEXT: &str = "leave such items out, or give an empty text";
+
+// The first keys of a dict, for hints.
+fn keys(mapping: &Bound<'_, PyMapping>) -> String {
+    let names: Vec<String> = mapping
+        .keys()
+        .map(|keys| keys.iter().take(10).map(|key| key.to_string()).collect())
+        .unwrap_or_default();
+    names.join(", ")
+}
+
+// Whether it is a data set of `datasets`.
+fn is_of_datasets(given: &Bound<'_, PyAny>) -> bool {
+    let module = given.get_type().getattr("__module__").and_then(|module| module.extract::<String>());
+    module.is_ok_and(|module| module.split('.').next() == Some("datasets"))
+}
 
 // What is at a path of keys: keys may have dots themselves.
 fn inside<'py>(of: &Bound<'py, PyMapping>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -2,24 +2,25 @@
 
 use std::ops::Range;
 
-use windrow_chat::{Chat, Conversation};
+use windrow_chat::{Chat, Conversation, FIELDS, TOOLS};
 use windrow_core::manifest::TokenizerLock;
 use windrow_core::{Error, Result};
-use windrow_prepare::{Encode, Encoded, LinePlace, TokenizeOptions, Track, line_text};
+use windrow_prepare::{Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text};
 use windrow_text::Tokenizer;
 
-/// The array beside the tokens: 1 where a token is not learned.
-const TRACK: &str = "loss_mask";
+use crate::loss_mask;
 
-/// Renders the conversation of a line and encodes it; what an assistant says is learned.
+/// Renders the conversation of a record and encodes it; what an assistant says is learned.
 pub struct ChatEncoder {
     tokenizer: Tokenizer,
     chat: Chat,
     field: Option<String>,
+    /// What is taken of rows.
+    fields: Fields,
 }
 
 impl ChatEncoder {
-    /// Encodes the messages in `field` of each line, by default in `messages`, else in `conversations`. `template` is a
+    /// Encodes the messages in `field` of each line, row or dict, by default in `messages`, else in `conversations`. `template` is a
     /// built-in name or a file, by default the tokenizer's own; `date` the day for templates that ask for it, by default today.
     ///
     /// # Errors
@@ -31,14 +32,25 @@ impl ChatEncoder {
         date: Option<&str>,
     ) -> Result<ChatEncoder> {
         let chat = Chat::load(template, tokenizer.folder(), date)?;
-        Ok(ChatEncoder { tokenizer, chat, field: field.map(str::to_string) })
+        let fields = ChatEncoder::fields(field);
+        Ok(ChatEncoder { tokenizer, chat, field: field.map(str::to_string), fields })
+    }
+
+    /// What it takes of rows and dicts.
+    #[must_use]
+    pub fn fields(field: Option<&str>) -> Fields {
+        let any_of = field.map_or_else(|| FIELDS.to_vec(), |field| vec![field]);
+        Fields {
+            any_of: any_of.into_iter().map(str::to_string).collect(),
+            also: vec![(beside(field), TOOLS.to_string())],
+            option: "messages_field",
+        }
     }
 
     /// The options with the loss mask that it gives; nothing ends a conversation but its template.
     #[must_use]
     pub fn options(options: TokenizeOptions) -> TokenizeOptions {
-        let track = Track { name: TRACK.to_string(), eos: 1, pad: 1 };
-        TokenizeOptions { eos: None, append_eos: false, tracks: vec![track], ..options }
+        TokenizeOptions { eos: None, append_eos: false, tracks: vec![loss_mask::track()], ..options }
     }
 
     /// The tokenizer.
@@ -49,7 +61,15 @@ impl ChatEncoder {
 
 impl Encode for ChatEncoder {
     fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
-        let conversation = Conversation::of(line_text(line, place)?, self.field.as_deref())?;
+        self.encode_text(line_text(line, place)?, out)
+    }
+
+    fn takes(&self) -> Option<Takes<'_>> {
+        Some(Takes::Json(&self.fields))
+    }
+
+    fn encode_text(&self, record: &str, out: &mut Encoded) -> Result<()> {
+        let conversation = Conversation::of(record, self.field.as_deref())?;
         let rendered = self.chat.render(&conversation)?;
         let mut places = Vec::new();
         out.ids.append(|ids| self.tokenizer.encode_places(&rendered.text, ids, &mut places))?;
@@ -78,12 +98,20 @@ impl Encode for ChatEncoder {
     }
 }
 
-// 0 for each token that stands for a part of what is learned, as transformers has it, and 1 for the others. Both are in order.
+// Where tools are: beside the messages.
+fn beside(field: Option<&str>) -> String {
+    match field.and_then(|field| field.rsplit_once('.')) {
+        Some((before, _)) => format!("{before}.{TOOLS}"),
+        None => TOOLS.to_string(),
+    }
+}
+
+// A token is learned that stands for any part of what is learned, as transformers has it. Both are in order.
 fn mask(places: &[Range<usize>], learned: &[Range<usize>], out: &mut Vec<u8>) {
     let mut spans = learned.iter().peekable();
     for place in places {
         while spans.next_if(|span| place.start >= span.end).is_some() {}
-        out.push(u8::from(spans.peek().is_none_or(|span| place.end <= span.start)));
+        out.push(loss_mask::stored(spans.peek().is_some_and(|span| place.end > span.start)));
     }
 }
 

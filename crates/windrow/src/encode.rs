@@ -2,7 +2,7 @@
 
 use windrow_core::Result;
 use windrow_core::manifest::TokenizerLock;
-use windrow_prepare::{Encode, Encoded, Ids, LinePlace, text_of};
+use windrow_prepare::{Encode, Encoded, Ids, LinePlace, Takes, text_of};
 use windrow_text::Tokenizer;
 
 /// Takes the text of a JSON field, or of a column, and encodes it.
@@ -52,8 +52,8 @@ impl Encode for TextEncoder {
         self.encode_text(&text_of(line, &self.field, place, &mut out.room)?, &mut out.ids)
     }
 
-    fn text_field(&self) -> Option<&str> {
-        Some(&self.field)
+    fn takes(&self) -> Option<Takes<'_>> {
+        Some(Takes::Text(&self.field))
     }
 
     fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {

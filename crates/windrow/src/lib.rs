@@ -37,6 +37,9 @@ pub mod format;
 mod formats;
 mod grouping;
 mod listing;
+pub mod loss_mask;
+#[cfg(feature = "text")]
+mod masked;
 mod measure;
 mod metrics;
 mod mixed;
@@ -84,6 +87,8 @@ pub use dataset::{Dataset, Info};
 pub use encode::TextEncoder;
 pub use formats::{format_info, formats};
 pub use listing::{listing, write_listing};
+#[cfg(feature = "text")]
+pub use masked::MaskedEncoder;
 pub use measure::Measured;
 pub use metrics::{metrics, prometheus};
 pub use mixing::Mixing;

@@ -10,9 +10,9 @@ use windrow_core::store::is_url;
 use windrow_core::{Error, Kind, Result};
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
-    CHECKPOINT_BYTES, Encode, Encoded, Findings, Ids, IndexOptions, LinePlace, Problem, Progress, Remainder,
-    Report, TokenizeOptions, Track, VerifyOptions, Watch, Writer, convert, dummy_blocks, dummy_tokens,
-    manifest_of, text_of,
+    CHECKPOINT_BYTES, Encode, Encoded, Fields, Findings, Ids, IndexOptions, LinePlace, Problem, Progress,
+    Remainder, Report, Takes, TokenizeOptions, Track, VerifyOptions, Watch, Writer, convert, dummy_blocks,
+    dummy_tokens, manifest_of, text_of,
 };
 
 use crate::formats;

@@ -69,6 +69,10 @@ pub(crate) struct How {
     /// Key of the text, or its column: meta.text is the key text in the column meta; of WebDataset a suffix, as txt
     #[arg(long, value_name = "KEY", default_value = "text")]
     text_field: String,
+    /// Key of a loss mask beside the text, or its column: a list with 1 for each token that is learned, else 0. The text may be a list
+    /// of token IDs then
+    #[arg(long, value_name = "KEY")]
+    mask_field: Option<String>,
     /// Of folders that hold several splits, the one to read
     #[arg(long, value_name = "SPLIT")]
     split: Option<String>,
@@ -114,6 +118,7 @@ impl How {
         let how = Tokenizing {
             tokenizer: self.tokenizer.clone(),
             text_field: self.text_field.clone(),
+            mask_field: self.mask_field.clone(),
             special_tokens: self.special_tokens,
             eos: eos.to_string(),
             append_eos,

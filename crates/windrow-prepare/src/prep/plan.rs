@@ -43,7 +43,7 @@ pub fn plan_tokenize(
     }
     let places = Places(stores);
     let rules = rules(encode, options)?;
-    let (named, found) = find(table, places, inputs, encode.text_field(), options)?;
+    let (named, found) = find(table, places, inputs, encode.takes(), options)?;
     let (mut planned, mut texts) = (Vec::new(), Vec::new());
     for (named, found) in std::iter::zip(named, found) {
         let (text, tasks, row, split) = match found {

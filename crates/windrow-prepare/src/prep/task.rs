@@ -133,7 +133,7 @@ impl Worker<'_> {
         }
         let options = TokenizeOptions { split: input.split.clone(), ..self.options.clone() };
         let paths = [input.path.clone()];
-        let (_, found) = find(self.table, places, &paths, self.encode.text_field(), &options)?;
+        let (_, found) = find(self.table, places, &paths, self.encode.takes(), &options)?;
         match found.into_iter().next().flatten() {
             Some(rows) => Ok(TextInput::Rows(rows.named(&input.row.name))),
             None => Err(changed(input, "it holds lines now, not rows")),

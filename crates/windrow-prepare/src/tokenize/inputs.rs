@@ -10,6 +10,7 @@ use windrow_core::store::{Entry, Local, Store, is_url, key};
 use windrow_core::{Error, Result};
 
 use super::options::TokenizeOptions;
+use crate::fields::Takes;
 use crate::names::{Given, Named, below_common_folder};
 use crate::places::Places;
 use crate::rows::RowInput;
@@ -19,7 +20,7 @@ pub(crate) fn find(
     table: Table,
     places: Places<'_>,
     inputs: &[PathBuf],
-    field: Option<&str>,
+    takes: Option<Takes<'_>>,
     options: &TokenizeOptions,
 ) -> Result<(Vec<Named>, Vec<Option<RowInput>>)> {
     let (mut found, mut opened) = (Vec::new(), Vec::new());
@@ -32,7 +33,7 @@ pub(crate) fn find(
         match input.content()? {
             Holding::Rows(probe, format) => {
                 let split = input.split.as_deref();
-                let rows = RowInput::open(table, places, &input.path, &probe, format, field, split)?;
+                let rows = RowInput::open(table, places, &input.path, &probe, format, takes, split)?;
                 rows.files().try_for_each(|(file, _)| note(number, file))?;
                 single.push((found.len(), input.path.clone()));
                 found.push(Named { file: input.path, relative: String::new() });

@@ -38,8 +38,8 @@ const CHUNK: u64 = 1 << 20;
 /// Tokenises every text of the inputs and packs the token IDs into samples.
 ///
 /// Inputs are files of JSON Lines, or folders in which such files are found as [`crate::index()`] finds them, `.gz` and `.zst`
-/// expanded on the way; and files and folders whose records a format of `table` reads as rows, one column of which
-/// ([`Encode::text_field`]) is the text. Rows are read once, in their order, and not kept in the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
+/// expanded on the way; and files and folders whose records a format of `table` reads as rows, of which
+/// a column is the text, or several are what is encoded ([`Encode::takes`]). Rows are read once, in their order, and not kept in the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
 /// cut every S tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
 ///
 /// The result depends on inputs and options only, not on threads, restarts or time. A stopped run leaves a hidden work
@@ -75,7 +75,7 @@ pub fn tokenize_from(
 ) -> Result<Report> {
     let places = Places(stores);
     let rules = rules(encode, options)?;
-    let (named, found) = find(table, places, inputs, encode.text_field(), options)?;
+    let (named, found) = find(table, places, inputs, encode.takes(), options)?;
     let stems = output_names(&named)?;
     let inputs: Vec<TextInput> = std::iter::zip(&named, found)
         .map(|(named, found)| match found {

@@ -45,7 +45,7 @@ pub fn tokenize_texts(
     watch: &dyn Watch,
 ) -> Result<Report> {
     let rules = rules(encode, options)?;
-    if encode.text_field().is_none() {
+    if encode.takes().is_none() {
         return Err(Error::config("texts are handed over, but this encoder reads lines"));
     }
     if let Some(split) = &options.split {

@@ -1,7 +1,7 @@
 //! Small encoders that a person can check by eye.
 
 use windrow_core::{Error, Kind, Result};
-use windrow_prepare::{Encode, Encoded, LinePlace, text_of};
+use windrow_prepare::{Encode, Encoded, LinePlace, Takes, text_of};
 
 /// One id per character of `text`.
 pub(super) struct Ord;
@@ -12,8 +12,8 @@ impl Encode for Ord {
         Ok(())
     }
 
-    fn text_field(&self) -> Option<&str> {
-        Some("text")
+    fn takes(&self) -> Option<Takes<'_>> {
+        Some(Takes::Text("text"))
     }
 
     fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use windrow_core::{DType, Error, Kind, Progress, Result, Watch};
 use windrow_formats::FORMATS;
-use windrow_prepare::{Encode, Encoded, LinePlace, Report, TokenizeOptions, tokenize, tokenize_texts};
+use windrow_prepare::{Encode, Encoded, LinePlace, Report, Takes, TokenizeOptions, tokenize, tokenize_texts};
 
 use crate::encoders::{Ord, WordsInt};
 use crate::tree::{folder_of, tree};
@@ -165,8 +165,8 @@ impl Encode for Slow {
         Ord.encode(line, place, out)
     }
 
-    fn text_field(&self) -> Option<&str> {
-        Some("text")
+    fn takes(&self) -> Option<Takes<'_>> {
+        Some(Takes::Text("text"))
     }
 
     fn encode_text(&self, text: &str, out: &mut Encoded) -> Result<()> {

@@ -7,6 +7,7 @@ use windrow_text::Tokenizer;
 
 use crate::chat::{ChatEncoder, not_of_chat};
 use crate::encode::TextEncoder;
+use crate::masked::MaskedEncoder;
 use crate::prepare::{Remainder, TokenizeOptions};
 
 /// What turns lines, or texts, into token IDs.
@@ -20,6 +21,9 @@ pub struct Tokenizing {
     pub tokenizer: String,
     /// Key of the text in a line, or its column.
     pub text_field: String,
+    /// Key of the loss mask beside it, or its column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask_field: Option<String>,
     /// Special tokens that are in the text become their IDs.
     pub special_tokens: bool,
     /// What ends a document: `auto`, `none`, an ID or a token's name.
@@ -60,6 +64,7 @@ impl Default for Tokenizing {
         Tokenizing {
             tokenizer: String::new(),
             text_field: "text".to_string(),
+            mask_field: None,
             special_tokens: false,
             eos: "auto".to_string(),
             append_eos: false,
@@ -100,7 +105,12 @@ impl Tokenizing {
         let encoder = TextEncoder::new(Tokenizer::load(&self.tokenizer)?, &self.text_field, &self.eos)?
             .special_tokens(self.special_tokens);
         let eos = windrow_prepare::Encode::eos(&encoder);
-        Ok((Box::new(encoder), TokenizeOptions { eos, ..options }))
+        let options = TokenizeOptions { eos, ..options };
+        if let Some(mask_field) = &self.mask_field {
+            let encoder = MaskedEncoder::new(encoder, &self.text_field, mask_field)?;
+            return Ok((Box::new(encoder), MaskedEncoder::options(options)));
+        }
+        Ok((Box::new(encoder), options))
     }
 
     // What a template decides is not said twice.
@@ -109,6 +119,7 @@ impl Tokenizing {
             ("eos", !["auto", "none"].contains(&self.eos.as_str())),
             ("append_eos", self.append_eos),
             ("text_field", self.text_field != Tokenizing::default().text_field),
+            ("mask_field", self.mask_field.is_some()),
             ("special_tokens", self.special_tokens),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {

@@ -1,0 +1,169 @@
+//! Texts or token IDs with a loss mask in another field, as `prepare` asks for them.
+
+use serde_json::{Map, Value};
+use windrow_core::manifest::TokenizerLock;
+use windrow_core::{Error, Result};
+use windrow_prepare::{Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text};
+
+use crate::encode::TextEncoder;
+use crate::loss_mask;
+
+/// Takes a text, which it encodes, or token IDs as they are, from a field of each record, and what of it is learned from another.
+pub struct MaskedEncoder {
+    text: TextEncoder,
+    text_field: String,
+    mask_field: String,
+    fields: Fields,
+}
+
+impl MaskedEncoder {
+    /// Encodes what is in `text_field` by `text`. `mask_field` has a value for each token: 1 or true where it is learned, else 0 or
+    /// false.
+    ///
+    /// # Errors
+    /// `Config` where both are the same field.
+    pub fn new(text: TextEncoder, text_field: &str, mask_field: &str) -> Result<MaskedEncoder> {
+        if text_field == mask_field {
+            return Err(Error::config(format!("mask_field is {mask_field:?}, as the field of the text is"))
+                .field("mask_field")
+                .hint("the mask is in a field of its own"));
+        }
+        let fields = MaskedEncoder::fields(text_field, mask_field);
+        let [text_field, mask_field] = [text_field, mask_field].map(str::to_string);
+        Ok(MaskedEncoder { text, text_field, mask_field, fields })
+    }
+
+    /// What it takes of rows and dicts.
+    #[must_use]
+    pub fn fields(text_field: &str, mask_field: &str) -> Fields {
+        let also = vec![(mask_field.to_string(), mask_field.to_string())];
+        Fields { any_of: vec![text_field.to_string()], also, option: "text_field" }
+    }
+
+    /// The options with the loss mask that it gives.
+    #[must_use]
+    pub fn options(options: TokenizeOptions) -> TokenizeOptions {
+        TokenizeOptions { tracks: vec![loss_mask::track()], ..options }
+    }
+
+    fn take(&self, record: &mut Map<String, Value>, field: &str, option: &str) -> Result<Value> {
+        record.remove(field).ok_or_else(|| {
+            let error = Error::corrupt(format!("no field {field:?} in the record")).field(field);
+            let keys: Vec<&str> = record.keys().map(String::as_str).take(10).collect();
+            match keys.is_empty() {
+                true => error,
+                false => error
+                    .hint(format!("it has {}; choose one with the {option} field option", keys.join(", "))),
+            }
+        })
+    }
+
+    fn ids(&self, found: Value, out: &mut Encoded) -> Result<()> {
+        let field = &self.text_field;
+        let corrupt = |what: String| Error::corrupt(what).field(field.clone());
+        let ids = match found {
+            Value::String(text) => return self.text.encode_text(&text, &mut out.ids),
+            Value::Array(ids) => ids,
+            other => {
+                let what = kind_of(&other);
+                return Err(corrupt(format!(
+                    "field {field:?} holds {what}; expected a text, or a list of token IDs"
+                )));
+            }
+        };
+        for (at, id) in ids.iter().enumerate() {
+            let id = id.as_i64().ok_or_else(|| {
+                corrupt(format!("value {at} of {field:?} is {id}; expected a token ID, a whole number"))
+            })?;
+            out.ids.push(id);
+        }
+        Ok(())
+    }
+
+    fn learned(&self, found: Value) -> Result<Vec<bool>> {
+        let field = &self.mask_field;
+        let corrupt = |what: String| Error::corrupt(what).field(field.clone());
+        let Value::Array(values) = found else {
+            let what = kind_of(&found);
+            return Err(corrupt(format!(
+                "field {field:?} holds {what}; expected a list of 0 and 1, one for each token"
+            )));
+        };
+        let learned = |(at, value): (usize, Value)| match (value.as_bool(), value.as_u64()) {
+            (Some(learned), _) => Ok(learned),
+            (None, Some(learned @ 0..=1)) => Ok(learned == 1),
+            _ => Err(corrupt(format!("value {at} of {field:?} is {value}; expected 0, 1, true or false"))),
+        };
+        values.into_iter().enumerate().map(learned).collect()
+    }
+}
+
+impl Encode for MaskedEncoder {
+    fn encode(&self, line: &[u8], place: &LinePlace, out: &mut Encoded) -> Result<()> {
+        self.encode_text(line_text(line, place)?, out)
+    }
+
+    fn takes(&self) -> Option<Takes<'_>> {
+        Some(Takes::Json(&self.fields))
+    }
+
+    fn encode_text(&self, record: &str, out: &mut Encoded) -> Result<()> {
+        let mut record: Map<String, Value> = serde_json::from_str(record).map_err(|e| {
+            Error::corrupt("the record is not a JSON object")
+                .caused_by(e)
+                .hint("a record is one line of JSON, which holds one object")
+        })?;
+        let found = self.take(&mut record, &self.text_field, "text")?;
+        let mask = self.take(&mut record, &self.mask_field, "mask")?;
+        let is_text = found.is_string();
+        self.ids(found, out)?;
+        let learned = self.learned(mask)?;
+        if learned.len() != out.ids.len() {
+            let (text, mask) = (&self.text_field, &self.mask_field);
+            let error = Error::corrupt(format!(
+                "{text:?} is {} tokens, and {mask:?} has {} values; expected one for each token",
+                out.ids.len(),
+                learned.len()
+            ));
+            let hint = match is_text {
+                true => {
+                    "the mask is one of this tokenizer's tokens, not of characters: give token IDs instead of the text, or in Python a \
+                         tokenizer that gives (ids, mask)"
+                }
+                false => "a token ID and its value in the mask are at the same place",
+            };
+            return Err(error.field(mask.clone()).hint(hint));
+        }
+        for track in &mut out.tracks {
+            track.extend(learned.iter().map(|is_learned| loss_mask::stored(*is_learned)));
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> Option<TokenizerLock> {
+        self.text.lock()
+    }
+
+    fn describe(&self) -> String {
+        format!("{} mask_field={}", self.text.describe(), self.mask_field)
+    }
+
+    fn vocab_size(&self) -> Option<u64> {
+        Encode::vocab_size(&self.text)
+    }
+
+    fn eos(&self) -> Option<i64> {
+        Encode::eos(&self.text)
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
