@@ -57,6 +57,7 @@ from windrow.errors import (
     WindrowError,
 )
 
+from windrow.frames import from_frame
 from windrow.scaling import inverse
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ __all__ = [
     "extract",
     "find",
     "formats",
+    "from_frame",
     "index",
     "inverse",
     "mix",

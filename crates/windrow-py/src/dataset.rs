@@ -13,6 +13,7 @@ use crate::codes::{CodesOptions, Given};
 use crate::dtype::AnyDType;
 use crate::error::{OrRaise, raise};
 use crate::framework::watch_worker;
+use crate::in_memory;
 use crate::index::{Each, Index};
 use crate::json;
 use crate::json_strings::Stop;
@@ -234,11 +235,19 @@ impl Dataset {
         Err(near::no_attribute(this.as_any(), name))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (paths::Given, String, u64))> {
-        let reopen = py.import("windrow._native")?.getattr("_reopen")?;
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let native = py.import("windrow._native")?;
         let options = serde_json::to_string(self.data.options()).unwrap_or_default();
         let data = fingerprint(py, self.data.source())?;
-        Ok((reopen, (paths::Given::of(self.data.paths()), options, data)))
+        Ok(match in_memory::pickled(py, &self.data) {
+            Some((arrays, beside)) => {
+                (native.getattr("_in_memory")?, (arrays, beside, options, data).into_pyobject(py)?)
+            }
+            None => {
+                let paths = paths::Given::of(self.data.paths());
+                (native.getattr("_reopen")?, (paths, options, data).into_pyobject(py)?)
+            }
+        })
     }
 
     /// Two data sets: ``(train, validation)``, by whole records, so that no value is on both sides.
@@ -301,7 +310,7 @@ impl Dataset {
         PyTuple::new(py, parts.into_iter().map(Dataset::new).collect::<Vec<_>>())
     }
 
-    /// Where it lies: an absolute path, or a list of them where a list was opened.
+    /// Where it lies: an absolute path, or a list of them where a list was opened; an empty list of what is in memory.
     #[getter]
     fn path(&self) -> paths::Given {
         paths::Given::of(self.data.paths())

@@ -18,6 +18,7 @@ mod exclude;
 mod framework;
 mod function;
 mod given;
+mod in_memory;
 mod index;
 mod json;
 mod json_strings;
@@ -64,6 +65,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codec::Codec>()?;
     module.add_function(wrap_pyfunction!(open::open, module)?)?;
     module.add_function(wrap_pyfunction!(open::_reopen, module)?)?;
+    module.add_function(wrap_pyfunction!(open::_in_memory, module)?)?;
     let stop_all = wrap_pyfunction!(running::_stop_all, module)?;
     module.py().import("atexit")?.call_method1("register", (stop_all,))?;
     module.add_function(wrap_pyfunction!(view::mix, module)?)?;

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use windrow::Error;
 use windrow::format::{Options, Verify};
 
 use crate::dataset::Dataset;
 use crate::dtype::AnyDType;
 use crate::error::raise;
+use crate::in_memory;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::paths::AnyPaths;
@@ -160,6 +161,25 @@ pub(crate) fn _reopen(py: Python<'_>, path: AnyPaths, options: &str, data: u64) 
         wait_for(py, move || paths.open(&options))?
     };
     check(py, opened.source(), data, &path.0)?;
+    Ok(Dataset::new(opened))
+}
+
+/// Arrays in memory as records, and a dict beside each: of a frame, or of a pickle that held them.
+#[pyfunction]
+#[pyo3(signature = (arrays, beside, options="{}", data=None))]
+pub(crate) fn _in_memory(
+    py: Python<'_>,
+    arrays: Bound<'_, PyList>,
+    beside: Bound<'_, PyList>,
+    options: &str,
+    data: Option<u64>,
+) -> PyResult<Dataset> {
+    let options: Options = serde_json::from_str(options)
+        .map_err(|e| raise(py, &Error::corrupt("this is not a pickled data set").caused_by(e)))?;
+    let opened = in_memory::opened(py, &arrays, &beside, &options)?;
+    if let Some(expected) = data {
+        check(py, opened.source(), expected, opened.paths())?;
+    }
     Ok(Dataset::new(opened))
 }
 

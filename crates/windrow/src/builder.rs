@@ -271,9 +271,10 @@ impl LoaderBuilder {
     /// The plan as text, to trace it later.
     ///
     /// # Errors
-    /// As [`LoaderBuilder::build`]; `Config` where records are scaled by a function of the caller's.
+    /// As [`LoaderBuilder::build`]; `Config` where records are scaled by a function of the caller's, or are in memory.
     pub fn recipe(&self) -> Result<Recipe> {
         for samples in self.parts() {
+            samples.dataset().in_text()?;
             if let ScalerName::Custom(name) = samples.recipe().view.scaler() {
                 return Err(function_in_text(name));
             }

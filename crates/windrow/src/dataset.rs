@@ -9,6 +9,7 @@ use windrow_core::values::copy_values;
 use windrow_core::{Buffer, Decode, Error, Place, Result, Row, Span, store};
 use windrow_formats::parse_json;
 
+use crate::owner::Owner;
 use crate::part::{of_exclude, of_period, of_split};
 use crate::paths::Paths;
 
@@ -22,6 +23,8 @@ pub struct Dataset {
     pub(crate) source: SharedSource,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) stores: StoreSet,
+    /// What holds its records, where they are in no file.
+    pub(crate) owner: Option<Owner>,
 }
 
 /// What a data set is, as `inspect` prints it.
@@ -78,7 +81,7 @@ impl Dataset {
     ) -> Result<Dataset> {
         let whole = of_exclude(of_split(found, options.split)?, &options.exclude)?;
         let source = of_period(whole.clone(), options.period)?;
-        Ok(Dataset { paths, options, whole, source, manifest, stores })
+        Ok(Dataset { paths, options, whole, source, manifest, stores, owner: None })
     }
 
     /// The part that the options name, of a data set of whole records.

@@ -36,6 +36,7 @@ mod exclude;
 pub mod format;
 mod formats;
 mod grouping;
+mod in_memory;
 mod listing;
 pub mod loss_mask;
 #[cfg(feature = "text")]
@@ -48,6 +49,7 @@ mod mixture;
 mod open;
 mod ordered;
 mod output;
+mod owner;
 #[cfg(doctest)]
 mod pages;
 mod part;
@@ -94,6 +96,7 @@ pub use metrics::{metrics, prometheus};
 pub use mixing::Mixing;
 pub use mixture::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
 pub use open::{open, open_with, verify};
+pub use owner::Owner;
 pub use paths::Paths;
 pub use rebuild::{Rebuilt, rebuild_metadata};
 pub use recipe::{Recipe, RecipePart};

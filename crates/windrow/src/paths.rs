@@ -59,10 +59,13 @@ impl<P: Into<PathBuf>> From<P> for Paths {
     }
 }
 
-/// As errors and pages name them: the first ones of a long list.
+/// As errors and pages name them: the first ones of a long list. None at all stand for memory.
 impl fmt::Display for Paths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 3;
+        if self.0.is_empty() {
+            return f.write_str("memory");
+        }
         let shown: Vec<String> = self.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
         f.write_str(&shown.join(", "))?;
         match self.0.len().saturating_sub(SHOWN) {

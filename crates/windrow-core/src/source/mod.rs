@@ -6,6 +6,7 @@ mod concat;
 pub mod conformance;
 mod fit;
 mod floats;
+mod in_memory;
 mod left_out;
 mod measure;
 mod period;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 pub use fit::Fit;
 pub use floats::Precision;
+pub use in_memory::{HeldBytes, InMemory};
 pub use left_out::LeftOut;
 pub use period::Period;
 pub use runs::Runs;

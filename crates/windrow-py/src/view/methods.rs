@@ -12,7 +12,7 @@ use crate::index::{Each, Index, many};
 use crate::loader::Loader;
 use crate::options::Count;
 use crate::waiting::wait_for;
-use crate::{framework, json, near, row, shown};
+use crate::{framework, in_memory, json, near, row, shown};
 
 #[pymethods]
 impl View {
@@ -81,7 +81,8 @@ impl View {
         let recipe = serde_json::to_string(&recipe).unwrap_or_default();
         let scaler = self.scaler.as_ref().map(|function| function.clone_ref(py));
         let recut = py.import("windrow._native")?.getattr("_recut")?;
-        Ok((recut, (recipe, self.seed, scaler, self.epochs.pickled(py))))
+        let arrays = in_memory::pickled(py, self.samples.dataset());
+        Ok((recut, (recipe, self.seed, scaler, self.epochs.pickled(py), arrays)))
     }
 
     /// Says for which epoch random crops, tags and the like are drawn: as a ``Loader`` of the view's seed draws them then.
@@ -215,7 +216,9 @@ impl Mix {
         let recipe = serde_json::to_string(&recipe).unwrap_or_default();
         let scalers = self.scalers.iter().map(|s| s.as_ref().map(|s| s.clone_ref(py))).collect();
         let remix = py.import("windrow._native")?.getattr("_remix")?;
-        Ok((remix, (recipe, self.seeds.clone(), scalers, self.epochs.pickled(py))))
+        let arrays =
+            self.mixture.parts().map(|(_, samples, _)| in_memory::pickled(py, samples.dataset())).collect();
+        Ok((remix, (recipe, self.seeds.clone(), scalers, self.epochs.pickled(py), arrays)))
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.

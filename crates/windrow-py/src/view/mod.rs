@@ -8,6 +8,7 @@ pub(crate) use mixed::{mix, temperature};
 use std::slice;
 
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use windrow::dev::sampler::{Mix as Sequence, Sampler};
 use windrow::{Mixture, RecipePart, Samples, Shares, Value};
 use windrow_core::Draw;
@@ -16,6 +17,7 @@ use windrow_core::plan::{Feed, Pick, batch_of, records_of};
 
 use crate::epochs::Epochs;
 use crate::error::{OrRaise, raise};
+use crate::in_memory;
 use crate::index::NO_END;
 use crate::pickled::{check, fingerprint};
 use crate::scaler::cut;
@@ -134,7 +136,7 @@ impl ByNumber for Mix {
 }
 
 // What a pickled view is opened from.
-type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>);
+type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>, Option<Arrays>);
 
 /// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
@@ -187,38 +189,44 @@ impl Mix {
 }
 
 // What a pickled mixture is opened from.
-type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>);
+type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>, Vec<Option<Arrays>>);
+
+// Of data in memory, what it is made of.
+type Arrays = (Py<PyList>, Py<PyList>);
 
 /// Opens and cuts a pickled view again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seed, scaler=None, epoch=None))]
+#[pyo3(signature = (recipe, seed, scaler=None, epoch=None, arrays=None))]
 pub(crate) fn _recut(
     py: Python<'_>,
     recipe: &str,
     seed: u64,
     scaler: Option<Py<PyAny>>,
     epoch: Option<Py<PyAny>>,
+    arrays: Option<Arrays>,
 ) -> PyResult<View> {
     let recipe: Pickled = unpickled(py, recipe)?;
-    View::in_epoch(py, reopen(py, &recipe, scaler.as_ref())?, seed, scaler, epoch)
+    View::in_epoch(py, reopen(py, &recipe, scaler.as_ref(), arrays.as_ref())?, seed, scaler, epoch)
 }
 
 /// Opens a pickled mixture again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seeds, scalers=Vec::new(), epoch=None),
-       text_signature = "(recipe, seeds, scalers=..., epoch=None)")]
+#[pyo3(signature = (recipe, seeds, scalers=Vec::new(), epoch=None, arrays=Vec::new()),
+       text_signature = "(recipe, seeds, scalers=..., epoch=None, arrays=...)")]
 pub(crate) fn _remix(
     py: Python<'_>,
     recipe: &str,
     seeds: Vec<u64>,
     scalers: Vec<Option<Py<PyAny>>>,
     epoch: Option<Py<PyAny>>,
+    arrays: Vec<Option<Arrays>>,
 ) -> PyResult<Mix> {
     let (parts, shares, part_ids): (Vec<Pickled>, Shares, bool) = unpickled(py, recipe)?;
     let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-    let reopened = parts.iter().zip(functions);
-    let reopened =
-        reopened.map(|(part, function)| reopen(py, part, function)).collect::<PyResult<Vec<Samples>>>()?;
+    let arrays = arrays.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+    let reopened = parts.iter().zip(functions).zip(arrays);
+    let reopened = reopened.map(|((part, function), arrays)| reopen(py, part, function, arrays));
+    let reopened = reopened.collect::<PyResult<Vec<Samples>>>()?;
     let mixture = py.detach(|| Mixture::assembled(reopened, &shares, part_ids)).or_raise(py)?;
     Mix::new(py, mixture, seeds, scalers, epoch)
 }
@@ -237,10 +245,20 @@ impl Pickled {
     }
 }
 
-fn reopen(py: Python<'_>, pickled: &Pickled, function: Option<&Py<PyAny>>) -> PyResult<Samples> {
+fn reopen(
+    py: Python<'_>,
+    pickled: &Pickled,
+    function: Option<&Py<PyAny>>,
+    arrays: Option<&Arrays>,
+) -> PyResult<Samples> {
     let part = &pickled.recipe;
-    let (paths, options) = (part.path.clone(), part.options.clone());
-    let opened = wait_for(py, move || paths.open(&options))?;
+    let opened = match arrays {
+        Some((arrays, beside)) => in_memory::opened(py, arrays.bind(py), beside.bind(py), &part.options)?,
+        None => {
+            let (paths, options) = (part.path.clone(), part.options.clone());
+            wait_for(py, move || paths.open(&options))?
+        }
+    };
     let samples = cut(py, &opened, part.view.clone(), part.dtype, function)?;
     check(py, samples.feed().source(), pickled.data, &part.path)?;
     Ok(samples)

@@ -1,0 +1,224 @@
+"""Series from data frames of pandas and polars, without a file."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow._native import Dataset, _in_memory
+from windrow.errors import ConfigError
+from windrow.failure import failure
+from windrow.frequencies import frequency
+
+
+def from_frame(
+    df: Any,
+    *,
+    layout: Literal["long", "wide", "channels"] = "long",
+    id_col: str = "unique_id",
+    time_col: str = "ds",
+    target_col: str = "y",
+    freq: str | None = None,
+) -> Dataset:
+    """The series of a pandas or polars frame as a data set, as if a file held them.
+
+    Values keep their dtype and are read where the frame has them, where a series is one run of memory there: a frame that
+    is in use must not be changed. Missing values are NaN. Each record has ``item_id``, ``start`` and ``freq`` beside it
+    (``ds.extras(i)``), as GluonTS's series do. A plan knows the values by their hash: a state is refused after a change, as it
+    is of a changed file. A pickle holds the values.
+
+    Args:
+        df: a ``pandas.DataFrame`` or ``polars.DataFrame``.
+        layout: ``"long"`` has a row for each value of each series, those of a series one after the other in time, as
+            StatsForecast and NeuralForecast take it; ``"wide"`` a column for each series ``[T]``; ``"channels"`` is a wide frame that
+            is one series ``[T, C]``.
+        id_col: of a long frame, the column that says of which series a row is.
+        time_col: the column of times: dates, or whole numbers; of a wide frame that has none, pandas's index of dates is taken.
+            Other columns of a long frame are left out.
+        target_col: of a long frame, the column of values.
+        freq: the frequency in pandas's words, such as ``"h"``, ``"15min"``, ``"MS"``. If not given it is found from the times.
+
+    Raises:
+        ConfigError: what is no such frame; a column that is not there or holds no numbers; times that are missing, not in order
+            or not regular, with the row.
+
+    >>> import windrow as wr, pandas as pd
+    >>> days = pd.date_range("2024-01-01", periods=4)
+    >>> df = pd.DataFrame({"unique_id": ["a"] * 4 + ["b"] * 2, "ds": [*days, *days[:2]], "y": [1.0, 2, 3, 4, 5, 6]})
+    >>> ds = wr.from_frame(df)
+    >>> [series.tolist() for series in ds], ds.extras(1)
+    ([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0]], {'item_id': 'b', 'start': '2024-01-01T00:00:00', 'freq': 'D'})
+    >>> wide = pd.DataFrame({"a": [1, 2, 3], "b": [4, 5, 6]}, index=days[:3])
+    >>> wr.from_frame(wide, layout="wide")[1].tolist(), wr.from_frame(wide, layout="channels")[0].shape
+    ([4, 5, 6], (3, 2))
+    """
+    if layout not in ("long", "wide", "channels"):
+        raise failure(ConfigError, f"layout={layout!r}", hint='one of "long", "wide" and "channels"')
+    frame = _Frame(df)
+    if layout == "long":
+        return _long(frame, id_col, time_col, target_col, freq)
+    return _wide(frame, time_col, freq, layout == "channels")
+
+
+class _Frame:
+    # What both libraries' frames have in common.
+    def __init__(self, df: Any) -> None:
+        kind = type(df)
+        self.library = kind.__module__.partition(".")[0]
+        if self.library not in ("pandas", "polars") or kind.__name__ != "DataFrame":
+            lazy = kind.__name__ == "LazyFrame"
+            raise failure(
+                ConfigError,
+                f"a {self.library}.{kind.__name__}; expected a DataFrame of pandas or polars",
+                hint="give df.collect()" if lazy else "make one of it, or write it with wr.write and open that",
+            )
+        self.df = df
+        self.names = list(df.columns)
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise failure(ConfigError, f"two columns are called {name!r}", hint="rename one of them")
+
+    def need(self, name: str, argument: str) -> None:
+        if name not in self.names:
+            raise failure(
+                ConfigError,
+                f"{argument}={name!r}: no column is called so",
+                hint=f'columns: {", ".join(map(str, self.names))}; name another with {argument}=, or say layout="wide"',
+            )
+
+    def numbers(self, name: str) -> npt.NDArray[Any]:
+        # One run of memory: the frame's own where it is one.
+        column = self.df[name]
+        if self.library == "polars":
+            is_number = column.dtype.is_numeric() and not column.dtype.is_decimal()
+            array = column.to_numpy() if is_number else np.empty(0, object)
+        elif isinstance(column.dtype, np.dtype):
+            array = column.to_numpy()
+        else:
+            # Missing numbers have no place in numpy's whole numbers.
+            kind = getattr(column.dtype, "numpy_dtype", np.dtype(object))
+            is_whole = kind.kind in "iu" and not column.isna().any()
+            dtype = kind if kind.kind == "f" or is_whole else np.dtype("float64")
+            array = column.to_numpy(dtype=dtype, na_value=np.nan) if kind.kind in "fiu" else np.empty(0, object)
+        if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+            raise failure(
+                ConfigError,
+                f"the column {name!r} holds {column.dtype}, expected numbers",
+                hint=f"convert it: df[{name!r}].astype(float), in polars .cast(pl.Float64)",
+            )
+        return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+
+    def times(self, name: str | None) -> npt.NDArray[Any]:
+        # Dates or whole numbers; `None`: pandas's index.
+        column = self.df.index if name is None else self.df[name]
+        shown = "the index" if name is None else f"the column {name!r}"
+        zone = getattr(column.dtype, "tz" if self.library == "pandas" else "time_zone", None)
+        if zone is not None:
+            mended = "dt.tz_localize(None)" if self.library == "pandas" else "dt.replace_time_zone(None)"
+            raise failure(
+                ConfigError,
+                f"{shown} has times of the zone {zone}",
+                hint=f"take times without a zone: those of the clock with .{mended}, or those of UTC after converting",
+            )
+        array = np.asarray(column.to_numpy())
+        # Dates of Python's and of Arrow in pandas.
+        if array.dtype == object and len(array) and all(hasattr(time, "isoformat") for time in array):
+            array = array.astype("datetime64[us]")
+        if array.dtype.kind not in "Miu":
+            missing = column.is_null() if self.library == "polars" else column.isna()
+            rows = np.flatnonzero(np.asarray(missing))
+            if len(rows):
+                raise _no_time(shown, int(rows[0]))
+            raise failure(
+                ConfigError,
+                f"{shown} holds {column.dtype}, expected times or whole numbers",
+                hint="convert it with pd.to_datetime, in polars .str.to_datetime()",
+            )
+        if array.dtype.kind == "M" and np.isnat(array).any():
+            raise _no_time(shown, int(np.flatnonzero(np.isnat(array))[0]))
+        return array
+
+
+def _no_time(shown: str, row: int) -> Exception:
+    return failure(ConfigError, f"row {row}: {shown} has no time", hint="drop rows without a time, or fill it")
+
+
+def _long(frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str | None) -> Dataset:
+    for name, argument in ((id_col, "id_col"), (time_col, "time_col"), (target_col, "target_col")):
+        frame.need(name, argument)
+    values, times = frame.numbers(target_col), frame.times(time_col)
+    if not len(values):
+        raise failure(ConfigError, "a frame without rows")
+    ids = frame.df[id_col]
+    codes = _codes(frame, ids)
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    sort = f"df.sort_values([{id_col!r}, {time_col!r}])" if frame.library == "pandas" else f"df.sort({id_col!r}, {time_col!r})"
+    firsts, found = np.unique(codes[starts], return_index=True)
+    if len(firsts) < len(starts):
+        again = int(starts[np.setdiff1d(np.arange(len(starts)), found)[0]])
+        raise failure(
+            ConfigError,
+            f"row {again}: the series {_plain(ids, again)!r} goes on after rows of another one",
+            hint=f"sort the frame: {sort}",
+        )
+    freq = frequency(times, starts, freq, column=repr(time_col), sort=sort)
+    ends = np.r_[starts[1:], len(values)]
+    arrays = [values[start:end] for start, end in zip(starts, ends)]
+    beside = [_beside(_plain(ids, int(start)), times[start], freq) for start in starts]
+    return _in_memory(arrays, beside)
+
+
+def _codes(frame: _Frame, ids: Any) -> npt.NDArray[Any]:
+    # A number for each series, the same wherever it comes.
+    missing = ids.is_null() if frame.library == "polars" else ids.isna()
+    rows = np.flatnonzero(np.asarray(missing))
+    if len(rows):
+        raise failure(
+            ConfigError, f"row {rows[0]} is of no series", hint="drop rows without an ID, or fill it"
+        )
+    if frame.library == "polars":
+        return np.asarray(ids.rank("dense").to_numpy()) if ids.dtype.is_numeric() else np.asarray(ids.cast(str).rank("dense"))
+    import pandas as pd
+
+    return np.asarray(pd.factorize(ids)[0])
+
+
+def _plain(ids: Any, row: int) -> Any:
+    # A text or a number of Python's.
+    value = ids.iloc[row] if hasattr(ids, "iloc") else ids[row]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (int, float)) else str(value)
+
+
+def _wide(frame: _Frame, time_col: str, freq: str | None, is_one: bool) -> Dataset:
+    is_indexed = time_col not in frame.names
+    if is_indexed and (frame.library == "polars" or frame.df.index.dtype.kind != "M"):
+        frame.need(time_col, "time_col")
+    times = frame.times(None if is_indexed else time_col)
+    names = [name for name in frame.names if name != time_col]
+    if not names or not len(times):
+        raise failure(ConfigError, "a frame without values")
+    name = "the index" if is_indexed else repr(time_col)
+    sort = "df.sort_index()" if is_indexed else f"df.sort_values({time_col!r})"
+    if frame.library == "polars":
+        sort = f"df.sort({time_col!r})"
+    freq = frequency(times, np.array([0]), freq, column=name, sort=sort)
+    columns = [frame.numbers(name) for name in names]
+    # All series of a data set are of one dtype.
+    dtype = np.result_type(*columns)
+    columns = [column.astype(dtype, copy=False) for column in columns]
+    if is_one:
+        whole = np.ascontiguousarray(np.stack(columns, axis=1))
+        return _in_memory([whole], [{**_beside(None, times[0], freq), "channels": list(map(str, names))}])
+    return _in_memory(columns, [_beside(name, times[0], freq) for name in names])
+
+
+def _beside(item: Any, start: Any, freq: str | None) -> dict[str, Any]:
+    of_item = {} if item is None else {"item_id": item if isinstance(item, (int, float)) else str(item)}
+    if start.dtype.kind != "M":
+        return {**of_item, "start": int(start)}
+    second = start.astype("datetime64[s]")
+    text = str(second if second == start else start.astype("datetime64[ns]"))
+    return {**of_item, "start": text, **({} if freq is None else {"freq": freq})}
