@@ -19,6 +19,9 @@ _Scaler: TypeAlias = (
     Literal["standard", "minmax", "robust", "mean_abs", "max", "zero", "max-float32", "zero-float32"]
     | Callable[[npt.NDArray[Any]], Any]
 )
+_Beside: TypeAlias = Literal[
+    "item", "start", "loc", "scale", "time_features", "feat_static_cat", "feat_static_real", "feat_dynamic_cat", "feat_dynamic_real", "past_feat_dynamic_real"
+]
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
 _Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens", "mds", "llmc", "datatrove", "olmo", "webdataset", "tfrecord", "array_record", "bagz", "arrow", "parquet", "litdata"]
 
@@ -132,7 +135,8 @@ class Dataset:
         starts: Literal["strided", "random", "last"] = "strided",
         loss_on: Literal["all", "prediction"] = "all",
         labels: Literal["next", "same"] | None = "next",
-        fields: Sequence[Literal["item", "start", "loc", "scale"]] | None = None,
+        fields: Sequence[_Beside] | None = None,
+        freq: str | None = None,
         dtype: _DType | None = None,
     ) -> View: ...
     def segments(

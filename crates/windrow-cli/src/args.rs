@@ -224,6 +224,9 @@ pub(crate) struct Cutting {
     /// With --documents, --shifted, --bins or --segments: only these tensors; with --windows: these too
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     fields: Vec<String>,
+    /// With --windows and --fields time_features: the frequency of times, where the data does not say it: h, 15min, D, MS
+    #[arg(long, value_name = "FREQ")]
+    freq: Option<String>,
     /// With --pack, --records, --windows, --bins or --segments: the token after each, the input itself, or no labels
     /// [default: next]
     #[arg(long, ignore_case = true, value_parser = word::<Labels>(&["next", "same", "none"]))]
@@ -320,6 +323,7 @@ impl Cutting {
             loss_on: self.loss_on.unwrap_or_default(),
             labels,
             fields: fields(),
+            freq: self.freq.clone(),
         });
         // Which columns, data is opened with.
         let rows = self.rows.then_some(ViewRecipe::Rows { columns: None, stack: self.stack });
@@ -353,6 +357,7 @@ impl Cutting {
                 "--pack, --records, --windows, --bins or --segments",
                 labelled,
             ),
+            ("--freq", self.freq.is_some(), "--windows", windows),
             ("--tail", self.tail.is_some(), "--windows", windows),
             ("--loss-on", self.loss_on.is_some(), "--windows", windows),
             ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),

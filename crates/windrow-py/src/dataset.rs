@@ -425,7 +425,13 @@ impl Dataset {
     ///         ``"last"``: one for each record, that ends with it, for evaluation.
     ///     fields: what to lay beside the values: ``"item"`` and ``"start"`` (``[]`` int64: the record's number, and the number
     ///         in it of the window's first value), ``"loc"`` and ``"scale"`` (float64, ``[]``, or ``[C]`` with statistics per
-    ///         channel or window of ``[T, C]``: what was subtracted, and divided by; ``wr.inverse`` undoes it).
+    ///         channel or window of ``[T, C]``: what was subtracted, and divided by; ``wr.inverse`` undoes it);
+    ///         ``"time_features"`` (float32 ``[width, features]``, those of GluonTS's ``time_features_from_frequency_str``, from
+    ///         ``start`` and ``freq`` beside a record); by their names beside a record ``"feat_static_cat"`` (int64 ``[features]``),
+    ///         ``"feat_static_real"`` (float32), ``"feat_dynamic_cat"``, ``"feat_dynamic_real"`` and ``"past_feat_dynamic_real"``
+    ///         (``[width, features]``, stored as ``[features, T]``). They are at the positions of ``input_ids``, read once, now, and
+    ///         held in memory.
+    ///     freq: the frequency of times in pandas's words, where records do not say it: ``"h"``, ``"15min"``, ``"D"``, ``"MS"``.
     ///     loss_on: ``"all"``, or ``"prediction"`` for masks of 1 on the last ``prediction_length`` positions only.
     ///     labels: ``"next"``: the value after each input. ``"same"``: the input itself, for models that shift labels
     ///         themselves (Hugging Face's); whole numbers are -100 where the mask is 0, floats keep their values. None: no
@@ -433,7 +439,8 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: JSON records, a width or stride of 0, an unknown name, a scaler that gives another shape, a ``fit``
-    ///         that is empty or holds no value of some record, ``labels="same"`` of an unsigned dtype.
+    ///         that is empty or holds no value of some record, ``labels="same"`` of an unsigned dtype; ``time_features`` of
+    ///         records without times, a feature that is not beside them or of another shape than the first record's.
     ///     CorruptError: a record cannot be read for its statistics.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -447,8 +454,8 @@ impl Dataset {
     /// [0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
     /// >>> ds.windows(6, scaler=lambda series: series - series.min())[0]["input_ids"].tolist()
     /// [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="propagate", fit=None, per="series", starts="strided", loss_on="all", labels=Some("next"), fields=None, dtype=None, **unknown),
-           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='propagate', fit=None, per='series', starts='strided', loss_on='all', labels='next', fields=None, dtype=None)")]
+    #[pyo3(signature = (context_length, *, prediction_length=Count(0), stride=None, scaler=None, tail="drop", nan="propagate", fit=None, per="series", starts="strided", loss_on="all", labels=Some("next"), fields=None, freq=None, dtype=None, **unknown),
+           text_signature = "($self, context_length, *, prediction_length=0, stride=None, scaler=None, tail='drop', nan='propagate', fit=None, per='series', starts='strided', loss_on='all', labels='next', fields=None, freq=None, dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn windows(
         &self,
@@ -465,6 +472,7 @@ impl Dataset {
         loss_on: &str,
         labels: Option<&str>,
         fields: Option<Vec<String>>,
+        freq: Option<String>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
@@ -483,6 +491,7 @@ impl Dataset {
             loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
             labels: labels_of(py, labels)?,
             fields: fields.unwrap_or_default(),
+            freq,
         };
         self.scaled(py, recipe, dtype, scaler.function)
     }

@@ -176,6 +176,7 @@ impl Dataset {
                 loss_on,
                 labels,
                 fields,
+                freq,
                 ..
             } => {
                 let width = context_length
@@ -196,12 +197,18 @@ impl Dataset {
                     collate = collate.scaled_by_sample(own.clone());
                 }
                 let collate = collate.labels(*labels)?;
-                let beside: Vec<BesideField> =
+                let mut beside: Vec<BesideField> =
                     fields.iter().map(|name| BesideField::of(name)).collect::<Result<_>>()?;
+                // They are read once, when all else is known to fit.
+                if matches!(by, ScaledBy::Unmeasured) {
+                    beside.retain(|field| !matches!(field, BesideField::Covariate(_)));
+                }
+                let freq = freq.as_deref().filter(|_| !matches!(by, ScaledBy::Unmeasured));
+                let covariates = self.covariates(&beside, freq)?;
                 let channels = schema.channels.filter(|_| *per != Per::Series);
                 let collate: Arc<dyn Collate> = match beside.is_empty() {
                     true => Arc::new(collate),
-                    false => Arc::new(Beside::new(collate, &beside, by.clone(), channels)?),
+                    false => Arc::new(Beside::new(collate, &beside, by.clone(), channels, covariates)?),
                 };
                 let stride = stride.unwrap_or(width);
                 let view = Windows::starting(lengths, width, stride, *tail, *starts, is_next)?;

@@ -27,6 +27,7 @@ mod builder;
 #[cfg(feature = "text")]
 mod chat;
 mod compared;
+mod covariates;
 mod cut;
 mod cut_warnings;
 mod dataset;

@@ -84,6 +84,9 @@ pub enum ViewRecipe {
         /// What is laid beside the values.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         fields: Vec<String>,
+        /// The frequency of times, where it is not beside the records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        freq: Option<String>,
     },
     /// Up to `length` values of each record.
     Crop {

@@ -142,6 +142,7 @@ pub struct Windowing {
     loss_on: LossOn,
     labels: Labels,
     fields: Vec<String>,
+    freq: Option<String>,
     dtype: Option<DType>,
 }
 
@@ -161,6 +162,7 @@ impl Windowing {
             loss_on: LossOn::default(),
             labels: Labels::default(),
             fields: Vec::new(),
+            freq: None,
             dtype: None,
         }
     }
@@ -206,9 +208,15 @@ impl Windowing {
     }
 
     /// What is laid beside the values: `item` and `start` (`[]` int64: the series' number, and the number in it of the first
-    /// value), `loc` and `scale` (float64: what a value had subtracted, and was divided by).
+    /// value), `loc` and `scale` (float64: what a value had subtracted, and was divided by); covariates, see
+    /// [`Covariate`](windrow_core::collate::Covariate).
     pub fn fields(self, names: &[&str]) -> Self {
         Windowing { fields: names.iter().map(|name| (*name).to_string()).collect(), ..self }
+    }
+
+    /// The frequency of times in pandas's words, for `time_features` of records that do not say it: `h`, `15min`, `D`, `MS`.
+    pub fn freq(self, freq: &str) -> Self {
+        Windowing { freq: Some(freq.to_string()), ..self }
     }
 
     /// Which labels are learned.
@@ -240,6 +248,7 @@ impl Windowing {
             loss_on: self.loss_on,
             labels: self.labels,
             fields: self.fields.clone(),
+            freq: self.freq.clone(),
         }
     }
 

@@ -1,7 +1,8 @@
-//! What stands beside a window: of which series it is, where it begins, what it was scaled by.
+//! What stands beside a window: of which series it is, where it begins, what it was scaled by, what else is known of it.
 
 use std::sync::Arc;
 
+use super::covariates::{Covariate, Covariates};
 use super::{Collate, Field, NextToken, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
@@ -19,6 +20,8 @@ pub enum BesideField {
     Loc,
     /// What it was divided by, float64.
     Scale,
+    /// What is known of its times, or of its series.
+    Covariate(Covariate),
 }
 
 /// What scales the windows.
@@ -39,37 +42,43 @@ pub struct Beside {
     inner: NextToken,
     fields: Vec<BesideField>,
     by: ScaledBy,
+    covariates: Covariates,
     /// Shape of what values are scaled by.
     shape: Vec<usize>,
 }
 
 impl BesideField {
-    const ALL: [BesideField; 4] =
+    const PLAIN: [BesideField; 4] =
         [BesideField::Item, BesideField::Start, BesideField::Loc, BesideField::Scale];
 
-    /// `item`, `start`, `loc`, `scale`.
+    /// `item`, `start`, `loc`, `scale`, or a covariate's.
     pub fn name(self) -> &'static str {
         match self {
             BesideField::Item => "item",
             BesideField::Start => "start",
             BesideField::Loc => "loc",
             BesideField::Scale => "scale",
+            BesideField::Covariate(covariate) => covariate.name(),
         }
     }
 
     /// # Errors
     /// `Config` for a name that is none, with those there are.
     pub fn of(name: &str) -> Result<BesideField> {
-        BesideField::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
-            Error::config(format!("fields={name:?}"))
-                .field("fields")
-                .hint("beside input_ids, labels and loss_masks a window has item, start, loc and scale")
+        let covariates = Covariate::ALL.map(BesideField::Covariate);
+        let mut all = BesideField::PLAIN.into_iter().chain(covariates);
+        all.find(|field| field.name() == name).ok_or_else(|| {
+            let covariates = Covariate::ALL.map(Covariate::name).join(", ");
+            Error::config(format!("fields={name:?}")).field("fields").hint(format!(
+                "beside input_ids, labels and loss_masks a window has item, start, loc, scale, {covariates}"
+            ))
         })
     }
 }
 
 impl Beside {
-    /// These fields beside those of the windows. `channels`: `Some(C)` where each channel is scaled by its own.
+    /// These fields beside those of the windows. `channels`: `Some(C)` where each channel is scaled by its own. `covariates`: those
+    /// among the fields, in their order.
     ///
     /// # Errors
     /// `Config` for `loc` or `scale` of values that no statistics scale, and for a field that is named twice.
@@ -78,6 +87,7 @@ impl Beside {
         fields: &[BesideField],
         by: ScaledBy,
         channels: Option<usize>,
+        covariates: Covariates,
     ) -> Result<Beside> {
         let scaled = [BesideField::Loc, BesideField::Scale];
         if let (ScaledBy::Nothing, Some(field)) = (&by, fields.iter().find(|f| scaled.contains(f))) {
@@ -91,7 +101,8 @@ impl Beside {
         if let Some(twice) = fields.iter().enumerate().find(|(at, field)| fields[..*at].contains(field)) {
             return Err(Error::config(format!("the field {} is named twice", twice.1.name())).field("fields"));
         }
-        Ok(Beside { inner, fields: fields.to_vec(), by, shape: channels.into_iter().collect() })
+        let shape = channels.into_iter().collect();
+        Ok(Beside { inner, fields: fields.to_vec(), by, covariates, shape })
     }
 
     // What the window of this span is scaled by.
@@ -113,9 +124,14 @@ impl Beside {
 
 impl Collate for Beside {
     fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
+        let mut covariates = 0..;
         let beside = self.fields.iter().map(|field| match field {
             BesideField::Item | BesideField::Start => Field::new(field.name(), DType::I64, []),
             BesideField::Loc | BesideField::Scale => Field::new(field.name(), DType::F64, self.shape.clone()),
+            BesideField::Covariate(covariate) => {
+                let number = covariates.next().unwrap_or_default();
+                self.covariates.field(number, *covariate, self.inner.length())
+            }
         });
         Ok(self.inner.fields(samples)?.iter().cloned().chain(beside).collect())
     }
@@ -127,8 +143,14 @@ impl Collate for Beside {
         };
         let needs_rows = self.fields.iter().any(|f| matches!(f, BesideField::Loc | BesideField::Scale));
         let rows = if needs_rows { self.rows(sample, *span, scratch)? } else { Vec::new() };
+        let mut covariates = 0;
         for (number, field) in (self.inner.n_fields()..).zip(&self.fields) {
             let which = match field {
+                BesideField::Covariate(_) => {
+                    self.covariates.lay(covariates, *span, row, number)?;
+                    covariates += 1;
+                    continue;
+                }
                 BesideField::Item => {
                     row.numbers::<u64>(number)[0] = span.record;
                     continue;
@@ -147,6 +169,6 @@ impl Collate for Beside {
 
     fn describe(&self) -> String {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name()).collect();
-        format!("{},beside={}", self.inner.describe(), names.join("+"))
+        format!("{},beside={}{}", self.inner.describe(), names.join("+"), self.covariates.describe())
     }
 }

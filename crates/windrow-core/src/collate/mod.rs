@@ -3,8 +3,10 @@
 mod batch;
 mod beside;
 mod borders;
+mod calendar;
 mod chosen;
 mod codes;
+mod covariates;
 mod documents;
 mod labels;
 mod learned;
@@ -20,7 +22,9 @@ mod starts;
 
 pub use batch::{Batch, Field, List, Pool, Row};
 pub use beside::{Beside, BesideField, ScaledBy};
+pub use calendar::{Frequency, TimeFeature};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
+pub use covariates::{Covariate, Covariates};
 pub use documents::{Documents, DocumentsLayout, Positions};
 pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK};

@@ -111,6 +111,11 @@ impl NextToken {
         self
     }
 
+    /// Positions of a row.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
     /// The number of fields.
     pub(super) fn n_fields(&self) -> usize {
         self.fields.len()

@@ -29,6 +29,14 @@ impl Period {
         Ok(Period { inner, part, before })
     }
 
+    /// The number in its record there of a record's first value.
+    ///
+    /// # Errors
+    /// As [`Lengths::length`].
+    pub fn first(&self, record: u64) -> Result<u64> {
+        Ok(self.of(record)?.0)
+    }
+
     // The first value of a record there, and how many.
     fn of(&self, record: u64) -> Result<(u64, u64)> {
         let part = self.part.of(self.inner.length(record)?);

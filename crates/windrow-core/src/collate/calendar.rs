@@ -1,0 +1,318 @@
+//! Times that go on by a frequency, as pandas counts its periods, and what is learned of them.
+
+use crate::error::{Error, Result};
+
+/// How far one value is from the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequency {
+    n: i64,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// So many seconds: a second, minute, hour or day.
+    Seconds(i64),
+    /// Monday to Friday.
+    Business,
+    /// Weeks, by the day that ends them: 0 is Monday.
+    Week(i64),
+    Month,
+    /// Quarters, by the month that ends a year of them: 0 is January.
+    Quarter(i64),
+}
+
+/// What is learned of a time: a number from -0.5 to 0.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeFeature {
+    /// 0 to 59.
+    SecondOfMinute,
+    /// 0 to 59.
+    MinuteOfHour,
+    /// 0 to 23.
+    HourOfDay,
+    /// Monday is the first.
+    DayOfWeek,
+    /// Of 31.
+    DayOfMonth,
+    /// Of 366.
+    DayOfYear,
+    /// Of 53, as ISO 8601 counts them.
+    WeekOfYear,
+    /// Of 12.
+    MonthOfYear,
+}
+
+use TimeFeature::{
+    DayOfMonth, DayOfWeek, DayOfYear, HourOfDay, MinuteOfHour, MonthOfYear, SecondOfMinute, WeekOfYear,
+};
+
+const SECONDS: [TimeFeature; 6] = [SecondOfMinute, MinuteOfHour, HourOfDay, DayOfWeek, DayOfMonth, DayOfYear];
+const DAY: i64 = 86_400;
+const MONTHS: [&str; 12] =
+    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const WEEKDAYS: [&str; 7] = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"];
+
+impl Frequency {
+    /// From the words of pandas, older ones too: `h`, `15min`, `D`, `B`, `W-SUN`, `MS`, `QE-NOV`.
+    ///
+    /// # Errors
+    /// `Config` for what has no time features, with what has some.
+    pub fn parse(text: &str) -> Result<Frequency> {
+        let refused = || {
+            Error::config(format!("the frequency {text:?} has no time features")).field("freq").hint(
+                "frequencies of pandas have some: s, min, h, D, B, W-SUN, MS, ME, QS, QE and multiples such as 15min",
+            )
+        };
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let n: i64 = if digits == 0 { 1 } else { text[..digits].parse().map_err(|_| refused())? };
+        let (name, anchor) = text[digits..].split_once('-').unwrap_or((&text[digits..], ""));
+        let number_of = |names: &[&str], default: usize| match anchor {
+            "" => Ok(default as i64),
+            _ => names.iter().position(|name| *name == anchor).map(|at| at as i64).ok_or_else(refused),
+        };
+        let unit = match name {
+            "s" | "S" => Unit::Seconds(1),
+            "min" | "T" => Unit::Seconds(60),
+            "h" | "H" => Unit::Seconds(3600),
+            "D" => Unit::Seconds(DAY),
+            "B" => Unit::Business,
+            "W" => Unit::Week(number_of(&WEEKDAYS, 6)?),
+            "M" | "ME" | "MS" => Unit::Month,
+            "Q" | "QE" => Unit::Quarter(number_of(&MONTHS, 11)?),
+            "QS" => Unit::Quarter((number_of(&MONTHS, 0)? + 11) % 12),
+            _ => return Err(refused()),
+        };
+        let is_anchored = matches!(unit, Unit::Week(_) | Unit::Quarter(_));
+        // More than a step of years leaves what can be counted.
+        match (1..=1_000_000).contains(&n) && (is_anchored || anchor.is_empty()) {
+            true => Ok(Frequency { n, unit }),
+            false => Err(refused()),
+        }
+    }
+
+    /// What is learned of its times: of those that change within it none.
+    pub fn features(self) -> &'static [TimeFeature] {
+        match self.unit {
+            Unit::Seconds(1) => &SECONDS,
+            Unit::Seconds(60) => &SECONDS[1..],
+            Unit::Seconds(3600) => &SECONDS[2..],
+            Unit::Seconds(_) | Unit::Business => &SECONDS[3..],
+            Unit::Week(_) => &[DayOfMonth, WeekOfYear],
+            Unit::Month | Unit::Quarter(_) => &[MonthOfYear],
+        }
+    }
+
+    /// The number of the period that holds this many seconds since 1970.
+    pub fn period_of(self, seconds: i64) -> i64 {
+        let day = seconds.div_euclid(DAY);
+        match self.unit {
+            Unit::Seconds(unit) => seconds.div_euclid(unit),
+            Unit::Business => {
+                let (week, weekday) = (monday(day).div_euclid(7), monday(day).rem_euclid(7));
+                // A weekend is the Monday after it.
+                if weekday > 4 { (week + 1) * 5 } else { week * 5 + weekday }
+            }
+            Unit::Week(end) => (monday(day) + 6 - end).div_euclid(7),
+            Unit::Month => month_of(day),
+            Unit::Quarter(end) => (month_of(day) + 11 - end).div_euclid(3),
+        }
+    }
+
+    /// Lays a row of features for each value from `first` on of a series that begins with `period`.
+    pub fn lay(self, period: i64, first: u64, out: &mut [f32]) {
+        let features = self.features();
+        let mut known = None;
+        let first = i64::try_from(first).unwrap_or(i64::MAX);
+        for (at, row) in (0..).zip(out.chunks_exact_mut(features.len())) {
+            let period = period.saturating_add(first.saturating_add(at).saturating_mul(self.n));
+            let (day, second) = self.time_of(period);
+            // Most times are of the day before them.
+            let date = match known {
+                Some(date @ Date { day: found, .. }) if found == day => date,
+                _ => Date::of(day),
+            };
+            known = Some(date);
+            features.iter().zip(row).for_each(|(feature, out)| *out = feature.of(&date, second));
+        }
+    }
+
+    // The day, and second in it, of which pandas tells the features of a period: the last day of a long one.
+    fn time_of(self, period: i64) -> (i64, i64) {
+        // No farther than dates are computed.
+        let period = period.clamp(-1 << 40, 1 << 40);
+        match self.unit {
+            Unit::Seconds(unit) => {
+                let seconds = period * unit;
+                (seconds.div_euclid(DAY), seconds.rem_euclid(DAY))
+            }
+            Unit::Business => (from_monday(period.div_euclid(5) * 7 + period.rem_euclid(5)), 0),
+            Unit::Week(end) => (from_monday(period * 7 + end), 0),
+            Unit::Month => (last_day(period), 0),
+            Unit::Quarter(end) => (last_day(period * 3 + 2 - (11 - end)), 0),
+        }
+    }
+}
+
+impl TimeFeature {
+    fn of(self, date: &Date, second: i64) -> f32 {
+        let (number, most) = match self {
+            SecondOfMinute => (second % 60, 59),
+            MinuteOfHour => (second / 60 % 60, 59),
+            HourOfDay => (second / 3600, 23),
+            DayOfWeek => (date.weekday, 6),
+            DayOfMonth => (date.day_of_month, 30),
+            DayOfYear => (date.day_of_year, 365),
+            WeekOfYear => (date.week, 52),
+            MonthOfYear => (date.month, 11),
+        };
+        (number as f64 / f64::from(most) - 0.5) as f32
+    }
+}
+
+/// Numbers of a day, all from 0.
+#[derive(Clone, Copy)]
+struct Date {
+    /// Since 1970.
+    day: i64,
+    month: i64,
+    day_of_month: i64,
+    day_of_year: i64,
+    weekday: i64,
+    /// Of ISO 8601.
+    week: i64,
+}
+
+impl Date {
+    fn of(day: i64) -> Date {
+        let (year, month, day_of_month) = civil(day);
+        let weekday = monday(day).rem_euclid(7);
+        // A week is of the year that has its Thursday.
+        let thursday = day - weekday + 3;
+        let week = (thursday - days(civil(thursday).0, 0, 0)) / 7;
+        Date { day, month, day_of_month, day_of_year: day - days(year, 0, 0), weekday, week }
+    }
+}
+
+// Days since the Monday before 1970, which began with a Thursday.
+fn monday(day: i64) -> i64 {
+    day + 3
+}
+
+fn from_monday(days: i64) -> i64 {
+    days - 3
+}
+
+fn month_of(day: i64) -> i64 {
+    let (year, month, _) = civil(day);
+    year * 12 + month
+}
+
+fn last_day(month: i64) -> i64 {
+    days((month + 1).div_euclid(12), (month + 1).rem_euclid(12), 0) - 1
+}
+
+// Years are counted from March on, so that the odd day is the last one: 400 of them have 146,097 days.
+const CYCLE: i64 = 146_097;
+// Days from the first of March of the year 0 to 1970.
+const TO_1970: i64 = 719_468;
+
+/// Days since 1970 of a year, a month and a day of it, both from 0.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month < 2);
+    let of_cycle = year.rem_euclid(400);
+    let of_year = (153 * ((month + 10) % 12) + 2) / 5 + day;
+    let day = of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year;
+    year.div_euclid(400) * CYCLE + day - TO_1970
+}
+
+/// Year, month and day of it, both from 0, of a day since 1970.
+fn civil(day: i64) -> (i64, i64, i64) {
+    let day = day + TO_1970;
+    let of_cycle = day.rem_euclid(CYCLE);
+    let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / (CYCLE - 1)) / 365;
+    let of_year = of_cycle - (365 * year + year / 4 - year / 100);
+    let march = (5 * of_year + 2) / 153;
+    let month = (march + 2) % 12;
+    let year = day.div_euclid(CYCLE) * 400 + year + i64::from(month < 2);
+    (year, month, of_year - (153 * march + 2) / 5)
+}
+
+/// Seconds since 1970 of a time as text: `2021`, `2021-03`, `2021-03-05`, `2021-03-05 13:45:30.5`, or with a `T` between them. What
+/// is behind the seconds is left out.
+///
+/// # Errors
+/// `Config` for another text.
+pub fn seconds_of(text: &str) -> Result<i64> {
+    let refused = || {
+        Error::config(format!("the start {text:?} is not a time"))
+            .field("start")
+            .hint("a time is written as 2021-03-05 or 2021-03-05 13:45:00, without a zone")
+    };
+    let (date, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
+    let number = |text: &str, range: std::ops::RangeInclusive<i64>| {
+        let found = text.parse().ok().filter(|found| range.contains(found));
+        found.filter(|_| text.bytes().all(|byte| byte.is_ascii_digit())).ok_or_else(refused)
+    };
+    let mut parts = date.split('-');
+    let year = number(parts.next().unwrap_or_default(), 1..=9999)?;
+    let month = number(parts.next().unwrap_or("1"), 1..=12)? - 1;
+    let day = number(parts.next().unwrap_or("1"), 1..=31)? - 1;
+    let first = days(year, month, day);
+    if parts.next().is_some() || civil(first) != (year, month, day) {
+        return Err(refused());
+    }
+    let mut parts = time.split(':');
+    let hour = parts.next().filter(|hour| !hour.is_empty());
+    let hour = number(hour.unwrap_or("0"), 0..=23)?;
+    let minute = number(parts.next().unwrap_or("0"), 0..=59)?;
+    let second = parts.next().unwrap_or("0");
+    let second = number(second.split_once('.').map_or(second, |(whole, _)| whole), 0..=59)?;
+    match parts.next() {
+        None => Ok(first * DAY + hour * 3600 + minute * 60 + second),
+        Some(_) => Err(refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_dates_and_dates_days() {
+        for day in (-800_000..800_000).step_by(13) {
+            let (year, month, of_month) = civil(day);
+            assert_eq!(days(year, month, of_month), day);
+        }
+        assert_eq!((civil(0), civil(-1), civil(59)), ((1970, 0, 0), (1969, 11, 30), (1970, 2, 0)));
+        assert_eq!(civil(days(2024, 1, 28)), (2024, 1, 28));
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        for (text, seconds) in [
+            ("1970-01-01", 0),
+            ("1970", 0),
+            ("1970-02", 31 * DAY),
+            ("1970-01-02 03:04", DAY + 11_040),
+            ("1970-01-02T03:04:05.678", DAY + 11_045),
+            ("1969-12-31 23:59:59", -1),
+        ] {
+            assert_eq!(seconds_of(text).unwrap(), seconds, "{text}");
+        }
+        for text in ["", "now", "2021-02-30", "2021-13-01", "2021-01-01 24:00", "2021-01-01 00:00Z", "+2021"]
+        {
+            assert!(seconds_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn frequencies_are_those_that_have_features() {
+        for text in ["s", "15min", "T", "h", "2H", "D", "B", "W", "W-WED", "MS", "M", "QE-NOV", "QS"] {
+            assert!(Frequency::parse(text).is_ok(), "{text}");
+        }
+        for text in ["", "YS", "ms", "D-MON", "W-XXX", "0D", "99999999999999999999h", "é"] {
+            assert!(Frequency::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What is known beside series, from the metadata of their records: times, and features that are static or go on in time.
+
+use super::calendar::{Frequency, seconds_of};
+use super::{Field, Row};
+use crate::array::DType;
+use crate::error::{Error, Result};
+use crate::record::Span;
+use crate::row::{Array, Value};
+use crate::source::Extras;
+
+/// A covariate of series, by the names that GluonTS has for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Covariate {
+    /// Of each time, float32 `[width, features]`; see [`Frequency::features`](super::Frequency::features).
+    TimeFeatures,
+    /// Of each series, int64 `[features]`.
+    StaticCat,
+    /// Of each series, float32 `[features]`.
+    StaticReal,
+    /// Of each time, int64 `[width, features]`, from `[features, T]`.
+    DynamicCat,
+    /// Of each time, float32 `[width, features]`.
+    DynamicReal,
+    /// The same, of what is known of the past alone.
+    PastDynamicReal,
+}
+
+const START: &str = "start";
+const FREQ: &str = "freq";
+
+impl Covariate {
+    /// All of them.
+    pub const ALL: [Covariate; 6] = [
+        Covariate::TimeFeatures,
+        Covariate::StaticCat,
+        Covariate::StaticReal,
+        Covariate::DynamicCat,
+        Covariate::DynamicReal,
+        Covariate::PastDynamicReal,
+    ];
+
+    /// The name of the field, and of the metadata that it comes from.
+    pub fn name(self) -> &'static str {
+        match self {
+            Covariate::TimeFeatures => "time_features",
+            Covariate::StaticCat => "feat_static_cat",
+            Covariate::StaticReal => "feat_static_real",
+            Covariate::DynamicCat => "feat_dynamic_cat",
+            Covariate::DynamicReal => "feat_dynamic_real",
+            Covariate::PastDynamicReal => "past_feat_dynamic_real",
+        }
+    }
+
+    fn is_static(self) -> bool {
+        matches!(self, Covariate::StaticCat | Covariate::StaticReal)
+    }
+
+    fn is_category(self) -> bool {
+        matches!(self, Covariate::StaticCat | Covariate::DynamicCat)
+    }
+}
+
+/// The covariates of all records of a source, in memory: 8 bytes a record for times, 4 or 8 for each number of a feature.
+#[derive(Debug, Default)]
+pub struct Covariates {
+    columns: Vec<(Covariate, Column)>,
+    /// What comes before each record's first value, where a record is a part of a series in time.
+    before: Vec<u64>,
+    freq: Option<String>,
+}
+
+#[derive(Debug)]
+enum Column {
+    /// The period in which each series begins.
+    Times(Frequency, Vec<i64>),
+    Categories(Table<i64>),
+    Reals(Table<f32>),
+}
+
+/// Rows of numbers: one of each series, or one of each of its times.
+#[derive(Debug, Default)]
+struct Table<T> {
+    width: usize,
+    /// The row after each series.
+    ends: Vec<usize>,
+    numbers: Vec<T>,
+}
+
+impl Covariates {
+    /// Those that are wanted, from what is beside each record, and the number of values of its series that come before it. `freq` goes
+    /// before a frequency beside the record.
+    ///
+    /// # Errors
+    /// `Config` naming the record for metadata that is not there or of another shape than that of the first record; what
+    /// `records` says.
+    pub fn read(
+        wanted: &[Covariate],
+        freq: Option<&str>,
+        records: impl Iterator<Item = Result<(Extras, u64)>>,
+    ) -> Result<Covariates> {
+        let given = freq.map(Frequency::parse).transpose()?;
+        let mut columns: Vec<(Covariate, Column)> = Vec::new();
+        let mut before = Vec::new();
+        for (record, found) in (0..).zip(records) {
+            let (extras, first) = found?;
+            before.push(first);
+            for (number, &covariate) in wanted.iter().enumerate() {
+                let known = columns.get_mut(number).map(|(_, column)| column);
+                let added = match covariate {
+                    Covariate::TimeFeatures => add_time(known, &extras, given),
+                    _ => add_features(known, &extras, covariate),
+                };
+                let new = added.map_err(|e| e.record(record))?;
+                columns.extend(new.map(|column| (covariate, column)));
+            }
+        }
+        Ok(Covariates { columns, before, freq: freq.map(str::to_string) })
+    }
+
+    /// What decides times besides the records: the frequency that was given.
+    pub(super) fn describe(&self) -> String {
+        self.freq.as_ref().map_or(String::new(), |freq| format!(",freq={freq}"))
+    }
+
+    /// The tensor of the covariate of this number among those that were wanted, of windows of so many values.
+    pub(super) fn field(&self, number: usize, covariate: Covariate, length: usize) -> Field {
+        let (dtype, width) = match self.columns.get(number).map(|(_, column)| column) {
+            Some(Column::Times(frequency, _)) => (DType::F32, frequency.features().len()),
+            Some(Column::Categories(table)) => (DType::I64, table.width),
+            Some(Column::Reals(table)) => (DType::F32, table.width),
+            // Of no records there are no rows.
+            None => (if covariate.is_category() { DType::I64 } else { DType::F32 }, 0),
+        };
+        match covariate.is_static() {
+            true => Field::new(covariate.name(), dtype, [width]),
+            false => Field::new(covariate.name(), dtype, [length, width]),
+        }
+    }
+
+    /// Lays the covariate of this number beside the values of a window into its field. Times go on after a series that is
+    /// shorter; features are 0 there.
+    pub(super) fn lay(&self, number: usize, span: Span, row: &mut Row<'_>, field: usize) -> Result<()> {
+        let record = span.record as usize;
+        let (Some((covariate, column)), Some(before)) = (self.columns.get(number), self.before.get(record))
+        else {
+            return Err(Error::out_of_range("record", span.record, self.before.len() as u64));
+        };
+        let first = if covariate.is_static() { 0 } else { before + span.start };
+        match column {
+            Column::Times(frequency, starts) => {
+                frequency.lay(starts[record], first, row.numbers::<f32>(field));
+            }
+            Column::Categories(table) => table.lay(record, first, row.numbers::<i64>(field)),
+            Column::Reals(table) => table.lay(record, first, row.numbers::<f32>(field)),
+        }
+        Ok(())
+    }
+}
+
+fn add_time(known: Option<&mut Column>, extras: &Extras, given: Option<Frequency>) -> Result<Option<Column>> {
+    let no_times = |what: &str| {
+        Error::config(format!("time_features of a record without {what}")).field("fields").hint(
+            "times come from start and freq beside a record (ds.extras(i)), as GluonTS's files and wr.from_frame have them; \
+             freq= says a frequency that is not there",
+        )
+    };
+    let Some(Value::Text(start)) = extras.get(START) else { return Err(no_times("a start in time")) };
+    let frequency = match (given, extras.get(FREQ)) {
+        (Some(given), _) => given,
+        (None, Some(Value::Text(freq))) => Frequency::parse(freq)?,
+        (None, _) => return Err(no_times("a frequency")),
+    };
+    let period = frequency.period_of(seconds_of(start)?);
+    match known {
+        None => Ok(Some(Column::Times(frequency, vec![period]))),
+        Some(Column::Times(first, starts)) if *first == frequency => {
+            starts.push(period);
+            Ok(None)
+        }
+        Some(_) => Err(Error::config("time_features of series of several frequencies")
+            .field(FREQ)
+            .hint("open the series of each frequency by themselves and join them with wr.mix")),
+    }
+}
+
+fn add_features(known: Option<&mut Column>, extras: &Extras, covariate: Covariate) -> Result<Option<Column>> {
+    let name = covariate.name();
+    let Some(found) = extras.get(name) else {
+        let names: Vec<&str> = extras.names().collect();
+        return Err(Error::config(format!("a record without {name}")).field("fields").hint(
+            match names.is_empty() {
+                true => "nothing is beside its values".to_string(),
+                false => format!("beside its values are {}", names.join(", ")),
+            },
+        ));
+    };
+    let rows = match covariate.is_static() {
+        true => numbers(found).map(|features| (features.len(), vec![features])),
+        false => features_in_time(found),
+    };
+    let expected = if covariate.is_static() { "numbers [features]" } else { "numbers [features, T]" };
+    let refused = || Error::config(format!("{name} is not {expected}")).field(name.to_string());
+    let (width, rows) = rows.ok_or_else(refused)?;
+    match (known, covariate.is_category()) {
+        (Some(Column::Categories(table)), _) => {
+            table.add(rows.iter().map(|row| row.iter().map(|x| *x as i64)), name).map(|()| None)
+        }
+        (Some(Column::Reals(table)), _) => {
+            table.add(rows.iter().map(|row| row.iter().map(|x| *x as f32)), name).map(|()| None)
+        }
+        (_, true) => {
+            let mut table = Table { width, ..Table::default() };
+            table.add(rows.iter().map(|row| row.iter().map(|x| *x as i64)), name)?;
+            Ok(Some(Column::Categories(table)))
+        }
+        (_, false) => {
+            let mut table = Table { width, ..Table::default() };
+            table.add(rows.iter().map(|row| row.iter().map(|x| *x as f32)), name)?;
+            Ok(Some(Column::Reals(table)))
+        }
+    }
+}
+
+impl<T: Copy + Default> Table<T> {
+    fn add(
+        &mut self,
+        rows: impl Iterator<Item = impl ExactSizeIterator<Item = T>>,
+        name: &'static str,
+    ) -> Result<()> {
+        for row in rows {
+            if row.len() != self.width {
+                return Err(Error::config(format!(
+                    "{} features, the first record has {}",
+                    row.len(),
+                    self.width
+                ))
+                .field(name)
+                .hint("all series of a data set have as many"));
+            }
+            self.numbers.extend(row);
+        }
+        self.ends.push(self.numbers.len() / self.width.max(1));
+        Ok(())
+    }
+
+    fn lay(&self, record: usize, first: u64, out: &mut [T]) {
+        let start = record.checked_sub(1).map_or(0, |before| self.ends[before]) * self.width;
+        let all = &self.numbers[start..self.ends[record] * self.width];
+        let first = usize::try_from(first).ok().and_then(|first| first.checked_mul(self.width));
+        let rest = first.and_then(|first| all.get(first..)).unwrap_or_default();
+        let n = rest.len().min(out.len());
+        out[..n].copy_from_slice(&rest[..n]);
+        out[n..].fill(T::default());
+    }
+}
+
+// A list of numbers, where it is one; what is missing is NaN.
+fn numbers(value: &Value) -> Option<Vec<f64>> {
+    match value {
+        Value::List(values) => values.iter().map(number).collect(),
+        Value::Array(array) if array.shape.len() == 1 => numbers_of(array),
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::I64(x) => Some(*x as f64),
+        Value::U64(x) => Some(*x as f64),
+        Value::F64(x) => Some(*x),
+        Value::Bool(x) => Some(f64::from(*x)),
+        Value::Null => Some(f64::NAN),
+        // As GluonTS writes it.
+        Value::Text(text) if text.eq_ignore_ascii_case("nan") => Some(f64::NAN),
+        _ => None,
+    }
+}
+
+fn numbers_of(array: &Array) -> Option<Vec<f64>> {
+    let element = crate::array::Element::little(array.dtype);
+    let values = crate::record::Values {
+        bytes: &array.bytes,
+        element,
+        channels: 1,
+        decode: crate::record::Decode::Plain,
+    };
+    let n = array.bytes.len() / element.size();
+    let mut out = crate::array::Buffer::zeroed(n * 8);
+    crate::values::copy_values(&values, 0, out.bytes_mut(), DType::F64).ok()?;
+    Some(bytemuck::cast_slice(out.bytes()).to_vec())
+}
+
+// The number of features, and a row of them for each time, from a list for each feature.
+fn features_in_time(value: &Value) -> Option<(usize, Vec<Vec<f64>>)> {
+    let lists: Vec<Vec<f64>> = match value {
+        Value::List(lists) => lists.iter().map(numbers).collect::<Option<_>>()?,
+        Value::Array(array) if array.shape.len() == 2 => {
+            let length = usize::try_from(array.shape[1]).ok()?.max(1);
+            numbers_of(array)?.chunks(length).map(<[f64]>::to_vec).collect()
+        }
+        _ => return None,
+    };
+    let length = lists.first().map_or(0, Vec::len);
+    let is_even = lists.iter().all(|list| list.len() == length);
+    let rows = || (0..length).map(|at| lists.iter().map(|list| list[at]).collect()).collect();
+    is_even.then(|| (lists.len(), rows()))
+}
