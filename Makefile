@@ -83,7 +83,7 @@ pictures: py
 
 # The pages of docs/ as a site in target/site, every link checked. Needs neither Rust nor the package.
 site: $(VENV)/site/.installed
-	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/python -m mkdocs build --strict
 	$(VENV)/site/bin/python docs/site/links.py target/site
 
 $(VENV)/site/.installed: python/requirements-site.txt

@@ -12,7 +12,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     "reference/open.md": (
         "Open and look",
         "Data sets, and what is in them.",
-        ["open", "Dataset", "formats"],
+        ["open", "from_frame", "Dataset", "formats"],
     ),
     "reference/views.md": (
         "Views and mixtures",

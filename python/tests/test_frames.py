@@ -63,9 +63,9 @@ def test_a_wide_frame_is_a_series_a_column_or_one_of_channels(of: Callable[[pd.D
 
 def test_values_are_read_where_they_are() -> None:
     values = np.arange(96.0)
-    frames = [long_frame().assign(y=pd.Series(values, copy=False)), pl.from_pandas(long_frame()[["unique_id"]])]
-    frames[1] = pl.DataFrame({"unique_id": long_frame()["unique_id"].tolist(), "ds": long_frame()["ds"].to_numpy()})
-    frames[1] = frames[1].with_columns(y=pl.from_numpy(values.reshape(-1, 1)).to_series())
+    named = {"unique_id": long_frame()["unique_id"].tolist(), "ds": long_frame()["ds"].to_numpy()}
+    ours = pl.DataFrame(named).with_columns(y=pl.from_numpy(values.reshape(-1, 1)).to_series())
+    frames: list[Any] = [long_frame().assign(y=pd.Series(values, copy=False)), ours]
     for frame in frames:
         arrays, _ = wr.from_frame(frame).__reduce__()[1][:2]
         assert all(np.shares_memory(array, frame["y"].to_numpy()) for array in arrays)

@@ -2,7 +2,7 @@
 
 use windrow_core::collate::{BesideField, Covariate, Covariates};
 use windrow_core::source::Period;
-use windrow_core::{Error, Lengths, Result};
+use windrow_core::{Error, Result};
 
 use crate::dataset::Dataset;
 

@@ -243,7 +243,7 @@ fn civil(day: i64) -> (i64, i64, i64) {
 ///
 /// # Errors
 /// `Config` for another text.
-pub fn seconds_of(text: &str) -> Result<i64> {
+pub(super) fn seconds_of(text: &str) -> Result<i64> {
     let refused = || {
         Error::config(format!("the start {text:?} is not a time"))
             .field("start")

@@ -336,7 +336,8 @@ impl Prep {
         let encoded = windrow_prepare::prep::encoded(&worker, &self.job, watch)?;
         let options = made.writing(overwrite);
         let output = Output::of_records(out, options.0.to.as_ref(), &options.1, &self.stores)?;
-        output.finish(made.join(&self.job, encoded, output.path(), &options.0, watch), watch)
+        let done = made.join(&self.job, encoded, output.path(), &options.0, watch);
+        output.finish(done, watch)
     }
 
     fn join_index(&self, out: &Path, overwrite: bool, watch: &dyn Watch) -> Result<Report> {
