@@ -58,9 +58,9 @@ CALLS: list[dict[str, Any]] = [
         "id": 2,
         "messages": [
             {"content": "Use tools. 你好", "role": "system"},
-            {"content": "Weather?", "name": "Ann", "role": "user"},
+            {"content": "Weather?", "role": "user", "name": "Ann"},
             {"role": "assistant", "tool_calls": [{"function": {"arguments": {"city": "Köln"}, "name": "weather"}}]},
-            {"content": "rain", "name": "weather", "role": "tool"},
+            {"content": "rain", "role": "tool", "name": "weather"},
             {"role": "assistant", "tool_calls": [{"function": {"arguments": {"as": 0.5, "of": [1, 2]}, "name": "add"}}]},
             {"content": "", "role": "assistant"},
         ],

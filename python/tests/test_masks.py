@@ -53,7 +53,7 @@ def test_a_function_gives_ids_and_a_mask(tmp_path: Path, kind: str) -> None:
 def test_every_view_has_the_mask(tmp_path: Path) -> None:
     wr.tokenize(lines(tmp_path), tmp_path / "out", tokenizer=split, vocab_size=257, eos=256, append_eos=True)
     ds = wr.open(tmp_path / "out")
-    ids, mask = map(np.concatenate, zip(*((one["tokens"], 1 - one["loss_mask"]) for one in ds), strict=True))
+    ids, mask = map(np.concatenate, zip(*((one["tokens"].astype(int), 1 - one["loss_mask"]) for one in ds), strict=True))
     # An EOS token is learned.
     assert (ids == 256).sum() == len(TEXTS) and mask[ids == 256].all()
     pack = ds.pack(8, labels="same")[0]

@@ -1,6 +1,7 @@
 """Text in a column: Parquet, Arrow, what `datasets` saved, WebDataset and others give the token IDs of the same JSON Lines."""
 
 import io
+import itertools
 import json
 import os
 import signal
@@ -317,8 +318,10 @@ def test_a_changed_input_begins_again_and_a_change_meanwhile_is_refused(made, tm
     with pytest.raises(wr.ExistsError):
         wr.tokenize(path, tmp_path / "out", tokenizer="bytes")
 
+    times = itertools.count(1)
+
     def changes(text):
-        os.utime(path, ns=(1, 1))
+        os.utime(path, ns=(next(times),) * 2)
         return [1]
 
     with pytest.raises(wr.StaleError, match="changed while it was read") as raised:

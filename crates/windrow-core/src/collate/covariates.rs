@@ -199,7 +199,11 @@ fn add_features(known: Option<&mut Column>, extras: &Extras, covariate: Covariat
         false => features_in_time(found),
     };
     let expected = if covariate.is_static() { "numbers [features]" } else { "numbers [features, T]" };
-    let refused = || Error::config(format!("{name} is not {expected}")).field(name.to_string());
+    let refused = || {
+        Error::config(format!("{name} is not {expected}"))
+            .field(name.to_string())
+            .hint("store it as lists of numbers of that shape, in every record, or leave it out of fields")
+    };
     let (width, rows) = rows.ok_or_else(refused)?;
     match (known, covariate.is_category()) {
         (Some(Column::Categories(table)), _) => {

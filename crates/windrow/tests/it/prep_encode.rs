@@ -169,7 +169,7 @@ fn what_cannot_be_planned_is_refused_by_name() {
         (changed(|how| how.dtype = DType::F32), Kind::Config, "int16 or int64"),
         (changed(|how| how.quality = "best".to_string()), Kind::Config, "quality is \"best\""),
         (changed(|how| how.device = "tpu".to_string()), Kind::Config, "device is \"tpu\""),
-        (changed(|how| how.to = "npy".to_string()), Kind::Config, ""),
+        (changed(|how| how.to = "mp3".to_string()), Kind::Config, "mp3"),
     ] {
         assert!(error.kind() == kind && error.to_string().contains(said), "{said}: {error}");
     }
