@@ -84,7 +84,7 @@ fn joined_parts_are_the_files_of_one_run() {
             let findings = windrow::verify(&parts, &VerifyOptions::default(), &()).unwrap();
             assert_eq!(findings.problems, []);
             // One part by itself.
-            assert!(windrow::open(&parts.join("parts/000000.bin")).unwrap().len() > 0);
+            assert!(!windrow::open(parts.join("parts/000000.bin")).unwrap().is_empty());
             let joined = dir.path().join(format!("joined-{to}-{task_bytes}"));
             assert_eq!(prep.join(&joined, false, &()).unwrap().records, 4);
             assert_eq!(files(&joined), files(&one), "{to} in tasks of {task_bytes}");
