@@ -164,7 +164,7 @@ mod tests {
         let wanted =
             fields(&["m", "n"], &[("i", "I"), ("b", "b"), ("f", "f"), ("big", "big"), ("none", "none")]);
         let get = |path: &str| Ok(at_path(&row, path).cloned());
-        let rest = r#""I":[1,-1],"b":[false,true],"f":[1.5],"big":1.8446744073709552e19"#;
+        let rest = r#""I":[1,-1],"b":[false,true],"f":[1.5],"big":1.8446744073709552e+19"#;
         assert_eq!(
             wanted.json(false, get).unwrap(),
             format!(r#"{{"m":[{{"role":"user","calls":[{{"of":{{"y":1}}}}]}}],{rest}}}"#)
