@@ -119,7 +119,10 @@ def test_frames_have_times_and_what_is_resumed_is_the_same() -> None:
         ({}, {"freq": "D"}, "freq='D' without a field that has times"),
         ({}, {"fields": ["feat_static_cat"]}, "a record without feat_static_cat"),
         ({"feat_static_cat": ["x"]}, {"fields": ["feat_static_cat"]}, "feat_static_cat is not numbers [features]"),
+        ({"feat_static_cat": [1.5]}, {"fields": ["feat_static_cat"]}, "feat_static_cat holds 1.5, expected whole numbers"),
+        ({"feat_static_cat": [None]}, {"fields": ["feat_static_cat"]}, "feat_static_cat holds NaN, expected whole numbers"),
         ({"feat_dynamic_real": [[1, 2], [3]]}, {"fields": ["feat_dynamic_real"]}, "is not numbers [features, T]"),
+        ({"feat_dynamic_real": [[1, 2]]}, {"fields": ["feat_dynamic_real"]}, "feat_dynamic_real has 2 times, its series 3 values"),
         ({}, {"fields": ["times"]}, "start, loc, scale, time_features, feat_static_cat"),
     ],
 )

@@ -1,6 +1,6 @@
 //! What is known beside the series of a data set, from the metadata of its records.
 
-use windrow_core::collate::{BesideField, Covariate, Covariates};
+use windrow_core::collate::{BesideField, Covariate, Covariates, OfSeries};
 use windrow_core::source::Period;
 use windrow_core::{Error, Result};
 
@@ -30,8 +30,8 @@ impl Dataset {
             .map(|part| Period::new(self.whole.clone(), part.from, part.to, part.before))
             .transpose()?;
         let records = (0..self.whole.len()).map(|record| {
-            let first = period.as_ref().map_or(Ok(0), |period| period.first(record))?;
-            Ok((self.whole.extras(record)?, first))
+            let before = period.as_ref().map_or(Ok(0), |period| period.first(record))?;
+            Ok(OfSeries { extras: self.whole.extras(record)?, length: self.whole.length(record)?, before })
         });
         Covariates::read(&wanted, freq, records)
     }

@@ -8,7 +8,7 @@ use windrow_core::collate::{
 };
 use windrow_core::plan::Feed;
 use windrow_core::source::{
-    Custom, Fit, Kind, LeftOut, Nan, Per, Runs, SampleScale, Scaled, Scaling, SharedSource, Transformed,
+    Custom, Fit, Kind, Nan, Per, Runs, SampleScale, Scaled, Scaling, SharedSource, Transformed,
 };
 use windrow_core::view::{self, Bins, Crop, Cursor, Pack, Records, View, Windows};
 use windrow_core::{DType, Error, Lengths, Result, store};
@@ -16,7 +16,7 @@ use windrow_formats::key_rows;
 
 use crate::dataset::Dataset;
 use crate::grouping::Grouping;
-use crate::part::{excluded, of_period};
+use crate::part::of_period;
 use crate::recipe::RecipePart;
 use crate::samples::Samples;
 use crate::view_recipe::{LossOn, Pad, ScalerName, ViewRecipe};
@@ -258,10 +258,9 @@ impl Dataset {
                 (Arc::new(cut(lengths, *length, buckets)?), Arc::new(collate))
             }
         };
-        let mut feed = Feed::new(source.clone(), view, collate).lying_in(self.stores.clone());
-        if !self.options.exclude.is_empty() {
-            feed = feed.without(LeftOut::new(excluded(&self.options.exclude, u64::MAX)?));
-        }
+        let mut feed = Feed::new(source.clone(), view, collate)
+            .lying_in(self.stores.clone())
+            .without(self.left_out.clone());
         // Rows with documents or shifted inputs ask where records begin.
         if let ViewRecipe::Pack { length, eos: None, shifted: false, documents: None, .. } = recipe
             && let Some(runs) = Runs::of(&source)

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
-use windrow_core::source::{Extras, FileInfo, Kind, SharedSource};
+use windrow_core::source::{Extras, FileInfo, Kind, LeftOut, SharedSource};
 use windrow_core::store::{StoreSet, Traffic};
 use windrow_core::values::copy_values;
 use windrow_core::{Buffer, Decode, Error, Place, Result, Row, Span, store};
 use windrow_formats::parse_json;
 
 use crate::owner::Owner;
-use crate::part::{of_exclude, of_period, of_split};
+use crate::part::{left_out, of_exclude, of_period, of_split};
 use crate::paths::Paths;
 
 /// Records on disk, by number.
@@ -18,6 +18,8 @@ use crate::paths::Paths;
 pub struct Dataset {
     pub(crate) paths: Paths,
     pub(crate) options: Options,
+    /// Records that the options leave out.
+    pub(crate) left_out: LeftOut,
     /// Whole records, where those of `source` are parts of them in time.
     pub(crate) whole: SharedSource,
     pub(crate) source: SharedSource,
@@ -79,19 +81,25 @@ impl Dataset {
         manifest: Option<Manifest>,
         stores: StoreSet,
     ) -> Result<Dataset> {
-        let whole = of_exclude(of_split(found, options.split)?, &options.exclude)?;
+        let all = of_split(found, options.split)?;
+        let left_out = left_out(&options.exclude, all.len())?;
+        let whole = of_exclude(all, &left_out)?;
         let source = of_period(whole.clone(), options.period)?;
-        Ok(Dataset { paths, options, whole, source, manifest, stores, owner: None })
+        Ok(Dataset { paths, options, left_out, whole, source, manifest, stores, owner: None })
     }
 
     /// The part that the options name, of a data set of whole records.
     pub(crate) fn parted(&self, options: Options) -> Result<Dataset> {
         // What this data set is a part of is a part already.
         let split = options.split.filter(|_| self.options.split.is_none());
-        let exclude = if self.options.exclude.is_empty() { &options.exclude[..] } else { &[] };
-        let whole = of_exclude(of_split(self.whole.clone(), split)?, exclude)?;
-        let source = of_period(whole.clone(), options.period)?;
-        Ok(Dataset { options, whole, source, ..self.clone() })
+        let mut all = of_split(self.whole.clone(), split)?;
+        let mut without = self.left_out.clone();
+        if without.is_empty() {
+            without = left_out(&options.exclude, all.len())?;
+            all = of_exclude(all, &without)?;
+        }
+        let source = of_period(all.clone(), options.period)?;
+        Ok(Dataset { options, left_out: without, whole: all, source, ..self.clone() })
     }
 
     /// Number of records.

@@ -1,5 +1,6 @@
 //! Rows of about the same length in one batch, so that it has little padding.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windrow_core::sampler::{Grouped, Sampler};
@@ -10,7 +11,7 @@ use crate::view_recipe::ViewRecipe;
 /// How many rows of about the same length come together, and the length of each.
 #[derive(Clone)]
 pub(crate) struct Grouping {
-    rows: u64,
+    rows: NonZeroU64,
     lengths: Arc<[u32]>,
 }
 
@@ -24,11 +25,9 @@ impl Grouping {
     /// `Config` for groups of 0 rows, or of more records than memory holds; what the lengths say.
     pub(crate) fn of(recipe: &ViewRecipe, lengths: &dyn Lengths) -> Result<Option<Grouping>> {
         let ViewRecipe::Records { length, group: Some(rows), .. } = *recipe else { return Ok(None) };
-        if rows == 0 {
-            return Err(Error::config("groups of 0 rows")
-                .field("group")
-                .hint("give the rows of a batch over all ranks"));
-        }
+        let rows = NonZeroU64::new(rows).ok_or_else(|| {
+            Error::config("groups of 0 rows").field("group").hint("give the rows of a batch over all ranks")
+        })?;
         let n = lengths.len();
         let mut found: Vec<u32> = Vec::new();
         let room = usize::try_from(n).ok().and_then(|n| found.try_reserve_exact(n).ok());
@@ -61,6 +60,6 @@ impl Grouping {
             .field("group")
             .hint("leave shuffle=False out, or cut the records without group"));
         }
-        Ok(Arc::new(Grouped::new(order, self.lengths.clone(), self.rows, seed)?))
+        Ok(Arc::new(Grouped::new(order, self.lengths.clone(), self.rows, seed)))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::format::{PeriodOfEach, Split};
 use windrow_core::sampler::Permutation;
-use windrow_core::source::{Period, SharedSource, Subset};
+use windrow_core::source::{LeftOut, Period, SharedSource, Subset};
 use windrow_core::{Error, Result};
 
 /// Sets the split's key apart from the orders of the same seed.
@@ -26,19 +26,19 @@ pub(crate) fn of_split(source: SharedSource, split: Option<Split>) -> Result<Sha
     Ok(Arc::new(Subset::new(source, numbers.into(), !split.is_validation)?))
 }
 
-/// All records but those of these ranges.
-pub(crate) fn of_exclude(source: SharedSource, ranges: &[(u64, u64)]) -> Result<SharedSource> {
-    match ranges {
-        [] => Ok(source),
-        _ => Ok(Arc::new(Subset::new(source.clone(), excluded(ranges, source.len())?, true)?)),
+/// All records but those that are left out.
+pub(crate) fn of_exclude(source: SharedSource, left_out: &LeftOut) -> Result<SharedSource> {
+    match left_out.is_empty() {
+        true => Ok(source),
+        false => Ok(Arc::new(Subset::new(source, left_out.numbers().into(), true)?)),
     }
 }
 
-/// The numbers in these ranges.
+/// The numbers in these ranges, of `n` records.
 ///
 /// # Errors
-/// `OutOfRange` for one that `n` records do not have; `Config` for ranges that do not follow one another.
-pub(crate) fn excluded(ranges: &[(u64, u64)], n: u64) -> Result<Arc<[u64]>> {
+/// `OutOfRange` for one that there is not; `Config` for ranges that do not follow one another.
+pub(crate) fn left_out(ranges: &[(u64, u64)], n: u64) -> Result<LeftOut> {
     if ranges.iter().any(|(from, to)| from >= to) || ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         return Err(Error::config("ranges of records to exclude that do not follow one another")
             .field("exclude")
@@ -47,7 +47,7 @@ pub(crate) fn excluded(ranges: &[(u64, u64)], n: u64) -> Result<Arc<[u64]>> {
     // Before memory is taken for them.
     match ranges.last() {
         Some((_, to)) if *to > n => Err(Error::out_of_range("record", to - 1, n).field("exclude")),
-        _ => Ok(ranges.iter().flat_map(|(from, to)| *from..*to).collect()),
+        _ => Ok(LeftOut::new(ranges.iter().flat_map(|(from, to)| *from..*to).collect())),
     }
 }
 

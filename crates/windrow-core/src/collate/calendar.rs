@@ -1,5 +1,7 @@
 //! Times that go on by a frequency, as pandas counts its periods, and what is learned of them.
 
+use chrono::{Datelike, NaiveDate, NaiveTime};
+
 use crate::error::{Error, Result};
 
 /// How far one value is from the next.
@@ -185,13 +187,22 @@ struct Date {
 
 impl Date {
     fn of(day: i64) -> Date {
-        let (year, month, day_of_month) = civil(day);
-        let weekday = monday(day).rem_euclid(7);
-        // A week is of the year that has its Thursday.
-        let thursday = day - weekday + 3;
-        let week = (thursday - days(civil(thursday).0, 0, 0)) / 7;
-        Date { day, month, day_of_month, day_of_year: day - days(year, 0, 0), weekday, week }
+        let date = date_of(day);
+        Date {
+            day,
+            month: date.month0().into(),
+            day_of_month: date.day0().into(),
+            day_of_year: date.ordinal0().into(),
+            weekday: date.weekday().num_days_from_monday().into(),
+            week: date.iso_week().week0().into(),
+        }
     }
+}
+
+// The nearest that there is: years go to some 262,000.
+fn date_of(day: i64) -> NaiveDate {
+    let date = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days);
+    date.unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
 // Days since the Monday before 1970, which began with a Thursday.
@@ -204,89 +215,49 @@ fn from_monday(days: i64) -> i64 {
 }
 
 fn month_of(day: i64) -> i64 {
-    let (year, month, _) = civil(day);
-    year * 12 + month
+    let date = date_of(day);
+    i64::from(date.year()) * 12 + i64::from(date.month0())
 }
 
 fn last_day(month: i64) -> i64 {
-    days((month + 1).div_euclid(12), (month + 1).rem_euclid(12), 0) - 1
+    let next = month + 1;
+    let year = i32::try_from(next.div_euclid(12)).unwrap_or(i32::MAX);
+    let first = NaiveDate::from_ymd_opt(year, next.rem_euclid(12) as u32 + 1, 1).unwrap_or(NaiveDate::MAX);
+    i64::from(first.to_epoch_days()) - 1
 }
 
-// Years are counted from March on, so that the odd day is the last one: 400 of them have 146,097 days.
-const CYCLE: i64 = 146_097;
-// Days from the first of March of the year 0 to 1970.
-const TO_1970: i64 = 719_468;
-
-/// Days since 1970 of a year, a month and a day of it, both from 0.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month < 2);
-    let of_cycle = year.rem_euclid(400);
-    let of_year = (153 * ((month + 10) % 12) + 2) / 5 + day;
-    let day = of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year;
-    year.div_euclid(400) * CYCLE + day - TO_1970
-}
-
-/// Year, month and day of it, both from 0, of a day since 1970.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let day = day + TO_1970;
-    let of_cycle = day.rem_euclid(CYCLE);
-    let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / (CYCLE - 1)) / 365;
-    let of_year = of_cycle - (365 * year + year / 4 - year / 100);
-    let march = (5 * of_year + 2) / 153;
-    let month = (march + 2) % 12;
-    let year = day.div_euclid(CYCLE) * 400 + year + i64::from(month < 2);
-    (year, month, of_year - (153 * march + 2) / 5)
-}
-
-/// Seconds since 1970 of a time as text: `2021`, `2021-03`, `2021-03-05`, `2021-03-05 13:45:30.5`, or with a `T` between them. What
-/// is behind the seconds is left out.
+/// Seconds since 1970 of a time as text: `2021`, `2021-03`, `2021-03-05`, `2021-03-05 13:45:30.5`, or with a `T` between date and time.
+/// Fractions of a second are left out.
 ///
 /// # Errors
 /// `Config` for another text.
 pub(super) fn seconds_of(text: &str) -> Result<i64> {
-    let refused = || {
-        Error::config(format!("the start {text:?} is not a time"))
-            .field("start")
-            .hint("a time is written as 2021-03-05 or 2021-03-05 13:45:00, without a zone")
-    };
     let (date, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
-    let number = |text: &str, range: std::ops::RangeInclusive<i64>| {
-        let found = text.parse().ok().filter(|found| range.contains(found));
-        found.filter(|_| text.bytes().all(|byte| byte.is_ascii_digit())).ok_or_else(refused)
+    let date = match date.matches('-').count() {
+        0 => format!("{date}-01-01"),
+        1 => format!("{date}-01"),
+        _ => date.to_string(),
     };
-    let mut parts = date.split('-');
-    let year = number(parts.next().unwrap_or_default(), 1..=9999)?;
-    let month = number(parts.next().unwrap_or("1"), 1..=12)? - 1;
-    let day = number(parts.next().unwrap_or("1"), 1..=31)? - 1;
-    let first = days(year, month, day);
-    if parts.next().is_some() || civil(first) != (year, month, day) {
-        return Err(refused());
-    }
-    let mut parts = time.split(':');
-    let hour = parts.next().filter(|hour| !hour.is_empty());
-    let hour = number(hour.unwrap_or("0"), 0..=23)?;
-    let minute = number(parts.next().unwrap_or("0"), 0..=59)?;
-    let second = parts.next().unwrap_or("0");
-    let second = number(second.split_once('.').map_or(second, |(whole, _)| whole), 0..=59)?;
-    match parts.next() {
-        None => Ok(first * DAY + hour * 3600 + minute * 60 + second),
-        Some(_) => Err(refused()),
+    let time = match time.len() {
+        0 => "00:00:00".to_string(),
+        2 => format!("{time}:00:00"),
+        5 => format!("{time}:00"),
+        _ => time.to_string(),
+    };
+    // Without a sign, which chrono takes too.
+    let date =
+        date.starts_with(|c: char| c.is_ascii_digit()).then(|| NaiveDate::parse_from_str(&date, "%Y-%m-%d"));
+    match (date, NaiveTime::parse_from_str(&time, "%H:%M:%S%.f")) {
+        (Some(Ok(date)), Ok(time)) => Ok(date.and_time(time).and_utc().timestamp()),
+        _ => Err(Error::config(format!("the start {text:?} is not a time"))
+            .field("start")
+            .hint("a time is written as 2021-03-05 or 2021-03-05 13:45:00, without a zone")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_have_dates_and_dates_days() {
-        for day in (-800_000..800_000).step_by(13) {
-            let (year, month, of_month) = civil(day);
-            assert_eq!(days(year, month, of_month), day);
-        }
-        assert_eq!((civil(0), civil(-1), civil(59)), ((1970, 0, 0), (1969, 11, 30), (1970, 2, 0)));
-        assert_eq!(civil(days(2024, 1, 28)), (2024, 1, 28));
-    }
 
     #[test]
     fn times_are_read_as_they_are_written() {

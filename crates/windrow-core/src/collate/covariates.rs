@@ -2,11 +2,12 @@
 
 use super::calendar::{Frequency, seconds_of};
 use super::{Field, Row};
-use crate::array::DType;
+use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
-use crate::record::Span;
+use crate::record::{Decode, Span, Values};
 use crate::row::{Array, Value};
 use crate::source::Extras;
+use crate::values::copy_values;
 
 /// A covariate of series, by the names that GluonTS has for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ enum Column {
 }
 
 /// Rows of numbers: one of each series, or one of each of its times.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table<T> {
     width: usize,
     /// The row after each series.
@@ -86,9 +87,18 @@ struct Table<T> {
     numbers: Vec<T>,
 }
 
+/// A record as its covariates see it.
+pub struct OfSeries {
+    /// What is beside its values.
+    pub extras: Extras,
+    /// Values of the whole series.
+    pub length: u64,
+    /// Those of them that come before the record's first, where it is a part of the series in time.
+    pub before: u64,
+}
+
 impl Covariates {
-    /// Those that are wanted, from what is beside each record, and the number of values of its series that come before it. `freq` goes
-    /// before a frequency beside the record.
+    /// Those that are wanted, of all records. `freq` is preferred to a frequency beside the record.
     ///
     /// # Errors
     /// `Config` naming the record for metadata that is not there or of another shape than that of the first record; what
@@ -96,19 +106,19 @@ impl Covariates {
     pub fn read(
         wanted: &[Covariate],
         freq: Option<&str>,
-        records: impl Iterator<Item = Result<(Extras, u64)>>,
+        records: impl Iterator<Item = Result<OfSeries>>,
     ) -> Result<Covariates> {
         let given = freq.map(Frequency::parse).transpose()?;
         let mut columns: Vec<(Covariate, Column)> = Vec::new();
         let mut before = Vec::new();
         for (record, found) in (0..).zip(records) {
-            let (extras, first) = found?;
-            before.push(first);
+            let series = found?;
+            before.push(series.before);
             for (number, &covariate) in wanted.iter().enumerate() {
                 let known = columns.get_mut(number).map(|(_, column)| column);
                 let added = match covariate {
-                    Covariate::TimeFeatures => add_time(known, &extras, given),
-                    _ => add_features(known, &extras, covariate),
+                    Covariate::TimeFeatures => add_time(known, &series.extras, given),
+                    _ => add_features(known, &series, covariate),
                 };
                 let new = added.map_err(|e| e.record(record))?;
                 columns.extend(new.map(|column| (covariate, column)));
@@ -128,7 +138,7 @@ impl Covariates {
             Some(Column::Times(frequency, _)) => (DType::F32, frequency.features().len()),
             Some(Column::Categories(table)) => (DType::I64, table.width),
             Some(Column::Reals(table)) => (DType::F32, table.width),
-            // Of no records there are no rows.
+            // Without records there are no rows.
             None => (if covariate.is_category() { DType::I64 } else { DType::F32 }, 0),
         };
         match covariate.is_static() {
@@ -183,8 +193,12 @@ fn add_time(known: Option<&mut Column>, extras: &Extras, given: Option<Frequency
     }
 }
 
-fn add_features(known: Option<&mut Column>, extras: &Extras, covariate: Covariate) -> Result<Option<Column>> {
-    let name = covariate.name();
+fn add_features(
+    known: Option<&mut Column>,
+    series: &OfSeries,
+    covariate: Covariate,
+) -> Result<Option<Column>> {
+    let (name, extras) = (covariate.name(), &series.extras);
     let Some(found) = extras.get(name) else {
         let names: Vec<&str> = extras.names().collect();
         return Err(Error::config(format!("a record without {name}")).field("fields").hint(
@@ -194,43 +208,50 @@ fn add_features(known: Option<&mut Column>, extras: &Extras, covariate: Covariat
             },
         ));
     };
+    let refused = |what: String, hint: &'static str| Error::config(what).field(name).hint(hint);
     let rows = match covariate.is_static() {
         true => numbers(found).map(|features| (features.len(), vec![features])),
         false => features_in_time(found),
     };
     let expected = if covariate.is_static() { "numbers [features]" } else { "numbers [features, T]" };
-    let refused = || {
-        Error::config(format!("{name} is not {expected}"))
-            .field(name.to_string())
-            .hint("store it as lists of numbers of that shape, in every record, or leave it out of fields")
-    };
-    let (width, rows) = rows.ok_or_else(refused)?;
-    match (known, covariate.is_category()) {
-        (Some(Column::Categories(table)), _) => {
-            table.add(rows.iter().map(|row| row.iter().map(|x| *x as i64)), name).map(|()| None)
-        }
-        (Some(Column::Reals(table)), _) => {
-            table.add(rows.iter().map(|row| row.iter().map(|x| *x as f32)), name).map(|()| None)
-        }
-        (_, true) => {
-            let mut table = Table { width, ..Table::default() };
-            table.add(rows.iter().map(|row| row.iter().map(|x| *x as i64)), name)?;
-            Ok(Some(Column::Categories(table)))
-        }
-        (_, false) => {
-            let mut table = Table { width, ..Table::default() };
-            table.add(rows.iter().map(|row| row.iter().map(|x| *x as f32)), name)?;
-            Ok(Some(Column::Reals(table)))
-        }
+    let (width, rows) = rows.ok_or_else(|| {
+        refused(
+            format!("{name} is not {expected}"),
+            "store it as lists of numbers of that shape, in every record, or leave it out of fields",
+        )
+    })?;
+    if !covariate.is_static() && (rows.len() as u64) < series.length {
+        return Err(refused(
+            format!("{name} has {} times, its series {} values", rows.len(), series.length),
+            "give a number for each time of the series",
+        ));
     }
+    let is_category = |x: &f64| x.fract() == 0.0 && x.abs() < 2f64.powi(53);
+    if covariate.is_category()
+        && let Some(other) = rows.iter().flatten().find(|x| !is_category(x))
+    {
+        return Err(refused(
+            format!("{name} holds {other}, expected whole numbers"),
+            "number the categories, from 0 on; what is missing has a number too",
+        ));
+    }
+    let new = match (known, covariate.is_category()) {
+        (Some(Column::Categories(table)), _) => return table.add(&rows, |x| x as i64, name).map(|()| None),
+        (Some(Column::Reals(table)), _) => return table.add(&rows, |x| x as f32, name).map(|()| None),
+        (_, true) => Column::Categories(Table::first(width, &rows, |x| x as i64, name)?),
+        (_, false) => Column::Reals(Table::first(width, &rows, |x| x as f32, name)?),
+    };
+    Ok(Some(new))
 }
 
 impl<T: Copy + Default> Table<T> {
-    fn add(
-        &mut self,
-        rows: impl Iterator<Item = impl ExactSizeIterator<Item = T>>,
-        name: &'static str,
-    ) -> Result<()> {
+    fn first(width: usize, rows: &[Vec<f64>], of: impl Fn(f64) -> T, name: &'static str) -> Result<Table<T>> {
+        let mut table = Table { width, ends: Vec::new(), numbers: Vec::new() };
+        table.add(rows, of, name)?;
+        Ok(table)
+    }
+
+    fn add(&mut self, rows: &[Vec<f64>], of: impl Fn(f64) -> T, name: &'static str) -> Result<()> {
         for row in rows {
             if row.len() != self.width {
                 return Err(Error::config(format!(
@@ -239,9 +260,9 @@ impl<T: Copy + Default> Table<T> {
                     self.width
                 ))
                 .field(name)
-                .hint("all series of a data set have as many"));
+                .hint("all series of a data set have the same number of features"));
             }
-            self.numbers.extend(row);
+            self.numbers.extend(row.iter().map(|x| of(*x)));
         }
         self.ends.push(self.numbers.len() / self.width.max(1));
         Ok(())
@@ -281,16 +302,10 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 fn numbers_of(array: &Array) -> Option<Vec<f64>> {
-    let element = crate::array::Element::little(array.dtype);
-    let values = crate::record::Values {
-        bytes: &array.bytes,
-        element,
-        channels: 1,
-        decode: crate::record::Decode::Plain,
-    };
-    let n = array.bytes.len() / element.size();
-    let mut out = crate::array::Buffer::zeroed(n * 8);
-    crate::values::copy_values(&values, 0, out.bytes_mut(), DType::F64).ok()?;
+    let element = Element::little(array.dtype);
+    let values = Values { bytes: &array.bytes, element, channels: 1, decode: Decode::Plain };
+    let mut out = Buffer::zeroed(array.bytes.len() / element.size() * size_of::<f64>());
+    copy_values(&values, 0, out.bytes_mut(), DType::F64).ok()?;
     Some(bytemuck::cast_slice(out.bytes()).to_vec())
 }
 

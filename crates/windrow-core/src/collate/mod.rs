@@ -24,7 +24,7 @@ pub use batch::{Batch, Field, List, Pool, Row};
 pub use beside::{Beside, BesideField, ScaledBy};
 pub use calendar::{Frequency, TimeFeature};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
-pub use covariates::{Covariate, Covariates};
+pub use covariates::{Covariate, Covariates, OfSeries};
 pub use documents::{Documents, DocumentsLayout, Positions};
 pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK};

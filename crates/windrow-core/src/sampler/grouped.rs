@@ -1,10 +1,10 @@
 //! An order in which samples of about the same length come together.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::{Described, Permutation, Sampler, Turn};
-use crate::error::{Error, Result};
+use super::{Permutation, Sampler, Turn};
 use crate::record::keyed_hash;
 
 /// So many groups are sorted together: a group's lengths differ by about this part of all lengths. As in the sampler by length
@@ -23,7 +23,7 @@ const GROUP_ORDER: u64 = 0x6772_6f75_7065_6431;
 pub struct Grouped {
     inner: Arc<dyn Sampler>,
     lengths: Arc<[u32]>,
-    rows: u64,
+    rows: NonZeroU64,
     seed: u64,
     /// The pools of late. A fork may leave the lock held, so nobody waits for it.
     sorted: Mutex<Vec<Sorted>>,
@@ -41,20 +41,12 @@ const KEPT: usize = 2;
 
 impl Grouped {
     /// Brings `rows` samples of about the same length together: `lengths` has one of each sample.
-    ///
-    /// # Errors
-    /// `Config` when `rows` is 0.
-    pub fn new(inner: Arc<dyn Sampler>, lengths: Arc<[u32]>, rows: u64, seed: u64) -> Result<Grouped> {
-        if rows == 0 {
-            return Err(Error::config("groups of 0 rows")
-                .field("group")
-                .hint("give the rows of a batch over all ranks"));
-        }
-        Ok(Grouped { inner, lengths, rows, seed, sorted: Mutex::new(Vec::new()) })
+    pub fn new(inner: Arc<dyn Sampler>, lengths: Arc<[u32]>, rows: NonZeroU64, seed: u64) -> Grouped {
+        Grouped { inner, lengths, rows, seed, sorted: Mutex::new(Vec::new()) }
     }
 
     fn pool_size(&self) -> u64 {
-        self.rows.saturating_mul(GROUPS)
+        self.rows.get().saturating_mul(GROUPS)
     }
 
     // The positions of a pool.
@@ -84,12 +76,12 @@ impl Grouped {
         let mut turns = Vec::new();
         self.inner.turns(epoch, self.positions(epoch, pool), &mut turns);
         let groups = turns.len() as u64 / self.rows;
-        let whole = (groups * self.rows) as usize;
+        let rows = self.rows.get() as usize;
+        let whole = groups as usize * rows;
         let length = |turn: &Turn| self.lengths.get(turn.sample as usize).copied().unwrap_or(0);
         // Stable: equal lengths stay in random order.
         turns[..whole].sort_by_key(length);
         let order = Permutation::new(keyed_hash(self.seed, [epoch, pool, GROUP_ORDER]), groups);
-        let rows = self.rows as usize;
         let grouped = (0..groups).flat_map(|group| {
             let start = order.apply(group) as usize * rows;
             turns[start..start + rows].iter().copied()
@@ -101,10 +93,6 @@ impl Grouped {
 impl Sampler for Grouped {
     fn len(&self, epoch: u64) -> Option<u64> {
         self.inner.len(epoch)
-    }
-
-    fn epochs(&self) -> Option<u64> {
-        self.inner.epochs()
     }
 
     fn turn(&self, epoch: u64, position: u64) -> Turn {
@@ -142,20 +130,8 @@ impl Sampler for Grouped {
         self.inner.blocks(epoch, first.start..last.end, out)
     }
 
-    fn samples_of_views(&self, positions: u64) -> Vec<u64> {
-        self.inner.samples_of_views(positions)
-    }
-
-    fn skips(&self) -> &[Range<u64>] {
-        self.inner.skips()
-    }
-
     fn describe(&self) -> String {
         format!("{}+grouped(rows={})", self.inner.describe(), self.rows)
-    }
-
-    fn described(&self, _before: u64) -> Described {
-        Described { order: self.describe(), ..Described::default() }
     }
 }
 
@@ -164,11 +140,15 @@ mod tests {
     use super::*;
     use crate::sampler::{Order, Shuffle};
 
+    fn group(rows: u64) -> NonZeroU64 {
+        NonZeroU64::new(rows).unwrap()
+    }
+
     #[test]
     fn groups_hold_like_lengths_and_every_sample_comes_once() {
         for (n, rows) in [(1, 1), (7, 8), (1000, 8), (3217, 32), (800, 16), (53, 1)] {
             let lengths: Arc<[u32]> = (0..n).map(|i| keyed_hash(3, [i, 0, 0]) as u32 % 1000).collect();
-            let grouped = Grouped::new(Arc::new(Shuffle::new(n, 5)), lengths.clone(), rows, 5).unwrap();
+            let grouped = Grouped::new(Arc::new(Shuffle::new(n, 5)), lengths.clone(), group(rows), 5);
             for epoch in 0..2 {
                 let mut turns = Vec::new();
                 grouped.turns(epoch, 0..n, &mut turns);
@@ -199,7 +179,7 @@ mod tests {
     #[test]
     fn groups_come_in_random_order() {
         let lengths: Arc<[u32]> = (0..4000).collect();
-        let grouped = Grouped::new(Order::Shuffle.of(4000, 1).unwrap(), lengths, 8, 1).unwrap();
+        let grouped = Grouped::new(Order::Shuffle.of(4000, 1).unwrap(), lengths, group(8), 1);
         let first = |pool: u64| (0..50).map(|group| grouped.turn(0, pool * 400 + group * 8).sample).collect();
         let pools: Vec<Vec<u64>> = (0..10).map(first).collect();
         assert!(pools.iter().all(|starts| !starts.is_sorted()));
@@ -216,10 +196,9 @@ mod tests {
     fn blocks_are_told_for_whole_pools() {
         let shape = crate::sampler::BlockShape { size: 64, lanes: 1, rows: 1, pool: 2 };
         let inner = Order::Blocks(shape).of(1000, 1).unwrap();
-        let grouped = Grouped::new(inner.clone(), vec![1; 1000].into(), 2, 1).unwrap();
+        let grouped = Grouped::new(inner.clone(), vec![1; 1000].into(), group(2), 1);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         assert!(grouped.blocks(0, 150..152, &mut ours) && inner.blocks(0, 100..200, &mut theirs));
         assert_eq!(ours, theirs);
-        assert!(Grouped::new(inner, Arc::new([]), 0, 1).is_err());
     }
 }

@@ -13,6 +13,11 @@ impl LeftOut {
         LeftOut(numbers)
     }
 
+    /// Those that are left out.
+    pub fn numbers(&self) -> &[u64] {
+        &self.0
+    }
+
     /// How many are left out.
     pub fn len(&self) -> u64 {
         self.0.len() as u64

@@ -13,11 +13,15 @@ use crate::store::Object;
 /// The records with given numbers, or those without. Memory: 8 bytes per given number, for either.
 pub struct Subset {
     inner: SharedSource,
-    /// Ascending, each once.
-    numbers: Arc<[u64]>,
-    others: bool,
-    /// The same numbers, where the records are all others.
-    left_out: LeftOut,
+    which: Which,
+}
+
+/// Numbers ascend, each once.
+enum Which {
+    /// Those with these numbers.
+    These(Arc<[u64]>),
+    /// All others.
+    Others(LeftOut),
 }
 
 impl Subset {
@@ -31,7 +35,10 @@ impl Subset {
         }
         match numbers.last() {
             Some(last) if *last >= inner.len() => Err(Error::out_of_range("record", last, inner.len())),
-            _ => Ok(Subset { inner, left_out: LeftOut::new(numbers.clone()), numbers, others }),
+            _ => {
+                let which = if others { Which::Others(LeftOut::new(numbers)) } else { Which::These(numbers) };
+                Ok(Subset { inner, which })
+            }
         }
     }
 
@@ -40,10 +47,10 @@ impl Subset {
         if record >= self.len() {
             return Err(Error::out_of_range("record", record, self.len()));
         }
-        if !self.others {
-            return Ok(self.numbers[record as usize]);
-        }
-        Ok(self.left_out.number(record))
+        Ok(match &self.which {
+            Which::These(numbers) => numbers[record as usize],
+            Which::Others(left_out) => left_out.number(record),
+        })
     }
 
     fn span(&self, span: Span) -> Result<Span> {
@@ -54,8 +61,10 @@ impl Subset {
 #[deny(clippy::missing_trait_methods)]
 impl Lengths for Subset {
     fn len(&self) -> u64 {
-        let n = self.numbers.len() as u64;
-        if self.others { self.inner.len() - n } else { n }
+        match &self.which {
+            Which::These(numbers) => numbers.len() as u64,
+            Which::Others(left_out) => self.inner.len() - left_out.len(),
+        }
     }
 
     fn length(&self, record: u64) -> Result<u64> {
@@ -143,8 +152,12 @@ impl Source for Subset {
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
-        hash.update(&[u8::from(self.others)]);
-        self.numbers.iter().for_each(|number| hash.update(&number.to_le_bytes()));
+        let (others, numbers) = match &self.which {
+            Which::These(numbers) => (false, &numbers[..]),
+            Which::Others(left_out) => (true, left_out.numbers()),
+        };
+        hash.update(&[u8::from(others)]);
+        numbers.iter().for_each(|number| hash.update(&number.to_le_bytes()));
         Ok(hash.digest())
     }
 
