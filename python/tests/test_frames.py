@@ -94,7 +94,7 @@ def test_missing_values_are_nan() -> None:
         (lambda df: df.iloc[[1, 0, *range(2, 96)]], "row 1: 'ds' 2024-02-27T00:00:00"),
         (lambda df: df.iloc[[0, 0, *range(1, 96)]], "row 1: 'ds' 2024-02-27T00:00:00"),
         (lambda df: df.drop(index=60), "row 60: 'ds' 2024-02-27T21:00:00"),
-        (lambda df: df.sort_values("ds", kind="stable"), "row 3: the series 'b' goes on"),
+        (lambda df: df.sort_values("ds", kind="stable"), "row 3: the series 'b' continues"),
         (lambda df: df.assign(ds=df["ds"].where(df.index != 5)), "row 5: the column 'ds' has no time"),
         (lambda df: df.assign(unique_id=df["unique_id"].where(df.index != 5)), "row 5 is of no series"),
         (lambda df: df.assign(ds=df["ds"].astype(str)), "expected times or whole numbers"),

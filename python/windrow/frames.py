@@ -41,7 +41,7 @@ def from_frame(
         freq: the frequency in pandas's words, such as ``"h"``, ``"15min"``, ``"MS"``. If not given it is found from the times.
 
     Raises:
-        ConfigError: what is no such frame; a column that is not there or holds no numbers; times that are missing, not in order
+        ConfigError: anything but such a frame; a column that is not there or holds no numbers; times that are missing, not in order
             or not regular, with the row.
 
     >>> import windrow as wr, pandas as pd
@@ -160,7 +160,7 @@ def _long(frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str 
         again = int(starts[np.setdiff1d(np.arange(len(starts)), found)[0]])
         raise failure(
             ConfigError,
-            f"row {again}: the series {_plain(ids, again)!r} goes on after rows of another one",
+            f"row {again}: the series {_plain(ids, again)!r} continues after rows of another one",
             hint=f"sort the frame: {sort}",
         )
     freq = frequency(times, starts, freq, column=repr(time_col), sort=sort)

@@ -10,6 +10,8 @@ mod text;
 mod tokens;
 
 use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREADS SECONDS
 windrow-limits packs FILE LENGTH BATCH DOCUMENT THREADS SECONDS
@@ -66,6 +68,33 @@ fn main() -> Fallible<()> {
     let mut out = std::io::stdout().lock();
     std::io::Write::write_all(&mut out, format!("{found}\n").as_bytes())?;
     Ok(())
+}
+
+/// Rows that threads assemble until the time is over: `begin` makes a thread's own memory and gives what fills a batch in it, told the
+/// numbers of its rows.
+fn rows_in_threads<F: FnMut(std::ops::Range<u64>)>(
+    threads: usize,
+    batch: usize,
+    secs: f64,
+    begin: impl Fn() -> F + Sync,
+) -> serde_json::Value {
+    let rows = AtomicU64::new(0);
+    let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
+    std::thread::scope(|scope| {
+        for thread in 0..threads as u64 {
+            let (rows, begin) = (&rows, &begin);
+            scope.spawn(move || {
+                let mut fill = begin();
+                let mut next = thread << 40;
+                while start.elapsed() < until {
+                    fill(next..next + batch as u64);
+                    next += batch as u64;
+                    rows.fetch_add(batch as u64, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    serde_json::json!({ "samples": rows.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() })
 }
 
 fn map(file: &str) -> Fallible<memmap2::Mmap> {

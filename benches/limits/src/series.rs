@@ -1,12 +1,10 @@
 //! Windows of time series, scaled.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{Fallible, map, mix};
+use crate::{Fallible, map, mix, rows_in_threads};
 
 // Random windows of float32 series of one length, scaled by the series' mean and deviation as they are copied into
 // inputs, labels and a mask of ones: the same bytes in and out as a batch, without order, queue or hand-over.
@@ -31,34 +29,24 @@ pub(crate) fn windows(
             (mean as f32, variance.sqrt() as f32)
         })
         .collect();
-    let rows = AtomicU64::new(0);
-    let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let (map, rows, scales) = (&map, &rows, &scales);
-            scope.spawn(move || {
-                let mut inputs = vec![0f32; batch * context];
-                let mut labels = vec![0f32; batch * context];
-                let mut masks = vec![0i32; batch * context];
-                let mut counter = (thread as u64) << 40;
-                while start.elapsed() < until {
-                    for row in 0..batch {
-                        counter += 1;
-                        let window = (mix(counter) % (n_series * per_series) as u64) as usize;
-                        let (series, k) = (window / per_series, window % per_series);
-                        let bytes = &map[4 * (series * length + k * stride)..][..4 * (context + 1)];
-                        let at = row * context..(row + 1) * context;
-                        scale(&bytes[..4 * context], &mut inputs[at.clone()], scales[series]);
-                        scale(&bytes[4..], &mut labels[at.clone()], scales[series]);
-                        masks[at].fill(1);
-                    }
-                    black_box((&mut inputs, &mut labels, &mut masks));
-                    rows.fetch_add(batch as u64, Ordering::Relaxed);
-                }
-            });
+    let (map, scales) = (&map, &scales);
+    Ok(rows_in_threads(threads, batch, secs, || {
+        let mut inputs = vec![0f32; batch * context];
+        let mut labels = vec![0f32; batch * context];
+        let mut masks = vec![0i32; batch * context];
+        move |numbers| {
+            for (row, number) in numbers.enumerate() {
+                let window = (mix(number) % (n_series * per_series) as u64) as usize;
+                let (series, k) = (window / per_series, window % per_series);
+                let bytes = &map[4 * (series * length + k * stride)..][..4 * (context + 1)];
+                let at = row * context..(row + 1) * context;
+                scale(&bytes[..4 * context], &mut inputs[at.clone()], scales[series]);
+                scale(&bytes[4..], &mut labels[at.clone()], scales[series]);
+                masks[at].fill(1);
+            }
+            black_box((&mut inputs, &mut labels, &mut masks));
         }
-    });
-    Ok(json!({ "samples": rows.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() }))
+    }))
 }
 
 fn scale(bytes: &[u8], out: &mut [f32], (mean, deviation): (f32, f32)) {

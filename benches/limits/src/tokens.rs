@@ -1,12 +1,11 @@
 //! Rows of tokens: copied, widened, and by windrow's loader.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{Fallible, map, mix};
+use crate::{Fallible, map, mix, rows_in_threads};
 
 // Random blocks of u16, laid as int64 inputs and labels (`widen`) or copied as they are (`memcpy`) into one buffer that
 // each thread uses again: the same bytes in and out as a batch of `input_ids` and `labels`, without order, queue or
@@ -21,38 +20,26 @@ pub(crate) fn blocks(
 ) -> Fallible<Value> {
     let map = map(file)?;
     let n_blocks = (map.len() / 2 - 1) / length;
-    let rows = AtomicU64::new(0);
-    let until = Instant::now() + Duration::from_secs_f64(secs);
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let (map, rows) = (&map, &rows);
-            scope.spawn(move || {
-                let mut inputs = vec![0i64; batch * length];
-                let mut labels = vec![0i64; batch * length];
-                let mut counter = (thread as u64) << 40;
-                while Instant::now() < until {
-                    for row in 0..batch {
-                        counter += 1;
-                        let block = (mix(counter) % n_blocks as u64) as usize * length * 2;
-                        let bytes = &map[block..block + (length + 1) * 2];
-                        let at = row * length..(row + 1) * length;
-                        if widen {
-                            lay(&bytes[..length * 2], &mut inputs[at.clone()]);
-                            lay(&bytes[2..], &mut labels[at]);
-                        } else {
-                            let inputs = bytes_of(&mut inputs);
-                            inputs[row * length * 2..(row + 1) * length * 2]
-                                .copy_from_slice(&bytes[..length * 2]);
-                        }
-                    }
-                    black_box((&mut inputs, &mut labels));
-                    rows.fetch_add(batch as u64, Ordering::Relaxed);
+    let map = &map;
+    Ok(rows_in_threads(threads, batch, secs, || {
+        let mut inputs = vec![0i64; batch * length];
+        let mut labels = vec![0i64; batch * length];
+        move |numbers| {
+            for (row, number) in numbers.enumerate() {
+                let block = (mix(number) % n_blocks as u64) as usize * length * 2;
+                let bytes = &map[block..block + (length + 1) * 2];
+                let at = row * length..(row + 1) * length;
+                if widen {
+                    lay(&bytes[..length * 2], &mut inputs[at.clone()]);
+                    lay(&bytes[2..], &mut labels[at]);
+                } else {
+                    let inputs = bytes_of(&mut inputs);
+                    inputs[row * length * 2..(row + 1) * length * 2].copy_from_slice(&bytes[..length * 2]);
                 }
-            });
+            }
+            black_box((&mut inputs, &mut labels));
         }
-    });
-    Ok(json!({ "samples": rows.load(Ordering::Relaxed), "secs": start.elapsed().as_secs_f64() }))
+    }))
 }
 
 // The same rows by windrow's loader, in Rust: what stands beside `widen`.

@@ -1,4 +1,4 @@
-//! What an encoder takes of a record that is no line: the text in a field, or the JSON of some.
+//! What an encoder takes of a record that is not a line: the text in a field, or the JSON of some.
 
 use serde_json::{Map, Value as Json};
 use windrow_core::{Array, DType, Error, Result, Row, Value};

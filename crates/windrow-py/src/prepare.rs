@@ -101,7 +101,7 @@ pub(crate) fn index<'py>(
 ///     text_field: key of the text in a line, or the column of rows: ``"meta.text"`` is the key ``text`` in the column
 ///         ``meta``, or in a dict there. Of WebDataset a suffix: ``"txt"``, or ``"json.text"``.
 ///     mask_field: key of a loss mask beside the text, or its column: a list with 1 or True for each token that is learned, else 0 or
-///         False. ``text_field`` holds a list of token IDs then, or a text that the tokenizer turns into as many.
+///         False. ``text_field`` holds a list of token IDs then, or a text of the same number of tokens.
 ///     text_function: a function from a line's bytes to its text, instead; not for rows and iterables.
 ///     split: of folders that hold several splits, the one to read: ``"train"``.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for

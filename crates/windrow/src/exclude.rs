@@ -24,7 +24,7 @@ impl Samples {
     /// ```
     ///
     /// # Errors
-    /// `OutOfRange` for a record that there is not; `Config` for a view that is without some already, and for values that a
+    /// `OutOfRange` for a record that does not exist; `Config` for a view that leaves out some already, and for values that a
     /// function of the caller's scales.
     pub fn without(&self, records: &[u64]) -> Result<Samples> {
         if records.is_empty() {
@@ -57,7 +57,7 @@ impl Mixture {
 impl Dataset {
     fn without(&self, records: &[u64]) -> Result<Dataset> {
         if !self.options().exclude.is_empty() {
-            return Err(Error::config("exclude of records that are without some already")
+            return Err(Error::config("exclude of a data set that leaves out records already")
                 .field("exclude")
                 .hint("give all of them at once"));
         }

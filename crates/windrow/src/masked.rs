@@ -24,9 +24,9 @@ impl MaskedEncoder {
     /// `Config` where both are the same field.
     pub fn new(text: TextEncoder, text_field: &str, mask_field: &str) -> Result<MaskedEncoder> {
         if text_field == mask_field {
-            return Err(Error::config(format!("mask_field is {mask_field:?}, as the field of the text is"))
+            return Err(Error::config(format!("text and mask are both in field {mask_field:?}"))
                 .field("mask_field")
-                .hint("the mask is in a field of its own"));
+                .hint("put the mask into another field"));
         }
         let fields = MaskedEncoder::fields(text_field, mask_field);
         let [text_field, mask_field] = [text_field, mask_field].map(str::to_string);

@@ -37,7 +37,7 @@ pub(crate) fn of_exclude(source: SharedSource, left_out: &LeftOut) -> Result<Sha
 /// The numbers in these ranges, of `n` records.
 ///
 /// # Errors
-/// `OutOfRange` for one that there is not; `Config` for ranges that do not follow one another.
+/// `OutOfRange` for one that does not exist; `Config` for ranges that do not follow one another.
 pub(crate) fn left_out(ranges: &[(u64, u64)], n: u64) -> Result<LeftOut> {
     if ranges.iter().any(|(from, to)| from >= to) || ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         return Err(Error::config("ranges of records to exclude that do not follow one another")

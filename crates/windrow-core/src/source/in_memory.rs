@@ -28,7 +28,7 @@ impl InMemory {
     /// and must not change as long as the source is used.
     ///
     /// # Errors
-    /// `Config` for bytes that are no whole number of values.
+    /// `Config` for bytes that are not a whole number of values.
     pub fn new(
         name: &'static str,
         element: Element,

@@ -103,7 +103,7 @@ impl Encoding {
     pub fn codec(&self, threads: usize) -> Result<Codec> {
         let device = match self.device.as_str() {
             "cpu" => Device::Cpu,
-            // Which of several is the environment's affair, as CUDA_VISIBLE_DEVICES.
+            // The environment selects among several devices, as CUDA_VISIBLE_DEVICES does.
             "cuda" => Device::Cuda(0),
             "metal" => Device::Metal(0),
             other => {
@@ -243,7 +243,7 @@ impl Made {
             true => Ok(files),
             false => Err(Error::new(Kind::Stale, "the prompts changed since the job was planned")
                 .at(&input.path)
-                .hint("plan the job again, into a folder of its own: codes that were made are in the cache")),
+                .hint("plan the job again into another folder; codes already made are in the cache")),
         }
     }
 }

@@ -1,0 +1,70 @@
+//! In which order samples come, and how many to a batch.
+
+use clap::Args;
+use windrow::{LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe};
+
+use super::Opening;
+
+/// In which order samples come, and how many to a batch.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "How to order")]
+pub(crate) struct Ordering {
+    /// Rows of a batch, over all ranks [default: 32]
+    #[arg(long, value_name = "N")]
+    batch_size: Option<u64>,
+    /// Keys the order [default: 0]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// `on`, `off`, or `blocks`, which reads neighbours together; with numbers as blocks:size=2048,lanes=64,rows=4,pool=16 or
+    /// blocks:bytes=8MiB [default: on]
+    #[arg(long, value_name = "ORDER", value_parser = shuffle)]
+    shuffle: Option<Shuffle>,
+    /// The order of the records: --shuffle off
+    #[arg(long, conflicts_with = "shuffle")]
+    no_shuffle: bool,
+    /// Keep the last batch of an epoch when it is not full
+    #[arg(long)]
+    keep_last: bool,
+}
+
+impl Ordering {
+    /// Whether any of it was typed.
+    pub(crate) fn is_given(&self) -> bool {
+        self.batch_size.is_some()
+            || self.seed.is_some()
+            || self.shuffle.is_some()
+            || self.no_shuffle
+            || self.keep_last
+    }
+
+    pub(crate) fn recipe(&self, path: Paths, opening: &Opening, view: ViewRecipe) -> Recipe {
+        let part = RecipePart { path, options: opening.options(), view, dtype: None };
+        Recipe {
+            version: 1,
+            parts: vec![part],
+            names: Vec::new(),
+            weights: Vec::new(),
+            mixture: None,
+            part_ids: false,
+            stop: None,
+            shuffle: self.shuffle.clone().unwrap_or((!self.no_shuffle).into()),
+            seed: self.seed.unwrap_or(0),
+            global_batch_size: self.batch_size.unwrap_or(32),
+            drop_last: !self.keep_last,
+            repeat_last: false,
+            skip: Vec::new(),
+            plan: None,
+        }
+    }
+}
+
+/// The parser of `--shuffle`.
+fn shuffle(text: &str) -> Result<Shuffle, String> {
+    text.parse()
+        .map_err(|e: windrow::Error| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))
+}
+
+/// The loader of a recipe on this machine, alone.
+pub(crate) fn loader(recipe: &Recipe, threads: Option<usize>) -> windrow::Result<LoaderBuilder> {
+    Ok(recipe.builder()?.rank(0, 1).threads(threads))
+}
