@@ -177,7 +177,7 @@ def test_lines_without_a_mask_that_fits_are_errors_with_their_place(
         ({"tokenizer": split, "eos": None, "vocab_size": 256}, "mask_field is set, but a function gives the mask itself"),
         ({"text_function": bytes.decode}, "text_function is set, but mask_field names a field of the line"),
         ({"chat": True, "chat_template": "chatml"}, "mask_field is set, but a conversation is what its template says"),
-        ({"text_field": "mask"}, "mask_field is .mask., as the field of the text is"),
+        ({"text_field": "mask"}, "text and mask are both in field .mask."),
         ({"to": "tokens"}, "tokens has no place for a loss_mask"),
     ],
 )
