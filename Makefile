@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-peers test-engines check bench pictures site py rust-test python-test fuzz-check clean
+.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -40,6 +40,19 @@ $(VENV)/engines/.installed: python/requirements-engines.txt
 	fi
 	rm -rf $(VENV)/engines
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/engines -r python/requirements-engines.txt
+	touch $@
+
+# Only the notebooks of docs/notebooks, in a kernel as Jupyter has it, which is in a folder of its own.
+test-notebooks: py $(VENV)/notebooks/.installed
+	PYTHONPATH=$(abspath $(VENV))/notebooks $(BIN)/python -m pytest -q python/tests/test_notebooks.py
+
+# The outputs that the notebooks keep, after an edit.
+notebooks: py $(VENV)/notebooks/.installed
+	PYTHONPATH=$(abspath $(VENV))/notebooks $(BIN)/python python/tests/test_notebooks.py
+
+$(VENV)/notebooks/.installed: python/requirements-notebooks.txt
+	rm -rf $(VENV)/notebooks
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/notebooks -r python/requirements-notebooks.txt
 	touch $@
 
 # The Python package, built into .venv.

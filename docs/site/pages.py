@@ -3,7 +3,7 @@
 - `<!-- tabs -->` … `<!-- /tabs -->`: the sections between them, by their headings, become tabs.
 - `<!-- cards -->` before a list makes it a grid of cards.
 - Links to files of the repository lead to pages that show them.
-- The reference of Python, the benchmarks, and the documents at the root of the repository are pages.
+- The reference of Python, the benchmarks, the notebooks, and the documents at the root of the repository are pages.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mkdocs.structure.pages import Page
 sys.path.insert(0, str(Path(__file__).parent))
 
 import benchmarks
+import notebooks
 import reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +39,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if missing := reference.missing():
         LOG.warning("no page of docs/site/reference.py has %s", ", ".join(missing))
     made = {path: reference.page(path) for path in reference.PAGES}
-    made["benchmarks.md"] = benchmarks.page()
+    made |= {"benchmarks.md": benchmarks.page(), **notebooks.pages()}
     texts = [*made.values(), *(file.content_string for file in files.documentation_pages())]
     made |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ROOT_PAGES}
     for linked in sorted({target for text in texts for target in _links_out(text)}):
@@ -51,7 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Makes links and blocks what the site has for them."""
     path = page.file.src_uri
-    if path.startswith(("source/", "reference/")):
+    if path.startswith(("source/", "reference/", "notebooks/")):
         return markdown
     if path in ROOT_PAGES:
         return LINK.sub(lambda found: f"]({found[1].removeprefix('docs/')}{found[2] or ''})", markdown)
@@ -76,7 +77,8 @@ def _links_out(markdown: str) -> list[str]:
 def _link(found: re.Match[str]) -> str:
     target, part = found[1], found[2] or ""
     if not target.startswith("../"):
-        return found[0]
+        # A notebook is a page, on which its file is to be had.
+        return f"]({target.removesuffix('.ipynb')}.md{part})" if target.endswith(".ipynb") else found[0]
     inside = target.removeprefix("../")
     return f"]({inside if inside in ROOT_PAGES else _source_page(inside)}{part})"
 

@@ -19,8 +19,9 @@ import pytest
 import windrow as wr
 
 ROOT = Path(__file__).parents[2]
-# `make test-engines` installs what these files need.
-collect_ignore = [] if importlib.util.find_spec("ray") else ["test_engines.py"]
+# `make test-engines` and `make test-notebooks` install what these files need.
+NEEDED = {"test_engines.py": "ray", "test_notebooks.py": "nbclient"}
+collect_ignore = [file for file, package in NEEDED.items() if not importlib.util.find_spec(package)]
 
 
 @pytest.fixture(scope="session", autouse=True)
