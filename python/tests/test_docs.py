@@ -120,6 +120,11 @@ def copy_timeseries() -> None:
     shutil.copy(ROOT / "testdata" / "timeseries" / "series.jsonl", "timeseries.jsonl")
 
 
+def add_trl() -> None:
+    """TRL, and `datasets` that it needs, from the folder of other loaders' packages."""
+    sys.path.append(str(Path(sys.prefix) / "loaders"))
+
+
 NEEDS: dict[str, Callable[[], None]] = {
     "demo": make_demo,
     "bad.jsonl": make_bad,
@@ -127,6 +132,7 @@ NEEDS: dict[str, Callable[[], None]] = {
     "sound": make_sound,
     "timeseries": copy_timeseries,
     "hub": start_hub,
+    "trl": add_trl,
 }
 
 
