@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,29 +93,38 @@ def test_every_engine_gives_the_bytes_of_one_process(
     assert digest(job) == expected
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_killed_workers_leave_the_bytes_of_one_process(
-    engine: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    choose = random.Random(engine)
-    # A job may be done before a worker is hit: then another one begins.
-    for attempt in range(50):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        job = planned(folder)
-        killed = run_and_kill(job, engine, choose)
-        assert digest(job) == expected
-        if killed:
-            break
-    assert killed
-
-
 @pytest.fixture(scope="module")
 def s3() -> Iterator[S3Server]:
     server = S3Server()
     yield server
     server.stop()
+
+
+@pytest.mark.parametrize("place", ["folder", "s3"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_killed_workers_of_two_runs_leave_the_bytes_of_one_process(
+    engine: str, place: str, s3: S3Server, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four engines and 13 kills each are 52 in a folder, and 52 in a store."""
+    monkeypatch.chdir(tmp_path)
+    choose = random.Random(engine + place)
+    killed = 0
+    # A job may be done before a worker is hit: then another one begins.
+    for attempt in range(100):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        if place == "s3":
+            out = f"s3://{s3.bucket()}/tokens"
+            job = wr.prep.plan("tokenize", [CORPUS], out, tokenizer="bytes", task_bytes=TASK_BYTES, store_options=s3.options)
+            killed += run_and_kill(job, engine, choose, s3.options)
+            assert digest_of(fetch(s3, out, folder)) == expected
+        else:
+            job = planned(folder)
+            killed += run_and_kill(job, engine, choose, None)
+            assert digest(job) == expected
+        if killed >= 13:
+            break
+    assert killed >= 13
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -146,8 +157,18 @@ def fetch(s3: S3Server, url: str, folder: Path) -> Path:
     return folder
 
 
-def run_and_kill(job: str, engine: str, choose: random.Random) -> int:
-    """Runs a job, of which up to six workers are killed at random times; how many were."""
+ANOTHER_RUN = """
+import json, sys
+import windrow as wr
+
+if __name__ == "__main__":
+    job, options = json.load(sys.stdin)
+    wr.prep.run(job, "local", workers=1, threads=1, retries=20, store_options=options)
+"""
+
+
+def run_and_kill(job: str, engine: str, choose: random.Random, options: dict[str, str] | None) -> int:
+    """Runs a job by an engine and beside it on this machine, and kills up to six workers of both at random times; how many."""
     killed = 0
     ended = threading.Event()
 
@@ -159,13 +180,20 @@ def run_and_kill(job: str, engine: str, choose: random.Random) -> int:
                     os.kill(choose.choice(found), signal.SIGKILL)
                     killed += 1
 
+    # Its words do not name the job: it is no worker.
+    another = subprocess.Popen([sys.executable, "-c", ANOTHER_RUN], stdin=subprocess.PIPE, text=True)
+    assert another.stdin is not None
+    json.dump([job, options], another.stdin)
+    another.stdin.close()
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        wr.prep.run(job, engine, workers=2, threads=1, retries=20)
+        wr.prep.run(job, engine, workers=2, threads=1, retries=20, store_options=options)
+        assert another.wait(timeout=200) == 0
     finally:
         ended.set()
         killer.join()
+        another.kill()
     return killed
 
 
@@ -182,6 +210,48 @@ def test_two_runs_at_once_give_the_bytes_of_one(engines: tuple[str, str], expect
         for run in runs:
             run.kill()
     assert digest(job) == expected
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A corpus of 500 MB, and the hash of its parts as one process makes them."""
+    folder = tmp_path_factory.mktemp("large")
+    corpus = folder / "large.jsonl"
+    text = CORPUS.read_bytes()
+    with corpus.open("wb") as out:
+        for number in range(500_000_000 // len(text) + 1):
+            out.write(text.replace(b'"text": "', b'"text": "%d ' % number))
+    job = wr.prep.plan("tokenize", corpus, folder / "tokens", tokenizer="bytes", task_bytes=32 << 20)
+    for task in range(wr.prep.status(job)["tasks"]):
+        assert wr.prep.run_task(job, task)
+    wr.prep.merge(job)
+    yield corpus, digest(job)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_bytes_of_half_a_gigabyte(
+    engine: str, large: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpus, expected = large
+    job = wr.prep.plan("tokenize", corpus, tmp_path / "tokens", tokenizer="bytes", task_bytes=32 << 20)
+    assert wr.prep.status(job)["tasks"] > 10
+    wr.prep.run(job, engine, workers=2, threads=1)
+    assert digest(job) == expected
+    shutil.rmtree(tmp_path / "tokens")
+
+
+def test_half_a_gigabyte_joined_is_what_one_command_writes(large: tuple[Path, str], tmp_path: Path) -> None:
+    corpus, _ = large
+    wr.tokenize(corpus, tmp_path / "one", tokenizer="bytes")
+    wr.prep.join(next((corpus.parent / "tokens" / "prep").iterdir()), tmp_path / "joined")
+    one, joined = (sorted(path for path in (tmp_path / name).rglob("*") if path.is_file()) for name in ("one", "joined"))
+    assert [path.name for path in one] == [path.name for path in joined]
+    for path, other in zip(one, joined, strict=True):
+        assert filecmp.cmp(path, other, shallow=False), path
+        path.unlink()
+        other.unlink()
 
 
 def workers_of(job: str) -> list[int]:
