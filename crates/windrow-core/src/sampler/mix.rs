@@ -4,6 +4,7 @@ mod block;
 mod latest;
 mod options;
 mod part;
+mod ready;
 mod schedule;
 
 use std::ops::Range;
@@ -339,7 +340,8 @@ impl Sampler for Mix {
 
     fn turns(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Turn>) {
         // Neighbouring positions belong to different parts.
-        let mut latest = Latest::new(self, epoch);
+        let n = positions.end.saturating_sub(positions.start) as usize;
+        let mut latest = Latest::new(self, epoch, n);
         out.extend(positions.map(|position| latest.turn(position)));
     }
 

@@ -1,9 +1,7 @@
 //! One block of a mixture: how many slots each part has, and which.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::numbered;
+use super::ready::{NOBODY, Ready};
 use crate::error::{Error, Result};
 use crate::record::keyed_hash;
 
@@ -31,9 +29,6 @@ pub(super) struct Block {
     by_part: Vec<Vec<u32>>,
 }
 
-/// No part: at most 65,535 have numbers.
-const NOBODY: u16 = u16::MAX;
-
 impl Block {
     /// The block in which each part has so many slots, of which not all are 0; its ties are broken by the seed.
     pub(super) fn new(counts: &[u64], seed: u64) -> Self {
@@ -55,16 +50,19 @@ impl Block {
         for (part, _) in numbered(counts).filter(|(_, count)| **count > 0) {
             behind[usize::from(part)] = std::mem::replace(&mut opens[0], part);
         }
-        let mut ready: BinaryHeap<Reverse<(u64, u64, u16)>> = BinaryHeap::new();
+        let mut ready = Ready::new(counts.len(), size as usize);
         for slot in 0..size {
             let mut part = opens[slot as usize];
             while part != NOBODY {
                 let turn = block.by_part[usize::from(part)].len() as u64;
-                let tie = keyed_hash(seed, [u64::from(part), turn, TIE]);
-                ready.push(Reverse((window(part, turn).1, tie, part)));
+                ready.add(part, window(part, turn).1 as usize);
                 part = behind[usize::from(part)];
             }
-            if let Some(Reverse((_, _, part))) = ready.pop() {
+            let tie = |part: u16| {
+                let turn = block.by_part[usize::from(part)].len() as u64;
+                keyed_hash(seed, [u64::from(part), turn, TIE])
+            };
+            if let Some(part) = ready.take(tie) {
                 let of_part = &mut block.by_part[usize::from(part)];
                 block.slots.push((part, of_part.len() as u32));
                 of_part.push(slot as u32);
