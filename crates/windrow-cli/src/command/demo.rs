@@ -26,8 +26,8 @@ pub(crate) struct Demo {
     out: PathBuf,
 }
 
-const CORPUS: &[u8] = include_bytes!("../../../../testdata/demo/corpus.jsonl");
-const NOTICE: &[u8] = include_bytes!("../../../../testdata/demo/NOTICE");
+const CORPUS: &[u8] = include_bytes!("../../assets/corpus.jsonl");
+const NOTICE: &[u8] = include_bytes!("../../assets/NOTICE");
 
 pub(crate) fn run(args: &Demo, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();

@@ -13,6 +13,7 @@ pub(crate) mod encode;
 mod extract;
 mod index;
 mod inspect;
+mod man;
 mod manifest;
 mod peek;
 mod prep;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Download(download::Download),
     Dummy(dummy::Dummy),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -103,6 +105,7 @@ impl Command {
             Command::Download(_) => "download",
             Command::Dummy(_) => "dummy",
             Command::Completions(_) => "completions",
+            Command::Man(_) => "man",
         }
     }
 }
@@ -131,6 +134,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Download(args) => download::run(&args, out),
         Command::Dummy(args) => dummy::run(&args, out),
         Command::Completions(args) => completions::run(&args, &mut Cli::command(), out),
+        Command::Man(args) => man::run(&args, Cli::command(), out),
     }
 }
 

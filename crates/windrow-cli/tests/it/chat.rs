@@ -48,6 +48,26 @@ fn each_conversation_is_a_record_with_a_mask_or_part_of_samples() {
 }
 
 #[test]
+fn a_mask_is_taken_from_its_field() {
+    let desk = Desk::new();
+    desk.write(
+        "ids.jsonl",
+        "{\"ids\": [104, 105, 33], \"mask\": [0, 1, 1]}\n{\"ids\": [104, 111], \"mask\": [0, 1]}\n",
+    );
+    let typed = "tokenize ids.jsonl --tokenizer bytes --text-field ids --mask-field mask --out out";
+    desk.windrow(typed).done();
+    let ds = windrow::open(desk.path("out")).unwrap();
+    let mut loader = ds.records(3).unwrap().loader().batch_size(2).shuffle(false).build().unwrap();
+    let batch = loader.next_batch().unwrap().unwrap();
+    // What the label beside each is: `i` and `!`, `o`, and two of padding.
+    assert_eq!(batch.get::<i32>("loss_masks").unwrap(), [1, 1, 0, 1, 0, 0]);
+
+    desk.write("ids.jsonl", "{\"ids\": [104, 105, 33], \"mask\": [0, 1]}\n");
+    let said = desk.windrow(&typed.replace("--out out", "--out other")).failed(3);
+    assert!(said.contains("ids.jsonl (record 0"), "{said}");
+}
+
+#[test]
 fn another_template_is_another_output() {
     let desk = desk();
     desk.windrow(TYPED).done();

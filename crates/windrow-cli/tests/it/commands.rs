@@ -371,6 +371,14 @@ fn completions_and_help_are_printed() {
         let object = desk.windrow(&format!("completions {shell} --json")).json();
         assert!(object["script"].as_str().is_some_and(|script| script.contains("tokenize")), "{object}");
     }
+    assert!(desk.windrow("man").done().contains("windrow\\-tokenize(1)"));
+    let page = desk.windrow("man prep plan tokenize").done();
+    assert!(page.contains(".TH windrow-prep-plan-tokenize 1") && page.contains("\\-\\-task\\-bytes"), "{page}");
+    let pages = desk.windrow("man --json").json()["pages"].clone();
+    for name in ["windrow.1", "windrow-tokenize.1", "windrow-prep-plan.1"] {
+        assert!(pages[name].as_str().is_some_and(|page| page.contains(".SH NAME")), "{name}");
+    }
+    assert!(desk.windrow("man prep plant").failed(2).contains("there is no command \"prep plant\""));
     let help = desk.windrow("--help").done();
     for command in
         ["demo", "inspect", "peek", "report", "index", "tokenize", "verify", "trace", "bench", "dummy"]
