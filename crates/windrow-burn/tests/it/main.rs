@@ -1,0 +1,4 @@
+//! One test binary: batches as burn tensors.
+
+#[cfg(test)]
+mod values;
