@@ -47,7 +47,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     "reference/frameworks.md": (
         "torch and JAX",
         "What only one framework needs; each module is imported when it is first used.",
-        ["torch.Stream", "torch.Rows", "torch.varlen", "torch.check_ranks", "jax.global_batches", "testing.check_no_leak"],
+        ["torch.Stream", "torch.OnDevice", "torch.Rows", "torch.varlen", "torch.check_ranks", "jax.global_batches", "testing.check_no_leak"],
     ),
     "reference/errors.md": (
         "Errors",
