@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site py rust-test python-test fuzz-check clean
+.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site dist licences py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -105,6 +105,31 @@ $(VENV)/site/.installed: python/requirements-site.txt
 	$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-site.txt
 	touch $@
 
+# A source archive, and from it a wheel for Linux with glibc 2.28 or later, in target/dist; each Python here tries it in a new environment.
+dist: py licences $(VENV)/dist/.installed
+	$(BIN)/python packaging/pages.py
+	rm -rf target/dist
+	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --release --sdist --zig --compatibility manylinux_2_28 --out target/dist
+	$(VENV)/dist/bin/python packaging/check.py target/dist/*.whl
+	cargo package --workspace --quiet --no-verify --allow-dirty
+
+$(VENV)/dist/.installed: python/requirements-dist.txt
+	rm -rf $(VENV)/dist
+	$(PYTHON) -m venv $(VENV)/dist
+	$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-dist.txt
+	touch $@
+
+# Licences, sources and known faults of what windrow is built with, and the texts that go into the wheel. Where no database of
+# faults is reachable, it says so.
+licences: target/tools/bin/cargo-about
+	PATH="$(abspath target/tools/bin):$$PATH" cargo deny check licenses bans sources
+	PATH="$(abspath target/tools/bin):$$PATH" cargo deny check advisories || echo "advisories: not checked, or found"
+	PATH="$(abspath target/tools/bin):$$PATH" cargo about generate --offline -m crates/windrow-py/Cargo.toml -c packaging/about.toml -o THIRD-PARTY.md packaging/about.hbs
+
+target/tools/bin/cargo-about:
+	cargo install --quiet --locked --root target/tools cargo-deny
+	cargo install --quiet --locked --root target/tools --features cli cargo-about
+
 clean:
 	cargo clean
-	rm -rf $(VENV) fuzz/target windrow-demo
+	rm -rf $(VENV) fuzz/target windrow-demo windrow.data THIRD-PARTY.md

@@ -46,6 +46,29 @@ CHARTS = [
         ("1024",),
     ),
     Chart(
+        "Documents in packs",
+        "q",
+        "Shuffled rows of 1,024 tokens with what keeps their documents apart, 512 tokens long on average: positions, numbers of segments, "
+        "their ends. The limit only writes the same bytes; 1 thread each.",
+        "samples a second",
+        "mixtures.py",
+        {
+            "windrow, documents end with EOS": "windrow, documents end with an EOS token",
+            "windrow, documents are records": "windrow, documents are records",
+            "limit: the same bytes": "limit, the same bytes",
+        },
+        ("1",),
+    ),
+    Chart(
+        "A mixture of 100 parts",
+        "r",
+        "Shuffled rows of 1,024 tokens out of 100 files, whose shares change 10 times, beside the same tokens as one file; 1 thread each.",
+        "samples a second",
+        "mixtures.py",
+        {"100 parts, 10 phases": "windrow, 100 parts, 10 phases", "one view": "windrow, one view"},
+        ("1",),
+    ),
+    Chart(
         "Indexing JSON Lines",
         "b",
         "An index of 1 GB of JSON Lines. The limit only looks for the ends of lines.",

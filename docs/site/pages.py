@@ -26,7 +26,7 @@ import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = logging.getLogger("mkdocs.hooks.pages")
-ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
+ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
 TABS = re.compile(r"^<!-- tabs -->\n(.*?)^<!-- /tabs -->\n", re.MULTILINE | re.DOTALL)
 CARDS = re.compile(r"^<!-- cards -->\n\n?((?:[-* ].*\n|\n(?=[-* ]))+)", re.MULTILINE)
