@@ -109,7 +109,7 @@ $(VENV)/site/.installed: python/requirements-site.txt
 dist: py licences $(VENV)/dist/.installed
 	$(BIN)/python packaging/pages.py
 	rm -rf target/dist
-	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --release --sdist --zig --compatibility manylinux_2_28 --out target/dist
+	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --release --sdist --zig --compatibility manylinux_2_28 --compression-level 9 --out target/dist
 	$(VENV)/dist/bin/python packaging/check.py target/dist/*.whl
 	cargo package --workspace --quiet --no-verify --allow-dirty
 
@@ -132,4 +132,4 @@ target/tools/bin/cargo-about:
 
 clean:
 	cargo clean
-	rm -rf $(VENV) fuzz/target windrow-demo windrow.data THIRD-PARTY.md
+	rm -rf $(VENV) fuzz/target windrow-demo THIRD-PARTY.md

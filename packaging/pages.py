@@ -25,10 +25,11 @@ def printed(*words: str) -> str:
 
 
 def main() -> None:
-    """Makes the folder anew."""
-    shutil.rmtree(SHARE.parents[1], ignore_errors=True)
+    """Writes them anew."""
     files = {f"man/man1/{name}": page for name, page in json.loads(printed("man", "--json"))["pages"].items()}
     files |= {path: printed("completions", shell) for shell, path in COMPLETIONS.items()}
+    for folder in {path.split("/")[0] for path in files}:
+        shutil.rmtree(SHARE / folder, ignore_errors=True)
     for path, text in files.items():
         (SHARE / path).parent.mkdir(parents=True, exist_ok=True)
         (SHARE / path).write_text(text)

@@ -33,12 +33,12 @@ prep plan tokenize windrow-demo/corpus --tokenizer bytes --out parts --task-byte
 prep run JOB
 prep status JOB
 prep merge JOB
-prep join JOB joined
+prep join JOB --out joined
 prep clean JOB
 convert windrow-demo/tokens shards --to shards
 encode sound --out encoded --weights small.pth
 rebuild-metadata encoded --prompts audio_prompts
-manifest shards --overwrite
+manifest plain
 verify windrow-demo/tokens
 trace windrow-demo/plan.json --step 10 --row 0
 diff windrow-demo/plan.json windrow-demo/plan.json
@@ -118,6 +118,9 @@ def import_time() -> float:
 def main(testdata: Path) -> None:
     """Everything; says how long it took."""
     start = time.monotonic()
+    # Data that has no manifest.
+    Path("plain").mkdir()
+    (Path("plain") / "texts.jsonl").write_text('{"text": "a"}\n')
     Path("sound").mkdir()
     for clip in (testdata / "audio").glob("cards_00?.*"):
         shutil.copy(clip, "sound")
