@@ -119,11 +119,12 @@ $(VENV)/dist/.installed: python/requirements-dist.txt
 	$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-dist.txt
 	touch $@
 
-# Licences, sources and known faults of what windrow is built with, and the texts that go into the wheel. Where no database of
-# faults is reachable, it says so.
+# Licences, sources and advisories about what windrow is built with, and the texts that go into the wheel. Where no database of
+# advisories is reachable, it says so.
 licences: target/tools/bin/cargo-about
 	PATH="$(abspath target/tools/bin):$$PATH" cargo deny check licenses bans sources
-	PATH="$(abspath target/tools/bin):$$PATH" cargo deny check advisories || echo "advisories: not checked, or found"
+	export PATH="$(abspath target/tools/bin):$$PATH"; if cargo deny fetch db 2>/dev/null; then cargo deny check advisories; \
+		else echo "advisories: no database of them is reachable here, nothing was checked"; fi
 	PATH="$(abspath target/tools/bin):$$PATH" cargo about generate --offline -m crates/windrow-py/Cargo.toml -c packaging/about.toml -o THIRD-PARTY.md packaging/about.hbs
 
 target/tools/bin/cargo-about:

@@ -180,7 +180,7 @@ def run_and_kill(job: str, engine: str, choose: random.Random, options: dict[str
                     os.kill(choose.choice(found), signal.SIGKILL)
                     killed += 1
 
-    # Its words do not name the job: it is no worker.
+    # Its command line does not name the job, so it is not taken for a worker.
     another = subprocess.Popen([sys.executable, "-c", ANOTHER_RUN], stdin=subprocess.PIPE, text=True)
     assert another.stdin is not None
     json.dump([job, options], another.stdin)

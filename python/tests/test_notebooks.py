@@ -30,8 +30,8 @@ def run(path: Path, scratch: Path) -> Any:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     # Where the repository lies, and the folder of this run, say nothing to a reader.
-    text = nbformat.writes(notebook).replace(str(ROOT), "/home/you/windrow")
-    return nbformat.reads(re.sub(re.escape(str(scratch)) + r"/tmp\w+", "/tmp/notebook", text), as_version=4)
+    text = nbformat.writes(notebook).replace(str(ROOT), "/data/windrow")
+    return nbformat.reads(re.sub(re.escape(str(scratch)) + r"/tmp\w+", "/data/notebook", text), as_version=4)
 
 
 def shown(notebook: Any) -> list[str]:

@@ -100,3 +100,25 @@ def test_records_and_lists_are_handed_on(tmp_path: Path) -> None:
     view = wr.open(tmp_path / "rows.jsonl").rows()
     plain, moved = loader(view, batch_size=2), wr.torch.OnDevice(loader(view, batch_size=2), "cpu")
     assert [batch for batch in moved] == [batch for batch in plain]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_error_comes_after_the_batch_before_it(view: wr.View, device: str) -> None:
+    def refuses_some(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        if ids(batch) == refused:
+            raise ValueError("refused")
+        return batch
+
+    refused = [ids(batch) for batch in loader(view)][3]
+    plain = loader(view, collate=refuses_some)
+    batches = wr.torch.OnDevice(loader(view, collate=refuses_some), device)
+    for source in (plain, batches):
+        found = []
+        with pytest.raises(ValueError, match="refused"):
+            for batch in source:
+                found.append(ids(batch))
+        assert len(found) == 3
+    assert batches.state_dict()["samples"] == 24
+    # Asked again, it is refused again: nothing was passed over.
+    with pytest.raises(ValueError, match="refused"):
+        next(iter(batches))

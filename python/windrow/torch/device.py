@@ -81,12 +81,23 @@ class OnDevice:
 
     def _ahead(self, *, is_endless: bool) -> Iterator[Any]:
         self._return_unread()
+        # Until the first batch is given, an interruption gives back all that was read.
+        self._given = dict(self.loader.state_dict())
         batches = self.loader.stream() if is_endless else iter(self.loader)
-        following = self._begin(batches)
-        while following is not None:
-            current, self._given = following, dict(self.loader.state_dict())
-            following = self._begin(batches)
+        current = self._begin(batches)
+        while current is not None:
+            given = dict(self.loader.state_dict())
+            following, problem = None, None
+            try:
+                following = self._begin(batches)
+            except Exception as error:
+                # That of the batch after this one, which is given first.
+                problem = error
+            self._given = given
             yield current.finish()
+            if problem is not None:
+                raise problem
+            current = following
         self._given = None
 
     def _begin(self, batches: Iterator[Any]) -> _Batch | None:
@@ -127,12 +138,12 @@ class _Batch:
 class _Copied(_Batch):
     """A batch whose copy may still run."""
 
-    def __init__(self, batch: dict[str, Any], copied: torch.cuda.Event) -> None:
+    def __init__(self, batch: dict[str, Any], copied: torch.cuda.Event, device: torch.device) -> None:
         super().__init__(batch)
-        self._copied = copied
+        self._copied, self._device = copied, device
 
     def finish(self) -> Any:
-        stream = torch.cuda.current_stream()
+        stream = torch.cuda.current_stream(self._device)
         stream.wait_event(self._copied)
         for field in self._batch.values():
             if isinstance(field, torch.Tensor):
@@ -168,7 +179,7 @@ class _Copies:
                     moved[name] = field
             copied.record(self._side)
         self._last[turn] = copied
-        return _Copied(moved, copied)
+        return _Copied(moved, copied, self._device)
 
     def _lock(self, turn: int, name: str, field: torch.Tensor) -> torch.Tensor:
         locked = self._locked[turn].get(name)

@@ -373,7 +373,10 @@ fn completions_and_help_are_printed() {
     }
     assert!(desk.windrow("man").done().contains("windrow\\-tokenize(1)"));
     let page = desk.windrow("man prep plan tokenize").done();
-    assert!(page.contains(".TH windrow-prep-plan-tokenize 1") && page.contains("\\-\\-task\\-bytes"), "{page}");
+    assert!(
+        page.contains(".TH windrow-prep-plan-tokenize 1") && page.contains("\\-\\-task\\-bytes"),
+        "{page}"
+    );
     let pages = desk.windrow("man --json").json()["pages"].clone();
     for name in ["windrow.1", "windrow-tokenize.1", "windrow-prep-plan.1"] {
         assert!(pages[name].as_str().is_some_and(|page| page.contains(".SH NAME")), "{name}");
