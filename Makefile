@@ -90,12 +90,14 @@ bench: py
 	cargo build --release --quiet -p windrow-bench
 	$(BIN)/python benches/run.py
 
-# The pictures of docs/time-series.md, from the series in testdata/timeseries.
+# The pictures of docs/time-series.md and the pages of docs/gallery, from testdata.
 pictures: py
 	$(BIN)/python docs/pictures.py
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python docs/gallery.py
 
-# The pages of docs/ as a site in target/site, every link checked. Needs neither Rust nor the package.
+# The pages of docs/ and those of the crates as a site in target/site, every link checked. The package is not needed.
 site: $(VENV)/site/.installed
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	NO_MKDOCS_2_WARNING=1 $(VENV)/site/bin/python -m mkdocs build --strict
 	$(VENV)/site/bin/python docs/site/links.py target/site
 

@@ -4,12 +4,15 @@
 - `<!-- cards -->` before a list makes it a grid of cards.
 - Links to files of the repository lead to pages that show them.
 - The reference of Python, the benchmarks, the notebooks, and the documents at the root of the repository are pages.
+- The pages of `cargo doc` lie in rust/.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import re
+import shutil
 import sys
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -58,6 +61,15 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return LINK.sub(lambda found: f"]({found[1].removeprefix('docs/')}{found[2] or ''})", markdown)
     markdown = _outside_fences(markdown, lambda text: LINK.sub(_link, text))
     return CARDS.sub(_cards, TABS.sub(_tabs, markdown))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Adds what `cargo doc` wrote."""
+    built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "doc"
+    if (built / "windrow" / "index.html").is_file():
+        shutil.copytree(built, Path(config.site_dir) / "rust", dirs_exist_ok=True)
+    else:
+        LOG.warning("%s has no pages of Rust: run `cargo doc --workspace --no-deps`", built)
 
 
 def _outside_fences(markdown: str, change: Any) -> str:

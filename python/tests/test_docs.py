@@ -263,6 +263,16 @@ def test_pictures_are_what_the_program_draws(tmp_path: Path, monkeypatch: pytest
     assert drawn == kept, "run `make pictures`"
 
 
+def test_the_gallery_is_what_the_program_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+    runpy.run_path(str(ROOT / "docs" / "gallery.py"))["draw"](tmp_path / "gallery")
+    written = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "gallery").iterdir()}
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "gallery").iterdir()}
+    assert written == kept, "run `make pictures`"
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert set(re.findall(r'iframe src="gallery/([a-z.]+)"', text)) == set(kept)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -17,6 +17,8 @@ pub struct Mixture {
     pub(crate) samples: Vec<Samples>,
     pub(crate) shares: Shares,
     pub(crate) part_ids: bool,
+    // Made once: its tables are the most of what a mixture takes to make.
+    sequence: Option<Arc<Mix>>,
 }
 
 /// What a mixture is made of.
@@ -89,7 +91,13 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
 /// part has, and as [`windrow_core::sampler::Mix::of`].
 pub fn mix_with(parts: Vec<(String, Part, f64)>, options: &MixtureOptions) -> Result<Mixture> {
     let shares = Shares::new(&parts, options)?;
-    let mut mixture = Mixture { names: Vec::new(), samples: Vec::new(), shares, part_ids: options.part_ids };
+    let mut mixture = Mixture {
+        names: Vec::new(),
+        samples: Vec::new(),
+        shares,
+        part_ids: options.part_ids,
+        sequence: None,
+    };
     for (name, part, _) in parts {
         match part {
             Part::View(samples) => mixture.add(name, *samples)?,
@@ -102,7 +110,7 @@ pub fn mix_with(parts: Vec<(String, Part, f64)>, options: &MixtureOptions) -> Re
         }
     }
     mixture.feeds()?;
-    mixture.sequence()?;
+    mixture.sequence = Some(mixture.sequence()?);
     Ok(mixture)
 }
 
@@ -181,8 +189,11 @@ impl Mixture {
     ///
     /// # Errors
     /// `Config` when the weights cannot be mixed.
-    pub fn sequence(&self) -> Result<Mix> {
-        Mix::of(&self.options(&vec![Order::Sequential; self.samples.len()])?, 0)
+    pub fn sequence(&self) -> Result<Arc<Mix>> {
+        if let Some(sequence) = &self.sequence {
+            return Ok(sequence.clone());
+        }
+        Mix::of(&self.options(&vec![Order::Sequential; self.samples.len()])?, 0).map(Arc::new)
     }
 
     /// When its epoch ends.

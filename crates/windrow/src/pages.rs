@@ -3,6 +3,9 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+#[doc = include_str!("../../../docs/README.md")]
+struct Start;
+
 #[doc = include_str!("../../../docs/loading.md")]
 struct Loading;
 

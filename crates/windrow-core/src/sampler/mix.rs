@@ -1,6 +1,7 @@
 //! A weighted mixture of several views: whose turn it is, by a table of one block that repeats until the shares change.
 
 mod block;
+mod drawn;
 mod latest;
 mod options;
 mod part;
@@ -12,6 +13,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::block::slots_of_parts;
+use self::drawn::Spare;
 use self::latest::Latest;
 pub use self::options::{MixOptions, MixPart, PartOf, Phase, Stop};
 use self::part::{Of, Part};
@@ -50,6 +52,7 @@ pub struct Mix {
     schedule: Schedule,
     stop: Stop,
     len: Option<u64>,
+    spare: Spare,
 }
 
 impl Mix {
@@ -114,7 +117,7 @@ impl Mix {
             .collect::<Result<_>>()?;
         let schedule = Schedule::new(&phases, &most, seed)?;
         let views = parts.iter().flat_map(Part::views).collect();
-        let mut mix = Mix { parts, views, schedule, stop: options.stop, len: None };
+        let mut mix = Mix { parts, views, schedule, stop: options.stop, len: None, spare: Spare::default() };
         mix.len = mix.length();
         Ok(mix)
     }
@@ -340,8 +343,7 @@ impl Sampler for Mix {
 
     fn turns(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Turn>) {
         // Neighbouring positions belong to different parts.
-        let n = positions.end.saturating_sub(positions.start) as usize;
-        let mut latest = Latest::new(self, epoch, n);
+        let mut latest = Latest::new(self, epoch);
         out.extend(positions.map(|position| latest.turn(position)));
     }
 

@@ -6,6 +6,7 @@ mod mixed;
 pub(crate) use mixed::{mix, temperature};
 
 use std::slice;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -153,7 +154,7 @@ type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>, Option<Arrays>);
 #[pyclass(frozen, module = "windrow", name = "Mix")]
 pub(crate) struct Mix {
     mixture: Mixture,
-    sequence: Sequence,
+    sequence: Arc<Sequence>,
     // Of each part, as their numbers run.
     feeds: Vec<Feed>,
     // Of each part.

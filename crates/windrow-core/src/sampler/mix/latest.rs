@@ -1,59 +1,77 @@
 //! Turns of consecutive positions: each part keeps the order of its latest pass, whose key is worth keeping.
 
 use super::Mix;
+use super::drawn::Drawn;
 use super::part::{Of, OfView, PassOrder};
 use crate::sampler::Turn;
+use crate::sampler::shuffle::order;
 
 /// What is kept of the parts of a mixture.
 pub(super) struct Latest<'m> {
     mix: &'m Mix,
     epoch: u64,
-    /// By part: its place in `kept`, counted from 1; 0 where it had no turn yet.
+    /// Of shuffled views, which it gives back for the next positions.
+    drawn: Drawn,
+    /// Of the others, by part: its place in `kept`, counted from 1; 0 where it had no turn yet.
     places: Vec<u16>,
     kept: Vec<Kept<'m>>,
-    turns: usize,
 }
 
-#[expect(clippy::large_enum_variant, reason = "one beside the other, without an allocation for each")]
 enum Kept<'m> {
     /// A view, a pass of it, and the order of that.
-    View(&'m OfView, u64, PassOrder<'m>),
+    View(&'m OfView, u64, Box<PassOrder<'m>>),
     Mix(Latest<'m>),
 }
 
 impl<'m> Latest<'m> {
-    /// For about as many `turns`.
-    pub(super) fn new(mix: &'m Mix, epoch: u64, turns: usize) -> Self {
-        let n_parts = mix.parts.len();
-        Latest { mix, epoch, places: vec![0; n_parts], kept: Vec::with_capacity(turns.min(n_parts)), turns }
+    pub(super) fn new(mix: &'m Mix, epoch: u64) -> Self {
+        let drawn = mix.spare.take(epoch, mix.parts.len());
+        Latest { mix, epoch, drawn, places: Vec::new(), kept: Vec::new() }
     }
 
     /// Whose turn it is at a position.
     pub(super) fn turn(&mut self, position: u64) -> Turn {
-        let (number, place) = self.mix.schedule.place(position);
-        let part = self.mix.part(number);
-        let kept = &mut self.places[usize::from(number)];
-        if *kept == 0 {
-            self.kept.push(match &part.of {
-                Of::View(view) => {
-                    let pass = place / part.n_samples;
-                    Kept::View(view, pass, view.order(self.epoch, pass, part.n_samples))
-                }
-                Of::Mix(mix) => Kept::Mix(Latest::new(mix, self.epoch, self.turns)),
-            });
-            // At most 65,535 parts.
-            *kept = self.kept.len() as u16;
-        }
-        let turn = match &mut self.kept[usize::from(*kept) - 1] {
-            Kept::View(view, latest, order) => {
-                let (pass, inner) = (place / part.n_samples, place % part.n_samples);
-                if *latest != pass {
-                    (*latest, *order) = (pass, view.order(self.epoch, pass, part.n_samples));
-                }
-                Turn { sample: order.sample(inner), pass }
+        let (mix, epoch) = (self.mix, self.epoch);
+        let (number, place) = mix.schedule.place(position);
+        let part = mix.part(number);
+        let (pass, inner) = (place / part.n_samples, place % part.n_samples);
+        let turn = match &part.of {
+            Of::View(OfView::Sequential) => Turn { sample: inner, pass },
+            Of::View(OfView::Shuffle(seed)) => {
+                let draw = || order(*seed, epoch, pass, part.n_samples);
+                Turn { sample: self.drawn.order(number, pass, draw).apply(inner), pass }
             }
-            Kept::Mix(latest) => latest.turn(place),
+            other => match self.kept(number, other, pass, part.n_samples) {
+                Kept::View(view, latest, order) => {
+                    if *latest != pass {
+                        (*latest, **order) = (pass, view.order(epoch, pass, part.n_samples));
+                    }
+                    Turn { sample: order.sample(inner), pass }
+                }
+                Kept::Mix(latest) => latest.turn(place),
+            },
         };
         Turn { sample: part.offset + turn.sample, pass: turn.pass }
+    }
+
+    // What is kept of a part, which is made where it has its first turn.
+    fn kept(&mut self, number: u16, of: &'m Of, pass: u64, n_samples: u64) -> &mut Kept<'m> {
+        self.places.resize(self.mix.parts.len(), 0);
+        let place = &mut self.places[usize::from(number)];
+        if *place == 0 {
+            self.kept.push(match of {
+                Of::View(view) => Kept::View(view, pass, Box::new(view.order(self.epoch, pass, n_samples))),
+                Of::Mix(mix) => Kept::Mix(Latest::new(mix, self.epoch)),
+            });
+            // At most 65,535 parts.
+            *place = self.kept.len() as u16;
+        }
+        &mut self.kept[usize::from(*place) - 1]
+    }
+}
+
+impl Drop for Latest<'_> {
+    fn drop(&mut self) {
+        self.mix.spare.give(std::mem::take(&mut self.drawn));
     }
 }
