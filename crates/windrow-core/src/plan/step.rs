@@ -102,8 +102,9 @@ impl Steps {
             Some(len) if self.last == LastBatch::Keep => {
                 self.check_last(len)?;
                 self.check_last(len.saturating_sub(cursor.samples))?;
-                self.check_skips(sampler, len, cursor)
+                self.check_skips(sampler, Some(len), cursor)
             }
+            None if self.last == LastBatch::Keep => self.check_skips(sampler, None, cursor),
             _ => Ok(()),
         }
     }
@@ -122,17 +123,19 @@ impl Steps {
         .hint("last=\"repeat\" fills it with the epoch's first samples, drop_last=True leaves it out"))
     }
 
-    // What comes before and after each skip ends as an epoch does.
-    fn check_skips(&self, sampler: &dyn Sampler, len: u64, cursor: Cursor) -> Result<()> {
+    // What comes before and after each skip ends as an epoch of `len` does; without epochs, what comes before it.
+    fn check_skips(&self, sampler: &dyn Sampler, len: Option<u64>, cursor: Cursor) -> Result<()> {
         let skips = sampler.skips();
         let at = u64::try_from(in_run(sampler, cursor)).unwrap_or(u64::MAX);
         let ends = [0].into_iter().chain(skips.iter().map(|skip| skip.end));
         let starts = skips.iter().skip(1).map(|skip| skip.start).chain([u64::MAX]);
         for ((skip, before), next) in skips.iter().zip(ends).zip(starts) {
-            let start = (skip.start - skip.start % len).max(before).max(at);
-            self.check_last(skip.start.saturating_sub(start))?;
-            let end = (skip.end / len + 1).saturating_mul(len).min(next);
-            self.check_last(end.saturating_sub(skip.end.max(at)))?;
+            let epoch = len.map_or(0, |len| skip.start - skip.start % len);
+            self.check_last(skip.start.saturating_sub(epoch.max(before).max(at)))?;
+            if let Some(len) = len {
+                let end = (skip.end / len + 1).saturating_mul(len).min(next);
+                self.check_last(end.saturating_sub(skip.end.max(at)))?;
+            }
         }
         Ok(())
     }

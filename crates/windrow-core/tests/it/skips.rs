@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::plan::{Cursor, LastBatch, Steps, is_skipped};
-use windrow_core::sampler::{Sampler, Sequential, Shard, Skipping};
+use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Skipping, Stop};
 
 const LEN: u64 = 10;
 
@@ -112,4 +112,21 @@ fn a_batch_before_a_skip_needs_a_row_for_each_rank() {
     assert!(check(&[(8, 10)], 0).is_ok());
     assert!(check(&[(8, 10)], 7).is_err());
     assert_eq!(skipping(&[(1, 2)]).len(0), Some(LEN));
+}
+
+#[test]
+fn so_does_one_of_a_mixture_that_never_ends() {
+    let mix = Mix::new(&[(40, 0.5), (20, 0.5)], true, 1, Stop::Never).unwrap();
+    let mix: Arc<dyn Sampler> = Arc::new(mix);
+    let check = |skips: &[(u64, u64)], samples| {
+        let steps = Steps { shard: Shard::new(0, 3).unwrap(), ..steps(5, LastBatch::Keep) };
+        steps.check(&Skipping::new(mix.clone(), skips).unwrap(), Cursor { epoch: 0, samples })
+    };
+    assert!(check(&[], 0).is_ok());
+    assert!(check(&[(5, 9), (19, 30)], 0).is_ok());
+    assert!(check(&[(7, 9)], 0).unwrap_err().message().contains("2 of 5 rows, for 3 ranks"));
+    assert!(check(&[(5, 9), (16, 30)], 0).unwrap_err().message().contains("2 of 5 rows"));
+    // What is behind the run decides nothing.
+    assert!(check(&[(7, 9)], 9).is_ok());
+    assert!(check(&[(7, 9)], 4).is_ok());
 }
