@@ -48,9 +48,22 @@ comes_last = is_pair or case in ("write tfrecord", "write array_record", "write 
 def begin():
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    (folder / "a.jsonl").write_text("".join('{"text": "%s"}\\n' % text for text in TEXTS))
     if case.startswith("append"):
         wr.write(out, EARLIER, to="flat-tokens", **SMALL, **KINDS[case.split()[1]])
+    if case.startswith("again"):
+        tokenize(["other", "texts and more of them", ""] * 15)
+
+
+def tokenize(texts):
+    kind = case.split()
+    lines = "".join('{"text": "%s"}\\n' % text for text in texts)
+    # Left as it is where it is there: a run continues only with the very same input.
+    if not (folder / "a.jsonl").exists() or (folder / "a.jsonl").read_text() != lines:
+        (folder / "a.jsonl").write_text(lines)
+    options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"durable": False}
+    wr.tokenize(
+        folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, threads=1, overwrite=kind[0] == "again", **options
+    )
 
 
 def change():
@@ -62,9 +75,8 @@ def change():
         wr.write(out, RECORDS, to=kind[1], durable=False, dtype=dtype)
     elif kind[0] == "new":
         wr.write(out, LATER, to="flat-tokens", **SMALL, **KINDS[kind[1]])
-    elif kind[0] == "tokenize":
-        options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"durable": False}
-        wr.tokenize(folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, threads=1, **options)
+    elif kind[0] in ("tokenize", "again"):
+        tokenize(TEXTS)
     else:
         path = folder / "ids.bin"
         if not path.exists():
@@ -167,6 +179,11 @@ CASES = [
     "tokenize flat-tokens sharded",
     "tokenize megatron",
     "tokenize shards",
+    # In the place of another data set.
+    "again flat-tokens v2",
+    "again flat-tokens sharded",
+    "again datatrove",
+    "again shards",
     "convert forager",
     "convert megatron",
     "convert shards",

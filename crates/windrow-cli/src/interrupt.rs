@@ -1,14 +1,18 @@
 //! Ctrl-C: the first asks to stop where the work can continue later, the second ends at once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use signal_hook::consts::{SIGINT, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
+use windrow::dev::stop;
 use windrow::prepare::{Progress, Watch};
 use windrow::{Error, Kind, Result};
 
 use crate::failure::INTERRUPTED;
+
+/// Whether Ctrl-C came.
+static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Makes a limit on the size of files (`ulimit -f`) an error of writing. By default the system ends the program there,
 /// without a word.
@@ -26,7 +30,9 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Listens for Ctrl-C. Only for work that looks here often.
     pub(crate) fn listen() -> Interrupt {
-        let asked = Arc::new(AtomicBool::new(false));
+        let asked = ASKED.clone();
+        asked.store(false, Ordering::Relaxed);
+        stop::ask_by(|| ASKED.load(Ordering::Relaxed));
         // In this order: the first signal finds the flag down and only raises it.
         let handlers = [
             flag::register_conditional_shutdown(SIGINT, INTERRUPTED, asked.clone()),

@@ -30,6 +30,7 @@ pub mod record;
 pub mod row;
 pub mod sampler;
 pub mod source;
+pub mod stop;
 pub mod store;
 pub mod threads;
 mod touch;

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use crate::error::{Error, Kind, Result};
+use crate::stop::Stop;
 
 const MOST: usize = 1024;
 
@@ -87,7 +88,12 @@ pub fn refused(error: io::Error) -> Error {
 /// of them continues here.
 pub fn beside<T: Send>(threads: usize, own: impl FnOnce() -> T, other: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
-        let start = |_| Builder::new().name("windrow-beside".to_string()).spawn_scoped(scope, &other).ok();
+        let (stop, other) = (Stop::of_this_thread(), &other);
+        let start = |_| {
+            let stop = stop.clone();
+            let work = move || stop.hold(other);
+            Builder::new().name("windrow-beside".to_string()).spawn_scoped(scope, work).ok()
+        };
         let others: Vec<_> = (1..threads).map_while(start).collect();
         let mut gave = vec![own()];
         gave.extend(
@@ -137,7 +143,11 @@ pub fn in_order<K: Default, T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        let start = |_| Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, work).ok();
+        let stop = Stop::of_this_thread();
+        let start = |_| {
+            let stop = stop.clone();
+            Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, move || stop.hold(work)).ok()
+        };
         let others: Vec<_> = (0..threads).map_while(start).collect();
         if others.is_empty() {
             let mut kept = K::default();

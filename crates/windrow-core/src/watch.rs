@@ -1,6 +1,7 @@
 //! How far a task is, and who wants to know.
 
 use crate::error::{Error, Kind, Result};
+use crate::stop;
 
 /// How far a task has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,7 @@ impl Watch for () {
 /// `Interrupted` when the watcher wants to stop.
 pub fn check(watch: &dyn Watch) -> Result<()> {
     if watch.cancelled() {
+        stop::give_up();
         return Err(Error::new(Kind::Interrupted, "stopped before the end; nothing visible was written")
             .hint("run the same command again to finish it"));
     }

@@ -5,9 +5,10 @@ use std::path::Path;
 use serde_json::json;
 use windrow_core::array::reserve;
 use windrow_core::format::Format;
+use windrow_core::format::write::names_of_file;
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::output::{
-    self, Finished, Growing, Site, absolute, files, hash_of, names_beside, replaced, write_manifest_beside,
+    self, Finished, Growing, Site, absolute, files, hash_of, replaced, write_manifest_beside,
 };
 use windrow_core::record::keyed_hash;
 use windrow_core::store::{Local, Store};
@@ -92,7 +93,8 @@ pub fn dummy(
     let work = site.work(&hash_of(&manifest.to_text()))?;
     let written = write_blocks(&work.join(name), blocks).and_then(|file| {
         write_manifest_beside(&work, name, manifest, file, true)?;
-        site.commit(&work, &names_beside(name).each_ref().map(String::as_str), true)
+        let names = names_of_file(name);
+        site.commit(&work, &names.iter().map(String::as_str).collect::<Vec<_>>(), true)
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use windrow_core::stop::Stop;
 use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Result};
 
@@ -90,7 +91,8 @@ pub(super) fn in_parallel(
     };
     std::thread::scope(|scope| {
         let started = (0..threads).try_for_each(|_| {
-            let serve = || shared.serve(work);
+            let stop = Stop::of_this_thread();
+            let serve = || stop.hold(|| shared.serve(work));
             Builder::new().name("windrow-encode".to_string()).spawn_scoped(scope, serve).map(drop)
         });
         let done = started.map_err(refused).and_then(|()| shared.take_in_order(&ordered, ask, take));

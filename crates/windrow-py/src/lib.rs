@@ -55,6 +55,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     logging::install(module.py())?;
+    waiting::ask_python();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<dataset::Dataset>()?;
     module.add_class::<view::View>()?;

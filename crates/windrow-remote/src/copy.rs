@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use windrow_core::stop::{self, BETWEEN_QUESTIONS};
 use windrow_core::store::ahead::Ahead;
 use windrow_core::{Error, Kind, Result};
 
@@ -100,6 +101,7 @@ impl Copy {
             let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
             if self.is_under_way(&missing) {
                 self.wait_for_arrivals(&missing);
+                stop::go_on()?;
                 continue;
             }
             // What comes behind it need not be waited for.
@@ -172,7 +174,7 @@ impl Copy {
         };
         if still(&under_way) {
             // A signal that was missed is not waited for.
-            let _ = self.arrived.wait_timeout(under_way, Duration::from_millis(500));
+            let _ = self.arrived.wait_timeout(under_way, BETWEEN_QUESTIONS);
         }
     }
 

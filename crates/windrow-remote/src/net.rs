@@ -1,8 +1,10 @@
 //! The threads that ask: one runtime for each process, made at the first request.
 
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 
 use tokio::runtime::{Builder, Runtime};
+use windrow_core::stop::{self, BETWEEN_QUESTIONS};
 use windrow_core::{Error, Result};
 
 use crate::per_process::PerProcess;
@@ -39,5 +41,13 @@ pub(crate) fn wait<T: Send + 'static>(asked: impl Future<Output = Result<T>> + S
         // Nobody listens any more: nobody needs it.
         let _ = tell.send(asked.await);
     });
-    told.recv().map_err(|_| Error::new(windrow_core::Kind::Interrupted, "the request was given up"))?
+    loop {
+        match told.recv_timeout(BETWEEN_QUESTIONS) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Timeout) => stop::go_on()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::new(windrow_core::Kind::Interrupted, "the request was given up"));
+            }
+        }
+    }
 }

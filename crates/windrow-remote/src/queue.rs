@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Runtime;
+use windrow_core::stop::{self, BETWEEN_QUESTIONS};
 use windrow_core::{Error, Result};
 
 use crate::net::{self, MOST_REQUESTS};
@@ -46,7 +47,13 @@ impl Waiter {
         loop {
             match done.take() {
                 Some(result) => return result,
-                None => done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    let waited = self.changed.wait_timeout(done, BETWEEN_QUESTIONS);
+                    done = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    if done.is_none() {
+                        stop::go_on().map_err(Arc::new)?;
+                    }
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_core::format::{self, Options, Probe};
 use windrow_core::manifest::{LISTING, Listing, MANIFEST_FILE, Manifest};
-use windrow_core::output::files;
+use windrow_core::output::write_whole;
 use windrow_core::store::{Entry, Local, Store, key};
 use windrow_core::{Error, Kind, Result};
 
@@ -82,7 +82,7 @@ pub fn write_listing(path: impl AsRef<Path>, options: &Options, manifest: &Manif
     let to = path.join(MANIFEST_FILE);
     let text = manifest.to_text();
     if !remote::put(&to, options, text.as_bytes())? {
-        files::replace(&to, text.as_bytes(), true)?;
+        write_whole(&to, text.as_bytes())?;
     }
     Ok(to)
 }

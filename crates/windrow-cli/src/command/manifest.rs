@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use windrow::dev::output::files;
+use windrow::dev::output::write_whole;
 
 use crate::args::{Opening, no_stdin};
 use crate::failure::{DONE, Failure};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
             return Ok(DONE);
         }
         Some(to) => {
-            files::replace(to, manifest.to_text().as_bytes(), true)?;
+            write_whole(to, manifest.to_text().as_bytes())?;
             to.to_path_buf()
         }
         None => windrow::write_listing(&args.path, &options, &manifest)?,

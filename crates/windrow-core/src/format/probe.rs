@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Table;
 use super::checksum_rules::FormatRules;
 use crate::error::{Error, Kind, Result};
-use crate::manifest::{Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
+use crate::manifest::{CHECKSUMS_FILE, Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
 use crate::store::{Entry, FolderId, Store, entry_if_there, key, open_if_there};
 
 /// What a format sees of a path before it says whether it is the one.
@@ -106,6 +106,23 @@ impl Probe {
     /// `Corrupt`, `Io`.
     pub fn verified(&self) -> Result<Probe> {
         self.within(Arc::new(Checked::new(self.store.clone(), FormatRules::where_kept(self.table))))
+    }
+
+    /// Refuses a folder with block checksums and nothing that describes its files: they would open as something else.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub fn refuse_checksums_alone(&self) -> Result<()> {
+        match self.is_folder && self.manifest.is_none() && self.names().any(|name| name == CHECKSUMS_FILE) {
+            false => Ok(()),
+            true => Err(Error::corrupt(format!(
+                "{CHECKSUMS_FILE} is there without what describes the files: no {MANIFEST_FILE}, no meta.json"
+            ))
+            .at(self.display())
+            .hint(
+                "bring it back, or write the data again; a file named alone is read as what it seems to be",
+            )),
+        }
     }
 
     /// The error that another folder is there by now: whoever writes a data set anew puts a new folder in its place, and
@@ -258,5 +275,22 @@ fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
             return Ok((Some(manifest), listing));
         }
     }
+    not_lost(probe)?;
     Ok((None, listing))
+}
+
+// Whoever wrote block checksums beside a file wrote a manifest there, too, which says what the file is: without it, it would open
+// as something else. Another machine is not asked.
+fn not_lost(probe: &Probe) -> Result<()> {
+    let sums = format!("{}.{CHECKSUMS_FILE}", probe.key);
+    if probe.is_folder
+        || probe.store.walks_by_manifest()
+        || open_if_there(probe.store.as_ref(), &sums)?.is_none()
+    {
+        return Ok(());
+    }
+    let name = key::name_of(&probe.key);
+    Err(Error::corrupt(format!("its manifest {name}.{MANIFEST_FILE} is gone: its block checksums are there"))
+        .at(probe.store.display(&probe.key))
+        .hint("bring the manifest back or write the data again; without the checksums it opens as what it seems to be"))
 }

@@ -205,6 +205,10 @@ impl Object for CheckedObject {
         self.inner.tag()
     }
 
+    fn is_compared(&self) -> bool {
+        true
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if size == 0 {
             return self.inner.read(start, size, scratch);

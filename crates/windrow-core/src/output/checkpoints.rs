@@ -36,6 +36,14 @@ impl Checkpoints {
         files::read(&work.join(NAME))
     }
 
+    /// Removes what a run could continue from.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn remove(work: &Path) -> Result<()> {
+        files::remove(&work.join(NAME))
+    }
+
     /// Whether a run could continue from one.
     pub fn is_there(&self) -> bool {
         files::exists(&self.path)

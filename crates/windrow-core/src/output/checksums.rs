@@ -58,7 +58,7 @@ impl ChecksumsWriter {
     }
 }
 
-/// The names of a file, of its block checksums and of its manifest, in the order in which they become visible.
+/// The names of a file, of its block checksums and of its manifest.
 pub fn names_beside(name: &str) -> [String; 3] {
     [name.to_string(), format!("{name}.{CHECKSUMS_FILE}"), format!("{name}.{MANIFEST_FILE}")]
 }

@@ -97,6 +97,18 @@ pub fn make_folder(path: &Path) -> Result<bool> {
     Ok(true)
 }
 
+/// The same for a folder that results become visible in: its name, and those of new folders above it, come to the disk.
+pub fn make_folder_to_stay(path: &Path, durable: bool) -> Result<bool> {
+    let new: Vec<&Path> =
+        path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
+    let is_new = make_folder(path)?;
+    for folder in new {
+        let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync_folder(above, durable)?;
+    }
+    Ok(is_new)
+}
+
 /// Removes a file or a folder with all it holds; nothing there is fine.
 pub fn remove(path: &Path) -> Result<()> {
     let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
@@ -164,6 +176,14 @@ pub fn names(folder: &Path) -> Result<Vec<String>> {
 /// All of a small file, where there is one.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
+}
+
+/// All of a small file that is there.
+///
+/// # Errors
+/// `NotFound`, `Io`.
+pub fn read_what_is_there(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|e| Error::io("read the file", path, e))
 }
 
 /// Makes the names in a folder durable.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoints::Checkpoints;
 use super::files;
 use super::growing::hash_of;
 use super::lock::Lock;
@@ -81,12 +82,14 @@ impl Site {
     }
 
     fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
-        let is_new = files::make_folder(out)?;
+        let is_new = files::make_folder_to_stay(out, durable)?;
         let lock = Lock::take(lock_of(out, task))?;
         Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
-    /// The work folder for inputs and options of this hash; those of other inputs or options are removed.
+    /// The work folder for inputs and options of this hash; those of other inputs or options are removed. It is empty unless a
+    /// run can continue from a restart point in it: what else is there may be an old output, out of whose place a killed run
+    /// had just taken it.
     pub fn work(&self, hash: &str) -> Result<PathBuf> {
         let folder = Self::folder_of(&self.out, &self.task, hash);
         for other in self.leftovers()? {
@@ -94,6 +97,9 @@ impl Site {
                 log::info!("removing what an earlier run left: {}", other.display());
                 files::remove(&other)?;
             }
+        }
+        if !Checkpoints::of(&folder, false).is_there() {
+            files::remove(&folder)?;
         }
         files::make_folder(&folder)?;
         Ok(folder)
@@ -132,13 +138,16 @@ impl Site {
         let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
         files::replace(&folder.join(MARKER), &text, self.durable)?;
         files::sync_folder(folder, self.durable)?;
+        // The work folder's own name: without it nobody would find the marker.
+        files::sync_folder(&self.out, self.durable)?;
         self.finish(folder)
     }
 
     fn commit_of(folder: &Path) -> Result<Commit> {
         let marker = folder.join(MARKER);
-        files::read(&marker)
-            .and_then(|text| serde_json::from_slice(&text).ok())
+        let text = files::read_what_is_there(&marker)?;
+        serde_json::from_slice(&text)
+            .ok()
             .filter(|c: &Commit| c.targets.iter().all(|t| !t.contains('/') && t != ".."))
             .ok_or_else(|| {
                 Error::corrupt("what a stopped run left cannot be understood")
@@ -151,18 +160,25 @@ impl Site {
         let marker = folder.join(MARKER);
         let commit = Self::commit_of(folder)?;
         let to_move: Vec<_> = commit.targets.iter().filter(|t| files::exists(&folder.join(t))).collect();
-        // One folder alone changes places with its old self: readers see the one or the other, never neither. The
-        // marker goes first, so that a crash after the exchange does not make the next run change them back.
+        // One folder alone changes places with its old self: readers see the one or the other, never neither. What the next
+        // run would go by leaves first, also on the disk: after the exchange it would change them back, or continue in the old
+        // one.
         if let ([target], true) = (to_move.as_slice(), commit.overwrite)
             && files::exists(&self.out.join(target))
         {
-            let text = files::read(&marker);
+            let text = files::read_what_is_there(&marker)?;
+            Checkpoints::remove(folder)?;
             files::remove(&marker)?;
-            if files::exchange(&folder.join(target), &self.out.join(target))? {
+            files::sync_folder(folder, self.durable)?;
+            let exchanged = files::exchange(&folder.join(target), &self.out.join(target));
+            if let Ok(true) = exchanged {
                 files::sync_folder(&self.out, self.durable)?;
-                return files::remove(folder);
+                tidy_up(folder);
+                return Ok(());
             }
-            files::replace(&marker, &text.unwrap_or_default(), self.durable)?;
+            files::replace(&marker, &text, self.durable)?;
+            files::sync_folder(folder, self.durable)?;
+            exchanged?;
         }
         // The old ones leave before the new ones come, the one that makes them visible first: never a mixture.
         for target in to_move.iter().rev() {
@@ -174,15 +190,36 @@ impl Site {
                 files::remove(&marker)?;
                 return Err(exists(&old));
             }
-            let aside = folder.join(aside(target));
-            files::remove(&aside)?;
-            files::rename(&old, &aside)?;
+            files::remove(&folder.join(aside(target)))?;
         }
-        for target in to_move {
-            files::rename(&folder.join(target), &self.out.join(target))?;
-        }
+        let old = to_move.iter().rev().map(|target| (self.out.join(target), folder.join(aside(target))));
+        let new = to_move.iter().map(|target| (folder.join(target), self.out.join(target)));
+        move_all(&old.filter(|(old, _)| files::exists(old)).chain(new).collect::<Vec<_>>())?;
         files::sync_folder(&self.out, self.durable)?;
-        files::remove(folder)
+        Checkpoints::remove(folder)?;
+        tidy_up(folder);
+        Ok(())
+    }
+}
+
+// One after the other; where one cannot be, those before it go back.
+fn move_all(moves: &[(PathBuf, PathBuf)]) -> Result<()> {
+    for (done, (from, to)) in moves.iter().enumerate() {
+        if let Err(error) = files::rename(from, to) {
+            for (from, to) in moves[..done].iter().rev() {
+                // The next run does what is left.
+                let _ = files::rename(to, from);
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+// The result is there, so what is left behind is no error of the run: repeated, it would append twice.
+fn tidy_up(folder: &Path) {
+    if let Err(e) = files::remove(folder) {
+        log::info!("what the run left stays: {e}");
     }
 }
 

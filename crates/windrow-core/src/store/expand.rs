@@ -90,6 +90,7 @@ fn expanded_in(
         changed_ns: object.changed_ns(),
         version: object.version().map(|version| Version { is_expanded: true, ..version }),
         tag: object.tag().map(|tag| format!("{tag}, expanded")),
+        is_compared: object.is_compared(),
     }))
 }
 
@@ -219,6 +220,7 @@ struct Expanded {
     changed_ns: Option<u64>,
     version: Option<Version>,
     tag: Option<String>,
+    is_compared: bool,
 }
 
 impl Object for Expanded {
@@ -244,6 +246,10 @@ impl Object for Expanded {
 
     fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
+    }
+
+    fn is_compared(&self) -> bool {
+        self.is_compared
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {

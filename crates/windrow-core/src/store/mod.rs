@@ -190,6 +190,12 @@ pub trait Object: Send + Sync {
         None
     }
 
+    /// Whether each block that is read of it is compared with its checksum. What is made of it is kept apart then: made without
+    /// comparing, it could be made of damaged bytes.
+    fn is_compared(&self) -> bool {
+        false
+    }
+
     /// Exactly `size` bytes from `start`: borrowed from a map, or laid into `scratch`.
     ///
     /// # Errors

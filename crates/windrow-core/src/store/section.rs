@@ -42,6 +42,10 @@ impl Object for Section {
         self.inner.tag()
     }
 
+    fn is_compared(&self) -> bool {
+        self.inner.is_compared()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if start.checked_add(size as u64).is_none_or(|end| end > self.size) {
             return Err(Error::corrupt(format!(

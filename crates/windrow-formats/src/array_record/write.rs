@@ -1,6 +1,6 @@
 //! One file of a chunk for every record, uncompressed, as ArrayRecordWriter writes it with `group_size:1,uncompressed`.
 
-use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat};
+use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, names_of_file};
 use windrow_core::format::{Format, Payload};
 use windrow_core::output::Growing;
 use windrow_core::{Error, Result};
@@ -32,7 +32,7 @@ impl WriteFormat for WriteArrayRecord {
     }
 
     fn names(&self, name: &str) -> Vec<String> {
-        payload::names(name)
+        names_of_file(name)
     }
 
     fn holds_rows(&self) -> bool {

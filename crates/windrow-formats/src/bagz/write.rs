@@ -1,6 +1,6 @@
 //! One `.bagz` of zstd frames or `.bag` of plain records, the ends behind them, and its manifest.
 
-use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat};
+use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, names_of_file};
 use windrow_core::format::{Format, Payload};
 use windrow_core::output::Growing;
 use windrow_core::{DType, Error, Result};
@@ -27,7 +27,7 @@ impl WriteFormat for WriteBagz {
     }
 
     fn names(&self, name: &str) -> Vec<String> {
-        payload::names(name)
+        names_of_file(name)
     }
 
     fn holds_rows(&self) -> bool {

@@ -72,7 +72,7 @@ impl WriteFormat for WriteLlmc {
             name: name.to_string(),
             file,
             dtype: begin.dtype,
-            documents: 0,
+            documents: from.documents,
             durable: begin.durable,
             warned: false,
         }))
@@ -83,6 +83,7 @@ impl WriteFormat for WriteLlmc {
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     size: u64,
+    documents: u64,
 }
 
 struct Writer {
@@ -111,7 +112,7 @@ impl RecordWriter for Writer {
 
     fn checkpoint(&mut self, disk: &mut Disk) -> Result<Value> {
         disk.bring(self.file.unsynced()?)?;
-        Ok(json!(Kept { size: self.file.size() }))
+        Ok(json!(Kept { size: self.file.size(), documents: self.documents }))
     }
 
     fn finish(self: Box<Self>, mut manifest: Manifest) -> Result<Written> {

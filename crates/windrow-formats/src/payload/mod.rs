@@ -10,7 +10,7 @@ use windrow_core::format::{Options, Payload, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::{Array, DType, Error, Place, Result, Row, Value};
 
-pub(crate) use self::write::{Layout, begin, names};
+pub(crate) use self::write::{Layout, begin};
 use crate::columns::{self, Column, Found, Kind};
 use crate::json_value::json_value;
 

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use windrow_core::format::write::{Begin, RecordWriter, Stored, TO_COLUMN_HINT, Written, no_records};
 use windrow_core::format::{Options, Payload};
 use windrow_core::manifest::Manifest;
-use windrow_core::output::{Growing, names_beside, write_manifest_beside};
+use windrow_core::output::{Growing, write_manifest_beside};
 use windrow_core::values::copy_values;
 use windrow_core::{Array, DType, Decode, Element, Error, Result, Row, Value, Values};
 
@@ -68,12 +68,6 @@ pub(crate) fn begin(
         durable: begin.durable,
         warned: false,
     }))
-}
-
-/// The names of a file, in the order in which they become visible: without the manifest it would open as something else.
-pub(crate) fn names(name: &str) -> Vec<String> {
-    let [file, checksums, manifest] = names_beside(name);
-    vec![checksums, manifest, file]
 }
 
 /// What the manifest says of how records were written, where nothing else is asked for.

@@ -1,6 +1,6 @@
 //! One file of frames, as TensorFlow's TFRecordWriter writes it, and its manifest.
 
-use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Target, WriteFormat};
+use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Target, WriteFormat, names_of_file};
 use windrow_core::format::{Format, Payload};
 use windrow_core::output::Growing;
 use windrow_core::{DType, Error, Result};
@@ -51,7 +51,7 @@ impl WriteFormat for WriteTfRecord {
     }
 
     fn names(&self, name: &str) -> Vec<String> {
-        payload::names(name)
+        names_of_file(name)
     }
 
     fn holds_rows(&self) -> bool {

@@ -16,7 +16,6 @@ use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
     Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
 };
-use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Compression, Object, begins_to_expand, expanded, plain_name};
 use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
@@ -99,13 +98,7 @@ impl Format for Tokens {
         if keys.is_empty() {
             return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
         }
-        if probe.is_folder && probe.manifest.is_none() && probe.names().any(|name| name == CHECKSUMS_FILE) {
-            return Err(Error::corrupt(format!(
-                "{CHECKSUMS_FILE} is there without what describes the files: no {MANIFEST_FILE}, no meta.json"
-            ))
-            .at(probe.display())
-            .hint("bring it back, or write the data again; a file named alone is read as bare token IDs"));
-        }
+        probe.refuse_checksums_alone()?;
         keys.sort_by(|a, b| natural_order(a, b));
         refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
         let claims = Claims::of(probe, &keys, options)?;

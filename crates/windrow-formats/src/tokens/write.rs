@@ -56,7 +56,8 @@ impl WriteFormat for WriteTokens {
     }
 
     fn corpus_place(&self) -> CorpusPlace {
-        let mut names = vec![STREAM, CHECKSUMS_FILE, MANIFEST_FILE];
+        // Without the manifest the stream would open as something else: it comes last.
+        let mut names = vec![CHECKSUMS_FILE, MANIFEST_FILE, STREAM];
         names.retain(|name| self.block_sums || *name != CHECKSUMS_FILE);
         CorpusPlace::Inside {
             names: names.into_iter().map(str::to_string).collect(),

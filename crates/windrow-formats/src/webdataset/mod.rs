@@ -112,6 +112,7 @@ impl Format for WebDataset {
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let written = manifest(probe).filter(|_| !options.trust);
         written.map_or(Ok(()), |written| probe.check_files(written))?;
+        probe.refuse_checksums_alone()?;
         if let Some(splits) = Splits::of(probe)? {
             return Archives(splits.chosen(options.part.as_deref(), probe)?).open(probe, options);
         }

@@ -126,7 +126,8 @@ impl Place for Folder {
 
     fn leftovers(&self) -> Result<Vec<String>> {
         let mut left = Vec::new();
-        for folder in &self.folders {
+        // Manifests are made beside the folders.
+        for folder in self.folders.iter().chain([&""]) {
             let names = files::names(&self.root.join(folder))?;
             left.extend(names.iter().filter(|name| is_draft(name)).map(|name| key::below(folder, name)));
         }

@@ -9,6 +9,7 @@ use windrow_core::format::Table;
 use windrow_core::format::in_parts;
 use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::manifest::{FileRow, Part};
+use windrow_core::stop::Stop;
 use windrow_core::store::{key, open_if_there, read_small};
 use windrow_core::threads::refused;
 use windrow_core::{Kind, Result, Watch, check};
@@ -94,8 +95,13 @@ pub(super) fn each_part(
     };
     std::thread::scope(|scope| {
         let n = place.at_a_time().min(usize::try_from(job.tasks).unwrap_or(usize::MAX)).max(1);
+        let of_this = Stop::of_this_thread();
         let started: std::io::Result<Vec<_>> = (0..n)
-            .map(|_| std::thread::Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, serve))
+            .map(|_| {
+                let of_this = of_this.clone();
+                let work = move || of_this.hold(serve);
+                std::thread::Builder::new().name("windrow-parts".to_string()).spawn_scoped(scope, work)
+            })
             .collect();
         let threads = started.map_err(|e| {
             stop.store(true, Ordering::Relaxed);

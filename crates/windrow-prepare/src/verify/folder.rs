@@ -219,6 +219,9 @@ impl Work<'_> {
         let suffix = format!(".{}", MANIFEST_FILE);
         let mut is_described = false;
         for entry in entries {
+            if let Some(file) = entry.key.strip_suffix(&format!(".{CHECKSUMS_FILE}")) {
+                is_described |= self.lost_its_manifest(&base.join(file))?;
+            }
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
             let (before, is_there) = (self.out.findings.n_problems, self.places.has(&base.join(file))?);

@@ -121,6 +121,9 @@ impl Work<'_> {
             return self.opens(folder, name, format::lines::INDEX_FOLDER, before);
         }
         let is_told = self.told_of(folder, told)?;
+        if self.lost_its_manifest(&folder.join(told))? {
+            return Ok(());
+        }
         if self.by_format(folder, name)?.is_some() {
             return Ok(());
         }
@@ -156,6 +159,21 @@ impl Work<'_> {
         self.out
             .note(format!("{name} has no manifest: nothing says which size, values or hash it should have"));
         Ok(())
+    }
+
+    // Whether the block checksums of a file are there without its manifest, which is a problem then.
+    fn lost_its_manifest(&mut self, file: &Path) -> Result<bool> {
+        let beside = |of: &str| {
+            file.with_file_name(format!("{}.{of}", file.file_name().unwrap_or_default().to_string_lossy()))
+        };
+        let is_lost = self.places.has(file)?
+            && self.places.has(&beside(CHECKSUMS_FILE))?
+            && !self.places.has(&beside(MANIFEST_FILE))?;
+        if is_lost {
+            let (of, expected) = (file.display().to_string(), "one beside its block checksums".to_string());
+            self.out.findings.problem(&of, None, "manifest", expected, "none".to_string());
+        }
+        Ok(is_lost)
     }
 
     // Whether a file of another name holds lines of JSON.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use windrow_core::manifest::{MANIFEST_FILE, unfinished};
 use windrow_core::output::files;
+use windrow_core::stop::Stop;
 use windrow_core::store::{Local, Store, key};
 use windrow_core::threads::refused;
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
@@ -198,7 +199,8 @@ impl Sending<'_> {
             let (tell, told) = mpsc::channel();
             for _ in 0..AT_A_TIME.min(items.len()) {
                 let (tell, work) = (tell.clone(), &work);
-                let serve = move || work(&tell);
+                let stop = Stop::of_this_thread();
+                let serve = move || stop.hold(|| work(&tell));
                 thread::Builder::new()
                     .name("windrow-send".into())
                     .spawn_scoped(scope, serve)

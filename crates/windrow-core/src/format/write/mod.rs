@@ -296,9 +296,11 @@ impl Begin<'_> {
     }
 }
 
-/// The names of a single file, its block checksums and its manifest, in the order in which they become visible.
+/// The names of a single file, its block checksums and its manifest, in the order in which they become visible: without the
+/// manifest it would open as something else.
 pub fn names_of_file(name: &str) -> Vec<String> {
-    output::names_beside(name).into()
+    let [file, checksums, manifest] = output::names_beside(name);
+    vec![checksums, manifest, file]
 }
 
 /// The error of a format that nobody could open without a token ID.

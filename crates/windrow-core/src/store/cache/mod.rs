@@ -76,7 +76,8 @@ impl Cache {
         what: &str,
         make: impl FnOnce(&mut Draft) -> Result<()>,
     ) -> Result<Arc<dyn Object>> {
-        let key = Key::of(object, kind, what)?;
+        let what = format!("{what}{}", if object.is_compared() { ", of compared blocks" } else { "" });
+        let key = Key::of(object, kind, &what)?;
         if let Some(found) = self.open(&key.name(), |note| key.is_of(note, object))? {
             return Ok(found);
         }
