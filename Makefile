@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site dist licences py rust-test python-test fuzz-check clean
+.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -82,6 +82,15 @@ check: fuzz-check
 # The fuzz targets compile with the installed toolchain; running them needs cargo-fuzz and a nightly one.
 fuzz-check:
 	cargo check --quiet --manifest-path fuzz/Cargo.toml
+
+# Everything that can happen to data, tried for BUDGET seconds on all cores, counted, and added to reliability/runs. Builds that check
+# their own arithmetic; the fuzz targets are built as fuzz/README.md says.
+BUDGET ?= 600
+torture: py
+	cargo test --workspace --exclude windrow-py --no-run --quiet
+	RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares" \
+		cargo build --release --quiet --manifest-path fuzz/Cargo.toml --target $$(rustc -vV | sed -n 's/^host: //p') --bins
+	$(BIN)/python reliability/torture.py --budget $(BUDGET)
 
 # Side by side with other loaders, in one run; the numbers go to benches/runs/.
 bench: MATURIN_FLAGS := --release

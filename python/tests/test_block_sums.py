@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,3 +121,32 @@ def _jsonl(folder):
     path = folder / "text.jsonl"
     path.write_text('{"text": "some words"}\n' * 20)
     return path
+
+
+def test_what_was_made_of_bytes_that_nobody_compared_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "series.jsonl"
+    wr.write(path, [np.arange(5000, dtype=np.float32)] * 3, to="jsonl")
+    times = path.stat()
+    text = path.read_bytes()
+    at = text.index(b"1234.0", 5000)
+    path.write_bytes(text[:at] + b"9" + text[at + 1 :])
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    # A file that was just written is compared as a whole with what was made of it.
+    time.sleep(1.2)
+    assert 9234 in wr.open(path)[0]
+    with pytest.raises(wr.CorruptError, match="not those that were written"):
+        wr.open(path, verify="always")
+
+
+@pytest.mark.parametrize("name", ["ids.bin", "ids.bag", "ids.tfrecord", "ids.array_record", "ids.npy", "folder"])
+def test_checksums_without_their_manifest_are_no_data(tmp_path: Path, name: str) -> None:
+    to = {"ids.bin": "tokens", "ids.bag": "bagz", "folder": "webdataset"}.get(name, name.partition(".")[2])
+    path = tmp_path / name
+    wr.write(path, [np.arange(100, dtype=np.uint16)] * 3, to=to, dtype="float32" if to == "npy" else "uint16")
+    assert wr.verify(path)["n_problems"] == 0
+    (path / "windrow.json" if path.is_dir() else tmp_path / f"{name}.windrow.json").unlink()
+    for options in ({}, {"verify": "always"}):
+        with pytest.raises(wr.CorruptError, match="windrow.json"):
+            wr.open(path, **options)
+    assert wr.verify(path)["n_problems"] > 0
+    assert wr.verify(tmp_path)["n_problems"] > 0

@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("number.rs", &[]),
     ("row.rs", &[]),
     ("watch.rs", &[]),
+    ("stop.rs", &[]),
     ("threads.rs", &[]),
     ("touch.rs", &[]),
     ("store", &[]),

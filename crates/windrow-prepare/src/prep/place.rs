@@ -88,7 +88,7 @@ impl Place for Folder {
 
     fn draft(&self, name: &str) -> Result<PathBuf> {
         let folder = self.root.join(key::folder_of(name));
-        files::make_folder(&folder)?;
+        files::make_folder_to_stay(&folder, self.durable)?;
         // Known to nobody else, on any machine.
         let random = RandomState::new().build_hasher().finish();
         Ok(folder.join(format!(".{}.{}", key::name_of(name), hex(random))))

@@ -168,7 +168,12 @@ impl Work<'_> {
             self.opens(base, key, &options.index_folder, before)?;
             return Ok(Found::Described);
         }
-        Ok(match self.by_format(base, key)? {
+        let found = self.by_format(base, key)?;
+        if found.is_some() && !has_side && self.places.has(&folder.join(CHECKSUMS_FILE))? {
+            // It may open as something else without the manifest that was there.
+            self.opens(base, key, &options.index_folder, before)?;
+        }
+        Ok(match found {
             Some(format) if format.verifier().takes_whole_folder() => Found::Whole,
             Some(_) => Found::Described,
             None if has_side => {

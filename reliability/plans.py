@@ -1,0 +1,163 @@
+"""Random plans: a view or a mixture of small data, and the options of a loader that decide what comes in which order.
+
+Every value says where it is from: value t of record r of a data set is 1 + base + 1,000 r + t, never 0, which is padding.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import windrow as wr
+
+STRIDE = 1000
+
+
+@dataclass
+class Source:
+    """A data set, and the number of its first value."""
+
+    ds: wr.Dataset
+    base: int
+    lengths: list[int]
+
+    def value(self, record: int, at: int) -> int:
+        return 1 + self.base + STRIDE * record + at
+
+
+@dataclass
+class Plan:
+    """What is read, in which order; `said` makes it again."""
+
+    view: Any
+    sources: list[Source]
+    """One for each part of a mixture, in the order of their numbers."""
+    options: dict[str, Any]
+    said: str
+    is_trimmed: bool = False
+    """Whether rows are as long as the longest of their batch, so that padding says nothing."""
+    kind: str = ""
+    ends: bool = True
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def sources(folder: Path) -> dict[str, list[Source]]:
+    """Data of each kind of record, two or three data sets of a kind, so that they can be mixed."""
+    found: dict[str, list[Source]] = {"tokens": [], "channels": [], "rows": []}
+    lengths = {
+        "tokens": [[(7 * r) % 60 + 1 for r in range(40)], [30] * 25, [r % 3 + 1 for r in range(90)]],
+        "channels": [[9 + r % 4 for r in range(20)], [40] * 12],
+        "rows": [[1] * 70, [1] * 23],
+    }
+    for kind, sets in lengths.items():
+        for n, lens in enumerate(sets):
+            base = n * 100_000
+            arrays = [np.arange(count, dtype="uint32") + 1 + base + STRIDE * r for r, count in enumerate(lens)]
+            out = folder / f"{kind}{n}"
+            if kind == "tokens":
+                wr.write(out, arrays, to="forager", durable=False)
+            elif kind == "channels":
+                wr.write(out, [np.stack([a, a + 500], 1).astype("int32") for a in arrays], to="shards", durable=False)
+            else:
+                out = out.with_suffix(".jsonl")
+                out.write_text("".join(json.dumps({"n": int(a[0]), "t": "x" * (r % 5)}) + "\n" for r, a in enumerate(arrays)))
+            found[kind].append(Source(wr.open(out), base, lens))
+    return found
+
+
+def draw(draws: random.Random, known: dict[str, list[Source]]) -> Plan:
+    """A plan; `draws` decides everything about it."""
+    kind = draws.choice(["tokens", "tokens", "tokens", "channels", "rows"])
+    cut, said = view_of(draws, kind)
+    is_mixed = draws.random() < 0.35 and "group" not in said
+    if is_mixed:
+        view, parts, how = mixture(draws, known[kind], cut)
+        said = f"wr.mix({how}) of {said}"
+    else:
+        parts = [draws.choice(known[kind])]
+        view = cut(parts[0])
+        said = f"{said} of {kind}{known[kind].index(parts[0])}"
+    ends = not is_mixed or "'never'" not in said
+    options = options_of(draws, view, parts, is_mixed, said, ends)
+    plan = Plan(view, parts, options, "", is_trimmed="longest" in said, kind=kind, ends=ends)
+    plan.said = f"{said}; Loader({options})"
+    return plan
+
+
+def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
+    """A function that makes the view of a source, and what it is."""
+    length = draws.choice([1, 2, 7, 16, 33])
+    labels = draws.choice(["next", "next", "same", None])
+    if kind == "rows":
+        stack = draws.random() < 0.5
+        return lambda s: s.ds.rows(["n"], stack=stack), f"rows(['n'], stack={stack})"
+    if kind == "channels":
+        name = draws.choice(["windows", "records", "segments", "crop"])
+    else:
+        name = draws.choice(["pack", "pack", "documents", "records", "grouped", "windows", "bins", "segments", "crop"])
+    more: dict[str, Any] = {"labels": labels}
+    if name == "pack":
+        name, more = "pack", {**more, **draws.choice([{}, {"shifted": True, "labels": "next"}])}
+    elif name == "documents":
+        name, more = "pack", {**more, "documents": True, "positions": draws.choice(["block", "document"])}
+    elif name == "grouped":
+        # Where labels are -100 in the padding, it is not told from what is learned.
+        name, more = "records", {"labels": "next", "pad": "longest", "group": draws.choice([2, 3, 8])}
+    elif name == "windows":
+        more |= {"stride": draws.choice([1, 3, length]), "tail": draws.choice(["drop", "pad"])}
+    elif name == "bins":
+        length = max(length, 16)
+        more |= {"strategy": draws.choice(["best_fit", "first_fit"]), "overlong": draws.choice(["cut", "split", "drop"])}
+    elif name == "segments":
+        length = max(length, 60)
+    elif name == "crop":
+        more = {"mode": draws.choice(["random", "start"])}
+    return lambda s: getattr(s.ds, name)(length, **more), f"{name}({length}, **{more})"
+
+
+def mixture(draws: random.Random, known: list[Source], cut: Any) -> tuple[Any, list[Source], str]:
+    parts = draws.sample(known, draws.randint(2, len(known)))
+    weights = [draws.choice([0.1, 0.25, 0.5, 1.0]) for _ in parts]
+    views = {f"p{n}": (cut(part), weight) for n, (part, weight) in enumerate(zip(parts, weights, strict=True))}
+    stop = draws.choice(["first", "all", "never"])
+    more: dict[str, Any] = {}
+    if stop == "never" and draws.random() < 0.7:
+        starts = sorted(draws.sample(range(5, 200), draws.randint(1, 3)))
+        more["phases"] = [(start, {name: draws.choice([0.0, 0.2, 1.0]) + (name == "p0") for name in views}) for start in starts]
+        more["steps_of"] = draws.choice([1, 1, 3])
+    if draws.random() < 0.3:
+        more["part_ids"] = True
+    how = f"{[known.index(part) for part in parts]}, weights={weights}, stop={stop!r}, **{more}"
+    return wr.mix(views, stop=stop, **more), parts, how  # type: ignore[arg-type]
+
+
+def options_of(draws: random.Random, view: Any, parts: list[Source], is_mixed: bool, said: str, ends: bool) -> dict[str, Any]:
+    batch = draws.choice([1, 2, 3, 4, 6, 8, 12])
+    options: dict[str, Any] = {"global_batch_size": batch, "seed": draws.randrange(1 << 32)}
+    blocks = "bins" not in said and "segments" not in said and "group" not in said
+    shuffle = draws.choice([True, True, False, "blocks"])
+    if "group" in said:
+        shuffle = True
+    if shuffle == "blocks":
+        lanes = draws.choice([n for n in (1, 2, 4) if batch % n == 0])
+        numbers = {"size": draws.choice([1, 3, 8]), "lanes": 1 if is_mixed else lanes, "pool": draws.choice([1, 2, 5])}
+        shuffle = wr.Blocks(**numbers) if blocks else True
+    options["shuffle"] = shuffle
+    if draws.random() < 0.5:
+        options["drop_last"] = False
+    elif draws.random() < 0.3:
+        options["last"] = "repeat"
+    if ends:
+        options["epochs"] = draws.choice([1, 2, 3])
+    if draws.random() < 0.3:
+        out = [draws.sample(range(len(part.lengths)), draws.randint(1, 4)) for part in parts]
+        options["exclude"] = {f"p{n}": one for n, one in enumerate(out)} if is_mixed else out[0]
+    if draws.random() < 0.3:
+        edges = sorted(draws.sample(range(150), 2 * draws.randint(1, 2)))
+        options["skip"] = list(zip(edges[::2], edges[1::2], strict=True))
+    return options
