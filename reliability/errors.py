@@ -103,7 +103,7 @@ class Walk:
             return "hung", "it did not end"
         if ran.crashed:
             return "wrong", "it crashed"
-        of, errors, _ = KINDS[row]
+        of, errors, ever = KINDS[row]
         if ran.code == 0:
             # The call did not matter, or something else was done instead.
             return None if case.is_whole() else ("silent", "it ended with 0, and its output is not there")
@@ -117,7 +117,8 @@ class Walk:
             return "wrong", "it failed, and it is done: run again it would be done twice"
         if of == "sync" and not self.job.apart and n <= self.syncs and not case.is_unchanged():
             return "wrong", "it was published without being on the disk"
-        return case.wrong_with(strict=self.job.older is not None)
+        # Where no rename succeeds any more, none can be taken back either: the rerun does it.
+        return case.wrong_with(strict=self.job.older is not None and not ever)
 
     def _short(self) -> None:
         """Reads and writes of part of what was asked for, and interrupted ones, change nothing."""

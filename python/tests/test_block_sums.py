@@ -142,7 +142,8 @@ def test_what_was_made_of_bytes_that_nobody_compared_is_made_again(tmp_path: Pat
 def test_checksums_without_their_manifest_are_no_data(tmp_path: Path, name: str) -> None:
     to = {"ids.bin": "tokens", "ids.bag": "bagz", "folder": "webdataset"}.get(name, name.partition(".")[2])
     path = tmp_path / name
-    wr.write(path, [np.arange(100, dtype=np.uint16)] * 3, to=to, dtype="float32" if to == "npy" else "uint16")
+    dtype = {"npy": "float32", "tfrecord": "int64"}.get(to, "uint16")
+    wr.write(path, [np.arange(100, dtype=np.uint16)] * 3, to=to, dtype=dtype)
     assert wr.verify(path)["n_problems"] == 0
     (path / "windrow.json" if path.is_dir() else tmp_path / f"{name}.windrow.json").unlink()
     for options in ({}, {"verify": "always"}):

@@ -41,8 +41,6 @@ RECORDS = [[[i, 2], [3, i]] if case == "write codes" else [i, i + 1, 7] for i in
 if case.startswith("write"):
     out = folder / ("out" + ENDINGS.get(case.split()[1], ""))
 is_pair = case in ("convert megatron", "write megatron")
-# What says how it opens is there first.
-comes_last = is_pair or case in ("write tfrecord", "write array_record", "write bagz")
 
 
 def begin():
@@ -147,6 +145,8 @@ for n in range(1, made + 1):
     try:
         run(0)
     except AssertionError:
+        # Of a file, what says how it opens is there first.
+        comes_last = is_pair or out.is_file()
         # What is there already, whole, may be refused instead of being said to be unchanged. The second file of a pair
         # comes with that run, as does the file whose manifest came first.
         assert found == later or comes_last, n

@@ -335,7 +335,9 @@ def test_an_index_beside_a_large_tfrecord_is_a_checked_claim(tmp_path):
     records = [rng.bytes(int(n)) for n in rng.integers(0, 9000, 2000)]
     wr.write(path, [{"value": record} for record in records], to="tfrecord")
     assert path.stat().st_size > 5 << 20
+    # As another program leaves it.
     (tmp_path / "a.tfrecord.windrow.json").unlink()
+    (tmp_path / "a.tfrecord.windrow.sums").unlink()
     sizes = [len(record) + 16 for record in records]
     places = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
     lines = [[place, size] for place, size in zip(places, sizes)]

@@ -161,6 +161,11 @@ impl Work<'_> {
             }
         }
         if let Some(format) = of_index_folder {
+            if of_index.is_none() && self.places.has(&index.join(CHECKSUMS_FILE))? {
+                let (of, expected) =
+                    (index.display().to_string(), "one beside its block checksums".to_string());
+                self.out.findings.problem(&of, None, "manifest", expected, "none".to_string());
+            }
             let store = self.places.root_by_position(base)?;
             let at =
                 IndexAt { store: &store, key, folder: &options.index_folder, manifest: of_index.as_ref() };

@@ -19,7 +19,8 @@ impl Work<'_> {
         if verifier.content() != Content::Records {
             return Ok(None);
         }
-        verifier.records(format, &probe, &mut self.out)?;
+        let looked = verifier.records(format, &probe, &mut self.out);
+        self.out.findings.take(&probe.display(), "content", "data that can be opened", looked)?;
         Ok(Some(format))
     }
 
