@@ -16,7 +16,7 @@ from typing import Any
 import foreign
 import sets
 from tally import Part
-from worker import Died, Hung, Worker
+from worker import Died, Hung, Worker, own_panic
 
 import windrow as wr
 
@@ -56,7 +56,7 @@ def torture(part: Part) -> None:
                 part.tried(row)
                 if what:
                     part.found(row, what, f"{which.name}: {place(which, one)}; verify of {Path(of).name}: {said}")
-            if "panicked" in (said := worker.said()):
+            if own_panic(said := worker.said()):
                 part.found(row, "wrong", f"{which.name}: {place(which, one)}: {said[-500:]}")
     finally:
         worker.stop()

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 from tally import Part
-from worker import Died, Hung, Worker
+from worker import Died, Hung, Worker, own_panic
 
 LIMIT_SECS = 60
 ROWS = {
@@ -47,7 +47,7 @@ def torture(part: Part) -> None:
                 part.took(ROWS[kind], time.monotonic() - began)
                 if wrong:
                     part.found(ROWS[kind], "wrong", f"{said}: {wrong}")
-            if "panicked" in (text := worker.said()):
+            if own_panic(text := worker.said()):
                 part.found(ROWS[kind], "wrong", f"{said}: {text[-500:]}")
     finally:
         worker.stop()

@@ -19,6 +19,11 @@ from pathlib import Path
 from typing import Any
 
 
+def own_panic(text: str) -> bool:
+    """Whether windrow's own code panicked. Decoders of libraries panic on damaged bytes; that is caught, and becomes an error."""
+    return "panicked at crates/" in text
+
+
 class Died(Exception):
     """The process ended by itself; what it said last."""
 

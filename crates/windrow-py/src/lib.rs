@@ -50,12 +50,15 @@ mod view;
 mod waiting;
 mod write;
 
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     logging::install(module.py())?;
     waiting::ask_python();
+    // What NumPy offers is looked up at its first use, where Ctrl-C would be a panic: here it ends the import.
+    drop(PyArray1::<u8>::zeros(module.py(), 0, false));
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<dataset::Dataset>()?;
     module.add_class::<view::View>()?;

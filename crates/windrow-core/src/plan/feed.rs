@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::array::DType;
 use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_of};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
 use crate::source::{FileInfo, LeftOut, Runs, SharedSource, Source, StoreSet, gather, whole};
@@ -297,7 +297,9 @@ impl Workspace {
             })
         };
         let batch = read(self);
-        if batch.is_ok() || feeds.iter().all(|feed| feed.runs.is_none()) {
+        // What a scaler or Ctrl-C says is no matter of records: read once more, it could be lost.
+        let is_of_data = |e: &Error| !matches!(e.kind(), Kind::Config | Kind::Interrupted);
+        if !batch.as_ref().is_err_and(is_of_data) || feeds.iter().all(|feed| feed.runs.is_none()) {
             return batch;
         }
         self.by_record = true;
