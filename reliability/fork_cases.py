@@ -78,7 +78,7 @@ def forked(draws: random.Random, tokens: str, lines: str) -> str | None:
 
 
 def of_child(loader: Any, busy: Any, view: Any, expected: list[str]) -> int:
-    """In the child: goes on where the parent was, uses the other thread's loader, has a loader with threads of its own, forks."""
+    """In the child: continues where the parent was, uses the other thread's loader, has a loader with threads of its own, forks."""
     try:
         if take(loader, 3) != expected[4:7]:
             return 2
@@ -145,7 +145,7 @@ def rank(view: Any, number: int, world: int, state: Any, options: dict[str, Any]
 
 
 def ranks(draws: random.Random, tokens: str, lines: str) -> str | None:
-    """One rank is killed at some time; the others end as if nothing were, and a new one goes on where it was."""
+    """One rank is killed at some time; the others end as if nothing were, and a new one continues where it was."""
     view, world = view_of(draws, tokens), draws.randint(2, 4)
     options: dict[str, Any] = {"global_batch_size": 8 * world, "seed": draws.randrange(99), "epochs": 1}
     expected = [[digest(batch) for batch in wr.Loader(view, rank=r, world_size=world, num_threads=0, **options)] for r in range(world)]

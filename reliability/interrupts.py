@@ -24,7 +24,7 @@ from jobs import Command, Job
 from program import Ran
 from tally import Part
 
-# Longer than this is no answer.
+# An answer that takes longer counts as none.
 LATE = 10.0
 AT_ONCE = 6
 COMMANDS, WRITERS, READERS, LOADERS, CALLED, REMOTE = (
@@ -45,7 +45,7 @@ SLOW_TEXTS = "(time.sleep(0.05) or text for text in TEXTS)"
 
 @dataclass(frozen=True)
 class Endless:
-    """What goes on until it is interrupted, and writes nothing."""
+    """What continues until it is interrupted, and writes nothing."""
 
     row: str
     command: Command

@@ -36,7 +36,7 @@ class Ran:
 
     @property
     def crashed(self) -> bool:
-        """A panic, or a signal that nobody sent."""
+        """A panic, or a signal that was not sent from here."""
         return "panicked at" in self.err or (self.code is not None and (self.code < 0 or self.code == 101))
 
     def __str__(self) -> str:

@@ -75,7 +75,7 @@ def timeless(manifest: bytes) -> bytes:
 
 
 def left(tree: Tree) -> list[str]:
-    """What a killed run left behind; a lock that nobody holds is harmless."""
+    """What a killed run left behind; a lock that no process holds is harmless."""
     return sorted(name for name in tree if LEFT.search(name) and not name.endswith(".lock"))
 
 

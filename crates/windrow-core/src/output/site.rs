@@ -196,7 +196,6 @@ impl Site {
         let new = to_move.iter().map(|target| (folder.join(target), self.out.join(target)));
         move_all(&old.filter(|(old, _)| files::exists(old)).chain(new).collect::<Vec<_>>())?;
         files::sync_folder(&self.out, self.durable)?;
-        Checkpoints::remove(folder)?;
         tidy_up(folder);
         Ok(())
     }
@@ -218,7 +217,7 @@ fn move_all(moves: &[(PathBuf, PathBuf)]) -> Result<()> {
 
 // The result is there, so what is left behind is no error of the run: repeated, it would append twice.
 fn tidy_up(folder: &Path) {
-    if let Err(e) = files::remove(folder) {
+    if let Err(e) = Checkpoints::remove(folder).and_then(|()| files::remove(folder)) {
         log::info!("what the run left stays: {e}");
     }
 }

@@ -162,9 +162,7 @@ impl Work<'_> {
         }
         if let Some(format) = of_index_folder {
             if of_index.is_none() && self.places.has(&index.join(CHECKSUMS_FILE))? {
-                let (of, expected) =
-                    (index.display().to_string(), "one beside its block checksums".to_string());
-                self.out.findings.problem(&of, None, "manifest", expected, "none".to_string());
+                self.no_manifest(&index);
             }
             let store = self.places.root_by_position(base)?;
             let at =

@@ -170,10 +170,14 @@ impl Work<'_> {
             && self.places.has(&beside(CHECKSUMS_FILE))?
             && !self.places.has(&beside(MANIFEST_FILE))?;
         if is_lost {
-            let (of, expected) = (file.display().to_string(), "one beside its block checksums".to_string());
-            self.out.findings.problem(&of, None, "manifest", expected, "none".to_string());
+            self.no_manifest(file);
         }
         Ok(is_lost)
+    }
+
+    fn no_manifest(&mut self, of: &Path) {
+        let (of, expected) = (of.display().to_string(), "one beside its block checksums".to_string());
+        self.out.findings.problem(&of, None, "manifest", expected, "none".to_string());
     }
 
     // Whether a file of another name holds lines of JSON.
