@@ -57,6 +57,8 @@ from windrow.errors import (
     WindrowError,
 )
 
+# What calls look up: Python loses a Ctrl-C that comes in some places of an import.
+from windrow import _epoch, ranks
 from windrow.frames import from_frame
 from windrow.scaling import inverse
 

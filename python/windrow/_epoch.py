@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from windrow._native import _Closes
+
 __all__ = ["Epoch"]
 
 NOT_SAID = -1
@@ -46,7 +48,9 @@ class Epoch:
         if file is None:
             file = os.memfd_create("windrow-epoch")
             os.write(file, NOT_SAID.to_bytes(8, sys.byteorder, signed=True))
-        self._file, self._cell = file, memoryview(mmap.mmap(file, 8)).cast("q")
+        # Without a ``__del__``: Ctrl-C that comes while one runs is lost.
+        self._file, self._closes = file, _Closes(file)
+        self._cell = memoryview(mmap.mmap(file, 8)).cast("q")
         return file
 
     def __reduce__(self) -> tuple[Callable[..., Epoch], tuple[Any, ...]]:
@@ -57,10 +61,6 @@ class Epoch:
         # A process that is being started gets the memory itself.
         file = self._share() if self._file is None else self._file
         return _of_file, (reduction.DupFd(file),)
-
-    def __del__(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
 
 
 def _of_file(file: Any) -> Epoch:

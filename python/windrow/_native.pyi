@@ -66,6 +66,7 @@ __all__ = [
     "_lay_codes",
     "_draw_below",
     "_described",
+    "_Closes",
     "trace",
     "find",
     "diff",
@@ -464,6 +465,10 @@ def undelay(
     *,
     tail: Literal["cut", "repeat"] = "cut",
 ) -> npt.NDArray[np.int64]: ...
+@final
+class _Closes:
+    def __new__(cls, file: int) -> _Closes: ...
+
 @final
 class Codec:
     def __new__(

@@ -1,9 +1,7 @@
 //! What a run read and gave: two plans compared, what steps covered, the batch of a step.
 
 use std::fs::File;
-use std::path::PathBuf;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -17,7 +15,7 @@ use crate::loader::Loader;
 use crate::near::none_left;
 use crate::options::Count;
 use crate::ranks::shard;
-use crate::trace::{HINT, plan_of};
+use crate::trace::{HINT, path_of, plan_of};
 use crate::waiting::wait_while;
 
 /// Whether two plans give the same batches; else the first step that differs, and why.
@@ -165,12 +163,7 @@ fn recipe_of(given: &Bound<'_, PyAny>) -> PyResult<Recipe> {
             Recipe::from_json(&text)
         }
         false => {
-            let path: PathBuf = given.extract().or_else(|_| {
-                let class = given.get_type().name()?;
-                Err(PyTypeError::new_err(format!(
-                    "a plan is a Loader, a dict, or the path of one, not {class}"
-                )))
-            })?;
+            let path = path_of(given)?;
             File::open(&path)
                 .map_err(|e| Error::io("read the plan", &path, e))
                 .and_then(|file| Recipe::read(file, &path))

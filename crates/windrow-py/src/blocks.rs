@@ -8,6 +8,7 @@ use windrow::{Error, Shuffle};
 use crate::error::raise;
 use crate::near::none_left;
 use crate::options::{Count, size_of};
+use crate::said::{said, shown};
 
 /// A shuffle that reads neighbours together, for data in a slow store: ``Loader(view, shuffle=wr.Blocks())``.
 ///
@@ -160,7 +161,7 @@ fn shuffle(given: &Bound<'_, PyAny>, names: &[String]) -> PyResult<Shuffle> {
         Ok(shuffle) => Ok(shuffle.into()),
         Err(_) => Err(PyTypeError::new_err(format!(
             "shuffle: expected True, False, wr.Blocks() or for a mix a dict of its parts' Blocks, found {}",
-            given.repr()?
+            shown(given)?
         ))),
     }
 }
@@ -175,7 +176,7 @@ fn of_parts(given: &Bound<'_, PyDict>, names: &[String]) -> PyResult<Shuffle> {
         raise(py, &Error::config(message).field("shuffle").hint(hint))
     };
     for name in given.keys() {
-        let name = name.str()?.to_string();
+        let name = said(&name)?;
         if !names.contains(&name) {
             return Err(refused(format!("shuffle names {name:?}, which is not a part")));
         }

@@ -13,6 +13,7 @@ use windrow::{Error, Result, TextEncoder, loss_mask};
 use crate::error::OrRaise;
 use crate::function::described;
 use crate::given::{Given, answers, from_python};
+use crate::said::class_of;
 
 /// Where IDs come from.
 pub(crate) enum Ids {
@@ -22,8 +23,36 @@ pub(crate) enum Ids {
     Function(Py<PyAny>),
 }
 
+impl Ids {
+    /// What tells them from others: of a text at `field`, or that a function takes from a line.
+    ///
+    /// # Errors
+    /// What is raised to end the program.
+    pub(crate) fn described(
+        &self,
+        py: Python<'_>,
+        field: &str,
+        text: Option<&Py<PyAny>>,
+    ) -> PyResult<String> {
+        let from = match text {
+            None => format!("field={field}"),
+            Some(function) => format!("text_function={}", described(function.bind(py))?),
+        };
+        Ok(match self {
+            Ids::Tokenizer(encoder) if text.is_none() => encoder.describe(),
+            Ids::Tokenizer(encoder) => format!("{} {from}", encoder.describe()),
+            Ids::Function(function) => {
+                let function = function.bind(py);
+                format!("function={} answers={} {from}", described(function)?, answers(function)?)
+            }
+        })
+    }
+}
+
 /// A line's text and its IDs, either of them from Python; then all lines come in order, one after the other.
 pub(crate) struct LineEncoder {
+    /// What tells it from others.
+    pub(crate) described: String,
     /// Where IDs come from.
     pub(crate) ids: Ids,
     /// Key of the text in a JSON line, or its column.
@@ -125,19 +154,7 @@ impl Encode for LineEncoder {
     }
 
     fn describe(&self) -> String {
-        let name = |function: &Py<PyAny>| Python::attach(|py| described(function.bind(py)));
-        let text = match &self.text {
-            None => format!("field={}", self.field),
-            Some(function) => format!("text_function={}", name(function)),
-        };
-        match &self.ids {
-            Ids::Tokenizer(encoder) if self.text.is_none() => encoder.describe(),
-            Ids::Tokenizer(encoder) => format!("{} {text}", encoder.describe()),
-            Ids::Function(function) => {
-                let answers = Python::attach(|py| answers(function.bind(py)));
-                format!("function={} answers={answers} {text}", name(function))
-            }
-        }
+        self.described.clone()
     }
 
     fn vocab_size(&self) -> Option<u64> {
@@ -180,7 +197,7 @@ impl Watcher {
             (Some(false), _) | (None, None) => None,
             (None, Some(function)) if function.bind(py).is_callable() => Some(function),
             (None, Some(other)) => {
-                let class = other.bind(py).get_type().name()?.to_string();
+                let class = class_of(other.bind(py))?;
                 return Err(PyTypeError::new_err(format!(
                     "progress is a function, True or False, not {class}"
                 )));

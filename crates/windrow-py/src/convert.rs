@@ -12,9 +12,11 @@ use windrow::prepare;
 use crate::callback::Watcher;
 use crate::dataset::Dataset;
 use crate::dtype::AnyDType;
+use crate::interrupt::Attempt;
 use crate::json;
 use crate::own_options;
 use crate::paths::AnyPaths;
+use crate::said::class_of;
 use crate::store_options::{StoreOptions, stores};
 
 /// Writes all records of a data set in another format; the output appears complete or not at all.
@@ -74,8 +76,8 @@ pub(crate) fn convert<'py>(
         let data = data.get().data().clone();
         return all_records(py, || Ok(data), &out, format.as_ref(), asked, &stores, watcher);
     }
-    let Ok(AnyPaths(paths)) = ds_or_path.extract::<AnyPaths>() else {
-        let class = ds_or_path.get_type().name()?.to_string();
+    let Some(AnyPaths(paths)) = ds_or_path.extract::<AnyPaths>().attempt(py)? else {
+        let class = class_of(ds_or_path)?;
         let hint = "wr.write(out, records, to=…) writes records";
         return Err(PyTypeError::new_err(format!("expected a Dataset or a path, found {class}; {hint}")));
     };

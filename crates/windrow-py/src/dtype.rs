@@ -1,13 +1,14 @@
 //! dtypes on both sides: what users may write for one, and numpy's object for each.
 
 use numpy::PyArrayDescr;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use windrow::{DType, Error};
 
 use crate::error::raise;
+use crate::said::said;
 
 /// A dtype as users write it: numpy's names, `np.dtype`, scalar types, `torch.int64`, `jnp.bfloat16`.
 #[derive(Clone, Copy)]
@@ -18,7 +19,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyDType {
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let py = given.py();
-        let text = given.str()?.to_string();
+        let text = said(&given)?;
         let torch_name = text.strip_prefix("torch.");
         if let Some(name) = torch_name.or(given.is_instance_of::<PyString>().then_some(text.as_str())) {
             // numpy reads "i8" as eight bytes, so its reading comes first; bfloat16 it knows only with ml_dtypes.
@@ -77,7 +78,8 @@ pub(crate) fn descr<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, P
         let found = match dtype {
             DType::Bf16 => match py.import("ml_dtypes") {
                 Ok(module) => PyArrayDescr::new(py, module.getattr("bfloat16")?)?,
-                Err(_) => PyArrayDescr::new(py, "uint16")?,
+                Err(e) if e.is_instance_of::<PyImportError>(py) => PyArrayDescr::new(py, "uint16")?,
+                Err(e) => return Err(e),
             },
             other => PyArrayDescr::new(py, other.name())?,
         };

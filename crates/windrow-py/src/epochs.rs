@@ -1,8 +1,10 @@
 //! For which epoch the samples of a view are drawn: what `set_epoch` said, else another one each time through.
 
 use std::collections::HashMap;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use windrow::Error;
 
@@ -71,6 +73,24 @@ impl Epochs {
             *seen = Seen { first, ..Seen::default() };
         }
         Ok(samples.iter().map(|&sample| seen.epoch(sample)).collect())
+    }
+}
+
+/// Closes a file at its end, without any code of Python's.
+#[pyclass(frozen)]
+pub(crate) struct _Closes {
+    _file: OwnedFd,
+}
+
+#[pymethods]
+impl _Closes {
+    #[new]
+    fn new(file: RawFd) -> PyResult<_Closes> {
+        if file < 0 {
+            return Err(PyValueError::new_err(format!("{file} is no file descriptor")));
+        }
+        // SAFETY: whoever gives it has just opened it, and leaves it to this.
+        Ok(_Closes { _file: unsafe { OwnedFd::from_raw_fd(file) } })
     }
 }
 

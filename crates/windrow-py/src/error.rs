@@ -6,6 +6,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule};
 use windrow::{Error, Kind, Result};
 
+use crate::interrupt::{ends_program, kept, put_off_kept};
+
 /// Turns a windrow result into a Python one.
 pub(crate) trait OrRaise<T> {
     /// The value, or the Python exception for the error.
@@ -14,7 +16,13 @@ pub(crate) trait OrRaise<T> {
 
 impl<T> OrRaise<T> for Result<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
-        self.map_err(|e| raise(py, &e))
+        match self {
+            Ok(value) => {
+                put_off_kept(py);
+                Ok(value)
+            }
+            Err(error) => Err(kept().unwrap_or_else(|| raise(py, &error))),
+        }
     }
 }
 
@@ -25,9 +33,15 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
         return cause.clone_ref(py);
     }
     if error.kind() == Kind::Interrupted {
-        return PyKeyboardInterrupt::new_err(error.to_string());
+        return kept().unwrap_or_else(|| PyKeyboardInterrupt::new_err(error.to_string()));
     }
     instance(py, error).map_or_else(|e| e, PyErr::from_value)
+}
+
+/// Whether it is Ctrl-C, or what Python code raised to end the program.
+pub(crate) fn is_end(py: Python<'_>, error: &Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<PyErr>());
+    error.kind() == Kind::Interrupted || cause.is_some_and(|cause| ends_program(py, cause))
 }
 
 fn instance<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {

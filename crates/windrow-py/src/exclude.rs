@@ -7,6 +7,7 @@ use windrow::{Mixture, Samples};
 
 use crate::error::OrRaise;
 use crate::options::Count;
+use crate::said::class_of;
 
 /// The view without them.
 pub(crate) fn of_view(py: Python<'_>, samples: &Samples, given: &Bound<'_, PyAny>) -> PyResult<Samples> {
@@ -24,7 +25,7 @@ pub(crate) fn of_mix(py: Python<'_>, mixture: &Mixture, given: &Bound<'_, PyAny>
     let Ok(parts) = given.cast::<PyDict>() else {
         return Err(PyTypeError::new_err(format!(
             "exclude of a mix is a dict, part name → record numbers, not {}",
-            given.get_type().name()?
+            class_of(given)?
         )));
     };
     let mut records = Vec::new();

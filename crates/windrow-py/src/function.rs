@@ -3,27 +3,38 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyFrozenSet, PyInt, PyString, PyTuple};
 
+use crate::interrupt::Attempt;
+use crate::said::shown;
+
 /// A function's name, and what tells it from another one of that name, as two lambdas are: the checksum of its code, where
 /// it has some.
-pub(crate) fn described(function: &Bound<'_, PyAny>) -> String {
-    let class = function.get_type();
-    let part = |of: &Bound<'_, PyAny>, name: &str| of.getattr(name).and_then(|v| v.extract::<String>()).ok();
-    // What is called through its class is named by that.
-    let name = match part(function, "__qualname__") {
-        Some(name) => format!("{}.{name}", part(function, "__module__").unwrap_or_default()),
-        None => [part(&class, "__module__"), part(&class, "__qualname__")]
-            .map(Option::unwrap_or_default)
-            .join("."),
+///
+/// # Errors
+/// What is raised to end the program.
+pub(crate) fn described(function: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = function.py();
+    let part = |of: &Bound<'_, PyAny>, name: &str| {
+        of.getattr(name).and_then(|found| found.extract::<String>()).attempt(py)
     };
-    match checksum(function) {
-        Ok(sum) => format!("{name}#{sum:08x}"),
-        Err(_) => name,
-    }
+    // What is called through its class is named by that.
+    let (of, name) = match part(function, "__qualname__")? {
+        Some(name) => (function.clone(), name),
+        None => {
+            let class = function.get_type().into_any();
+            let name = part(&class, "__qualname__")?.unwrap_or_default();
+            (class, name)
+        }
+    };
+    let name = format!("{}.{name}", part(&of, "__module__")?.unwrap_or_default());
+    Ok(match checksum(function).attempt(py)? {
+        Some(sum) => format!("{name}#{sum:08x}"),
+        None => name,
+    })
 }
 
 /// [`described`], for what is written in Python.
 #[pyfunction]
-pub(crate) fn _described(function: &Bound<'_, PyAny>) -> String {
+pub(crate) fn _described(function: &Bound<'_, PyAny>) -> PyResult<String> {
     described(function)
 }
 
@@ -40,13 +51,13 @@ fn checksum(function: &Bound<'_, PyAny>) -> PyResult<u32> {
             }
         }
     }
-    let py = function.py();
-    py.import("zlib")?.call_method1("crc32", (PyBytes::new(py, &text),))?.extract()
+    // That of zlib.
+    Ok(crc32fast::hash(&text))
 }
 
 fn add_code(code: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
     text.extend(code.getattr("co_code")?.extract::<Vec<u8>>()?);
-    text.extend(code.getattr("co_names")?.repr()?.to_string().into_bytes());
+    text.extend(shown(&code.getattr("co_names")?)?.into_bytes());
     for constant in code.getattr("co_consts")?.try_iter()? {
         let constant = constant?;
         match constant.hasattr("co_code")? {
@@ -60,13 +71,13 @@ fn add_code(code: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
 // Only what is written the same in every run: the repr of an object may hold its address, a set's order is another each time.
 fn add_plain(value: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
     if let Ok(set) = value.cast::<PyFrozenSet>() {
-        let mut parts = set.iter().map(|part| Ok(part.repr()?.to_string())).collect::<PyResult<Vec<_>>>()?;
+        let mut parts = set.iter().map(|part| shown(&part)).collect::<PyResult<Vec<_>>>()?;
         parts.sort();
         text.extend(parts.concat().into_bytes());
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         return tuple.iter().try_for_each(|part| add_plain(&part, text));
     } else if value.is_none() || is_number_or_text(value) {
-        text.extend(value.repr()?.to_string().into_bytes());
+        text.extend(shown(value)?.into_bytes());
     }
     Ok(())
 }

@@ -5,6 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 use windrow::{Error, Kind, Result};
 
+use crate::error::OrRaise;
+use crate::interrupt::Attempt;
+use crate::said::{class_of, said};
+
 /// The IDs of a text.
 pub(crate) struct Given {
     pub(crate) ids: Vec<i64>,
@@ -67,7 +71,7 @@ fn mask_of(mask: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
     };
     let list = plain(mask).map_err(from_python)?;
     let Ok(values) = list.try_iter() else {
-        let class = mask.get_type().name().map_or_else(|_| "an object".to_string(), |name| name.to_string());
+        let class = class_of(mask).unwrap_or_else(|_| "an object".to_string());
         return Err(Error::config(format!(
             "the tokenizer gave {class} as mask; expected a list of 0 and 1, one for each token"
         )));
@@ -80,7 +84,7 @@ fn mask_of(mask: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
         match value.cast::<PyInt>().ok().and_then(|value| value.extract::<i64>().ok()) {
             Some(0) => Ok(false),
             Some(1) => Ok(true),
-            _ => Err(wrong(format!("value {at} is {value}"))),
+            _ => Err(wrong(format!("value {at} is {}", said(&value).map_err(from_python)?))),
         }
     };
     values.enumerate().map(learned).collect()
@@ -92,16 +96,27 @@ fn plain<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// What a tokenizer of the user's own gives for a short text: two of one name and code, over other vocabularies, differ here.
-pub(crate) fn answers(function: &Bound<'_, PyAny>) -> String {
-    match Given::of(function, TEXT) {
-        Ok(given) => given.ids.iter().take(32).map(i64::to_string).collect::<Vec<_>>().join("."),
-        Err(_) => "none".to_string(),
-    }
+///
+/// # Errors
+/// What is raised to end the program.
+pub(crate) fn answers(function: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(match given(function, TEXT)? {
+        Some(given) => given.ids.iter().take(32).map(i64::to_string).collect::<Vec<_>>().join("."),
+        None => "none".to_string(),
+    })
 }
 
 /// Whether a tokenizer of the user's own gives a mask, as far as this text tells; by default a short one.
-pub(crate) fn gives_mask(function: &Bound<'_, PyAny>, text: Option<&str>) -> bool {
-    Given::of(function, text.unwrap_or(TEXT)).is_ok_and(|given| given.learned.is_some())
+///
+/// # Errors
+/// As [`answers`].
+pub(crate) fn gives_mask(function: &Bound<'_, PyAny>, text: Option<&str>) -> PyResult<bool> {
+    Ok(given(function, text.unwrap_or(TEXT))?.is_some_and(|given| given.learned.is_some()))
+}
+
+// `None` where it fails: the work itself will say why, and where.
+fn given(function: &Bound<'_, PyAny>, text: &str) -> PyResult<Option<Given>> {
+    Given::of(function, text).or_raise(function.py()).attempt(function.py())
 }
 
 const TEXT: &str = "The naïve fox, 2 dogs; 你好\n";

@@ -6,6 +6,7 @@ use pyo3::types::{PyBool, PyInt, PySlice, PyString};
 use windrow::{Error, Kind};
 
 use crate::error::raise;
+use crate::said::{class_of, said};
 
 /// The length of what has no end: its numbers count from the start only.
 pub(crate) const NO_END: u64 = i64::MAX as u64;
@@ -73,19 +74,20 @@ pub(crate) fn many(keys: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<Ve
 
 fn one(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<u64> {
     let py = key.py();
-    let out_of_range = || match len {
-        NO_END => raise(
-            py,
-            &Error::new(
+    let out_of_range = || -> PyResult<PyErr> {
+        let key = said(key)?;
+        let error = match len {
+            NO_END => Error::new(
                 Kind::OutOfRange,
                 format!("{what} {key} is out of range: they count from 0, without an end"),
             ),
-        ),
-        _ => raise(py, &Error::out_of_range(what, key, len)),
+            _ => Error::out_of_range(what, key, len),
+        };
+        Ok(raise(py, &error))
     };
     let number: i64 = match key.extract() {
         Ok(number) => number,
-        Err(e) if e.is_instance_of::<PyOverflowError>(py) => return Err(out_of_range()),
+        Err(e) if e.is_instance_of::<PyOverflowError>(py) => return Err(out_of_range()?),
         Err(_) => return Err(no_index(key)),
     };
     let found = match u64::try_from(number) {
@@ -93,7 +95,10 @@ fn one(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<u64> {
         Err(_) if len == NO_END => None,
         Err(_) => len.checked_sub(number.unsigned_abs()),
     };
-    found.filter(|n| *n < len).ok_or_else(out_of_range)
+    match found.filter(|n| *n < len) {
+        Some(number) => Ok(number),
+        None => Err(out_of_range()?),
+    }
 }
 
 // `[a:b]` with neither of them counted from an end.
@@ -106,7 +111,7 @@ fn has_bounds(slice: &Bound<'_, PySlice>) -> PyResult<bool> {
 }
 
 fn no_index(key: &Bound<'_, PyAny>) -> PyErr {
-    let class = key.get_type().name().map_or_else(|_| "object".to_string(), |n| n.to_string());
+    let class = class_of(key).unwrap_or_else(|_| "object".to_string());
     PyTypeError::new_err(format!(
         "index with a whole number, a slice, or a list of whole numbers, not {class}"
     ))

@@ -19,6 +19,7 @@ use crate::near::none_left;
 use crate::options::Count;
 use crate::ranks::Ranks;
 use crate::running::Running;
+use crate::said::class_of;
 use crate::view::{Mix, View};
 use crate::{exclude, near, shown};
 
@@ -174,10 +175,7 @@ impl Loader {
             .prefetch(prefetch.size());
         let framework = Framework::named(py, framework)?;
         if let Some(collate) = collate.as_ref().map(|c| c.bind(py)).filter(|c| !c.is_callable()) {
-            return Err(PyTypeError::new_err(format!(
-                "collate is a function, not {}",
-                collate.get_type().name()?
-            )));
+            return Err(PyTypeError::new_err(format!("collate is a function, not {}", class_of(collate)?)));
         }
         let running = Running::new(py, builder, ranks)?;
         Ok(Loader { delivery: Arc::new(Delivery { running, framework, collate }), whole })
@@ -541,7 +539,7 @@ fn builder_of(
         let again = py.detach(|| mixture.with_dtype(dtype.0));
         return Ok(again.or_raise(py)?.loader());
     }
-    let class = view.get_type().name()?;
+    let class = class_of(view)?;
     Err(PyTypeError::new_err(format!(
         "a Loader takes a View or a Mix, not {class}; cut a data set first, as ds.pack(1024)"
     )))

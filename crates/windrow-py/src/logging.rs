@@ -1,9 +1,10 @@
 //! Log records go to Python's `logging`, under the loggers `windrow.*`.
 
 use log::{Log, Metadata, Record};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
+
+use crate::interrupt::put_off;
 
 /// Sends this process's log records to Python; does nothing where another logger was installed before.
 pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
@@ -23,18 +24,6 @@ fn renamed(target: &str) -> String {
         true if rest.is_empty() => "windrow".to_string(),
         true => format!("windrow::{rest}"),
         false => target.to_string(),
-    }
-}
-
-// Ctrl-C is raised where signals are looked for; anything else becomes an exception that nobody can catch.
-fn put_off(py: Python<'_>, raised: PyErr) {
-    let again = || py.import("_thread")?.call_method0("interrupt_main").map(drop);
-    let told = match raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-        true => again(),
-        false => Err(raised),
-    };
-    if let Err(error) = told {
-        error.write_unraisable(py, None);
     }
 }
 

@@ -4,6 +4,8 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::said::text_of;
+
 /// What other libraries' data sets have, and what to type instead.
 const ELSEWHERE: [(&str, &str); 8] = [
     ("batch", "wr.Loader(view, batch_size=32)"),
@@ -23,7 +25,7 @@ pub(crate) fn no_attribute(of: &Bound<'_, PyAny>, name: &str) -> PyErr {
 
 fn told(of: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     let class = of.get_type();
-    let plain = format!("{:?} object has no attribute {name:?}", class.name()?.to_string()).replace('"', "'");
+    let plain = format!("{:?} object has no attribute {name:?}", text_of(&class.name()?)).replace('"', "'");
     // Libraries look for such names all the time.
     if name.starts_with('_') {
         return Ok(plain);

@@ -8,6 +8,7 @@ use windrow::Error;
 use windrow::dev::store::parse_size;
 
 use crate::error::raise;
+use crate::said::{class_of, said, text_of};
 
 /// A whole number from 0 to 2^64 - 1; anything else is a `ConfigError`, and no number at all a `TypeError`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +19,14 @@ impl<'py> FromPyObject<'_, 'py> for Count {
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let number = whole(given)?;
-        number.and_then(|n| u64::try_from(n).ok()).map(Count).ok_or_else(|| {
-            let found = given.to_string();
-            raise(given.py(), &Error::config(format!("{found} where a number from 0 to 2^64 - 1 is needed")))
-        })
+        match number.and_then(|n| u64::try_from(n).ok()) {
+            Some(number) => Ok(Count(number)),
+            None => {
+                let found = said(&given)?;
+                let error = Error::config(format!("{found} where a number from 0 to 2^64 - 1 is needed"));
+                Err(raise(given.py(), &error))
+            }
+        }
     }
 }
 
@@ -31,8 +36,9 @@ impl<'py> FromPyObject<'_, 'py> for Count {
 /// `ConfigError` for a text that is not a size.
 pub(crate) fn size_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     let Ok(text) = given.cast::<PyString>() else { return given.extract::<Count>().map(|bytes| bytes.0) };
-    parse_size(&text.to_string()).ok_or_else(|| {
-        let error = Error::config(format!("{name}={:?} is not a size", text.to_string())).field(name);
+    let text = text_of(text);
+    parse_size(&text).ok_or_else(|| {
+        let error = Error::config(format!("{name}={text:?} is not a size")).field(name);
         raise(given.py(), &error.hint("a number of bytes, or a text as \"8MiB\" or \"1MB\""))
     })
 }
@@ -82,14 +88,17 @@ impl<'py> FromPyObject<'_, 'py> for Id {
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         // numpy's is named `bool` or `bool_`, by its version.
-        if given.get_type().name()?.to_string_lossy().starts_with("bool") {
+        if class_of(&given)?.starts_with("bool") {
             return Err(PyTypeError::new_err(format!(
                 "expected a token ID, a whole number, found the bool {}",
                 &*given
             )));
         }
         let number = whole(given)?.and_then(|n| i64::try_from(n).ok());
-        Ok(Id(number.ok_or_else(|| given.to_string())))
+        Ok(Id(match number {
+            Some(number) => Ok(number),
+            None => Err(said(&given)?),
+        }))
     }
 }
 

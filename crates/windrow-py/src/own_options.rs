@@ -11,6 +11,7 @@ use windrow::format::WriteFormat;
 use crate::error::raise;
 use crate::near::{meant, options_of};
 use crate::options::Count;
+use crate::said::class_of;
 
 /// How `to` is written, with options that the function `called` was given by name beside its own arguments.
 ///
@@ -55,7 +56,7 @@ fn plain(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(json!(text.extract::<String>()?));
     }
-    let class = value.get_type().name()?.to_string();
+    let class = class_of(value)?;
     // numpy's is named `bool` or `bool_`, by its version.
     if class.starts_with("bool") {
         return Ok(json!(value.is_truthy()?));

@@ -7,6 +7,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use windrow::Paths;
 
+use crate::interrupt::Attempt;
+use crate::said::class_of;
+
 /// A path that was given, or a list or tuple of them.
 pub(crate) struct AnyPaths(pub(crate) Paths);
 
@@ -14,12 +17,12 @@ impl<'py> FromPyObject<'_, 'py> for AnyPaths {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(path) = given.extract::<PathBuf>() {
+        if let Some(path) = given.extract::<PathBuf>().attempt(given.py())? {
             return Ok(AnyPaths(path.into()));
         }
         // What gives paths in an order of its own, such as a set or a folder's listing, would shuffle the records.
         let refused = |given: &Bound<'_, PyAny>| {
-            let class = given.get_type().name()?;
+            let class = class_of(given)?;
             Err(PyTypeError::new_err(format!("expected a path or a list of paths, found {class}")))
         };
         let in_order =
@@ -30,9 +33,9 @@ impl<'py> FromPyObject<'_, 'py> for AnyPaths {
         let mut paths = Vec::new();
         for path in given.try_iter()? {
             let path = path?;
-            match path.extract::<PathBuf>() {
-                Ok(path) => paths.push(path),
-                Err(_) => return refused(&path),
+            match path.extract::<PathBuf>().attempt(given.py())? {
+                Some(path) => paths.push(path),
+                None => return refused(&path),
             }
         }
         Ok(AnyPaths(Paths::list(paths)))

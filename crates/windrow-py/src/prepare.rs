@@ -15,13 +15,15 @@ use windrow::{
 
 use crate::callback::{Ids, LineEncoder, Masks, Watcher};
 use crate::dtype::{AnyDType, numpy_ready};
-use crate::error::{OrRaise, raise};
+use crate::error::{OrRaise, is_end, raise};
 use crate::given::gives_mask;
+use crate::interrupt::Attempt;
 use crate::json;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::own_options::OwnOptions;
 use crate::paths::AnyPaths;
+use crate::said::{class_of, text_of};
 use crate::store_options::{StoreOptions, stores};
 use crate::texts::{self, Wanted};
 use crate::waiting::wait_for;
@@ -316,6 +318,7 @@ pub(crate) fn tokenize<'py>(
         (ids, _) => ids,
     };
     let mut encoder = LineEncoder {
+        described: ids.described(py, text_field, text_function.as_ref())?,
         ids,
         field: text_field.to_string(),
         text: text_function,
@@ -329,7 +332,7 @@ pub(crate) fn tokenize<'py>(
             texts::Inputs::Texts(texts) => texts.peek(),
             texts::Inputs::Paths(_) => None,
         };
-        gives_mask(tokenizer, first)
+        gives_mask(tokenizer, first)?
     };
     let mut tokenize = |has_masks: bool| {
         encoder.masks = Masks::expected(has_masks);
@@ -342,7 +345,7 @@ pub(crate) fn tokenize<'py>(
     let is_there = report.as_ref().is_err_and(|e| e.kind() == Kind::Exists);
     if is_function && !are_texts && (is_other || is_there) {
         let (again, _) = tokenize(!has_masks);
-        if is_other || again.is_ok() {
+        if is_other || again.as_ref().map_or_else(|e| is_end(py, e), |_| true) {
             report = again;
         }
     }
@@ -354,7 +357,7 @@ fn loaded(py: Python<'_>, tokenizer: &Bound<'_, PyAny>) -> PyResult<Option<Token
     if let Ok(given) = tokenizer.cast::<crate::text::Tokenizer>() {
         return Ok(Some(given.get().loaded()));
     }
-    let Ok(name) = tokenizer.extract::<PathBuf>() else { return Ok(None) };
+    let Some(name) = tokenizer.extract::<PathBuf>().attempt(py)? else { return Ok(None) };
     py.detach(|| Tokenizer::load(&name.to_string_lossy())).or_raise(py).map(Some)
 }
 
@@ -364,7 +367,7 @@ fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bo
         return Ok(Ids::Tokenizer(encoder.special_tokens(special)));
     }
     if !tokenizer.is_callable() {
-        let class = tokenizer.get_type().name()?;
+        let class = class_of(tokenizer)?;
         return Err(PyTypeError::new_err(format!(
             "tokenizer is a Tokenizer, a name, a path, or a function from text to token IDs, not {class}"
         )));
@@ -379,9 +382,9 @@ impl<'py> FromPyObject<'_, 'py> for Inputs {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match given.extract::<PathBuf>() {
-            Ok(path) => Ok(Inputs(vec![path])),
-            Err(_) => given.try_iter()?.map(|path| path?.extract()).collect::<PyResult<_>>().map(Inputs),
+        match given.extract::<PathBuf>().attempt(given.py())? {
+            Some(path) => Ok(Inputs(vec![path])),
+            None => given.try_iter()?.map(|path| path?.extract()).collect::<PyResult<_>>().map(Inputs),
         }
     }
 }
@@ -408,7 +411,7 @@ impl<'py> FromPyObject<'_, 'py> for Eos {
             return Ok(Eos::Nothing);
         }
         if let Ok(text) = given.cast::<PyString>() {
-            return Ok(match text.to_string().as_str() {
+            return Ok(match text_of(&text).as_str() {
                 "auto" => Eos::Auto,
                 "append" => Eos::Append,
                 "none" => Eos::Nothing,

@@ -10,6 +10,7 @@ use windrow_core::{Decode, Element, Values};
 
 use crate::error::{OrRaise, raise};
 use crate::row;
+use crate::said::said;
 
 /// A record of numbers.
 pub(crate) struct Record<'py> {
@@ -44,7 +45,7 @@ impl<'py> Record<'py> {
         let is_bfloat16 = found.getattr("name")?.eq("bfloat16")?;
         if !"biuf".contains(&kind) && !is_bfloat16 {
             return refused(
-                format!("a record of {found}; expected numbers"),
+                format!("a record of {}; expected numbers", said(&found)?),
                 "complex numbers are two channels; times, text and None are not numbers",
             );
         }
@@ -73,7 +74,7 @@ impl<'py> Record<'py> {
         // By its name: an error of Python's may be a Ctrl-C.
         let Ok(dtype) = DType::parse(&native.getattr("name")?.extract::<String>()?) else {
             return refused(
-                format!("a record of {found}; expected numbers"),
+                format!("a record of {}; expected numbers", said(&found)?),
                 "choose a dtype that NumPy has",
             );
         };

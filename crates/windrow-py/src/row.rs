@@ -6,6 +6,7 @@ use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, 
 use windrow::{Array, DType, Row, Value};
 
 use crate::array::owned_array;
+use crate::said::{class_of, shown};
 
 /// A dict of the row's values; arrays are read-only.
 pub(crate) fn dict(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyAny>> {
@@ -85,7 +86,7 @@ pub(crate) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Row> {
     let mut row = Row::new();
     for (name, item) in dict {
         let Ok(name) = name.extract::<String>() else {
-            return Err(PyTypeError::new_err(format!("a column is named by a text, not {}", name.repr()?)));
+            return Err(PyTypeError::new_err(format!("a column is named by a text, not {}", shown(&name)?)));
         };
         let value =
             value_of(&item).map_err(|error| match error.is_instance_of::<PyTypeError>(item.py()) {
@@ -139,7 +140,7 @@ pub(crate) fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     if item.hasattr("dtype")? && item.hasattr("shape")? {
         return array_of(py, item);
     }
-    Err(PyTypeError::new_err(format!("{} is nothing that a column holds", item.get_type().name()?)))
+    Err(PyTypeError::new_err(format!("{} is nothing that a column holds", class_of(item)?)))
 }
 
 // An array of numpy's, a tensor, or one of numpy's numbers, which is a number here.

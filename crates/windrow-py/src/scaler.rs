@@ -12,6 +12,8 @@ use windrow_core::{Decode, Element, Result, Values};
 use crate::array::value_array;
 use crate::error::{OrRaise, raise};
 use crate::function::described;
+use crate::interrupt::look;
+use crate::said::{class_of, said, shown, text_of};
 
 /// A scaler by name, and the function where it is one.
 pub(crate) struct Scaler {
@@ -30,7 +32,7 @@ impl Scaler {
         let named = |name| Ok(Scaler { name, function: None });
         let Some(given) = given else { return named(ScalerName::None) };
         if let Ok(text) = given.cast::<PyString>() {
-            return match text.to_string().to_lowercase().as_str() {
+            return match text_of(text).to_lowercase().as_str() {
                 "max" => named(ScalerName::Max),
                 "zero" | "standard" => named(ScalerName::Zero),
                 "minmax" => named(ScalerName::MinMax),
@@ -40,7 +42,7 @@ impl Scaler {
                 "zero-float32" => named(ScalerName::ZeroSingle),
                 _ => Err(raise(
                     given.py(),
-                    &Error::config(format!("scaler={text:?}"))
+                    &Error::config(format!("scaler={:?}", text_of(text)))
                         .hint("one of standard (or zero), minmax, robust, mean_abs, max, or a function from an array to one of its shape"),
                 )),
             };
@@ -48,11 +50,11 @@ impl Scaler {
         if !given.is_callable() {
             return Err(PyTypeError::new_err(format!(
                 "scaler: expected None, a name such as \"standard\", or a function, found {}",
-                given.get_type().name()?
+                class_of(given)?
             )));
         }
         // Another name or other code is another plan.
-        let custom = Custom::new(&described(given), |_| Ok(Vec::new()));
+        let custom = Custom::new(&described(given)?, |_| Ok(Vec::new()));
         let name = ScalerName::Custom(custom.name().to_string());
         Ok(Scaler { name, function: Some(given.clone().unbind()) })
     }
@@ -70,7 +72,7 @@ pub(crate) fn read_fit(given: &Bound<'_, PyAny>) -> PyResult<Fit> {
             (Ok(start), Ok(stop), Ok(1)) => Ok(Fit::Values(start, stop)),
             _ => Err(raise(
                 py,
-                &Error::config(format!("fit={given}: expected a range from 0 on, without a step")),
+                &Error::config(format!("fit={}: expected a range from 0 on, without a step", said(given)?)),
             )),
         };
     }
@@ -106,7 +108,7 @@ pub(crate) fn cut(
                 return false;
             }
             looked.set(Instant::now());
-            Python::attach(|py| py.check_signals().is_err())
+            Python::attach(look)
         };
         data.cut(recipe, dtype, custom.as_ref(), &stop)
     })
@@ -140,12 +142,12 @@ fn called(py: Python<'_>, function: &Py<PyAny>, whole: Whole<'_>) -> PyResult<(S
     let given = value_array(py, &values, whole.dtype, whole.channels.is_some())?;
     // It is the function's own: scaling in place is fine.
     given.call_method1("setflags", (true,))?;
-    let expected = given.getattr("shape")?.repr()?.to_string();
+    let expected = shown(&given.getattr("shape")?)?;
     let made = function.bind(py).call1((given,))?;
     let options = PyDict::new(py);
     options.set_item("dtype", "<f8")?;
     let made = py.import("numpy")?.getattr("asarray")?.call((made,), Some(&options))?;
-    let found = made.getattr("shape")?.cast_into::<PyTuple>()?.repr()?.to_string();
+    let found = shown(made.getattr("shape")?.cast_into::<PyTuple>()?.as_any())?;
     let bytes = made.call_method0("tobytes")?.cast_into::<PyBytes>()?;
     let numbers = bytes.as_bytes().as_chunks().0.iter().map(|number| f64::from_le_bytes(*number));
     Ok((found, expected, numbers.collect()))

@@ -10,6 +10,7 @@ use windrow::Error;
 use windrow::format::Options;
 
 use crate::error::raise;
+use crate::said::{class_of, said};
 
 /// Options by name; those of a dict within, as `headers`, are called `headers.NAME`.
 pub(crate) struct StoreOptions(pub(crate) BTreeMap<String, String>);
@@ -20,7 +21,7 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let mut found = BTreeMap::new();
         let Ok(dict) = given.cast::<PyDict>() else {
-            let class = given.get_type().name()?;
+            let class = class_of(&given)?;
             return Err(PyTypeError::new_err(format!("store_options: expected a dict, found {class}")));
         };
         for (name, value) in dict.iter() {
@@ -42,7 +43,7 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
 
 fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.is_instance_of::<PyBool>() || !value.is_instance_of::<PyString>() {
-        true => Ok(value.str()?.to_string().to_ascii_lowercase()),
+        true => Ok(said(value)?.to_ascii_lowercase()),
         false => value.extract(),
     }
 }

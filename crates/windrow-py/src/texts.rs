@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{
-    PyByteArray, PyBytes, PyDict, PyFrozenSet, PyIterator, PyList, PyMapping, PySet, PyString, PyTuple,
-};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyIterator, PyList, PySet, PyString, PyTuple};
 use windrow::prepare::Fields;
 use windrow::{Error, Kind, Result};
 
+use crate::interrupt::{Attempt, ends_program};
 use crate::row;
+use crate::said::{class_of, said};
 
 /// Bytes that are taken while Python is held, about, and for how long.
 const MOST_BYTES: usize = 256 << 10;
@@ -40,13 +40,14 @@ impl Inputs {
     /// # Errors
     /// `TypeError` for what is neither, and for what would give something else than its texts, or those in no order.
     pub(crate) fn of(given: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Inputs> {
-        if let Ok(path) = given.extract::<PathBuf>() {
+        let py = given.py();
+        if let Some(path) = given.extract::<PathBuf>().attempt(py)? {
             return Ok(Inputs::Paths(vec![path]));
         }
         if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
             let path = |(number, item): (usize, PyResult<Bound<'_, PyAny>>)| {
                 let item = item?;
-                item.extract::<PathBuf>().map_err(|_| {
+                item.extract::<PathBuf>().attempt(py)?.ok_or_else(|| {
                     let class = class(&item);
                     PyTypeError::new_err(format!(
                         "inputs[{number}] is {class}; a list is of paths: {AS_ITERATOR}"
@@ -63,7 +64,7 @@ impl Inputs {
         if given.is_instance_of::<PySet>() || given.is_instance_of::<PyFrozenSet>() {
             return refused(", which has no order; give iter(sorted(texts))");
         }
-        if given.cast::<PyMapping>().is_ok() {
+        if is_mapping(given)? {
             return refused(", which gives its keys; give one of its values");
         }
         if class.ends_with("Frame") {
@@ -80,7 +81,7 @@ impl Inputs {
                 taken: 0,
                 is_over: false,
             })),
-            Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
                 refused("; expected a path, a list of paths, or an iterable of texts or dicts")
             }
             Err(error) => Err(error),
@@ -177,19 +178,20 @@ impl Texts {
         if let Ok(text) = item.cast::<PyString>() {
             return of_text(text);
         }
-        let Ok(mapping) = item.cast::<PyMapping>() else {
+        if !is_mapping(item).map_err(|e| raised(py, e))? {
             let error =
                 corrupt(format!("the item is {}; expected text, or a dict with {field:?}", class(item)));
-            return Err(match item.extract::<PathBuf>() {
-                Ok(_) => error.hint("paths are given as a list: inputs=list(paths)"),
-                Err(_) if item.is_none() => error.hint(NO_TEXT),
-                Err(_) => error,
+            let path = item.extract::<PathBuf>().attempt(py).map_err(|e| raised(py, e))?;
+            return Err(match path {
+                Some(_) => error.hint("paths are given as a list: inputs=list(paths)"),
+                None if item.is_none() => error.hint(NO_TEXT),
+                None => error,
             });
-        };
-        let found = inside(mapping, field).map_err(|e| raised(py, e))?;
+        }
+        let found = inside(item, field).map_err(|e| raised(py, e))?;
         let Some(found) = found else {
             let error = corrupt(format!("no {field:?} in the dict")).field(field.as_str());
-            return Err(error.hint(format!("it has {}; choose one with text_field", keys(mapping))));
+            return Err(error.hint(format!("it has {}; choose one with text_field", keys(item)?)));
         };
         let Ok(text) = found.cast::<PyString>() else {
             let error = corrupt(format!("{field:?} holds {}; expected text", class(&found)));
@@ -203,24 +205,24 @@ impl Texts {
     fn json(&self, item: &Bound<'_, PyAny>, fields: &Fields) -> Result<String> {
         let py = item.py();
         let names = || fields.any_of.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
-        let Ok(mapping) = item.cast::<PyMapping>() else {
+        if !is_mapping(item).map_err(|e| raised(py, e))? {
             return Err(Error::corrupt(format!(
                 "the item is {}; expected a dict with {}",
                 class(item),
                 names()
             )));
-        };
-        let is_there = |path: &String| inside(mapping, path).map(|found| found.is_some());
+        }
+        let is_there = |path: &String| inside(item, path).map(|found| found.is_some());
         let found = fields.any_of.iter().map(is_there).collect::<PyResult<Vec<_>>>();
         if !found.map_err(|e| raised(py, e))?.contains(&true) {
             let error = Error::corrupt(format!("no {} in the dict", names())).field(fields.any_of[0].clone());
-            return Err(error.hint(format!("it has {}; choose one with {}", keys(mapping), fields.option)));
+            return Err(error.hint(format!("it has {}; choose one with {}", keys(item)?, fields.option)));
         }
         fields.json(self.keeps_nulls, |path| {
-            let Some(found) = inside(mapping, path).map_err(|e| raised(py, e))? else { return Ok(None) };
-            row::value_of(&found).map(Some).map_err(|e| match e.is_instance_of::<PyException>(py) {
-                true => Error::corrupt(format!("{path:?} cannot be JSON: {}", e.value(py))).field(path),
-                false => raised(py, e),
+            let Some(found) = inside(item, path).map_err(|e| raised(py, e))? else { return Ok(None) };
+            row::value_of(&found).map(Some).map_err(|e| match ends_program(py, &e) {
+                true => raised(py, e),
+                false => Error::corrupt(format!("{path:?} cannot be JSON: {}", e.value(py))).field(path),
             })
         })
     }
@@ -228,13 +230,26 @@ impl Texts {
 
 const NO_TEXT: &str = "leave such items out, or give an empty text";
 
+// Asked here, since a `cast` takes what ends the program for a no.
+fn is_mapping(of: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if of.is_instance_of::<PyDict>() {
+        return Ok(true);
+    }
+    of.is_instance(&of.py().import("collections.abc")?.getattr("Mapping")?)
+}
+
 // The first keys of a dict, for hints.
-fn keys(mapping: &Bound<'_, PyMapping>) -> String {
-    let names: Vec<String> = mapping
-        .keys()
-        .map(|keys| keys.iter().take(10).map(|key| key.to_string()).collect())
-        .unwrap_or_default();
-    names.join(", ")
+fn keys(mapping: &Bound<'_, PyAny>) -> Result<String> {
+    let first = || {
+        mapping
+            .call_method0("keys")?
+            .try_iter()?
+            .take(10)
+            .map(|key| said(&key?))
+            .collect::<PyResult<Vec<_>>>()
+    };
+    let names = first().attempt(mapping.py()).map_err(|e| raised(mapping.py(), e))?;
+    Ok(names.unwrap_or_default().join(", "))
 }
 
 // Whether it is a data set of `datasets`.
@@ -244,14 +259,14 @@ fn is_of_datasets(given: &Bound<'_, PyAny>) -> bool {
 }
 
 // What is at a path of keys: keys may have dots themselves.
-fn inside<'py>(of: &Bound<'py, PyMapping>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn inside<'py>(of: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Some(found) = member(of, path)? {
         return Ok(Some(found));
     }
     for (dot, _) in path.rmatch_indices('.') {
         if let Some(inner) = member(of, &path[..dot])?
-            && let Ok(inner) = inner.cast::<PyMapping>()
-            && let Some(found) = inside(inner, &path[dot + 1..])?
+            && is_mapping(&inner)?
+            && let Some(found) = inside(&inner, &path[dot + 1..])?
         {
             return Ok(Some(found));
         }
@@ -259,7 +274,7 @@ fn inside<'py>(of: &Bound<'py, PyMapping>, path: &str) -> PyResult<Option<Bound<
     Ok(None)
 }
 
-fn member<'py>(of: &Bound<'py, PyMapping>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn member<'py>(of: &Bound<'py, PyAny>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     match of.cast::<PyDict>() {
         Ok(dict) => dict.get_item(key),
         Err(_) if of.contains(key)? => of.get_item(key).map(Some),
@@ -269,10 +284,10 @@ fn member<'py>(of: &Bound<'py, PyMapping>, key: &str) -> PyResult<Option<Bound<'
 
 /// An exception of the iterable as the cause of an error: it leaves windrow as it came. What is meant to end the program does so at once.
 fn raised(py: Python<'_>, error: PyErr) -> Error {
-    let kind = if error.is_instance_of::<PyException>(py) { Kind::Config } else { Kind::Interrupted };
+    let kind = if ends_program(py, &error) { Kind::Interrupted } else { Kind::Config };
     Error::new(kind, "the iterable failed").caused_by(error)
 }
 
 fn class(of: &Bound<'_, PyAny>) -> String {
-    of.get_type().name().map_or_else(|_| "an object".to_string(), |name| name.to_string())
+    class_of(of).unwrap_or_else(|_| "an object".to_string())
 }

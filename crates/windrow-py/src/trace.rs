@@ -12,11 +12,13 @@ use windrow::dev::plan::Steps;
 use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
 
 use crate::error::{OrRaise, raise};
+use crate::interrupt::Attempt;
 use crate::json;
 use crate::loader::Loader;
 use crate::near::none_left;
 use crate::options::Count;
 use crate::ranks::shard;
+use crate::said::class_of;
 use crate::waiting::{wait_for, wait_while};
 
 /// Which bytes a step read, row by row.
@@ -166,10 +168,7 @@ pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, V
     }
     let path = match given.is_instance_of::<PyDict>() {
         true => None,
-        false => Some(given.extract::<PathBuf>().or_else(|_| {
-            let class = given.get_type().name()?;
-            Err(PyTypeError::new_err(format!("a plan is a Loader, a dict, or the path of one, not {class}")))
-        })?),
+        false => Some(path_of(given)?),
     };
     let text: String = match path {
         Some(_) => String::new(),
@@ -189,3 +188,17 @@ pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, V
 }
 
 pub(crate) const HINT: &str = "a plan is what loader.recipe() gives; of data, give a Loader";
+
+/// The path of a plan, where it is neither a loader nor a dict.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub(crate) fn path_of(plan: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    match plan.extract::<PathBuf>().attempt(plan.py())? {
+        Some(path) => Ok(path),
+        None => {
+            let class = class_of(plan)?;
+            Err(PyTypeError::new_err(format!("a plan is a Loader, a dict, or the path of one, not {class}")))
+        }
+    }
+}

@@ -12,6 +12,7 @@ use windrow::Result;
 use windrow::dev::stop;
 
 use crate::error::OrRaise;
+use crate::interrupt::look;
 
 /// Has waits for other machines look for Ctrl-C. Python hears of signals in its main thread alone, and a thread of windrow that
 /// wanted to ask would wait for one that waits for it.
@@ -19,10 +20,7 @@ pub(crate) fn ask_python() {
     static MAIN: OnceLock<ThreadId> = OnceLock::new();
     // The module is imported there, most often; elsewhere nothing is heard.
     MAIN.get_or_init(|| thread::current().id());
-    stop::ask_by(|| {
-        MAIN.get() == Some(&thread::current().id())
-            && Python::try_attach(|py| py.check_signals().is_err()).unwrap_or(false)
-    });
+    stop::ask_by(|| MAIN.get() == Some(&thread::current().id()) && Python::try_attach(look).unwrap_or(false));
 }
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);

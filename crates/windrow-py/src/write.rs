@@ -20,6 +20,7 @@ use crate::options::{Count, Id};
 use crate::own_options;
 use crate::record::Record;
 use crate::row;
+use crate::said::class_of;
 use crate::store_options::{StoreOptions, stores};
 
 /// Writes records of numbers in a format of training data.
@@ -171,7 +172,7 @@ fn rows<'py>(
     for (number, item) in (0..).zip(items) {
         let item = item?;
         let Ok(dict) = item.cast::<PyDict>() else {
-            let class = item.get_type().name()?.to_string();
+            let class = class_of(&item)?;
             let error = Error::config(format!("a record of the type {class} among rows, which are dicts"));
             return Err(raise(py, &error.record(number)));
         };

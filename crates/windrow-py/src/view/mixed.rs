@@ -9,6 +9,7 @@ use super::{Mix, View};
 use crate::error::{OrRaise, raise};
 use crate::near::none_left;
 use crate::options::{Count, choice};
+use crate::said::text_of;
 
 /// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
 ///
@@ -62,7 +63,7 @@ pub(crate) fn mix(
     let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
     for item in parts.items()? {
         let (name, part) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-        let name = name.cast::<PyString>()?.to_string();
+        let name = text_of(name.cast::<PyString>()?);
         let none = || no_part(&name, &part);
         let (view, weight) = part.extract::<(Bound<'_, PyAny>, f64)>().map_err(|_| none())?;
         if let Ok(view) = view.cast::<View>() {
