@@ -318,6 +318,8 @@ def test_a_changed_input_begins_again_and_a_change_meanwhile_is_refused(made, tm
     with pytest.raises(wr.ExistsError):
         wr.tokenize(path, tmp_path / "out", tokenizer="bytes")
 
+    # More than is read before the first text is encoded.
+    wr.write(path, ({"text": "word " * 100} for _ in range(10_000)), to="parquet", overwrite=True)
     times = itertools.count(1)
 
     def changes(text):

@@ -77,7 +77,7 @@ impl Epochs {
 }
 
 /// Closes a file at its end, without any code of Python's.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "windrow._native")]
 pub(crate) struct _Closes {
     _file: OwnedFd,
 }
