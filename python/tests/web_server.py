@@ -61,6 +61,8 @@ class WebServer:
         """Method, path and range of each request."""
         self.fails: set[int] = set()
         """Numbers of requests that are answered with 503."""
+        self.refused: dict[str, int] = {}
+        """Names of files, and the status with which each is refused."""
         self.rounds: Rounds | None = None
         """Holds requests back."""
         handler = self.handler()
@@ -94,6 +96,8 @@ class WebServer:
                 path = outer.folder / self.path.lstrip("/")
                 if number in outer.fails:
                     self.say(503, b"busy", {"Retry-After": "0"})
+                elif path.name in outer.refused:
+                    self.say(outer.refused[path.name], b"", {})
                 elif not path.is_file():
                     self.say(404, b"nothing", {})
                 else:

@@ -191,6 +191,26 @@ impl Error {
         if self.0.place.file.is_some() { self } else { self.at(file) }
     }
 
+    /// Stopped, or refused by the system, as when too many files are open or a store does not answer: nothing is known of the
+    /// data then.
+    pub fn is_of_the_run(&self) -> bool {
+        matches!(self.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
+    }
+
+    /// The same error for someone else who waited for it; of its cause the text.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let Inner { kind, message, place, hint, cause } = self.0.as_ref();
+        let cause = cause.as_ref().map(|cause| cause.to_string().into());
+        Error(Box::new(Inner {
+            kind: *kind,
+            message: message.clone(),
+            place: place.clone(),
+            hint: hint.clone(),
+            cause,
+        }))
+    }
+
     /// What a caller can act on.
     pub fn kind(&self) -> Kind {
         self.0.kind

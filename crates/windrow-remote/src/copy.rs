@@ -115,7 +115,7 @@ impl Copy {
             queue::ahead(self.clone(), in_parts(&soon))?;
         }
         for waiter in waiters {
-            waiter.wait().map_err(|e| copy_of(&e))?;
+            waiter.wait().map_err(|e| e.again())?;
         }
         Ok(())
     }
@@ -257,21 +257,6 @@ impl Ahead for ToCome {
         if let Err(e) = asked {
             log::debug!("not fetched ahead: {e}");
         }
-    }
-}
-
-// The same error for each that waited.
-fn copy_of(error: &Error) -> Error {
-    let mut copy = Error::new(error.kind(), error.message());
-    if let Some(file) = &error.place().file {
-        copy = copy.at(file);
-    }
-    if let Some(field) = &error.place().field {
-        copy = copy.field(field.clone());
-    }
-    match error.hint_text() {
-        Some(hint) => copy.hint(hint),
-        None => copy,
     }
 }
 

@@ -231,7 +231,7 @@ fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Resu
 /// The format that is asked for, or the surest one.
 ///
 /// # Errors
-/// `Unrecognised`, `Config`.
+/// `Unrecognised`, `Config`; what was in the way of a look.
 pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) -> Result<&'t dyn Format> {
     let names = || table.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
     if let Some(name) = named {
@@ -244,17 +244,25 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
     if let Some(format) = in_parts.and_then(|_| table.iter().copied().find(|f| f.in_parts().is_some())) {
         return Ok(format);
     }
-    let mut best: Option<(Confidence, &'t dyn Format)> = None;
-    for &format in table {
-        let certainty = format.recognise(probe);
-        if certainty > best.map_or(Confidence::No, |b| b.0) {
-            best = Some((certainty, format));
+    let surest = || {
+        let mut best: Option<(Confidence, &'t dyn Format)> = None;
+        for &format in table {
+            let certainty = format.recognise(probe);
+            if certainty > best.map_or(Confidence::No, |b| b.0) {
+                best = Some((certainty, format));
+            }
+            // No later one can be surer, and some look into files.
+            if certainty == Confidence::Yes {
+                break;
+            }
         }
-        // No later one can be surer, and some look into files.
-        if certainty == Confidence::Yes {
-            break;
-        }
-    }
+        best
+    };
+    // A file beside it that nobody could ask for may be what makes it another format.
+    let best = match probe.store.noted() {
+        Some(noted) => noted.during(surest)?,
+        None => surest(),
+    };
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
     let told = || {

@@ -7,7 +7,7 @@ use super::Table;
 use super::checksum_rules::FormatRules;
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{CHECKSUMS_FILE, Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
-use crate::store::{Entry, FolderId, Store, entry_if_there, key, open_if_there};
+use crate::store::{Entry, FolderId, Noting, Store, entry_if_there, key, open_if_there};
 
 /// What a format sees of a path before it says whether it is the one.
 pub struct Probe {
@@ -43,7 +43,7 @@ impl Probe {
         let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
         let mut probe = Probe {
             table,
-            store,
+            store: Noting::around(store),
             key: key.to_string(),
             is_folder: entry.is_folder,
             entries: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checksums::{BLOCK, CHECKSUMS_FILE, Checksums, sum_of};
 use crate::error::{Error, Result};
-use crate::store::{Entry, FolderId, Object, Store, Traffic, Version, key, open_if_there};
+use crate::store::{Entry, FolderId, Noted, Object, Store, Traffic, Version, key, open_if_there};
 
 /// Where checksums are kept besides the usual places (`<file>.windrow.sums`, and `windrow.sums` in the folder or in one
 /// above), and what may be read without.
@@ -168,6 +168,10 @@ impl Store for Checked {
 
     fn room_ahead(&self) -> Option<u64> {
         self.inner.room_ahead()
+    }
+
+    fn noted(&self) -> Option<&Noted> {
+        self.inner.noted()
     }
 }
 

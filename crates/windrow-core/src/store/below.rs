@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, FolderId, Object, Store, Traffic, key};
+use super::{Entry, FolderId, Noted, Object, Store, Traffic, key};
 use crate::error::Result;
 
 /// What is at a key of a store, and below it. Its own root, `""`, is that key.
@@ -95,5 +95,9 @@ impl Store for Below {
 
     fn room_ahead(&self) -> Option<u64> {
         self.store.room_ahead()
+    }
+
+    fn noted(&self) -> Option<&Noted> {
+        self.store.noted()
     }
 }

@@ -197,7 +197,10 @@ pub fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     if let Ok(stream) = expanded_stream(object)? {
         // What comes before the damage stays in `head`; the damage is reported by whoever reads all of it.
-        let _ = stream.take(most as u64).read_to_end(&mut head);
+        let read = stream.take(most as u64).read_to_end(&mut head);
+        if let Some(error) = read.err().and_then(unless_damaged) {
+            return Err(error);
+        }
     }
     Ok(head)
 }
@@ -209,7 +212,15 @@ pub fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
 pub fn begins_to_expand(object: &dyn Object) -> Result<bool> {
     const LOOKED_AT: u64 = 64 << 10;
     let Ok(stream) = expanded_stream(object)? else { return Ok(false) };
-    Ok(io::copy(&mut stream.take(LOOKED_AT), &mut io::sink()).is_ok())
+    match io::copy(&mut stream.take(LOOKED_AT), &mut io::sink()) {
+        Ok(_) => Ok(true),
+        Err(e) => unless_damaged(e).map_or(Ok(false), Err),
+    }
+}
+
+/// What a stream of an object says where it is not the bytes that are wrong: that they could not be had.
+pub fn unless_damaged(error: io::Error) -> Option<Error> {
+    error.downcast::<Error>().ok().filter(Error::is_of_the_run)
 }
 
 /// The expanded bytes under the name of the compressed object.

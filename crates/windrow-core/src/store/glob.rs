@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -203,12 +204,13 @@ struct Search {
 impl Search {
     fn step(&mut self, at: &Path, parts: &[Part]) -> Result<()> {
         let Some((part, rest)) = parts.split_first() else {
-            self.add(at);
-            return Ok(());
+            return self.add(at);
         };
         match part {
             Part::Name(name) => self.go_on(&at.join(name), rest),
-            Part::Pattern(_, written) if fs::symlink_metadata(at.join(written)).is_ok() => {
+            Part::Pattern(_, written)
+                if about(&at.join(written), |path| fs::symlink_metadata(path))?.is_some() =>
+            {
                 self.go_on(&at.join(written), rest)
             }
             Part::Pattern(letters, _) => {
@@ -221,15 +223,14 @@ impl Search {
 
     // What is there, where more of the pattern is left only a folder.
     fn go_on(&mut self, path: &Path, rest: &[Part]) -> Result<()> {
-        match fs::symlink_metadata(path) {
-            Err(_) => Ok(()),
-            Ok(_) if rest.is_empty() || path.is_dir() => self.step(path, rest),
-            Ok(_) => Ok(()),
+        match about(path, |path| fs::symlink_metadata(path))? {
+            Some(_) if rest.is_empty() || is_folder(path)? => self.step(path, rest),
+            _ => Ok(()),
         }
     }
 
     fn deep(&mut self, at: &Path, parts: &[Part], rest: &[Part]) -> Result<()> {
-        if let Ok(about) = fs::metadata(at)
+        if let Some(about) = about(at, |path| fs::metadata(path))?
             && !self.seen.insert((parts.len(), about.dev(), about.ino()))
         {
             return Ok(());
@@ -238,24 +239,45 @@ impl Search {
             self.step(at, rest)?;
         }
         for (_, path) in names(at)?.into_iter().filter(|(name, _)| !name.starts_with('.')) {
-            match path.is_dir() {
+            match is_folder(&path)? {
                 true => self.step(&path, parts)?,
-                false if rest.is_empty() => self.add(&path),
+                false if rest.is_empty() => self.add(&path)?,
                 false => {}
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, path: &Path) {
+    fn add(&mut self, path: &Path) -> Result<()> {
         if self.found.insert(path.to_path_buf()) {
-            match path.is_dir() {
+            match is_folder(path)? {
                 true => self.folders.push(path.to_path_buf()),
                 // A link that leads nowhere too, so that opening it says so: a shard must not vanish.
                 false if !self.only_folders => self.files.push(path.to_path_buf()),
                 false => {}
             }
         }
+        Ok(())
+    }
+}
+
+// What `ask` says of a path; `None` where nothing is there. What is in the way of knowing is an error: a shard must not vanish.
+fn about(path: &Path, ask: fn(&Path) -> io::Result<fs::Metadata>) -> Result<Option<fs::Metadata>> {
+    match ask(path).map_err(|e| Error::io("find it", path, e)) {
+        Ok(about) => Ok(Some(about)),
+        Err(e) if e.kind() == Kind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+// Whether it is a folder, or a link to one. A link that leads nowhere, or to itself, is a file that cannot be opened.
+fn is_folder(path: &Path) -> Result<bool> {
+    match about(path, |path| fs::metadata(path)) {
+        Ok(about) => Ok(about.is_some_and(|about| about.is_dir())),
+        Err(_) if about(path, |path| fs::symlink_metadata(path))?.is_some_and(|link| link.is_symlink()) => {
+            Ok(false)
+        }
+        Err(e) => Err(e),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod key;
 mod map;
 mod memory;
 mod near;
+mod noting;
 mod pages;
 mod section;
 mod size;
@@ -39,6 +40,7 @@ pub use compression::Compression;
 pub use compression::plain_name;
 pub use expand::{
     begins_to_expand, expanded_checked, expanded_head, expanded_stream, long_window, needs_window,
+    unless_damaged,
 };
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local};
@@ -48,6 +50,7 @@ pub use kept::{kept, modified_ns};
 pub use map::Map;
 pub use memory::Memory;
 pub use near::with_near_name;
+pub use noting::{Noted, Noting};
 pub use pages::memory_for_pages;
 pub use section::Section;
 pub use size::parse_size;
@@ -135,6 +138,11 @@ pub trait Store: Send + Sync {
 
     /// Bytes of what it is told ahead that it holds in memory until they are read; of a store of another machine.
     fn room_ahead(&self) -> Option<u64> {
+        None
+    }
+
+    /// What notes the errors that are in the way of a look, where it is asked to.
+    fn noted(&self) -> Option<&Noted> {
         None
     }
 }

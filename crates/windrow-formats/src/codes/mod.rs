@@ -16,7 +16,7 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Entry, Object, Store, key};
+use windrow_core::store::{Entry, Object, Store, entry_if_there, key};
 use windrow_core::threads::{cores, in_parts};
 use windrow_core::{Error, Kind, Result};
 use windrow_pickle::torch::TorchSave;
@@ -123,7 +123,7 @@ fn tracks(probe: &Probe, options: &Options) -> Result<Tracks> {
             let folder = key::folder_of(&probe.key);
             // A prompt may be beside it; its folder is nothing else of the data set.
             let prompt = probe.key.strip_suffix(SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
-            let beside = probe.store.entry(&prompt).ok().filter(|e| !e.is_folder);
+            let beside = entry_if_there(probe.store.as_ref(), &prompt)?.filter(|e| !e.is_folder);
             let beside: Vec<Entry> = beside.into_iter().collect();
             build(probe, folder, vec![probe.key.clone()], &beside, options)
         }

@@ -77,8 +77,12 @@ pub(super) fn check_unchanged(
     }
     for row in expanded_inputs(manifest) {
         let key = join(base, &row.name);
-        if let Ok(object) = store.open(&key) {
-            is_as_it_was(object.as_ref(), row, true).map_err(|what| stale(what, store, &key))?;
+        match store.open(&key) {
+            Ok(object) => {
+                is_as_it_was(object.as_ref(), row, true).map_err(|what| stale(what, store, &key))?;
+            }
+            Err(e) if e.is_of_the_run() => return Err(e),
+            Err(_) => {}
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::format::verify::{Content, Findings, IndexAt, Verifier, Verify};
-use windrow_core::store::{Object, Store, key, read_small};
+use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Error, Kind, Result};
 
 use super::claims::{expanded_inputs, is_as_it_was};
@@ -121,15 +121,15 @@ fn open_index(
         files.push(DataFile { is_there: entry.is_some(), last_end: 0, name });
     }
     let schema_name = key::below(&folder, SAMPLE_SCHEMA);
-    let layout: Option<Layout> = match store.entry(&schema_name) {
-        Ok(_) => {
-            let text = read_small(store.open(&schema_name)?.as_ref(), 1 << 20)?;
+    let layout: Option<Layout> = match open_if_there(store.as_ref(), &schema_name)? {
+        Some(object) => {
+            let text = read_small(object.as_ref(), 1 << 20)?;
             Some(
                 serde_json::from_slice(&text)
                     .map_err(|e| Error::corrupt(format!("{} cannot be understood: {e}", SAMPLE_SCHEMA)))?,
             )
         }
-        Err(_) => None,
+        None => None,
     };
     let dtype =
         layout.as_ref().and_then(|l| l.arrays.first().map(|a| a.dtype)).or(manifest.and_then(|s| s.dtype));

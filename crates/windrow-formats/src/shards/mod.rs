@@ -87,8 +87,12 @@ impl Format for Shards {
         if !probe.is_folder {
             return Ok(None);
         }
-        // A description that cannot be opened is reported by whoever needs it.
-        let Ok(object) = probe.store.open(&probe.below(META)) else { return Ok(None) };
+        let object = match probe.store.open(&probe.below(META)) {
+            Ok(object) => object,
+            Err(e) if e.is_of_the_run() => return Err(e),
+            // What else is wrong with it is reported by whoever needs it.
+            Err(_) => return Ok(None),
+        };
         let size = object.size().min(MOST_TOLD);
         let mut scratch = Vec::new();
         let end = object.read(object.size() - size, size as usize, &mut scratch)?;

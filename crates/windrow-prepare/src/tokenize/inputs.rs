@@ -149,7 +149,10 @@ impl<'a> At<'a> {
             self.of_rows().filter(|format| format.recognise(&probe) >= least).collect();
         self.refuse_mixed(&probe, &rows, &lines)?;
         let chosen = match lines.is_empty() {
-            true => choose(self.table, &probe, None).ok().filter(|format| is_of_rows(*format)),
+            true => match choose(self.table, &probe, None) {
+                Err(e) if e.is_of_the_run() => return Err(e),
+                found => found.ok().filter(|format| is_of_rows(*format)),
+            },
             false => None,
         };
         Ok(match chosen {

@@ -13,8 +13,14 @@ impl Work<'_> {
     /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
     /// or one whose content is checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static dyn Format>> {
-        let Ok(probe) = Probe::at(self.table, self.places.root(root)?, key) else { return Ok(None) };
-        let Ok(format) = choose(self.table, &probe, None) else { return Ok(None) };
+        let root = self.places.root(root)?;
+        let found = Probe::at(self.table, root, key)
+            .and_then(|probe| choose(self.table, &probe, None).map(|format| (probe, format)));
+        let (probe, format) = match found {
+            Ok(found) => found,
+            Err(e) if e.is_of_the_run() => return Err(e),
+            Err(_) => return Ok(None),
+        };
         let verifier = format.verifier();
         if verifier.content() != Content::Records {
             return Ok(None);

@@ -460,8 +460,10 @@ fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite
         (Target::Folder, Ok(names)) => {
             Some(names.into_iter().find(|name| !format.is_own(name)).unwrap_or_default())
         }
-        (Target::Folder, Err(_)) | (_, Ok(_)) => Some(String::new()),
-        (_, Err(_)) => None,
+        (Target::Folder, Err(_)) => Some(String::new()),
+        // Also one that cannot be listed.
+        (_, _) if path.is_dir() => Some(String::new()),
+        (_, _) => None,
     };
     match foreign {
         None => Ok(()),

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use crate::error::Result;
 use crate::format::Probe;
 use crate::manifest::MANIFEST_FILE;
-use crate::store::{Object, Store, expanded_stream, key, plain_name};
+use crate::store::{Object, Store, expanded_stream, key, plain_name, unless_damaged};
 
 /// What the names of such files end in.
 pub const SUFFIXES: &[&str] = &[".json", ".json.gz", ".json.zst"];
@@ -96,7 +96,7 @@ impl JsonKind {
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 // Damage is reported by whoever reads all of it; what comes before the damage may have said enough.
-                Err(_) => return Ok(scan.at_the_end()),
+                Err(e) => return unless_damaged(e).map_or(Ok(scan.at_the_end()), Err),
             }
         }
     }
@@ -174,7 +174,10 @@ pub fn first_keys(object: &dyn Object) -> Result<Option<BTreeSet<String>>> {
     let Ok(stream) = expanded_stream(object)? else { return Ok(None) };
     let mut text = Vec::new();
     // What is damaged or too long has no keys that could be compared.
-    let _ = BufReader::new(stream.take(MOST)).read_until(b'\n', &mut text);
+    let read = BufReader::new(stream.take(MOST)).read_until(b'\n', &mut text);
+    if let Some(error) = read.err().and_then(unless_damaged) {
+        return Err(error);
+    }
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     let found: Option<BTreeMap<String, IgnoredAny>> = serde_json::from_slice(text).ok();
     Ok(found.map(|keys| keys.into_keys().collect()))
@@ -183,7 +186,50 @@ pub fn first_keys(object: &dyn Object) -> Result<Option<BTreeSet<String>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{Error, Kind};
     use crate::store::Memory;
+
+    // Lines, of which the bytes from some place on cannot be had.
+    struct Refusing {
+        text: Vec<u8>,
+        from: u64,
+        kind: Kind,
+    }
+
+    impl Object for Refusing {
+        fn size(&self) -> u64 {
+            self.text.len() as u64
+        }
+
+        fn name(&self) -> &str {
+            "a.json"
+        }
+
+        fn modified_ns(&self) -> Option<u64> {
+            None
+        }
+
+        fn read<'a>(&'a self, start: u64, size: usize, _: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+            match start + size as u64 > self.from {
+                true => Err(Error::new(self.kind, "refused").byte(start)),
+                false => Ok(&self.text[start as usize..start as usize + size]),
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_cannot_be_had_are_an_error_and_damage_is_not() {
+        let line = format!("{{\"text\": \"{}\"}}\n", "x".repeat(300_000));
+        for kind in [Kind::Io, Kind::Interrupted, Kind::Memory, Kind::Corrupt] {
+            let object = Refusing { text: line.repeat(2).into_bytes(), from: 100_000, kind };
+            let found =
+                (JsonKind::of(&object).map_err(|e| e.kind()), first_keys(&object).map_err(|e| e.kind()));
+            match kind {
+                Kind::Corrupt => assert_eq!(found, (Ok(JsonKind::Document), Ok(None))),
+                _ => assert_eq!(found, (Err(kind), Err(kind))),
+            }
+        }
+    }
 
     fn kind(text: &str) -> JsonKind {
         let store = Memory::new().with("a.json", text.as_bytes());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 
 /// A declared value that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ impl Findings {
     ) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(e) if is_of_the_run(&e) => Err(e),
+            Err(e) if e.is_of_the_run() => Err(e),
             Err(e) => {
                 self.problem(file, None, what, expected.to_string(), e.message().to_string());
                 Ok(None)
@@ -84,14 +84,10 @@ impl Findings {
     }
 }
 
-/// Stopped, or refused by the system, as when too many files are open: nothing is known of the data then.
-pub(super) fn is_of_the_run(error: &Error) -> bool {
-    matches!(error.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{Error, Kind};
 
     #[test]
     fn what_the_system_refuses_is_an_error_of_the_run_and_what_is_missing_a_finding() {

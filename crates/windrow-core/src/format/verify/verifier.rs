@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::findings::{Findings, is_of_the_run};
+use super::findings::Findings;
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{Format, Options, Probe};
@@ -48,7 +48,7 @@ impl<'a> Verifier<'a> {
         }
         let source = match format.open(probe, &Options::default()) {
             Ok(source) => source,
-            Err(error) if is_of_the_run(&error) => return Err(error),
+            Err(error) if error.is_of_the_run() => return Err(error),
             Err(error) => return Ok(Opened::Not(error)),
         };
         // Read before, as part of a folder around it.
@@ -164,7 +164,7 @@ impl<'a> Verifier<'a> {
     /// # Errors
     /// One that is about the run and not about the data.
     pub fn found(&mut self, error: Error, at: &str, what: &str) -> Result<()> {
-        if is_of_the_run(&error) {
+        if error.is_of_the_run() {
             return Err(error);
         }
         let place = error.place().clone();

@@ -1,0 +1,242 @@
+//! A store that notes what was in the way of a look: whoever only asks what something is takes an error for a no, and a no that
+//! nobody knows to be one would have data read as what it is not.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Entry, FolderId, Object, Store, Traffic, Version};
+use crate::error::{Error, Result};
+
+/// The objects of another store. While it notes, errors are kept that say nothing of the data.
+pub struct Noting {
+    inner: Arc<dyn Store>,
+    noted: Arc<Noted>,
+}
+
+/// Whether it notes, and the first error since then.
+#[derive(Default)]
+pub struct Noted {
+    is_on: AtomicBool,
+    first: Mutex<Option<Error>>,
+}
+
+impl Noting {
+    /// Around `store`, unless it notes already.
+    pub fn around(store: Arc<dyn Store>) -> Arc<dyn Store> {
+        match store.noted() {
+            Some(_) => store,
+            None => Arc::new(Noting { inner: store, noted: Arc::default() }),
+        }
+    }
+}
+
+impl Noted {
+    /// What `look` gives, unless something was in its way. Within another look nothing is said: that one does.
+    ///
+    /// # Errors
+    /// The first error of the store that [says nothing of the data](Error::is_of_the_run).
+    pub fn during<T>(&self, look: impl FnOnce() -> T) -> Result<T> {
+        if self.is_on.swap(true, Ordering::Relaxed) {
+            return Ok(look());
+        }
+        let seen = look();
+        self.is_on.store(false, Ordering::Relaxed);
+        match self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => Ok(seen),
+        }
+    }
+
+    fn pass<T>(&self, found: Result<T>) -> Result<T> {
+        if let Err(error) = &found
+            && error.is_of_the_run()
+            && self.is_on.load(Ordering::Relaxed)
+        {
+            let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert_with(|| error.again());
+        }
+        found
+    }
+
+    fn object(self: &Arc<Self>, opened: Result<Arc<dyn Object>>) -> Result<Arc<dyn Object>> {
+        let object = self.pass(opened)?;
+        Ok(match self.is_on.load(Ordering::Relaxed) {
+            true => Arc::new(Looked { inner: object, noted: self.clone() }),
+            false => object,
+        })
+    }
+}
+
+// What is not passed on would be lost unseen.
+#[deny(clippy::missing_trait_methods)]
+impl Store for Noting {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        self.noted.object(self.inner.open(key))
+    }
+
+    fn open_listed(&self, entry: &Entry) -> Result<Arc<dyn Object>> {
+        self.noted.object(self.inner.open_listed(entry))
+    }
+
+    fn read_listed(&self, entry: &Entry, start: u64, out: &mut [u8]) -> Result<()> {
+        self.noted.pass(self.inner.read_listed(entry, start, out))
+    }
+
+    fn checks_when_opened(&self) -> bool {
+        self.inner.checks_when_opened()
+    }
+
+    fn entry(&self, key: &str) -> Result<Entry> {
+        self.noted.pass(self.inner.entry(key))
+    }
+
+    fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.noted.pass(self.inner.walk(prefix))
+    }
+
+    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.noted.pass(self.inner.walk_anew(prefix))
+    }
+
+    fn walks_by_manifest(&self) -> bool {
+        self.inner.walks_by_manifest()
+    }
+
+    fn display(&self, key: &str) -> String {
+        self.inner.display(key)
+    }
+
+    fn folder_id(&self, key: &str) -> Option<FolderId> {
+        self.inner.folder_id(key)
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        self.inner.traffic()
+    }
+
+    fn room_ahead(&self) -> Option<u64> {
+        self.inner.room_ahead()
+    }
+
+    fn noted(&self) -> Option<&Noted> {
+        Some(&self.noted)
+    }
+}
+
+/// An object that was opened for a look.
+struct Looked {
+    inner: Arc<dyn Object>,
+    noted: Arc<Noted>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Object for Looked {
+    fn size(&self) -> u64 {
+        self.inner.size()
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        self.inner.modified_ns()
+    }
+
+    fn changed_ns(&self) -> Option<u64> {
+        self.inner.changed_ns()
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.inner.version()
+    }
+
+    fn tag(&self) -> Option<&str> {
+        self.inner.tag()
+    }
+
+    fn is_compared(&self) -> bool {
+        self.inner.is_compared()
+    }
+
+    fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        self.noted.pass(self.inner.read(start, size, scratch))
+    }
+
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.noted.pass(self.inner.read_into(start, out))
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        self.inner.mapped()
+    }
+
+    fn may_stay_open(&self) -> bool {
+        self.inner.may_stay_open()
+    }
+
+    fn touch(&self, start: u64, size: u64) {
+        self.inner.touch(start, size);
+    }
+
+    fn prefetch(&self, start: u64, size: u64) {
+        self.inner.prefetch(start, size);
+    }
+
+    fn bring_near(&self) -> Result<()> {
+        self.noted.pass(self.inner.bring_near())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+    use crate::store::Memory;
+
+    // Says no to one key.
+    struct Refusing(Memory, &'static str, Kind);
+
+    impl Store for Refusing {
+        fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+            self.entry(key)?;
+            self.0.open(key)
+        }
+
+        fn entry(&self, key: &str) -> Result<Entry> {
+            match key == self.1 {
+                true => Err(Error::new(self.2, "refused").at(key)),
+                false => self.0.entry(key),
+            }
+        }
+
+        fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+            self.0.walk(prefix)
+        }
+
+        fn display(&self, key: &str) -> String {
+            self.0.display(key)
+        }
+    }
+
+    #[test]
+    fn a_look_that_something_was_in_the_way_of_is_an_error() {
+        let store =
+            |kind| Noting::around(Arc::new(Refusing(Memory::new().with("a.bin", [1]), "a.idx", kind)));
+        let look = |store: &Arc<dyn Store>| {
+            store.noted().unwrap().during(|| (store.entry("a.idx").is_ok(), store.open("a.bin").is_ok()))
+        };
+        for kind in [Kind::Io, Kind::Memory, Kind::Interrupted] {
+            let error = look(&store(kind)).unwrap_err();
+            assert_eq!((error.kind(), error.message()), (kind, "refused"));
+            assert_eq!(error.place().file.as_deref(), Some("a.idx"));
+        }
+        // What is not there is a no.
+        let store = store(Kind::NotFound);
+        assert_eq!(look(&store).unwrap(), (false, true));
+        // And one look says nothing of the next.
+        assert!(store.entry("a.idx").is_err());
+        assert_eq!(look(&store).unwrap(), (false, true));
+        assert!(Arc::ptr_eq(&store, &Noting::around(store.clone())));
+    }
+}
