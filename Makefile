@@ -81,7 +81,7 @@ check: fuzz-check
 
 # The fuzz targets compile with the installed toolchain; running them needs cargo-fuzz and a nightly one.
 fuzz-check:
-	cargo check --quiet --manifest-path fuzz/Cargo.toml
+	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
 
 # Everything that can happen to data, tried for BUDGET seconds on all cores, counted, and added to reliability/runs. Builds that check
 # their own arithmetic; the fuzz targets are built as fuzz/README.md says.

@@ -61,7 +61,8 @@ def windrow(url, cache, shuffle, limit, state=None):
 
     options = {"endpoint_url": url, "access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1"}
     ds = wr.open("s3://bucket/tokens.bin", dtype="int32", store_options=options, cache=cache, cache_limit=limit)
-    order = wr.Blocks() if shuffle == "blocks" else True
+    # The usual 8 MiB are for data of which a batch sees more than a quarter of such blocks.
+    order = wr.Blocks(bytes="4MiB") if shuffle == "blocks" else True
     # What the others give, too: the IDs alone, as they are stored.
     view = ds.pack(LENGTH, labels=None, dtype="int32")
     loader = wr.Loader(view, batch_size=BATCH, shuffle=order, seed=1, epochs=2)

@@ -13,7 +13,7 @@ import pytest
 
 # As a profiler sees them: calls of Python functions and of built-in ones.
 PROGRAM = """
-import os, random, sys
+import collections.abc, os, random, sys
 from pathlib import Path
 import numpy as np
 import windrow as wr
@@ -38,6 +38,33 @@ def is_lost_by_python(frame):
     # The callback of a weak reference, in the import of a module.
     is_callback = lambda frame: frame and frame.f_code.co_name == "cb" and "importlib" in frame.f_code.co_filename
     return is_callback(frame) or is_callback(frame.f_back)
+
+class Mapping(collections.abc.Mapping):
+    def __init__(self, given):
+        self.given = given
+    def __getitem__(self, key):
+        return self.given[key]
+    def __iter__(self):
+        return iter(self.given)
+    def __len__(self):
+        return len(self.given)
+
+class Number:
+    def __index__(self):
+        return 3
+
+class Listed:
+    def __init__(self, ids):
+        self.ids = ids
+    def __len__(self):
+        return len(self.ids)
+    def __getitem__(self, at):
+        return self.ids[at]
+
+collections.abc.Sequence.register(Listed)
+
+def listed(text):
+    return Listed(tokenizer(text))
 
 def begun(at):
     seen = 0
@@ -97,6 +124,15 @@ CALLS = {
     "what is converted": ('wr.convert(Named("numbers"), "out", to="shards", overwrite=True)', "nothing"),
     "a plan": ("wr.trace(Named('none'), 0)", "NotFoundError"),
     "no number": ('wr.open("numbers")[10 ** 30]', "OutOfRangeError"),
+    "a number": ('wr.open("numbers").windows(8)[Number()]', "nothing"),
+    "an option": ('wr.write("out", [[1, 2]], to="shards", dtype="int32", max_shard_bytes=Number(), overwrite=True)', "nothing"),
+    "a fit": ('wr.open("numbers").windows(8, scaler="max", fit=0.5)', "TypeError"),
+    "sizes": ("assert wr.temperature(Mapping({1: 900, 2: 100}), 1.0)[1] > 0.8", "nothing"),
+    "parts": ('wr.mix(Mapping({"a": (wr.open("numbers").windows(8), 1.0)}))', "nothing"),
+    "IDs that are listed": (
+        'wr.tokenize("texts", "out", tokenizer=listed, vocab_size=9, eos=0, overwrite=True)',
+        "nothing",
+    ),
     "an epoch": ('wr.open("numbers").windows(8).set_epoch(3)', "nothing"),
 }
 
@@ -117,3 +153,41 @@ Path("texts/a.jsonl").write_text('{"text": "one two"}\\n')
     program = PROGRAM.replace("CALL", code).replace("EXPECTED", repr(expected))
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+
+
+LOGGED = """
+import logging, os, signal, sys
+import numpy as np
+import windrow as wr
+
+class Pressed(Exception):
+    pass
+
+calls = []
+
+def handler(*_):
+    calls.append(1)
+    raise {"exit": SystemExit, "error": Pressed, "Ctrl-C": KeyboardInterrupt}[sys.argv[1]]
+
+class Handler(logging.Handler):
+    def emit(self, record):
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(10):
+            pass
+
+signal.signal(signal.SIGTERM, handler)
+np.arange(10, dtype=np.uint16).tofile("t.bin")
+logging.getLogger("windrow").addHandler(Handler())
+try:
+    wr.open("t.bin")
+    ended = "nothing"
+except BaseException as raised:
+    ended = type(raised).__name__
+print(ended, len(calls))
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("exit", "SystemExit 1"), ("error", "Pressed 1"), ("Ctrl-C", "KeyboardInterrupt 1")])
+def test_what_a_signal_raises_while_a_record_is_logged(tmp_path: Path, kind: str, expected: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", LOGGED, kind], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout.strip(), ran.stderr) == (expected, "")

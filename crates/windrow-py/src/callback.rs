@@ -13,6 +13,7 @@ use windrow::{Error, Result, TextEncoder, loss_mask};
 use crate::error::OrRaise;
 use crate::function::described;
 use crate::given::{Given, answers, from_python};
+use crate::interrupt::check;
 use crate::said::class_of;
 
 /// Where IDs come from.
@@ -258,7 +259,7 @@ impl Watch for Watcher {
             due
         });
         if due {
-            self.note(Python::attach(|py| py.check_signals()));
+            self.note(Python::attach(|py| check(py)));
         }
         self.state.lock().is_ok_and(|state| state.raised.is_some())
     }

@@ -15,6 +15,7 @@ use crate::error::{OrRaise, raise};
 use crate::framework::watch_worker;
 use crate::in_memory;
 use crate::index::{Each, Index};
+use crate::interrupt::check;
 use crate::json;
 use crate::json_strings::Stop;
 use crate::near;
@@ -142,7 +143,7 @@ impl Dataset {
             Index::Many(records) => {
                 let list = PyList::empty(py);
                 for record in records {
-                    py.check_signals()?;
+                    check(py)?;
                     list.append(whole(|| one(self, py, record))?)?;
                 }
                 Ok(list.into_any())

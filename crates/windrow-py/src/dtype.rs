@@ -8,6 +8,7 @@ use pyo3::types::PyString;
 use windrow::{DType, Error};
 
 use crate::error::raise;
+use crate::interrupt::check;
 use crate::said::said;
 
 /// A dtype as users write it: numpy's names, `np.dtype`, scalar types, `torch.int64`, `jnp.bfloat16`.
@@ -62,7 +63,7 @@ pub(crate) fn numpy_ready(py: Python<'_>) -> PyResult<()> {
     READY.get_or_try_init(py, || {
         py.import("numpy.lib")?;
         // What waits is raised here, before they run Python.
-        py.check_signals()?;
+        check(py)?;
         numpy::dtype::<u8>(py);
         PyResult::Ok(())
     })?;

@@ -6,7 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule};
 use windrow::{Error, Kind, Result};
 
-use crate::interrupt::{ends_program, kept, put_off_kept};
+use crate::interrupt::{ends_program, kept};
 
 /// Turns a windrow result into a Python one.
 pub(crate) trait OrRaise<T> {
@@ -17,10 +17,7 @@ pub(crate) trait OrRaise<T> {
 impl<T> OrRaise<T> for Result<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
         match self {
-            Ok(value) => {
-                put_off_kept(py);
-                Ok(value)
-            }
+            Ok(value) => kept().map_or(Ok(value), Err),
             Err(error) => Err(kept().unwrap_or_else(|| raise(py, &error))),
         }
     }

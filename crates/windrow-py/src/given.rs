@@ -2,11 +2,12 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyList, PyTuple};
 use windrow::{Error, Kind, Result};
 
 use crate::error::OrRaise;
-use crate::interrupt::Attempt;
+use crate::interrupt::{Attempt, ends_program};
+use crate::mapping::is_mapping;
 use crate::said::{class_of, said};
 
 /// The IDs of a text.
@@ -54,9 +55,24 @@ fn with_mask<'py>(answer: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyA
     Ok(if is_id { None } else { Some((first, pair.get_item(1)?)) })
 }
 
-// A list of ints, or an array of them.
+// A list of ints, an array of them, or what is as good as a list.
 fn whole_numbers(ids: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    plain(ids)?.extract::<Vec<i64>>().map_err(|e| {
+    let of_list = |ids: &Bound<'_, PyAny>| match ids.is_instance_of::<PyList>() {
+        true => ids.extract(),
+        // What is only like a list is asked for its length by `extract` and `collect`, which lose what ends the program there.
+        false if ids.hasattr("__getitem__")? && !is_mapping(ids)? => {
+            let mut found = Vec::new();
+            for id in ids.try_iter()? {
+                found.push(id?.extract()?);
+            }
+            Ok(found)
+        }
+        false => Err(PyTypeError::new_err(format!("found {}", class_of(ids)?))),
+    };
+    of_list(&plain(ids)?).map_err(|e| {
+        if ends_program(ids.py(), &e) {
+            return e;
+        }
         let error = PyTypeError::new_err(
             "the tokenizer must give a list of whole numbers for a text, or a tuple of such a list and a mask",
         );
@@ -70,7 +86,7 @@ fn mask_of(mask: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
         Error::config(format!("the tokenizer gave a mask of which {what}; expected 0, 1, True or False"))
     };
     let list = plain(mask).map_err(from_python)?;
-    let Ok(values) = list.try_iter() else {
+    let Some(values) = list.try_iter().attempt(list.py()).map_err(from_python)? else {
         let class = class_of(mask).unwrap_or_else(|_| "an object".to_string());
         return Err(Error::config(format!(
             "the tokenizer gave {class} as mask; expected a list of 0 and 1, one for each token"

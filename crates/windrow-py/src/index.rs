@@ -6,6 +6,7 @@ use pyo3::types::{PyBool, PyInt, PySlice, PyString};
 use windrow::{Error, Kind};
 
 use crate::error::raise;
+use crate::interrupt::ends_program;
 use crate::said::{class_of, said};
 
 /// The length of what has no end: its numbers count from the start only.
@@ -88,6 +89,7 @@ fn one(key: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<u64> {
     let number: i64 = match key.extract() {
         Ok(number) => number,
         Err(e) if e.is_instance_of::<PyOverflowError>(py) => return Err(out_of_range()?),
+        Err(e) if ends_program(py, &e) => return Err(e),
         Err(_) => return Err(no_index(key)),
     };
     let found = match u64::try_from(number) {

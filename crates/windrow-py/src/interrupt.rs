@@ -4,9 +4,15 @@
 //! call, even of an import, and is raised once: who takes it for an error of that call has lost it.
 
 use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
 
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::exceptions::PyException;
+use pyo3::ffi;
 use pyo3::prelude::*;
+use windrow::dev::stop;
 
 /// An attempt whose failure is an answer.
 pub(crate) trait Attempt<T> {
@@ -33,8 +39,32 @@ pub(crate) fn ends_program(py: Python<'_>, raised: &PyErr) -> bool {
 }
 
 thread_local! {
-    // What a signal raised while windrow's own code ran.
+    // What a signal raised while windrow's own code ran, until it is given to Python.
     static KEPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+/// Has waits for other machines look for Ctrl-C. A thread of windrow that wanted to ask would wait for one that waits for it.
+pub(crate) fn ask_python() {
+    // The module is imported there, most often; elsewhere nothing is heard.
+    MAIN.get_or_init(|| thread::current().id());
+    stop::ask_by(|| is_main() && Python::try_attach(look).unwrap_or(false));
+}
+
+fn is_main() -> bool {
+    MAIN.get() == Some(&thread::current().id())
+}
+
+/// That nothing was raised to end what is done.
+///
+/// # Errors
+/// What a signal raised.
+pub(crate) fn check(py: Python<'_>) -> PyResult<()> {
+    match kept() {
+        Some(raised) => Err(raised),
+        None => py.check_signals(),
+    }
 }
 
 /// Whether a signal has raised something that was not yet given to Python: for code that can stop, but has no place for it.
@@ -43,31 +73,34 @@ pub(crate) fn look(py: Python<'_>) -> bool {
         return true;
     }
     let raised = py.check_signals().err();
-    let is_raised = raised.is_some();
-    KEPT.set(raised);
-    is_raised
+    raised.map(|raised| keep(py, raised)).is_some()
 }
 
-/// What [`look`] saw, to be raised instead of an error.
+/// What is kept, to be raised instead of an error.
 pub(crate) fn kept() -> Option<PyErr> {
     KEPT.take()
 }
 
-/// Has what [`look`] saw raised after a call that succeeds all the same.
-pub(crate) fn put_off_kept(py: Python<'_>) {
-    if let Some(raised) = kept() {
-        put_off(py, raised);
+/// Keeps what was raised where it has no place, until this thread next gives an answer to Python, or next runs code of it. What
+/// another than the main thread raises becomes an exception that nobody can catch.
+pub(crate) fn keep(py: Python<'_>, raised: PyErr) {
+    if !is_main() {
+        return raised.write_unraisable(py, None);
     }
+    KEPT.with_borrow_mut(|kept| {
+        kept.get_or_insert(raised);
+    });
+    // SAFETY: the function takes no argument. Where too many wait already, it is given with the next answer.
+    unsafe { ffi::Py_AddPendingCall(Some(raise_kept), ptr::null_mut()) };
 }
 
-/// Ctrl-C is raised where signals are looked for next; anything else becomes an exception that nobody can catch.
-pub(crate) fn put_off(py: Python<'_>, raised: PyErr) {
-    let again = || py.import("_thread")?.call_method0("interrupt_main").map(drop);
-    let told = match raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-        true => again(),
-        false => Err(raised),
-    };
-    if let Err(error) = told {
-        error.write_unraisable(py, None);
+// Called by the main thread between two instructions of Python's; -1 says that an exception is set.
+extern "C" fn raise_kept(_: *mut c_void) -> c_int {
+    match kept() {
+        Some(raised) => {
+            Python::attach(|py| raised.restore(py));
+            -1
+        }
+        None => 0,
     }
 }

@@ -26,6 +26,7 @@ mod json_strings;
 mod keys;
 mod loader;
 mod logging;
+mod mapping;
 mod near;
 mod open;
 mod options;
@@ -58,7 +59,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     logging::install(module.py())?;
-    waiting::ask_python();
+    interrupt::ask_python();
     // What NumPy offers is looked up at its first use, where Ctrl-C would be a panic: here it ends the import.
     drop(PyArray1::<u8>::zeros(module.py(), 0, false));
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -4,7 +4,7 @@ use log::{Log, Metadata, Record};
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
 
-use crate::interrupt::put_off;
+use crate::interrupt::keep;
 
 /// Sends this process's log records to Python; does nothing where another logger was installed before.
 pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
@@ -50,7 +50,7 @@ impl Log for Renamed {
             );
             // What Python raises over a record is left behind, and would be raised by a call that succeeds.
             if let Some(raised) = PyErr::take(py) {
-                put_off(py, raised);
+                keep(py, raised);
             }
         });
     }

@@ -11,6 +11,7 @@ use crate::dataset::Dataset;
 use crate::dtype::AnyDType;
 use crate::error::raise;
 use crate::in_memory;
+use crate::interrupt::Attempt;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::paths::AnyPaths;
@@ -185,8 +186,8 @@ pub(crate) fn _in_memory(
 
 // What the face understands: a hash, a name or a path.
 fn tokenizer_name(given: &Bound<'_, PyAny>) -> PyResult<String> {
-    match given.getattr("hash") {
-        Ok(hash) if !hash.is_callable() => hash.extract(),
+    match given.getattr("hash").attempt(given.py())? {
+        Some(hash) if !hash.is_callable() => hash.extract(),
         _ => Ok(given.extract::<std::path::PathBuf>()?.to_string_lossy().into_owned()),
     }
 }

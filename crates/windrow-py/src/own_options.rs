@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use windrow::format::WriteFormat;
 
 use crate::error::raise;
+use crate::interrupt::Attempt;
 use crate::near::{meant, options_of};
 use crate::options::Count;
 use crate::said::class_of;
@@ -61,10 +62,11 @@ fn plain(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if class.starts_with("bool") {
         return Ok(json!(value.is_truthy()?));
     }
-    if let Ok(number) = value.extract::<i64>() {
+    let py = value.py();
+    if let Some(number) = value.extract::<i64>().attempt(py)? {
         return Ok(json!(number));
     }
-    if let Ok(number) = value.extract::<Count>() {
+    if let Some(number) = value.extract::<Count>().attempt(py)? {
         return Ok(json!(number.0));
     }
     if let Ok(number) = value.cast::<PyFloat>() {

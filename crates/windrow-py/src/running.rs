@@ -11,6 +11,7 @@ use windrow_core::plan::{Cursor, Identity, Steps};
 use windrow_core::sampler::Shard;
 
 use crate::error::OrRaise;
+use crate::interrupt::check;
 use crate::ranks::Ranks;
 
 /// How long to wait before looking for Ctrl-C again.
@@ -77,6 +78,7 @@ impl Running {
     /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`. Ends with
     /// `KeyboardInterrupt` soon after Ctrl-C; nothing is lost then.
     pub(crate) fn next(&self, py: Python<'_>, epoch: Option<u64>) -> PyResult<Option<Batch>> {
+        check(py)?;
         let slot = self.settled(py)?;
         loop {
             let (next, turn, cursor) = py.detach(|| {
@@ -88,13 +90,14 @@ impl Running {
                 inner.turn += u64::from(matches!(next, Ok(Next::Batch(_))));
                 (next, inner.turn, inner.loader.cursor())
             });
-            match next.or_raise(py)? {
+            // What a signal raised beside a batch is given instead of the next one: this one would be lost.
+            match next.or_else(|e| Err(e).or_raise(py))? {
                 Next::Batch(batch) => {
                     self.note(Delivered { turn, cursor });
                     return Ok(Some(batch));
                 }
                 Next::End => return Ok(None),
-                Next::NotYet => py.check_signals()?,
+                Next::NotYet => check(py)?,
             }
         }
     }

@@ -12,7 +12,7 @@ use windrow_core::{Decode, Element, Result, Values};
 use crate::array::value_array;
 use crate::error::{OrRaise, raise};
 use crate::function::described;
-use crate::interrupt::look;
+use crate::interrupt::{Attempt, look};
 use crate::said::{class_of, said, shown, text_of};
 
 /// A scaler by name, and the function where it is one.
@@ -76,10 +76,11 @@ pub(crate) fn read_fit(given: &Bound<'_, PyAny>) -> PyResult<Fit> {
             )),
         };
     }
-    match given.extract::<(f64, f64)>() {
-        Ok((from, to)) => Ok(Fit::Fraction(from, to)),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "fit: expected two fractions as (0.0, 0.7), or a range of values, found {given}"
+    match given.extract::<(f64, f64)>().attempt(py)? {
+        Some((from, to)) => Ok(Fit::Fraction(from, to)),
+        None => Err(PyTypeError::new_err(format!(
+            "fit: expected two fractions as (0.0, 0.7), or a range of values, found {}",
+            said(given)?
         ))),
     }
 }

@@ -11,6 +11,7 @@ use windrow::prepare::Fields;
 use windrow::{Error, Kind, Result};
 
 use crate::interrupt::{Attempt, ends_program};
+use crate::mapping::is_mapping;
 use crate::row;
 use crate::said::{class_of, said};
 
@@ -229,14 +230,6 @@ impl Texts {
 }
 
 const NO_TEXT: &str = "leave such items out, or give an empty text";
-
-// Asked here, since a `cast` takes what ends the program for a no.
-fn is_mapping(of: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if of.is_instance_of::<PyDict>() {
-        return Ok(true);
-    }
-    of.is_instance(&of.py().import("collections.abc")?.getattr("Mapping")?)
-}
 
 // The first keys of a dict, for hints.
 fn keys(mapping: &Bound<'_, PyAny>) -> Result<String> {

@@ -3,25 +3,15 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, Builder, ThreadId};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use windrow::Result;
-use windrow::dev::stop;
 
 use crate::error::OrRaise;
-use crate::interrupt::look;
-
-/// Has waits for other machines look for Ctrl-C. Python hears of signals in its main thread alone, and a thread of windrow that
-/// wanted to ask would wait for one that waits for it.
-pub(crate) fn ask_python() {
-    static MAIN: OnceLock<ThreadId> = OnceLock::new();
-    // The module is imported there, most often; elsewhere nothing is heard.
-    MAIN.get_or_init(|| thread::current().id());
-    stop::ask_by(|| MAIN.get() == Some(&thread::current().id()) && Python::try_attach(look).unwrap_or(false));
-}
+use crate::interrupt::check;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -61,7 +51,7 @@ pub(crate) fn wait_while<T: Send + 'static>(
     loop {
         match py.detach(look) {
             Ok(found) => return found.or_raise(py),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Timeout) => check(py)?,
             Err(RecvTimeoutError::Disconnected) => match py.detach(|| thread.join()) {
                 Err(panic) => resume_unwind(panic),
                 Ok(()) => return Err(pyo3::exceptions::PyRuntimeError::new_err("a thread ended early")),

@@ -9,6 +9,7 @@ use windrow::dev::sampler::Sampler;
 use super::{ByNumber, Mix, Pickled, Recut, Remix, View};
 use crate::array::Memory;
 use crate::index::{Each, Index, many};
+use crate::interrupt::check;
 use crate::loader::Loader;
 use crate::options::Count;
 use crate::waiting::wait_for;
@@ -288,7 +289,7 @@ impl Mix {
 
 fn item<'py>(py: Python<'py>, index: Index, of: &impl ByNumber) -> PyResult<Bound<'py, PyAny>> {
     let one = |number: u64| -> PyResult<Bound<'py, PyAny>> {
-        py.check_signals()?;
+        check(py)?;
         if of.is_rows() {
             return row::record(py, of.records(py, &[number])?.pop().unwrap_or(Value::Null));
         }

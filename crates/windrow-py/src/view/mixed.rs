@@ -2,11 +2,13 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMapping, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 use windrow::{Error, MixtureOptions, Part, Stop, mix_with};
 
 use super::{Mix, View};
 use crate::error::{OrRaise, raise};
+use crate::interrupt::Attempt;
+use crate::mapping::{Mapping, is_mapping};
 use crate::near::none_left;
 use crate::options::{Count, choice};
 use crate::said::text_of;
@@ -50,22 +52,22 @@ use crate::said::text_of;
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn mix(
     py: Python<'_>,
-    parts: &Bound<'_, PyMapping>,
+    parts: Mapping<'_>,
     stop: &str,
-    phases: Option<Vec<(Count, Bound<'_, PyMapping>)>>,
+    phases: Option<Vec<(Count, Mapping<'_>)>>,
     steps_of: Count,
-    max_epochs: Option<&Bound<'_, PyMapping>>,
+    max_epochs: Option<Mapping<'_>>,
     part_ids: bool,
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Mix> {
     none_left(py, "mix", unknown)?;
     let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
     let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
-    for item in parts.items()? {
-        let (name, part) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+    for (name, part) in parts.items::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()? {
         let name = text_of(name.cast::<PyString>()?);
         let none = || no_part(&name, &part);
-        let (view, weight) = part.extract::<(Bound<'_, PyAny>, f64)>().map_err(|_| none())?;
+        let pair = part.extract::<(Bound<'_, PyAny>, f64)>().attempt(py)?;
+        let (view, weight) = pair.ok_or_else(none)?;
         if let Ok(view) = view.cast::<View>() {
             seeds.push(view.get().seed);
             scalers.push(view.get().scaler.as_ref().map(|function| function.clone_ref(py)));
@@ -84,11 +86,11 @@ pub(crate) fn mix(
         phases: phases
             .unwrap_or_default()
             .into_iter()
-            .map(|(start, weights)| Ok((samples(py, start, steps_of)?, named(&weights)?)))
+            .map(|(start, weights)| Ok((samples(py, start, steps_of)?, weights.items()?)))
             .collect::<PyResult<_>>()?,
         max_epochs: match max_epochs {
             Some(passes) => {
-                let passes: Vec<(String, Count)> = named(passes)?;
+                let passes: Vec<(String, Count)> = passes.items()?;
                 passes.into_iter().map(|(name, passes)| (name, passes.0)).collect()
             }
             None => Vec::new(),
@@ -109,12 +111,6 @@ fn samples(py: Python<'_>, start: Count, steps_of: Count) -> PyResult<u64> {
             .checked_mul(rows)
             .ok_or_else(|| error(format!("a phase at step {} of {rows} samples: beyond 2^64", start.0))),
     }
-}
-
-fn named<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
-    given: &Bound<'py, PyMapping>,
-) -> PyResult<Vec<(String, T)>> {
-    given.items()?.iter().map(|item| item.extract::<(String, T)>()).collect()
 }
 
 // Why this is not part of a mixture, and what would be.
@@ -158,11 +154,12 @@ pub(crate) fn temperature<'py>(
         true => Ok(given.len()? as u64),
         false => given.extract::<Count>().map(|size| size.0),
     };
-    if let Ok(named) = sizes.cast::<PyMapping>() {
-        let values = named.values()?.iter().map(|value| size(&value)).collect::<PyResult<Vec<u64>>>()?;
+    if is_mapping(sizes)? {
+        let named: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> = sizes.extract::<Mapping<'py>>()?.items()?;
+        let values = named.iter().map(|(_, value)| size(value)).collect::<PyResult<Vec<u64>>>()?;
         let shares = windrow::temperature(&values, exponent).or_raise(py)?;
         let dict = PyDict::new(py);
-        named.keys()?.iter().zip(shares).try_for_each(|(name, share)| dict.set_item(name, share))?;
+        named.iter().zip(shares).try_for_each(|((name, _), share)| dict.set_item(name, share))?;
         return Ok(dict.into_any());
     }
     let values = sizes.try_iter()?.map(|value| size(&value?)).collect::<PyResult<Vec<u64>>>()?;
