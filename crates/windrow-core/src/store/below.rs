@@ -97,6 +97,11 @@ impl Store for Below {
         self.store.room_ahead()
     }
 
+    // This one has other keys.
+    fn around(&self) -> Option<&Arc<dyn Store>> {
+        None
+    }
+
     fn noted(&self) -> Option<&Noted> {
         self.store.noted()
     }

@@ -141,6 +141,11 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// The store that it notes the errors of: that one counts what it is asked for.
+    fn around(&self) -> Option<&Arc<dyn Store>> {
+        None
+    }
+
     /// What notes the errors that are in the way of a look, where it is asked to.
     fn noted(&self) -> Option<&Noted> {
         None

@@ -118,6 +118,10 @@ impl Store for Noting {
         self.inner.room_ahead()
     }
 
+    fn around(&self) -> Option<&Arc<dyn Store>> {
+        Some(&self.inner)
+    }
+
     fn noted(&self) -> Option<&Noted> {
         Some(&self.noted)
     }
