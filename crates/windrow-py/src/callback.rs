@@ -259,7 +259,7 @@ impl Watch for Watcher {
             due
         });
         if due {
-            self.note(Python::attach(|py| check(py)));
+            self.note(Python::attach(check));
         }
         self.state.lock().is_ok_and(|state| state.raised.is_some())
     }
