@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use windrow::dev::stop;
@@ -81,11 +81,16 @@ pub(crate) fn kept() -> Option<PyErr> {
     KEPT.take()
 }
 
-/// Keeps what was raised where it has no place, until this thread next gives an answer to Python, or next runs code of it. What
-/// another than the main thread raises becomes an exception that nobody can catch.
+/// Keeps what was raised where it has no place, until this thread next gives an answer to Python, or next runs code of it. Of
+/// what another than the main thread raises, Ctrl-C is passed on to that one; the rest becomes an exception that nobody can catch.
 pub(crate) fn keep(py: Python<'_>, raised: PyErr) {
     if !is_main() {
-        return raised.write_unraisable(py, None);
+        let pass_on = || py.import("_thread")?.call_method0("interrupt_main").map(drop);
+        let passed = match raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+            true => pass_on(),
+            false => Err(raised),
+        };
+        return passed.unwrap_or_else(|error| error.write_unraisable(py, None));
     }
     KEPT.with_borrow_mut(|kept| {
         kept.get_or_insert(raised);
