@@ -61,7 +61,7 @@ def windrow(url, cache, shuffle, limit, state=None):
 
     options = {"endpoint_url": url, "access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1"}
     ds = wr.open("s3://bucket/tokens.bin", dtype="int32", store_options=options, cache=cache, cache_limit=limit)
-    # The usual 8 MiB are for data of which a batch sees more than a quarter of such blocks.
+    # The data are 24 blocks of the usual 8 MiB, and a batch would draw from 6 of them at a time.
     order = wr.Blocks(bytes="4MiB") if shuffle == "blocks" else True
     # What the others give, too: the IDs alone, as they are stored.
     view = ds.pack(LENGTH, labels=None, dtype="int32")

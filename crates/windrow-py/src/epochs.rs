@@ -87,7 +87,7 @@ impl _Closes {
     #[new]
     fn new(file: RawFd) -> PyResult<_Closes> {
         if file < 0 {
-            return Err(PyValueError::new_err(format!("{file} is no file descriptor")));
+            return Err(PyValueError::new_err(format!("not a file descriptor: {file}")));
         }
         // SAFETY: whoever gives it has just opened it, and leaves it to this.
         Ok(_Closes { _file: unsafe { OwnedFd::from_raw_fd(file) } })

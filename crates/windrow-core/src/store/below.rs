@@ -98,7 +98,7 @@ impl Store for Below {
     }
 
     // This one has other keys.
-    fn around(&self) -> Option<&Arc<dyn Store>> {
+    fn wrapped(&self) -> Option<&Arc<dyn Store>> {
         None
     }
 

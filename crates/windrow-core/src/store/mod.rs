@@ -142,7 +142,7 @@ pub trait Store: Send + Sync {
     }
 
     /// The store that it notes the errors of: that one counts what it is asked for.
-    fn around(&self) -> Option<&Arc<dyn Store>> {
+    fn wrapped(&self) -> Option<&Arc<dyn Store>> {
         None
     }
 

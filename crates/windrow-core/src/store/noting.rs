@@ -1,8 +1,7 @@
 //! A store that notes what was in the way of a look: whoever only asks what something is takes an error for a no, and a no that
 //! nobody knows to be one would have data read as what it is not.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Entry, FolderId, Object, Store, Traffic, Version};
 use crate::error::{Error, Result};
@@ -13,11 +12,14 @@ pub struct Noting {
     noted: Arc<Noted>,
 }
 
-/// Whether it notes, and the first error since then.
+/// How many look, and the first error since the first of them began.
 #[derive(Default)]
-pub struct Noted {
-    is_on: AtomicBool,
-    first: Mutex<Option<Error>>,
+pub struct Noted(Mutex<Looks>);
+
+#[derive(Default)]
+struct Looks {
+    count: usize,
+    first: Option<Error>,
 }
 
 impl Noting {
@@ -31,39 +33,54 @@ impl Noting {
 }
 
 impl Noted {
-    /// What `look` gives, unless something was in its way. Within another look nothing is said: that one does.
+    /// What `look` gives, unless something was in its way. Looks within one another, or at the same time, are all told.
     ///
     /// # Errors
     /// The first error of the store that [says nothing of the data](Error::is_of_the_run).
     pub fn during<T>(&self, look: impl FnOnce() -> T) -> Result<T> {
-        if self.is_on.swap(true, Ordering::Relaxed) {
-            return Ok(look());
-        }
+        self.looks().count += 1;
+        let over = Over(self);
         let seen = look();
-        self.is_on.store(false, Ordering::Relaxed);
-        match self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(error) => Err(error),
-            None => Ok(seen),
-        }
+        let error = self.looks().first.as_ref().map(Error::again);
+        drop(over);
+        error.map_or(Ok(seen), Err)
+    }
+
+    fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pass<T>(&self, found: Result<T>) -> Result<T> {
         if let Err(error) = &found
             && error.is_of_the_run()
-            && self.is_on.load(Ordering::Relaxed)
         {
-            let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert_with(|| error.again());
+            let mut looks = self.looks();
+            if looks.count > 0 {
+                looks.first.get_or_insert_with(|| error.again());
+            }
         }
         found
     }
 
     fn object(self: &Arc<Self>, opened: Result<Arc<dyn Object>>) -> Result<Arc<dyn Object>> {
         let object = self.pass(opened)?;
-        Ok(match self.is_on.load(Ordering::Relaxed) {
-            true => Arc::new(Looked { inner: object, noted: self.clone() }),
-            false => object,
+        Ok(match self.looks().count {
+            0 => object,
+            _ => Arc::new(Looked { inner: object, noted: self.clone() }),
         })
+    }
+}
+
+// The end of a look, also of one that panics.
+struct Over<'a>(&'a Noted);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let mut looks = self.0.looks();
+        looks.count -= 1;
+        if looks.count == 0 {
+            looks.first = None;
+        }
     }
 }
 
@@ -118,7 +135,7 @@ impl Store for Noting {
         self.inner.room_ahead()
     }
 
-    fn around(&self) -> Option<&Arc<dyn Store>> {
+    fn wrapped(&self) -> Option<&Arc<dyn Store>> {
         Some(&self.inner)
     }
 
@@ -242,5 +259,18 @@ mod tests {
         assert!(store.entry("a.idx").is_err());
         assert_eq!(look(&store).unwrap(), (false, true));
         assert!(Arc::ptr_eq(&store, &Noting::around(store.clone())));
+    }
+
+    #[test]
+    fn looks_within_one_another_are_all_told_and_one_that_panics_is_over() {
+        let refusing = Refusing(Memory::new().with("a.bin", [1]), "a.idx", Kind::Io);
+        let store = Noting::around(Arc::new(refusing));
+        let noted = store.noted().unwrap();
+        let inner = || noted.during(|| store.entry("a.idx").is_ok()).map_err(|e| e.kind());
+        assert_eq!(noted.during(|| assert_eq!(inner(), Err(Kind::Io))).unwrap_err().kind(), Kind::Io);
+        let panics = || noted.during(|| panic!("a decoder"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        assert_eq!(inner(), Err(Kind::Io));
+        assert!(noted.during(|| store.entry("a.bin").is_ok()).unwrap());
     }
 }

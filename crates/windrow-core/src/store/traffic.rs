@@ -44,7 +44,7 @@ pub struct StoreSet(Vec<Arc<dyn Store>>);
 impl StoreSet {
     /// Adds a store that counts what it is asked for, where it is not there yet; others have nothing to say.
     pub fn add(&mut self, store: &Arc<dyn Store>) {
-        let store = store.around().unwrap_or(store);
+        let store = store.wrapped().unwrap_or(store);
         let is_new = !self.0.iter().any(|known| Arc::ptr_eq(known, store));
         if is_new && store.traffic().is_some() {
             self.0.push(store.clone());
