@@ -57,17 +57,7 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     }
     let is_hidden = |entry: &Entry| entry.key[folder.len()..].split('/').any(|part| part.starts_with('.'));
     let shown = entries.iter().filter(|entry| !is_hidden(entry)).cloned().collect();
-    let probe = Probe {
-        table: formats(),
-        store,
-        key: folder,
-        is_folder: true,
-        entries: shown,
-        head: Vec::new(),
-        manifest: None,
-        listing: None,
-        folder_id: None,
-    };
+    let probe = Probe::of_names(formats(), store, &folder, shown);
     let named = options.format.as_deref().or(options.chosen(formats()));
     let format = format::choose(formats(), &probe, named)?;
     Ok(Listing::new(format.name(), url, &probe.key, &entries).into_manifest())

@@ -41,22 +41,28 @@ impl Probe {
         let entry = store.entry(key)?;
         // Asked before the folder is listed.
         let folder_id = if entry.is_folder { store.folder_id(key) } else { None };
-        let mut probe = Probe {
-            table,
-            store: Noting::around(store),
-            key: key.to_string(),
-            is_folder: entry.is_folder,
-            entries: Vec::new(),
-            head: Vec::new(),
-            manifest: None,
-            listing: None,
-            folder_id,
-        };
+        let mut probe =
+            Probe { is_folder: entry.is_folder, folder_id, ..Probe::of_names(table, store, key, Vec::new()) };
         if entry.is_folder && !probe.is_in_parts() {
             probe.entries = probe.store.walk(key).map_err(|e| probe.replaced().unwrap_or(e))?;
         }
         probe.read_again()?;
         Ok(probe)
+    }
+
+    /// A folder of which no more is seen than the names below it.
+    pub fn of_names(table: Table, store: Arc<dyn Store>, key: &str, entries: Vec<Entry>) -> Probe {
+        Probe {
+            table,
+            store: Noting::around(store),
+            key: key.to_string(),
+            is_folder: true,
+            entries,
+            head: Vec::new(),
+            manifest: None,
+            listing: None,
+            folder_id: None,
+        }
     }
 
     // Whether the manifest of a folder says where all below it lies. What is in the way of knowing is the error of whoever reads it.
@@ -74,15 +80,9 @@ impl Probe {
     // What was seen, in another store of the same names; what was read of it is read there once more.
     pub(crate) fn within(&self, store: Arc<dyn Store>) -> Result<Probe> {
         let mut probe = Probe {
-            table: self.table,
-            store,
-            key: self.key.clone(),
             is_folder: self.is_folder,
-            entries: self.entries.clone(),
-            head: Vec::new(),
-            manifest: None,
-            listing: None,
             folder_id: self.folder_id,
+            ..Probe::of_names(self.table, store, &self.key, self.entries.clone())
         };
         probe.read_again()?;
         Ok(probe)

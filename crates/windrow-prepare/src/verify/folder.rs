@@ -134,7 +134,7 @@ impl Work<'_> {
         {
             return Ok(Found::Nothing);
         }
-        let parts = self.parts(base, key);
+        let parts = self.parts(base, key)?;
         if !parts.is_empty() {
             for part in parts {
                 self.data_set(base, &part, entries, options)?;
@@ -194,19 +194,12 @@ impl Work<'_> {
         let first = entries.partition_point(|entry| entry.key < prefix);
         let below =
             entries[first..].iter().take_while(|entry| entry.key.starts_with(&prefix)).cloned().collect();
-        let probe = Probe {
-            table: self.table,
-            store: self.places.root(base)?,
-            key: key.to_string(),
-            is_folder: true,
-            entries: below,
-            head: Vec::new(),
-            manifest: None,
-            listing: None,
-            folder_id: None,
-        };
-        let Ok(format) = format::choose(self.table, &probe, None) else { return Ok(false) };
-        Ok(format.verifier().is_described(format, &probe))
+        let probe = Probe::of_names(self.table, self.places.root(base)?, key, below);
+        match format::choose(self.table, &probe, None) {
+            Ok(format) => Ok(format.verifier().is_described(format, &probe)),
+            Err(e) if e.is_of_the_run() => Err(e),
+            Err(_) => Ok(false),
+        }
     }
 
     // What the description of the data itself says, as that of shards does.

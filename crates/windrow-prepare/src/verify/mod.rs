@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windrow_core::format::verify::{Content, Findings, Verifier};
-use windrow_core::format::{self, Format, Probe, Table};
+use windrow_core::format::{self, Probe, Table};
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest};
 use windrow_core::output::{Site, files};
 use windrow_core::store::{Compression, entry_if_there, expanded, is_url, without_secrets};
@@ -115,7 +115,8 @@ impl Work<'_> {
             let sums = SumsAt { folder: "", file: &format!("{told}.{CHECKSUMS_FILE}"), all: true };
             manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
             // Checksums of its own say which part of it is another one.
-            if self.format_of(folder, name).is_some_and(|format| format.verifier().has_own_checksums()) {
+            let found = self.recognised(folder, name)?;
+            if found.is_some_and(|(_, format)| format.verifier().has_own_checksums()) {
                 self.by_format(folder, name)?;
             }
             return self.opens(folder, name, format::lines::INDEX_FOLDER, before);
@@ -130,7 +131,7 @@ impl Work<'_> {
         if is_told {
             self.opens(folder, name, format::lines::INDEX_FOLDER, before)?;
         }
-        if format::lines::is_named(name) || self.is_lines(folder, name) {
+        if format::lines::is_named(name) || self.is_lines(folder, name)? {
             self.out.expect(self.places.size(path).unwrap_or(0));
             return self.json_lines(path);
         }
@@ -181,15 +182,9 @@ impl Work<'_> {
     }
 
     // Whether a file of another name holds lines of JSON.
-    fn is_lines(&self, folder: &Path, name: &str) -> bool {
-        let format = self.format_of(folder, name);
-        format.is_some_and(|format| format.verifier().content() == Content::Lines)
-    }
-
-    // The format that reads a file.
-    fn format_of(&self, folder: &Path, name: &str) -> Option<&'static dyn Format> {
-        let probe = self.places.root(folder).and_then(|root| Probe::at(self.table, root, name));
-        probe.and_then(|probe| format::choose(self.table, &probe, None)).ok()
+    fn is_lines(&self, folder: &Path, name: &str) -> Result<bool> {
+        let found = self.recognised(folder, name)?;
+        Ok(found.is_some_and(|(_, format)| format.verifier().content() == Content::Lines))
     }
 
     // An error where nothing was found and no format takes it for data: "good" would be said of a mistyped path. What is

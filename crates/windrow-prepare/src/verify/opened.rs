@@ -13,14 +13,7 @@ impl Work<'_> {
     /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
     /// or one whose content is checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static dyn Format>> {
-        let root = self.places.root(root)?;
-        let found = Probe::at(self.table, root, key)
-            .and_then(|probe| choose(self.table, &probe, None).map(|format| (probe, format)));
-        let (probe, format) = match found {
-            Ok(found) => found,
-            Err(e) if e.is_of_the_run() => return Err(e),
-            Err(_) => return Ok(None),
-        };
+        let Some((probe, format)) = self.recognised(root, key)? else { return Ok(None) };
         let verifier = format.verifier();
         if verifier.content() != Content::Records {
             return Ok(None);
@@ -31,10 +24,20 @@ impl Work<'_> {
     }
 
     /// Parts of what is at `key` below `root` that are data sets of their own, as the splits of a corpus.
-    pub(super) fn parts(&self, root: &Path, key: &str) -> Vec<String> {
-        let Ok(root) = self.places.root(root) else { return Vec::new() };
-        let Ok(probe) = Probe::at(self.table, root, key) else { return Vec::new() };
-        choose(self.table, &probe, None).map_or_else(|_| Vec::new(), |format| format.parts(&probe))
+    pub(super) fn parts(&self, root: &Path, key: &str) -> Result<Vec<String>> {
+        let found = self.recognised(root, key)?;
+        Ok(found.map_or_else(Vec::new, |(probe, format)| format.parts(&probe)))
+    }
+
+    /// What is at `key` below `root` and the format that reads it; `None` where none does.
+    pub(super) fn recognised(&self, root: &Path, key: &str) -> Result<Option<(Probe, &'static dyn Format)>> {
+        let found = Probe::at(self.table, self.places.root(root)?, key)
+            .and_then(|probe| choose(self.table, &probe, None).map(|format| (probe, format)));
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(e) if e.is_of_the_run() => Err(e),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Opens what is at `key` below `root`, where nothing is known to be wrong with it: what opening refuses is not good.
