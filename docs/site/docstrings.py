@@ -85,7 +85,8 @@ class Docstrings(Extension):
                 owner, _, member = name.rpartition(".")
                 holder = native.members.get(owner) if owner else native
                 thing = holder.members.get(member) if isinstance(holder, (Module, Class)) else None
-                if thing is not None and not member.startswith("_"):
+                # An alias is a name that the stub imports: Rust may have one of the same name.
+                if thing is not None and not isinstance(thing, Alias) and not member.startswith("_"):
                     thing.docstring = Docstring(text, parent=thing)
         public = {alias.target_path for alias in pkg.members.values() if isinstance(alias, Alias)}
         for name, thing in native.members.items():
