@@ -9,6 +9,8 @@ pub(super) struct Ready {
     first: Vec<u16>,
     /// By part: the next one in its list.
     next: Vec<u16>,
+    /// A bit for each deadline whose list is in order: as long as the mixture has parts, where many have one share.
+    in_order: Vec<u64>,
     /// A bit for each deadline whose list is not empty.
     due: Vec<u64>,
     /// No word before this one has a bit.
@@ -21,6 +23,7 @@ impl Ready {
         Ready {
             first: vec![NOBODY; latest + 1],
             next: vec![NOBODY; n_parts],
+            in_order: vec![0; latest / 64 + 1],
             due: vec![0; latest / 64 + 1],
             lowest: 0,
         }
@@ -29,6 +32,7 @@ impl Ready {
     /// Adds a part, which must not be there.
     pub(super) fn add(&mut self, part: u16, deadline: usize) {
         self.next[usize::from(part)] = std::mem::replace(&mut self.first[deadline], part);
+        self.in_order[deadline / 64] &= !(1 << (deadline % 64));
         self.due[deadline / 64] |= 1 << (deadline % 64);
         self.lowest = self.lowest.min(deadline / 64);
     }
@@ -45,26 +49,26 @@ impl Ready {
             self.due[self.lowest] &= self.due[self.lowest] - 1;
             return Some(head);
         }
-        let mut best = (tie(head), head, NOBODY);
-        let mut before = head;
-        loop {
-            let part = self.next[usize::from(before)];
-            if part == NOBODY {
-                break;
-            }
-            let tie = tie(part);
-            if (tie, part) < (best.0, best.1) {
-                best = (tie, part, before);
-            }
-            before = part;
+        if self.in_order[self.lowest] & (1 << (deadline % 64)) == 0 {
+            self.put_in_order(deadline, tie);
         }
-        let (_, part, before) = best;
-        let behind = self.next[usize::from(part)];
-        match before {
-            NOBODY => self.first[deadline] = behind,
-            before => self.next[usize::from(before)] = behind,
-        }
+        let part = self.first[deadline];
+        self.first[deadline] = self.next[usize::from(part)];
         Some(part)
+    }
+
+    // The smallest tie first. What was in order already, behind parts that were added since, takes a stable sort little time.
+    fn put_in_order(&mut self, deadline: usize, tie: impl Fn(u16) -> u64) {
+        let next = |part: &u16| Some(self.next[usize::from(*part)]).filter(|next| *next != NOBODY);
+        let parts = std::iter::successors(Some(self.first[deadline]), next);
+        let mut parts: Vec<(u64, u16)> = parts.map(|part| (tie(part), part)).collect();
+        parts.sort();
+        let mut behind = NOBODY;
+        for &(_, part) in parts.iter().rev() {
+            self.next[usize::from(part)] = std::mem::replace(&mut behind, part);
+        }
+        self.first[deadline] = behind;
+        self.in_order[deadline / 64] |= 1 << (deadline % 64);
     }
 }
 
