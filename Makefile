@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# The tests start thousands of processes that import the same packages: what Python compiles of them is kept, also where the
+# environment says that it is not. Else each `import torch` takes more than twice as long.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
