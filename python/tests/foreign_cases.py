@@ -1,15 +1,17 @@
 """What the cases of testdata/golden/6_foreign hold, that windrow reads the same, and the packages that wrote them."""
 
+import atexit
 import base64
+import functools
 import json
 import math
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from prepared import Prepared
 
 import windrow as wr
 
@@ -61,15 +63,19 @@ def resumes_on_other_ranks(view):
         assert (a == b).all()
 
 
+@functools.cache
+def _loaders():
+    """Other loaders, once for all tests of a process of pytest's."""
+    path = f"{LOADERS}{os.pathsep}{Path(wr.__file__).parents[1]}"
+    env = {"PYTHONPATH": path, "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""}
+    prepared = Prepared(["torch", "datasets", "litdata", "streaming"], env)
+    atexit.register(prepared.close)
+    return prepared
+
+
 def printed_by_loaders(code, *arguments):
     """Runs code with the packages of other loaders; the lines that it prints."""
-    run = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env={"PYTHONPATH": f"{LOADERS}{os.pathsep}{Path(wr.__file__).parents[1]}", "PATH": "", "HOME": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = _loaders().run(code, *arguments)
     assert run.returncode == 0, run.stderr[-3000:]
     return run.stdout.splitlines()
 

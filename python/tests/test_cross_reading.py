@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import shutil
@@ -28,6 +29,7 @@ TINY4K = tokenizers.Tokenizer.from_file(str(TESTDATA / "tokenizer" / "tiny4k" / 
 INDEX_FILES = ["file_location.txt", "sample_locations.bin"]
 
 
+@functools.cache
 def encode(text):
     return TINY4K.encode(text).ids
 
