@@ -3,7 +3,7 @@
 /// No part: at most 65,535 have numbers.
 pub(super) const NOBODY: u16 = u16::MAX;
 
-/// Parts in lists, one for each deadline: a queue whose keys are slots needs no comparisons.
+/// Parts in lists, one for each deadline: a queue whose keys are slots compares none but parts of one deadline.
 pub(super) struct Ready {
     /// By deadline: the first part of its list.
     first: Vec<u16>,
