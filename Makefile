@@ -9,7 +9,10 @@ STAMP := $(VENV)/.installed
 # environment says that it is not. Else each `import torch` takes more than twice as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py rust-test python-test fuzz-check clean
+# The module is built beside the Rust tests, of what they are built of: a library that is asked for other features is built twice.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
+.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py module rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume.
 demo:
@@ -19,19 +22,19 @@ demo:
 test: rust-test python-test
 
 rust-test:
-	cargo test --workspace --exclude windrow-py
+	cargo test --workspace
 	# The whole workspace again, so that its dependencies keep the features they were built with.
-	cargo test --workspace --exclude windrow-py --no-default-features --test it without_the_hub
+	cargo test --workspace --no-default-features --test it without_the_hub
 
-python-test: py
+python-test: module
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 python/tests
 
 # Only the files of tests that run the packages of other loaders, whose folder is made from their list; `make test` runs them too.
-test-peers: py
+test-peers: module
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $$(grep -lE 'with_loaders|printed_by_loaders' python/tests/test_*.py)
 
 # Only preparation by Ray, dask and Slurm, each a real one on this machine: Ray and dask in a folder of their own, Slurm from Debian's packages.
-test-engines: py $(VENV)/engines/.installed
+test-engines: module $(VENV)/engines/.installed
 	PATH="$$PATH:/usr/sbin" PYTHONPATH=$(abspath $(VENV))/engines $(BIN)/python -m pytest -q python/tests/test_engines.py
 
 $(VENV)/engines/.installed: python/requirements-engines.txt
@@ -47,7 +50,7 @@ $(VENV)/engines/.installed: python/requirements-engines.txt
 	touch $@
 
 # Only the notebooks of docs/notebooks, in a kernel as Jupyter has it, which is in a folder of its own.
-test-notebooks: py $(VENV)/notebooks/.installed
+test-notebooks: module $(VENV)/notebooks/.installed
 	PYTHONPATH=$(abspath $(VENV))/notebooks $(BIN)/python -m pytest -q python/tests/test_notebooks.py
 
 # The outputs that the notebooks keep, after an edit.
@@ -59,7 +62,14 @@ $(VENV)/notebooks/.installed: python/requirements-notebooks.txt
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/notebooks -r python/requirements-notebooks.txt
 	touch $@
 
-# The Python package, built into .venv.
+# The package in .venv as the tests use it.
+module: $(STAMP)
+	cargo build --quiet --workspace --lib --tests
+	cp $${CARGO_TARGET_DIR:-target}/debug/libwindrow_py.so python/windrow/_native.abi3.so.new
+	mv python/windrow/_native.abi3.so.new python/windrow/_native.abi3.so
+	echo $(abspath python) >$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/windrow.pth
+
+# The Python package alone, with its program, built into .venv.
 py: $(STAMP)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet $(MATURIN_FLAGS)
 
@@ -90,8 +100,7 @@ fuzz-check:
 # Everything that can happen to data, tried for BUDGET seconds on all cores, counted, and added to reliability/runs. Builds that check
 # their own arithmetic; the fuzz targets are built as fuzz/README.md says.
 BUDGET ?= 600
-torture: py
-	cargo test --workspace --exclude windrow-py --no-run --quiet
+torture: module
 	RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares" \
 		cargo build --release --quiet --manifest-path fuzz/Cargo.toml --target $$(rustc -vV | sed -n 's/^host: //p') --bins
 	$(BIN)/python reliability/torture.py --budget $(BUDGET)
