@@ -46,6 +46,40 @@ def test_every_token_is_in_a_piece_where_records_are_split(tmp_path: Path, strat
     assert (covered["used"], covered["unseen"], covered["skipped_records"]) == (sum(LENGTHS), 0, 1)
 
 
+def test_rows_within_a_scope_hold_neighbours_and_are_read_by_blocks(tmp_path: Path) -> None:
+    lengths = np.random.default_rng(0).integers(1, 30, 2000).tolist()
+    ds, records = written(tmp_path / "d", lengths)
+    starts = np.array([record[0] for record in records])
+    view = ds.bins(32, scope=100)
+
+    def records_of(row: dict[str, Any]) -> set[int]:
+        tokens, firsts = row["input_ids"], (row["position_ids"] == 0) & (row["segment_ids"] >= 0)
+        return set(np.searchsorted(starts, np.asarray(tokens)[np.asarray(firsts)]).tolist())
+
+    rows = [records_of(row) for row in view]
+    assert sorted(record for row in rows for record in row) == list(range(2000))
+    scopes = [{record // 100 for record in row} for row in rows]
+    assert all(len(scope) == 1 for scope in scopes) and scopes == sorted(scopes, key=min)
+    assert len(ds.bins(32)) <= len(view) < 1.1 * len(ds.bins(32))
+
+    options: dict[str, Any] = {"global_batch_size": 8, "shuffle": wr.Blocks(size=20), "seed": 1}
+    loader = wr.Loader(view, **options, epochs=1)
+    batches = [[records_of({name: field[i] for name, field in batch.items()}) for i in range(8)] for batch in loader]
+    assert len({record for batch in batches for row in batch for record in row}) > 1900
+    # Of 20 scopes a batch needs those of a few blocks.
+    assert all(len({record // 100 for row in batch for record in row}) < 12 for batch in batches[: len(batches) // 2])
+    rank = wr.Loader(pickle.loads(pickle.dumps(view)), **options, rank=1, world_size=2)
+    assert [records_of({name: field[i] for name, field in next(rank).items()}) for i in range(1)] == batches[0][4:5]
+
+    # All of them are less than 8 MiB.
+    assert [row["input_ids"].tolist() for row in ds.bins(32, scope="block")] == [row["input_ids"].tolist() for row in ds.bins(32)]
+    for wrong in ("blocks", 0):
+        with pytest.raises(wr.ConfigError, match="a number of consecutive records"):
+            ds.bins(32, scope=wrong)  # type: ignore[arg-type]
+    with pytest.raises(wr.ConfigError, match='scope="block"'):
+        wr.Loader(ds.bins(32), **options)
+
+
 def test_long_records_are_cut_with_a_warning_or_dropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ds, records = written(tmp_path / "d")
     cut = ds.bins(8)

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use windrow::{DocumentsLayout, Error, Labels, ViewRecipe};
+use windrow::{DocumentsLayout, Error, Labels, Scope, ViewRecipe};
 use windrow_core::store::whole;
 use windrow_core::{Decode, Span, Values};
 
@@ -20,7 +20,7 @@ use crate::json;
 use crate::json_strings::Stop;
 use crate::near;
 use crate::near::none_left;
-use crate::options::{Count, Id, choice};
+use crate::options::{Count, Id, choice, scope_of};
 use crate::paths;
 use crate::pickled::fingerprint;
 use crate::row;
@@ -650,12 +650,15 @@ impl Dataset {
     /// ``overlong`` says what becomes of a record longer than ``length``: ``"cut"`` takes its first values and warns, ``"split"``
     /// makes several pieces of it, each a segment by itself, ``"drop"`` leaves it out. ``coverage()`` counts what is never seen.
     ///
+    /// ``scope`` says which records may share a row: ``"all"``, or so many consecutive ones, a number or as many as 8 MiB hold,
+    /// ``"block"``. Rows that are neighbours hold neighbours then, as ``shuffle=wr.Blocks()`` needs them.
+    ///
     /// ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
     /// a mask of 0, in padding, where its own mask excludes it, and where a record begins, which nothing before it tells.
     /// ``labels=None`` gives none, and masks of 1 where the input is a value that is not excluded.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a length of 0, a field that is none, ``labels="same"`` of an unsigned dtype.
+    ///     ConfigError: JSON records, a length or a scope of 0, a field that is none, ``labels="same"`` of an unsigned dtype.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -669,8 +672,8 @@ impl Dataset {
     /// [-100, 2, 3, -100, 5, -100]
     /// >>> [row["input_ids"].tolist() for row in wr.open(path).bins(2, overlong="split", fields=["input_ids"])]
     /// [[4, 5], [1, 2], [3, 0]]
-    #[pyo3(signature = (length, strategy="best_fit", *, overlong="cut", pad_value=Id::of(0), fields=None, labels=Some("next"), dtype=None, **unknown),
-           text_signature = "($self, length, strategy='best_fit', *, overlong='cut', pad_value=0, fields=None, labels='next', dtype=None)")]
+    #[pyo3(signature = (length, strategy="best_fit", *, overlong="cut", scope=None, pad_value=Id::of(0), fields=None, labels=Some("next"), dtype=None, **unknown),
+           text_signature = "($self, length, strategy='best_fit', *, overlong='cut', scope='all', pad_value=0, fields=None, labels='next', dtype=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python method")]
     fn bins(
         &self,
@@ -678,6 +681,7 @@ impl Dataset {
         length: Count,
         strategy: &str,
         overlong: &str,
+        scope: Option<&Bound<'_, PyAny>>,
         pad_value: Id,
         fields: Option<Vec<String>>,
         labels: Option<&str>,
@@ -690,7 +694,9 @@ impl Dataset {
         let overlong = choice(py, "overlong", &overlong.to_lowercase(), &["cut", "split", "drop"])?;
         let (fields, labels) = (fields_of(py, fields)?, labels_of(py, labels)?);
         let length = length.0;
-        self.view(py, ViewRecipe::Bins { length, strategy, overlong, pad_value, fields, labels }, dtype, 0)
+        let scope = scope.map_or(Ok(Scope::All), scope_of)?;
+        let bins = ViewRecipe::Bins { length, strategy, overlong, scope, pad_value, fields, labels };
+        self.view(py, bins, dtype, 0)
     }
 
     /// One row per record, from its first ``length + 1`` values; shorter ones are filled with ``pad_value``.

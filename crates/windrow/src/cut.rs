@@ -222,13 +222,14 @@ impl Dataset {
                 let collate = Codes::new(schema, *length, layout, laid_as)?;
                 (Arc::new(Crop::new(lengths, *length, *mode)?.keep_empty()), Arc::new(collate))
             }
-            ViewRecipe::Bins { length, strategy, overlong, pad_value, fields, labels } => {
+            ViewRecipe::Bins { length, strategy, overlong, scope, pad_value, fields, labels } => {
                 let collate = |most| {
                     Segments::new(schema, *length, most, laid_as, *pad_value)?.labels(*labels)?.only(fields)
                 };
                 // What cannot be laid is refused before the lengths are gone through.
                 collate(1)?;
-                let bins = Bins::with(lengths, *length, *strategy, *overlong, is_next)?;
+                let bins =
+                    Bins::with(lengths, *length, *strategy, *overlong, scope.records(&*source), is_next)?;
                 let collate = collate(bins.max_segments())?;
                 (Arc::new(bins), Arc::new(collate))
             }

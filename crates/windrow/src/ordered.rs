@@ -9,6 +9,7 @@ use windrow_core::{Error, Result};
 use crate::blocks::Blocks;
 use crate::ranks;
 use crate::samples::Samples;
+use crate::scope::Scope;
 use crate::shuffle::Shuffle;
 use crate::view_recipe::ViewRecipe;
 
@@ -59,11 +60,16 @@ pub(crate) fn orders(
     Ok(found)
 }
 
-// Bins and rows of segments are made of records from everywhere.
+// Bins without a scope and rows of segments are made of records from everywhere.
 fn refuse(samples: &Samples) -> Result<()> {
-    let view = match samples.recipe().view {
-        ViewRecipe::Bins { .. } => "bins",
-        ViewRecipe::Segments { .. } => "segments",
+    let (view, hint) = match samples.recipe().view {
+        ViewRecipe::Bins { scope: Scope::All, .. } => {
+            ("bins", "bins(…, scope=\"block\") puts neighbours together; else choose shuffle=True")
+        }
+        ViewRecipe::Segments { .. } => (
+            "segments",
+            "choose shuffle=True, or a view whose samples are neighbours: pack, records, windows, or bins with a scope",
+        ),
         _ => return Ok(()),
     };
     Err(Error::config(format!(
@@ -71,7 +77,7 @@ fn refuse(samples: &Samples) -> Result<()> {
     ))
     .at(samples.dataset().paths().to_string())
     .field("shuffle")
-    .hint("choose shuffle=True, or a view whose samples are neighbours: pack, records or windows"))
+    .hint(hint))
 }
 
 // A rank has the same lanes of a part in every batch where they divide the part's rows.

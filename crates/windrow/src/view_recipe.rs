@@ -6,6 +6,8 @@ use windrow_core::source::{Fit, Nan, Per};
 use windrow_core::view::{Mode, Overlong, Starts, Strategy, Tail};
 use windrow_core::{Error, Result};
 
+use crate::scope::Scope;
+
 /// One way of cutting records into samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -117,6 +119,9 @@ pub enum ViewRecipe {
         /// What becomes of records that are longer than a row.
         #[serde(default, skip_serializing_if = "is_default")]
         overlong: Overlong,
+        /// Which records may share a row.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scope: Scope,
         /// What fills free positions.
         #[serde(default)]
         pad_value: i64,
@@ -364,6 +369,8 @@ mod tests {
             r#"{"records":{"length":8,"pad_value":0,"pad":"longest"}}"#,
             r#"{"records":{"length":8,"pad_value":0,"pad":"longest","group":32}}"#,
             r#"{"bins":{"length":8,"strategy":"best_fit","overlong":"split","pad_value":0,"fields":["labels"]}}"#,
+            r#"{"bins":{"length":8,"strategy":"best_fit","scope":"block","pad_value":0}}"#,
+            r#"{"bins":{"length":8,"strategy":"best_fit","scope":4096,"pad_value":0}}"#,
             r#"{"segments":{"length":8,"fields":["cu_seqlens"]}}"#,
         ] {
             let recipe: ViewRecipe = serde_json::from_str(text).unwrap();

@@ -7,6 +7,7 @@ use windrow_core::view::{Mode, Overlong, Strategy};
 
 use crate::dataset::Dataset;
 use crate::samples::Samples;
+use crate::scope::Scope;
 use crate::view_recipe::{Pad, ViewRecipe};
 use crate::windowing::{Scaler, Windowing};
 
@@ -142,25 +143,32 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::pack`].
     pub fn bins(&self, length: u64, strategy: Strategy) -> Result<Samples> {
-        self.bins_with(length, strategy, Overlong::Cut)
+        self.bins_with(length, strategy, Overlong::Cut, Scope::All)
     }
 
-    /// The same rows, with this for records that are longer than one.
+    /// The same rows, with this for records that are longer than one, and of neighbours alone where the scope is not all.
     ///
     /// # Errors
     /// As [`Dataset::pack`].
     ///
     /// ```
-    /// use windrow::{Overlong, Strategy};
+    /// use windrow::{Overlong, Scope, Strategy};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # std::fs::write(dir.path().join("series.json"), "[[1, 2, 3, 4, 5, 6], [7, 8]]").unwrap();
-    /// let view = windrow::open(dir.path().join("series.json"))?.bins_with(4, Strategy::BestFit, Overlong::Split)?;
+    /// let series = windrow::open(dir.path().join("series.json"))?;
+    /// let view = series.bins_with(4, Strategy::BestFit, Overlong::Split, Scope::All)?;
     /// assert_eq!(view.batch(&[0, 1], 0)?.get::<i64>("input_ids")?, [1, 2, 3, 4, 5, 6, 7, 8]);
     /// # Ok::<(), windrow::Error>(())
     /// ```
-    pub fn bins_with(&self, length: u64, strategy: Strategy, overlong: Overlong) -> Result<Samples> {
+    pub fn bins_with(
+        &self,
+        length: u64,
+        strategy: Strategy,
+        overlong: Overlong,
+        scope: Scope,
+    ) -> Result<Samples> {
         let (fields, labels) = (Vec::new(), Labels::default());
-        self.view(ViewRecipe::Bins { length, strategy, overlong, pad_value: 0, fields, labels }, None)
+        self.view(ViewRecipe::Bins { length, strategy, overlong, scope, pad_value: 0, fields, labels }, None)
     }
 
     /// Records whole, as they are: rows of columns, or JSON. With `columns` only those, in that order; without any, all.

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use windrow::{
-    DocumentsLayout, Fit, Labels, LossOn, Mode, Nan, Overlong, Pad, Per, Positions, ScalerName, Starts,
-    Strategy, Tail, ViewRecipe,
+    DocumentsLayout, Fit, Labels, LossOn, Mode, Nan, Overlong, Pad, Per, Positions, ScalerName, Scope,
+    Starts, Strategy, Tail, ViewRecipe,
 };
 
 use super::word;
@@ -55,6 +55,9 @@ pub(crate) struct Cutting {
     /// With --bins: what becomes of records longer than N [default: cut]
     #[arg(long, ignore_case = true, value_parser = word::<Overlong>(&["cut", "split", "drop"]))]
     overlong: Option<Overlong>,
+    /// With --bins: rows of neighbours, as --shuffle blocks reads them: all, block, or a number of consecutive records [default: all]
+    #[arg(long, value_name = "RECORDS")]
+    scope: Option<Scope>,
     /// With --records: rows of N, or as long as the longest of their batch [default: length]
     #[arg(long, ignore_case = true, value_parser = word::<Pad>(&["length", "longest"]))]
     pad: Option<Pad>,
@@ -135,6 +138,7 @@ impl Cutting {
             length,
             strategy: Strategy::default(),
             overlong: self.overlong.unwrap_or_default(),
+            scope: self.scope.unwrap_or_default(),
             pad_value: 0,
             fields: fields(),
             labels,
@@ -183,6 +187,7 @@ impl Cutting {
             ("--ignore-index", self.ignore_index.is_some(), "--documents", self.documents),
             ("--shifted", self.shifted, "--pack", self.pack.is_some()),
             ("--overlong", self.overlong.is_some(), "--bins", self.bins.is_some()),
+            ("--scope", self.scope.is_some(), "--bins", self.bins.is_some()),
             ("--pad", self.pad.is_some(), "--records", self.records.is_some()),
             ("--group", self.group.is_some(), "--records", self.records.is_some()),
             (
@@ -309,7 +314,8 @@ mod tests {
 
     #[test]
     fn rows_of_documents_have_the_options_that_python_has() {
-        let bins = view("--bins 8 --overlong Split --fields cu_seqlens,max_seqlen");
+        let bins = view("--bins 8 --overlong Split --scope block --fields cu_seqlens,max_seqlen");
+        assert_eq!(bins["bins"]["scope"], "block");
         assert_eq!(bins["bins"]["overlong"], "split");
         assert_eq!(bins["bins"]["fields"], serde_json::json!(["cu_seqlens", "max_seqlen"]));
         assert_eq!(
@@ -343,6 +349,7 @@ mod tests {
             ("--records 8 --eos 3", "--eos is an option of --pack"),
             ("--bins 8 --documents", "--documents is an option of --pack"),
             ("--records 8 --overlong cut", "--overlong is an option of --bins"),
+            ("--pack 8 --scope block", "--scope is an option of --bins"),
             ("--bins 8 --pad longest", "--pad is an option of --records"),
             ("--bins 8 --group 4", "--group is an option of --records"),
             ("--pack 8 --positions block", "--positions is an option of --documents"),

@@ -76,6 +76,7 @@ pub struct Bins {
     label: u64,
     strategy: Strategy,
     overlong: Overlong,
+    scope: Option<u64>,
     n_overlong: u64,
     layout: Layout,
     max_segments: u64,
@@ -110,7 +111,7 @@ impl Bins {
     /// `Config` when `length` is 0 or above 2^28, or there are 2^32 - 1 records or more of unequal length; what the
     /// lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
-        Bins::with(lengths, length, strategy, Overlong::Cut, true)
+        Bins::with(lengths, length, strategy, Overlong::Cut, None, true)
     }
 
     /// The same bins, of which a record that is cut reads `length` values.
@@ -118,23 +119,27 @@ impl Bins {
     /// # Errors
     /// As [`Bins::new`].
     pub fn apart(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
-        Bins::with(lengths, length, strategy, Overlong::Cut, false)
+        Bins::with(lengths, length, strategy, Overlong::Cut, None, false)
     }
 
-    /// The same bins, with this for records that are longer than one. `is_next`: a piece that the record goes on after reads the
-    /// next value too, as its last label. Splitting takes 8 bytes per bin more.
+    /// The same bins, with this for records that are longer than one. `scope`: so many consecutive records are put together among
+    /// themselves, then the next ones, so that neighbouring bins hold neighbours; those of equal length are neighbours in any case.
+    /// `is_next`: a piece that the record goes on after reads the next value too, as its last label. Splitting takes 8 bytes per bin
+    /// more.
     ///
     /// # Errors
-    /// As [`Bins::new`]; `Corrupt` where there are more pieces than 64 bits can count.
+    /// As [`Bins::new`]; `Config` for a scope of 0; `Corrupt` where there are more pieces than 64 bits can count.
     pub fn with(
         lengths: Arc<dyn Lengths>,
         length: u64,
         strategy: Strategy,
         overlong: Overlong,
+        scope: Option<u64>,
         is_next: bool,
     ) -> Result<Self> {
         let label = u64::from(is_next);
         lengths::at_least_one("length", length)?;
+        scope.map_or(Ok(()), |records| lengths::at_least_one("scope", records))?;
         if length > MOST_POSITIONS {
             return Err(Error::config(format!(
                 "length is {length}, expected at most {MOST_POSITIONS} for bins"
@@ -148,9 +153,9 @@ impl Bins {
                 let (layout, max_segments) = even(lengths.len(), each, length, overlong)?;
                 (layout, max_segments, if each > most { lengths.len() } else { 0 })
             }
-            None => listed(&*lengths, length, strategy, overlong, most)?,
+            None => listed(&*lengths, length, (strategy, scope), overlong, most)?,
         };
-        Ok(Bins { lengths, length, label, strategy, overlong, n_overlong, layout, max_segments })
+        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, layout, max_segments })
     }
 
     /// Records in the bin that holds most of them; 0 where there is no bin.
@@ -311,7 +316,12 @@ impl View for Bins {
             Overlong::Split => ",overlong=split",
             Overlong::Drop => ",overlong=drop",
         };
-        format!("bins(length={},strategy={strategy}{overlong}{})", self.length, lengths::apart(self.label))
+        let scope = self.scope.map_or(String::new(), |records| format!(",scope={records}"));
+        format!(
+            "bins(length={},strategy={strategy}{overlong}{scope}{})",
+            self.length,
+            lengths::apart(self.label)
+        )
     }
 
     fn overlong(&self) -> u64 {
@@ -333,7 +343,7 @@ fn even(n_records: u64, len: u64, length: u64, overlong: Overlong) -> Result<(La
 fn listed(
     lengths: &dyn Lengths,
     length: u64,
-    strategy: Strategy,
+    (strategy, scope): (Strategy, Option<u64>),
     overlong: Overlong,
     most: u64,
 ) -> Result<(Layout, u64, u64)> {
@@ -343,21 +353,20 @@ fn listed(
             .hint("pack() has no such limit"));
     }
     let mut slots = allocate::list_for::<u32>(n)?;
-    let (mut volume, mut n_overlong) = (0, 0);
+    let mut n_overlong = 0;
     for record in 0..n {
         let len = lengths.length(record)?;
         n_overlong += u64::from(len > most);
-        // At most 2^28, see MOST_POSITIONS; their sum is below 2^60.
-        let size = overlong.size(len, length);
-        volume += size;
-        slots.push(size as u32);
+        // At most 2^28, see MOST_POSITIONS.
+        slots.push(overlong.size(len, length) as u32);
     }
-    // One bin of the whole volume holds all there is: no table needs to be larger.
-    let capacity = length.min(volume) as u32;
-    let bins = match strategy {
-        Strategy::BestFit => fit::best_fit(&mut slots, capacity)?,
-        Strategy::FirstFit => fit::first_fit(&mut slots, capacity, volume),
-    };
+    let together = scope.and_then(|records| usize::try_from(records).ok()).unwrap_or(slots.len());
+    let mut bins = 0;
+    for slots in slots.chunks_mut(together.max(1)) {
+        let before = bins;
+        bins += fitted(slots, length, strategy)?;
+        slots.iter_mut().filter(|bin| **bin != NO_BIN).for_each(|bin| *bin += before);
+    }
     let (mut layout, max_segments) = by_bin(slots, bins)?;
     if let (Layout::Listed { order, ends, numbers, .. }, Overlong::Split, true) =
         (&mut layout, overlong, n_overlong > 0)
@@ -375,6 +384,18 @@ fn listed(
         *numbers = Some(found);
     }
     Ok((layout, max_segments, n_overlong))
+}
+
+// Replaces the sizes of records by their bins, which are counted.
+fn fitted(slots: &mut [u32], length: u64, strategy: Strategy) -> Result<u32> {
+    // Below 2^60.
+    let volume = slots.iter().map(|size| u64::from(*size)).sum();
+    // One bin of the whole volume holds all there is: no table needs to be larger.
+    let capacity = length.min(volume) as u32;
+    match strategy {
+        Strategy::BestFit => fit::best_fit(slots, capacity),
+        Strategy::FirstFit => Ok(fit::first_fit(slots, capacity, volume)),
+    }
 }
 
 fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
@@ -467,7 +488,7 @@ mod tests {
     #[test]
     fn a_long_record_is_split_or_left_out() {
         let bins = |lengths: &[u64], overlong, is_next| {
-            Bins::with(Arc::new(lengths.to_vec()), 4, FirstFit, overlong, is_next).unwrap()
+            Bins::with(Arc::new(lengths.to_vec()), 4, FirstFit, overlong, None, is_next).unwrap()
         };
         let split = bins(&[2, 9, 0, 3, 8, 1], Overlong::Split, true);
         // 9 = 4 + 4 + 1, whose last piece is beside record 0; 8 = 4 + 4.
@@ -485,6 +506,29 @@ mod tests {
         // A label after the last position is no rest.
         assert_eq!([5, 6].map(|len| bins(&[len, 1], Overlong::Cut, true).overlong()), [0, 1]);
         assert_eq!(bins(&[u64::MAX], Overlong::Split, true).len(), 1 << 62);
+    }
+
+    #[test]
+    fn neighbours_are_put_together_within_a_scope() {
+        let bins = |scope| {
+            let lengths = Arc::new(vec![3, 2, 1, 9, 0, 2, 1]);
+            Bins::with(lengths, 4, BestFit, Overlong::Split, scope, true).unwrap()
+        };
+        // 3 + 1, 2; 9 = 4 + 4 + 1; 2 + 1.
+        let within = bins(Some(3));
+        assert_eq!(
+            show(&within),
+            "0[0..3] 2[0..1] | 1[0..2] | 3[0..5] | 3[4..9] | 3[8..9] 5[0..2] | 6[0..1]"
+        );
+        assert_eq!(show_inverse(&within, 7), "0..1 1..2 0..1 2..5 0..0 4..5 5..6");
+        assert!(within.describe().ends_with("best_fit,overlong=split,scope=3)"));
+        let all = show(&bins(None));
+        assert_eq!(
+            [7, 8, u64::MAX].map(|scope| show(&bins(Some(scope)))),
+            [&all, &all, &all].map(String::from)
+        );
+        let none = Bins::with(Arc::new(vec![1, 2]), 4, BestFit, Overlong::Cut, Some(0), true);
+        assert_eq!(none.err().unwrap().kind(), Kind::Config);
     }
 
     #[test]
@@ -508,9 +552,10 @@ mod tests {
             let treatments = [Overlong::Cut, Overlong::Split, Overlong::Drop];
             let all = [BestFit, FirstFit].map(|strategy| treatments.map(|overlong| (strategy, overlong)));
             for (strategy, overlong) in all.into_iter().flatten() {
-                let even = Bins::with(Arc::new(Same(n, each)), length, strategy, overlong, true).unwrap();
+                let even =
+                    Bins::with(Arc::new(Same(n, each)), length, strategy, overlong, None, true).unwrap();
                 let listed = Arc::new(vec![each; n as usize]);
-                let listed = Bins::with(listed, length, strategy, overlong, true).unwrap();
+                let listed = Bins::with(listed, length, strategy, overlong, None, true).unwrap();
                 assert_eq!(show(&even), show(&listed));
                 assert_eq!(show_inverse(&even, n), show_inverse(&listed, n));
                 assert_eq!((counts(&even), even.max_segments()), (counts(&listed), listed.max_segments()));

@@ -159,7 +159,8 @@ fn bins_lay_the_fields_that_are_asked_for() {
     let laid = |labels: Labels, names: &[&str]| {
         let toy = Arc::new(Toy::tokens(&[3, 7, 1]));
         let view =
-            Bins::with(toy.clone(), 5, Strategy::FirstFit, Overlong::Split, labels == Labels::Next).unwrap();
+            Bins::with(toy.clone(), 5, Strategy::FirstFit, Overlong::Split, None, labels == Labels::Next)
+                .unwrap();
         let collate = Segments::new(toy.schema(), 5, view.max_segments(), None, 9).unwrap();
         let collate = collate.labels(labels).unwrap().only(names).unwrap();
         Feed::new(toy, Arc::new(view), Arc::new(collate)).batch(&[0, 1, 2], 0).unwrap()

@@ -250,18 +250,26 @@ proptest! {
 proptest! {
     #[test]
     fn split_and_dropped_records_are_told(
-        told in lengths(), length in 1..12u64, best in any::<bool>(), split in any::<bool>(), is_next in any::<bool>(),
+        told in lengths(), length in 1..12u64, best in any::<bool>(), split in any::<bool>(),
+        scope in prop::option::of(1..9u64), is_next in any::<bool>(),
     ) {
         let list = told.0.clone();
+        let uniform = told.uniform().is_some();
         let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
         let overlong = if split { Overlong::Split } else { Overlong::Drop };
-        let view = Bins::with(Arc::new(told), length, strategy, overlong, is_next).unwrap();
+        let view = Bins::with(Arc::new(told), length, strategy, overlong, scope, is_next).unwrap();
         let bins = all_pieces(&view);
         let mut seen = BTreeMap::<(u64, u64), u64>::new();
         let mut readers = vec![Vec::new(); list.len()];
-        let (mut inputs, mut labels) = (0, 0);
+        let (mut inputs, mut labels, mut last_scope) = (0, 0, 0);
         for (sample, bin) in (0..).zip(&bins) {
             let mut left = length;
+            if let Some(records) = scope.filter(|_| !uniform) {
+                let of = |piece: &Piece| match piece { Piece::Read(s) => s.record / records, _ => u64::MAX };
+                prop_assert!(bin.iter().all(|piece| of(piece) == of(&bin[0])), "neighbours alone");
+                prop_assert!(last_scope <= of(&bin[0]));
+                last_scope = of(&bin[0]);
+            }
             for piece in bin {
                 let Piece::Read(s) = *piece else { panic!("{piece:?}") };
                 let end = s.start + s.len;
