@@ -95,6 +95,21 @@ def test_what_cannot_be_is_said(view: wr.View) -> None:
         next(iter(wr.torch.OnDevice(loader(view, framework="numpy"), "cpu")))
 
 
+def test_page_locked_batches_are_those_of_the_loader(view: wr.View) -> None:
+    if torch.cuda.is_available():
+        pinned = loader(view, pin_memory=True)
+        for batch, expected in zip(pinned, loader(view), strict=True):
+            assert all(field.is_pinned() for field in batch.values())
+            assert ids(batch) == ids(expected)
+        assert ids(next(iter(wr.torch.OnDevice(loader(view, pin_memory=True), "cuda")))) == ids(next(loader(view)))
+    else:
+        with pytest.raises(wr.ConfigError, match=r"torch finds no CUDA device\n  hint: pin_memory=torch.cuda.is_available\(\)"):
+            loader(view, pin_memory=True)
+    with pytest.raises(wr.ConfigError, match="torch's tensors alone"):
+        loader(view, framework="numpy", pin_memory=True)
+    assert ids(next(loader(view, pin_memory=False))) == ids(next(loader(view)))
+
+
 def test_records_and_lists_are_handed_on(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("".join(f'{{"a": {n}, "b": "x{n}"}}\n' for n in range(8)))
     view = wr.open(tmp_path / "rows.jsonl").rows()

@@ -172,6 +172,7 @@ class Dataset:
         strategy: Literal["best_fit", "first_fit"] = "best_fit",
         *,
         overlong: Literal["cut", "split", "drop"] = "cut",
+        scope: Literal["all", "block"] | SupportsIndex = "all",
         pad_value: SupportsIndex = 0,
         fields: Sequence[str] | None = None,
         labels: Literal["next", "same"] | None = "next",
@@ -320,6 +321,7 @@ class Loader:
         num_threads: SupportsIndex | None = None,
         prefetch: SupportsIndex = 4,
         framework: _Framework = "numpy",
+        pin_memory: bool = False,
         dtype: _DType | None = None,
         collate: Callable[[Any], Any] | None = None,
     ) -> Loader: ...

@@ -23,6 +23,8 @@ pub(crate) enum Framework {
 pub(crate) struct Torch {
     from_numpy: Py<PyAny>,
     bfloat16: Py<PyAny>,
+    /// Batches are copied into page-locked memory, which torch counts: none is used again while a copy out of it runs.
+    is_pinned: bool,
 }
 
 impl Torch {
@@ -30,6 +32,7 @@ impl Torch {
         Ok(Torch {
             from_numpy: torch.getattr("from_numpy")?.unbind(),
             bfloat16: torch.getattr("bfloat16")?.unbind(),
+            is_pinned: false,
         })
     }
 
@@ -45,6 +48,12 @@ impl Torch {
             _ => self.from_numpy.bind(py).call1((field_array(memory, field, None)?,)),
         }
     }
+
+    // The same, in page-locked memory where that was asked for.
+    fn handed<'py>(&self, memory: &Bound<'py, Memory>, field: usize) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = self.field(memory, field)?;
+        if self.is_pinned { tensor.call_method0("pin_memory") } else { Ok(tensor) }
+    }
 }
 
 impl Framework {
@@ -59,6 +68,23 @@ impl Framework {
                 &windrow::Error::config(format!("framework={other:?}")).hint("one of numpy, torch, jax"),
             )),
         }
+    }
+
+    /// The same, whose batches lie in page-locked memory.
+    ///
+    /// # Errors
+    /// `ConfigError` for another framework than torch, and where torch finds no device that memory could be locked for.
+    pub(crate) fn pinned(self, py: Python<'_>) -> PyResult<Framework> {
+        let Framework::Torch(torch) = self else {
+            let error = windrow::Error::config("pin_memory=True is of torch's tensors alone");
+            return Err(crate::error::raise(py, &error.hint("give the loader framework=\"torch\"")));
+        };
+        if !py.import("torch.cuda")?.call_method0("is_available")?.is_truthy()? {
+            let error = windrow::Error::config("pin_memory=True, and torch finds no CUDA device");
+            let hint = "pin_memory=torch.cuda.is_available() runs on both; else install a torch that is built for CUDA";
+            return Err(crate::error::raise(py, &error.hint(hint)));
+        }
+        Ok(Framework::Torch(Torch { is_pinned: true, ..torch }))
     }
 
     /// A whole batch: a dict of name → array `[B, …]`, or list where columns hold something else; of a view of rows the list
@@ -77,7 +103,7 @@ impl Framework {
             }
             let array = match self {
                 Framework::Numpy => field_array(memory, number, None)?,
-                Framework::Torch(torch) => torch.field(memory, number)?,
+                Framework::Torch(torch) => torch.handed(memory, number)?,
                 Framework::Jax(asarray) => {
                     let array = field_array(memory, number, None)?;
                     let laid = asarray.bind(py).call1((&array,))?;

@@ -54,6 +54,8 @@ use crate::{exclude, near, shown};
 ///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
 ///     prefetch: batches kept ready.
 ///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
+///     pin_memory: the tensors of a batch lie in page-locked memory, so that ``tensor.to("cuda", non_blocking=True)`` does not
+///         wait; before ``collate``. ``wr.torch.OnDevice`` does both.
 ///     dtype: dtype of the numbers; None gives int64 for whole numbers, float32 for floats. (jax takes 64-bit numbers without
 ///         a copy only in its 64-bit mode.)
 ///     collate: called with each batch, a dict or of a view of rows a list of records; its result is the batch.
@@ -114,8 +116,8 @@ impl Loader {
 #[pymethods]
 impl Loader {
     #[new]
-    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, skip=None, exclude=None, num_threads=None, prefetch=Count(4), framework="numpy", dtype=None, collate=None, **unknown),
-           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, skip=None, exclude=None, num_threads=None, prefetch=4, framework='numpy', dtype=None, collate=None)")]
+    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, skip=None, exclude=None, num_threads=None, prefetch=Count(4), framework="numpy", pin_memory=false, dtype=None, collate=None, **unknown),
+           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, skip=None, exclude=None, num_threads=None, prefetch=4, framework='numpy', pin_memory=False, dtype=None, collate=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
     fn new(
         py: Python<'_>,
@@ -136,6 +138,7 @@ impl Loader {
         num_threads: Option<Count>,
         prefetch: Count,
         framework: &str,
+        pin_memory: bool,
         dtype: Option<AnyDType>,
         collate: Option<Py<PyAny>>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -173,7 +176,10 @@ impl Loader {
             .epochs(epochs.map(|e| e.0))
             .threads(num_threads.map(Count::size))
             .prefetch(prefetch.size());
-        let framework = Framework::named(py, framework)?;
+        let framework = match Framework::named(py, framework)? {
+            framework if pin_memory => framework.pinned(py)?,
+            framework => framework,
+        };
         if let Some(collate) = collate.as_ref().map(|c| c.bind(py)).filter(|c| !c.is_callable()) {
             return Err(PyTypeError::new_err(format!("collate is a function, not {}", class_of(collate)?)));
         }

@@ -173,7 +173,7 @@ class _Copies:
         with torch.cuda.stream(self._side):
             for name, field in batch.items():
                 if isinstance(field, torch.Tensor):
-                    locked = self._lock(turn, name, field)
+                    locked = field if field.is_pinned() else self._lock(turn, name, field)
                     moved[name] = locked.to(self._device, non_blocking=True)
                 else:
                     moved[name] = field
