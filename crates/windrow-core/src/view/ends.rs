@@ -110,7 +110,7 @@ impl Ends {
             Ends::Wide(ends) => ends.partition_point(|&end| end <= number),
             Ends::Narrow { starts, within } => {
                 // The last block that begins at or before it: an empty one begins where the next one does.
-                let block = starts.partition_point(|&start| start <= number) - 1;
+                let block = last_from(starts, number, self.last());
                 let first = block * BLOCK;
                 let ends = &within[first..within.len().min(first + BLOCK)];
                 // All of its lines come at once, where the search would wait for one after the other.
@@ -126,6 +126,27 @@ impl Ends {
             Ends::Wide(ends) => ends[i],
         }
     }
+}
+
+// The last of the starts, which begin with 0, that is not above `number`: blocks of records are about equally long, so it is
+// searched from where it would be if they were.
+fn last_from(starts: &[u64], number: u64, end: u64) -> usize {
+    let guess = (number as f64 / end as f64 * starts.len() as f64) as usize;
+    let guess = guess.min(starts.len() - 1);
+    let (mut step, is_below) = (1, starts[guess] <= number);
+    // Twice as far each time, until it lies between.
+    let between = if is_below {
+        while starts.get(guess + step).is_some_and(|start| *start <= number) {
+            step *= 2;
+        }
+        guess + step / 2..starts.len().min(guess + step)
+    } else {
+        while step < guess && starts[guess - step] > number {
+            step *= 2;
+        }
+        guess.saturating_sub(step)..guess - step / 2
+    };
+    between.start + starts[between].partition_point(|start| *start <= number) - 1
 }
 
 #[cfg(test)]
