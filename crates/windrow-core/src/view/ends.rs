@@ -189,6 +189,17 @@ mod tests {
     }
 
     #[test]
+    fn shares_that_are_nowhere_near_equal_are_found() {
+        let mut shares = vec![1; 640];
+        shares.extend([100_000; 320]);
+        check(&shares);
+        shares.reverse();
+        check(&shares);
+        shares.splice(300..300, [0; 200]);
+        check(&shares);
+    }
+
+    #[test]
     fn shares_past_32_bits_are_kept_in_full() {
         let mut shares = vec![5; 100];
         shares[70] = 1 << 32;
