@@ -55,13 +55,18 @@ def content(ds: wr.Dataset) -> str:
     """A hash of all records, their metadata, and of the stream that a view takes them for."""
     info = ds.info()
     said = [ds.format, len(ds), info["dtype"], info["channels"], info["tracks"], info.get("columns")]
-    parts = [*feed(said)]
-    for i in range(len(ds)):
-        parts += feed([ds[i], ds.extras(i)])
-    if info["dtype"] is not None and info["channels"] is None and not info["tracks"] and info["values"] > 8:
-        view = ds.pack(min(64, info["values"] - 1))
-        parts += feed(view.batch(range(len(view))))
-    return digest(parts)
+
+    def parts() -> Iterable[bytes]:
+        yield from feed(said)
+        for i in range(len(ds)):
+            yield from feed([ds[i], ds.extras(i)])
+        if info["dtype"] is not None and info["channels"] is None and not info["tracks"] and info["values"] > 8:
+            view = ds.pack(min(64, info["values"] - 1))
+            # Not all at once: what is asked for here would count as memory that windrow takes.
+            for first in range(0, len(view), 4096):
+                yield from feed(view.batch(range(first, min(len(view), first + 4096))))
+
+    return digest(parts())
 
 
 def feed(value: Any) -> Iterable[bytes]:
