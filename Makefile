@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 # environment says that it is not. Else each `import torch` takes more than twice as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The module is built beside the Rust tests, of what they are built of: a library that is asked for other features is built twice.
+# As maturin says it: the module is not linked with Python's own library, which may not be there.
 export PYO3_BUILD_EXTENSION_MODULE := 1
 
 .PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py module rust-test python-test fuzz-check clean
@@ -62,7 +62,8 @@ $(VENV)/notebooks/.installed: python/requirements-notebooks.txt
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/notebooks -r python/requirements-notebooks.txt
 	touch $@
 
-# The package in .venv as the tests use it.
+# The package in .venv as the tests use it. It is built beside the Rust tests, of what they are built of: by itself it would ask
+# libraries for other features, and half of them would be built twice.
 module: $(STAMP)
 	cargo build --quiet --workspace --lib --tests
 	cp $${CARGO_TARGET_DIR:-target}/debug/libwindrow_py.so python/windrow/_native.abi3.so.new

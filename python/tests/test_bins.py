@@ -52,6 +52,9 @@ def test_rows_within_a_scope_hold_neighbours_and_are_read_by_blocks(tmp_path: Pa
     starts = np.array([record[0] for record in records])
     view = ds.bins(32, scope=100)
 
+    def rows_of(batch: dict[str, Any]) -> list[set[int]]:
+        return [records_of({name: field[i] for name, field in batch.items()}) for i in range(len(batch["input_ids"]))]
+
     def records_of(row: dict[str, Any]) -> set[int]:
         tokens, firsts = row["input_ids"], (row["position_ids"] == 0) & (row["segment_ids"] >= 0)
         return set(np.searchsorted(starts, np.asarray(tokens)[np.asarray(firsts)]).tolist())
@@ -64,12 +67,12 @@ def test_rows_within_a_scope_hold_neighbours_and_are_read_by_blocks(tmp_path: Pa
 
     options: dict[str, Any] = {"global_batch_size": 8, "shuffle": wr.Blocks(size=20), "seed": 1}
     loader = wr.Loader(view, **options, epochs=1)
-    batches = [[records_of({name: field[i] for name, field in batch.items()}) for i in range(8)] for batch in loader]
+    batches = [rows_of(batch) for batch in loader]
     assert len({record for batch in batches for row in batch for record in row}) > 1900
     # Of 20 scopes a batch needs those of a few blocks.
     assert all(len({record // 100 for row in batch for record in row}) < 12 for batch in batches[: len(batches) // 2])
     rank = wr.Loader(pickle.loads(pickle.dumps(view)), **options, rank=1, world_size=2)
-    assert [records_of({name: field[i] for name, field in next(rank).items()}) for i in range(1)] == batches[0][4:5]
+    assert [rows_of(next(rank)) for _ in range(3)] == [batch[4:] for batch in batches[:3]]
 
     # All of them are less than 8 MiB.
     assert [row["input_ids"].tolist() for row in ds.bins(32, scope="block")] == [row["input_ids"].tolist() for row in ds.bins(32)]
