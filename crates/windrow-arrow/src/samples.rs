@@ -1,6 +1,7 @@
 //! Rows of Parquet files as samples with columns.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use windrow_core::format::Options;
 use windrow_core::format::columns::{self, Column, Found};
@@ -148,7 +149,7 @@ impl columns::Samples for Samples {
         Ok(scratch)
     }
 
-    fn object(&self, column: usize, file: usize) -> Result<Option<&dyn Object>> {
+    fn object(&self, column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
         match self.sets[self.of_column[column]].cached() {
             Some(joined) => joined.object(self.number(joined, column)?, file),
             None => Ok(None),

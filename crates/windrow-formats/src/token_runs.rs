@@ -143,8 +143,8 @@ impl<R: Runs> Source for TokenRuns<R> {
         Ok(Some(Stored { object: run.file as u64, start, len: run.len }))
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
-        self.files.get(usize::try_from(number).unwrap_or(usize::MAX))
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
+        self.files.object(usize::try_from(number).unwrap_or(usize::MAX))
     }
 
     fn files(&self) -> Vec<FileInfo> {

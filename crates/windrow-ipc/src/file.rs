@@ -118,8 +118,8 @@ impl Table {
     }
 
     /// What holds the values: the file itself, or what its buffers expand to.
-    pub fn data(&self) -> &dyn Object {
-        self.data.as_ref()
+    pub fn data(&self) -> &Arc<dyn Object> {
+        &self.data
     }
 
     /// Whether the file itself holds the values as they are.

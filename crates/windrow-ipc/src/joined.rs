@@ -1,6 +1,7 @@
 //! Tables one after the other as the samples of a data set: columns matched by name, rows in the order of the files.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples, Shape};
 use windrow_core::format::data_files::DataFiles;
@@ -228,7 +229,7 @@ impl Samples for Joined {
             .ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the record became shorter").record(sample))
     }
 
-    fn object(&self, column: usize, file: usize) -> Result<Option<&dyn Object>> {
+    fn object(&self, column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
         let part = self.tables.get(file).filter(|part| part.columns[column].1.is_none());
         Ok(part.map(|part| part.table.data()))
     }

@@ -131,9 +131,17 @@ impl DataFiles {
     /// # Errors
     /// `OutOfRange`; what [`Store::open`] says; `Stale` where the file is not the one that was listed.
     pub fn get(&self, file: usize) -> Result<&dyn Object> {
+        self.object(file).map(AsRef::as_ref)
+    }
+
+    /// The same, for whoever keeps it.
+    ///
+    /// # Errors
+    /// As [`DataFiles::get`].
+    pub fn object(&self, file: usize) -> Result<&Arc<dyn Object>> {
         match self.objects.get(file).and_then(OnceLock::get) {
-            Some(object) => Ok(object.as_ref()),
-            None => self.open_now(file).map(AsRef::as_ref),
+            Some(object) => Ok(object),
+            None => self.open_now(file),
         }
     }
 
@@ -170,17 +178,6 @@ impl DataFiles {
         match error.kind() {
             Kind::NotFound => (self.missing)(&self.name(file), file),
             _ => error,
-        }
-    }
-
-    /// The same, to keep.
-    ///
-    /// # Errors
-    /// As [`DataFiles::get`].
-    pub fn shared(&self, file: usize) -> Result<Arc<dyn Object>> {
-        match self.objects.get(file).and_then(OnceLock::get) {
-            Some(object) => Ok(object.clone()),
-            None => self.open_now(file).cloned(),
         }
     }
 

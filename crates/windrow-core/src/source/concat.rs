@@ -1,5 +1,7 @@
 //! Several sources as one: their records in order, found by a binary search.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
@@ -238,7 +240,7 @@ impl Source for Concat {
         Ok(stored.map(|stored| Stored { object: (number << 32) | stored.object, ..stored }))
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         let part = usize::try_from(number >> 32).ok().and_then(|part| self.parts.get(part));
         part.ok_or_else(|| Error::out_of_range("object", number, 0))?.object(number & OBJECTS)
     }

@@ -488,6 +488,8 @@ fn same_error<T>(error: &Error, again: Result<T>, record: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::record::Lengths;
     use crate::source::{FileInfo, Schema, Stored, check_span};
@@ -567,8 +569,8 @@ mod tests {
             };
             Ok(Some(Stored { object: 0, start, len }))
         }
-        fn object(&self, _number: u64) -> Result<&dyn Object> {
-            Ok(self.object.as_ref())
+        fn object(&self, _number: u64) -> Result<&Arc<dyn Object>> {
+            Ok(&self.object)
         }
         fn files(&self) -> Vec<FileInfo> {
             vec![FileInfo { file: "f".into(), size: BYTES.len() as u64 }]

@@ -326,7 +326,7 @@ pub trait Source: Lengths {
     ///
     /// # Errors
     /// `OutOfRange`; what opening it says.
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         Err(Error::out_of_range("object", number, 0))
     }
 

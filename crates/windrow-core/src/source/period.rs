@@ -1,5 +1,7 @@
 //! A part of each record in time, by fractions of its length.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Extras, FileInfo, Fit, Location, Rows, Schema, SharedSource, Source, Stored};
@@ -161,7 +163,7 @@ impl Source for Period {
         Ok(None)
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         self.inner.object(number)
     }
 

@@ -1,5 +1,8 @@
 //! Where records lie, kept; those that lie end to end are one run: one copy where each record would take its own.
 
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
 use super::{FileInfo, Kind, Location, Schema, SharedSource, Source, Stored, check_span};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
@@ -17,7 +20,19 @@ use crate::touch;
 /// ```
 pub struct Runs {
     source: SharedSource,
-    runs: Vec<Stored>,
+    /// The objects that runs lie in, each with its number in the source, once it was asked for.
+    objects: Vec<(u64, OnceLock<Arc<dyn Object>>)>,
+    runs: Vec<Run>,
+}
+
+/// Values that lie end to end.
+struct Run {
+    /// Which of the objects.
+    object: usize,
+    /// Byte of the first value.
+    start: u64,
+    /// Number of values.
+    len: u64,
 }
 
 /// Runs that are kept, 24 bytes for each: of more, each record is looked up where its format says.
@@ -32,20 +47,28 @@ impl Runs {
             return None;
         }
         let width = width(schema);
-        let mut runs: Vec<Stored> = Vec::new();
+        let (mut runs, mut objects, mut places) = (Vec::<Run>::new(), Vec::<(u64, _)>::new(), HashMap::new());
         for record in 0..source.len() {
             let stored = source.stored(record).ok()??;
             if stored.len == 0 {
                 continue;
             }
+            let Stored { object: number, start, len } = stored;
+            let object = match runs.last() {
+                Some(run) if objects[run.object].0 == number => run.object,
+                _ => *places.entry(number).or_insert_with(|| {
+                    objects.push((number, OnceLock::new()));
+                    objects.len() - 1
+                }),
+            };
             let is_full = runs.len() >= MOST_RUNS;
-            match runs.last_mut().filter(|run| is_next(run, &stored, width)) {
-                Some(run) => run.len += stored.len,
+            match runs.last_mut().filter(|run| run.object == object && run.end(width) == Some(start)) {
+                Some(run) => run.len += len,
                 None if is_full => return None,
-                None => runs.push(stored),
+                None => runs.push(Run { object, start, len }),
             }
         }
-        Some(Runs { source: source.clone(), runs })
+        Some(Runs { source: source.clone(), objects, runs })
     }
 
     /// Asks the processor for what says where a record lies, and so mostly where the next ones do. Its values are asked for later.
@@ -55,7 +78,7 @@ impl Runs {
         }
     }
 
-    fn run(&self, record: u64) -> Result<&Stored> {
+    fn run(&self, record: u64) -> Result<&Run> {
         let run = usize::try_from(record).ok().and_then(|at| self.runs.get(at));
         run.ok_or_else(|| Error::out_of_range("record", record, self.runs.len() as u64))
     }
@@ -65,14 +88,25 @@ impl Runs {
         let run = self.run(span.record)?;
         check_span(span, run.len)?;
         let width = width(self.source.schema());
-        Ok((self.source.object(run.object)?, run.start + span.start * width, span.len * width))
+        Ok((self.object_of(run)?, run.start + span.start * width, span.len * width))
+    }
+
+    // What holds a run: kept here, since the source asks one source after the other for it, each time.
+    fn object_of(&self, run: &Run) -> Result<&dyn Object> {
+        let (number, kept) = &self.objects[run.object];
+        if let Some(object) = kept.get() {
+            return Ok(object.as_ref());
+        }
+        let object = self.source.object(*number)?.clone();
+        Ok(kept.get_or_init(|| object).as_ref())
     }
 }
 
-// Whether a record begins where a run ends.
-fn is_next(run: &Stored, record: &Stored, width: u64) -> bool {
-    let end = run.len.checked_mul(width).and_then(|size| run.start.checked_add(size));
-    run.object == record.object && end == Some(record.start)
+impl Run {
+    // The byte behind it.
+    fn end(&self, width: u64) -> Option<u64> {
+        self.start.checked_add(self.len.checked_mul(width)?)
+    }
 }
 
 // Bytes of a value.

@@ -236,7 +236,7 @@ impl Source for Scaled {
         Ok(None)
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         Err(Error::out_of_range("object", number, 0))
     }
 

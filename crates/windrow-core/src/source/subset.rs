@@ -173,7 +173,7 @@ impl Source for Subset {
         self.inner.stored(self.number(record)?)
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         self.inner.object(number)
     }
 

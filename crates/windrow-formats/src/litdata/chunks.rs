@@ -107,7 +107,7 @@ impl Chunks {
             Storage::Chunks => {
                 expanded_checked(self.files.apart(number)?.as_ref(), described.bytes, &|| Ok(()))?
             }
-            _ => self.files.shared(number)?,
+            _ => self.files.object(number)?.clone(),
         };
         let frames = match self.storage {
             Storage::Frames => Some(Frames::of(object.as_ref(), described.items)?),
@@ -128,8 +128,8 @@ impl Chunks {
     ///
     /// # Errors
     /// `Corrupt` when it is not what the index says; what expanding says.
-    pub(super) fn object(&self, chunk: usize) -> Result<&dyn Object> {
-        Ok(self.opened(chunk)?.object.as_ref())
+    pub(super) fn object(&self, chunk: usize) -> Result<&Arc<dyn Object>> {
+        Ok(&self.opened(chunk)?.object)
     }
 
     /// Where an item is in the file of its chunk, or the frame that it is in.

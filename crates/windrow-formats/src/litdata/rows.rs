@@ -30,7 +30,7 @@ pub(super) fn is_rows(object: &dyn Object) -> Result<bool> {
 pub(super) fn open(probe: &Probe, chunks: Chunks, options: &Options) -> Result<Joined> {
     let mut tables = Vec::new();
     for chunk in 0..chunks.files.count() {
-        tables.push(table(chunks.files.shared(chunk)?, chunks.items_of(chunk), options)?);
+        tables.push(table(chunks.files.object(chunk)?.clone(), chunks.items_of(chunk), options)?);
     }
     let joined = Joined::new(LitData.name(), chunks.files, tables).map_err(|e| e.or_at(probe.display()))?;
     Ok(joined.with_lists())

@@ -1,6 +1,7 @@
 //! Items as samples with columns: the keys of the dict that an item is, or the item itself.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use windrow_core::format::Format;
 use windrow_core::source::FileInfo;
@@ -250,7 +251,7 @@ impl columns::Samples for Samples {
         part.ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the item became shorter").record(sample))
     }
 
-    fn object(&self, _column: usize, file: usize) -> Result<Option<&dyn Object>> {
+    fn object(&self, _column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
         match self.items {
             Items::Temporal(_) => Ok(None),
             _ if self.chunks.is_plain() => self.chunks.object(file).map(Some),

@@ -1,6 +1,7 @@
 //! Where the values of a sample are in its shard, and what they are.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_core::format::Format;
@@ -148,7 +149,7 @@ impl columns::Samples for Samples {
         self.shards.object(found.file)?.read(start, size, scratch)
     }
 
-    fn object(&self, _column: usize, file: usize) -> Result<Option<&dyn Object>> {
+    fn object(&self, _column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
         self.shards.object(file).map(Some)
     }
 

@@ -102,17 +102,17 @@ impl Shards {
     ///
     /// # Errors
     /// `Corrupt` when it is not what the index says; what expanding says.
-    pub(super) fn object(&self, number: usize) -> Result<&dyn Object> {
+    pub(super) fn object(&self, number: usize) -> Result<&Arc<dyn Object>> {
         if let Some(opened) = self.opened[number].get() {
-            return Ok(opened.as_ref());
+            return Ok(opened);
         }
         let shard = &self.shards[number];
         let object = match self.is_zip[number] {
             true => self.expand(number)?,
-            false => self.files.shared(number)?,
+            false => self.files.object(number)?.clone(),
         };
         check(object.as_ref(), shard)?;
-        Ok(self.opened[number].get_or_init(|| object).as_ref())
+        Ok(self.opened[number].get_or_init(|| object))
     }
 
     fn expand(&self, number: usize) -> Result<Arc<dyn Object>> {

@@ -88,15 +88,15 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::open`].
-    pub(super) fn values(&self, part: usize) -> Result<&dyn Object> {
+    pub(super) fn values(&self, part: usize) -> Result<&Arc<dyn Object>> {
         let Some(slot) = self.values.get(part) else {
             return Err(Error::out_of_range("part", part, self.values.len() as u64));
         };
         if let Some(object) = slot.get() {
-            return Ok(object.as_ref());
+            return Ok(object);
         }
         let object = self.open(part, PartFile::Values, Some(self.bytes(part)))?;
-        Ok(slot.get_or_init(|| object).as_ref())
+        Ok(slot.get_or_init(|| object))
     }
 
     /// The lengths of a part.

@@ -202,7 +202,7 @@ impl Source for Records {
         Ok(Some(Stored { object: part as u64, start: first * self.0.files.stored.width(), len }))
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         self.0.files.values(usize::try_from(number).unwrap_or(usize::MAX))
     }
 

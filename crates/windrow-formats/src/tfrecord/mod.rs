@@ -94,7 +94,7 @@ impl Format for TfRecord {
         let mut records = Records { ends: Vec::new(), firsts: vec![0], files };
         for (file, key) in keys.iter().enumerate() {
             let find_index = || index::beside(probe.store.as_ref(), key);
-            let ends = Ends::of(records.files.shared(file)?, find_index)?;
+            let ends = Ends::of(records.files.object(file)?.clone(), find_index)?;
             let first = records.firsts[file];
             records.firsts.push(first + ends.count());
             records.ends.push(ends);

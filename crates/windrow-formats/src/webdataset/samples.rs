@@ -81,7 +81,7 @@ impl Samples {
     pub(super) fn open(files: DataFiles, excluded: Vec<Vec<u64>>, options: &Options) -> Result<Samples> {
         let (mut shards, mut firsts) = (Vec::new(), vec![0u64]);
         for (file, excluded) in excluded.into_iter().enumerate() {
-            let object = files.shared(file)?;
+            let object = files.object(file)?.clone();
             let table = Table::of(&object)?;
             if let Some(number) = excluded.last().filter(|number| **number >= table.count()) {
                 return Err(Error::corrupt(format!(

@@ -106,7 +106,7 @@ pub trait Samples: Send + Sync + 'static {
     ///
     /// # Errors
     /// What opening it says.
-    fn object(&self, column: usize, file: usize) -> Result<Option<&dyn Object>> {
+    fn object(&self, column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
         let _ = (column, file);
         Ok(None)
     }

@@ -1,5 +1,7 @@
 //! One column of numbers; the others are metadata beside it.
 
+use std::sync::Arc;
+
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::Options;
@@ -207,7 +209,7 @@ impl<S: Samples> Source for Numbers<S> {
         Ok(is_as_said.then_some(Stored { object: found.file as u64, start: found.start, len }))
     }
 
-    fn object(&self, number: u64) -> Result<&dyn Object> {
+    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
         let file = usize::try_from(number).unwrap_or(usize::MAX);
         let object = self.samples.object(self.column, file)?;
         object.ok_or_else(|| Error::out_of_range("object", number, 0))
