@@ -192,7 +192,9 @@ impl Collate for NextToken {
             let learned = at.saturating_sub(ahead)..(at + piece.len() as usize - ahead).min(length);
             // The first value of the sample is not a label of another one.
             let skip = if at == 0 { ahead } else { 0 };
-            let is_labels = self.labels == Labels::Next && !learned.is_empty();
+            // The label of the last input is no input.
+            let is_last = self.labels == Labels::Next && at + piece.len() as usize > length;
+            let last = (length - 1) * size..length * size;
             match piece {
                 Piece::Read(span) => {
                     let values = sample.source.read(*span, &mut scratch.bytes)?;
@@ -204,9 +206,8 @@ impl Collate for NextToken {
                         let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
                         copy_span(span, &values, 0, out, self.dtype)?;
                     }
-                    if is_labels {
-                        let out = &mut row.bytes(LABELS)[learned.start * size..learned.end * size];
-                        copy_span(span, &values, skip, out, self.dtype)?;
+                    if is_last {
+                        copy_span(span, &values, length - at, &mut row.bytes(LABELS)[last], self.dtype)?;
                     }
                     if let Mask::Track(track) = self.mask
                         && !learned.is_empty()
@@ -218,9 +219,8 @@ impl Collate for NextToken {
                 Piece::Value(value) => {
                     let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
                     lay_value(out, self.dtype, *value)?;
-                    if is_labels {
-                        let out = &mut row.bytes(LABELS)[learned.start * size..learned.end * size];
-                        lay_value(out, self.dtype, *value)?;
+                    if is_last {
+                        lay_value(&mut row.bytes(LABELS)[last], self.dtype, *value)?;
                     }
                     if let Mask::Track(_) = self.mask {
                         row.numbers::<i32>(masks)[learned].fill(1);
@@ -229,11 +229,16 @@ impl Collate for NextToken {
             }
             at += piece.len() as usize;
         }
-        let inputs = at.min(length);
         let learned = at.saturating_sub(ahead).min(length);
-        fill_value(&mut row.bytes(INPUTS)[inputs * size..], self.dtype, self.pad);
+        fill_value(&mut row.bytes(INPUTS)[at.min(length) * size..], self.dtype, self.pad);
         if self.labels == Labels::Next {
-            fill_value(&mut row.bytes(LABELS)[learned * size..], self.dtype, self.pad);
+            // Labels are the inputs one further: copied from there, many short records cost no more than a long one.
+            let [inputs, labels] = row.several([INPUTS, LABELS]);
+            let (shared, last) = labels.split_at_mut((length - 1) * size);
+            shared.copy_from_slice(&inputs[size..]);
+            if at <= length {
+                fill_value(last, self.dtype, self.pad);
+            }
         }
         if self.mask != Mask::None {
             let masks = row.numbers::<i32>(masks);
