@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::{FileInfo, Kind, Location, Schema, SharedSource, Source, Stored, check_span};
+use crate::array::Element;
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::store::Object;
@@ -20,6 +21,9 @@ use crate::touch;
 /// ```
 pub struct Runs {
     source: SharedSource,
+    /// What its values are.
+    element: Element,
+    channels: usize,
     /// The objects that runs lie in, each with its number in the source, once it was asked for.
     objects: Vec<(u64, OnceLock<Arc<dyn Object>>)>,
     runs: Vec<Run>,
@@ -46,7 +50,8 @@ impl Runs {
         if source.len() < 2 || schema.kind != Kind::Numbers || !schema.tracks.is_empty() {
             return None;
         }
-        let width = width(schema);
+        let (element, channels) = (schema.element, schema.channels.unwrap_or(1));
+        let width = width(element, channels);
         let (mut runs, mut objects, mut places) = (Vec::<Run>::new(), Vec::<(u64, _)>::new(), HashMap::new());
         for record in 0..source.len() {
             let stored = source.stored(record).ok()??;
@@ -68,7 +73,7 @@ impl Runs {
                 None => runs.push(Run { object, start, len }),
             }
         }
-        Some(Runs { source: source.clone(), objects, runs })
+        Some(Runs { source: source.clone(), element, channels, objects, runs })
     }
 
     /// Asks the processor for what says where a record lies, and so mostly where the next ones do. Its values are asked for later.
@@ -87,7 +92,7 @@ impl Runs {
     fn place(&self, span: Span) -> Result<(&dyn Object, u64, u64)> {
         let run = self.run(span.record)?;
         check_span(span, run.len)?;
-        let width = width(self.source.schema());
+        let width = width(self.element, self.channels);
         Ok((self.object_of(run)?, run.start + span.start * width, span.len * width))
     }
 
@@ -110,8 +115,8 @@ impl Run {
 }
 
 // Bytes of a value.
-fn width(schema: &Schema) -> u64 {
-    (schema.element.size() * schema.channels.unwrap_or(1)) as u64
+fn width(element: Element, channels: usize) -> u64 {
+    (element.size() * channels) as u64
 }
 
 impl Lengths for Runs {
@@ -133,9 +138,8 @@ impl Source for Runs {
         let (object, start, size) = self.place(span)?;
         let size = usize::try_from(size)
             .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
-        let Schema { element, channels, .. } = self.schema();
         let bytes = object.read(start, size, scratch)?;
-        Ok(Values { bytes, element: *element, channels: channels.unwrap_or(1), decode: Decode::Plain })
+        Ok(Values { bytes, element: self.element, channels: self.channels, decode: Decode::Plain })
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {

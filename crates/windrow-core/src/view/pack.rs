@@ -129,11 +129,13 @@ impl View for Pack {
         let stop = at + self.length + self.shared;
         let mut record = self.stream.find(at);
         while at < stop {
-            if self.stream.range(record)?.end <= at {
+            let mut share = self.stream.range(record)?;
+            if share.end <= at {
                 // Any number of empty records: searched over, not walked through.
                 record = self.stream.find(at);
+                share = self.stream.range(record)?;
             }
-            let values = self.values(record)?;
+            let values = share.start..share.end - self.eos_len();
             if at < values.end {
                 let end = values.end.min(stop);
                 out.push(Piece::Read(Span { record, start: at - values.start, len: end - at }));
