@@ -24,6 +24,20 @@ def test_documents_are_what_stands_up_to_an_end_id(tmp_path: Path) -> None:
     assert len(wr.open(tmp_path / "a.bin", dtype="uint16")) == 1
 
 
+def test_a_guess_that_looks_wrong_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ids = np.arange(1000, 3000)
+    for name, dtype, expected in [("nanogpt", "uint16", 'dtype="uint16"'), ("oxidizr", "uint32", "dtype= says otherwise")]:
+        ids.astype(dtype).tofile(tmp_path / f"{name}.bin")
+        caplog.clear()
+        wr.open(tmp_path / f"{name}.bin")
+        [said] = [record.getMessage() for record in caplog.records]
+        assert "is read as uint32" in said
+        assert expected in said
+        caplog.clear()
+        assert wr.open(tmp_path / f"{name}.bin", dtype=dtype)[0].tolist() == ids.tolist()
+        assert not caplog.records
+
+
 def test_a_stream_may_be_compressed_after_it_was_written(tmp_path: Path) -> None:
     documents = [list(range(1, n % 50 + 2)) + [0] for n in range(2000)]
     wr.write(tmp_path / "a.bin", documents, to="tokens", dtype="uint16", vocab_size=60)

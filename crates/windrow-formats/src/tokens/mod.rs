@@ -3,6 +3,7 @@
 mod claims;
 mod documents;
 mod ends;
+mod guess;
 mod scan;
 mod verify;
 mod write;
@@ -105,7 +106,7 @@ impl Format for Tokens {
         if probe.is_folder && !claims.is_whole() {
             splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
         }
-        let dtype = dtype(claims.dtype, options.dtype, probe)?;
+        let said = dtype(claims.dtype, options.dtype, probe)?;
         let objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
         if !options.trust {
             let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
@@ -115,9 +116,13 @@ impl Format for Tokens {
         if !options.trust {
             claims.check(probe, &files)?;
         }
+        let dtype = said.unwrap_or(guess::GUESSED);
         let mut lengths = Vec::with_capacity(files.count());
         for file in 0..files.count() {
             lengths.push(length(&files, file, dtype)?);
+        }
+        if said.is_none() {
+            guess::warn(&files, &probe.display())?;
         }
         let mut schema = Schema::numbers(Element::little(dtype));
         let known = claims.vocab_size;
@@ -173,7 +178,8 @@ fn refuse_others(object: &dyn Object) -> Result<()> {
     }
 }
 
-fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<DType> {
+// The dtype that the manifest or the caller says.
+fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<Option<DType>> {
     let dtype = match (written, asked) {
         (Some(written), Some(asked)) if written != asked => {
             return Err(Error::mismatch(format!("dtype {asked} was asked for, the manifest says {written}"))
@@ -181,16 +187,10 @@ fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<
                 .hint("leave dtype= out"));
         }
         (Some(dtype), _) | (None, Some(dtype)) => dtype,
-        (None, None) => {
-            log::warn!(
-                "{}: a .bin without a manifest is read as uint32; dtype= says otherwise",
-                probe.display()
-            );
-            DType::U32
-        }
+        (None, None) => return Ok(None),
     };
     match DTYPES.contains(&dtype) {
-        true => Ok(dtype),
+        true => Ok(Some(dtype)),
         false => {
             let names: Vec<_> = DTYPES.iter().map(|d| d.name()).collect();
             Err(Error::config(format!("token files do not hold {dtype}"))
