@@ -105,6 +105,8 @@ def child(code: str, names: dict[str, object]) -> None:
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         exec(code, names)
+        # A signal that comes late finds the work done, as one that comes after a program's end.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         ended = 0
     except KeyboardInterrupt:
         print(f"{INTERRUPTED}{time.monotonic()}", file=sys.stderr, flush=True)
