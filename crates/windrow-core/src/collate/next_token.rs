@@ -192,7 +192,7 @@ impl Collate for NextToken {
             let learned = at.saturating_sub(ahead)..(at + piece.len() as usize - ahead).min(length);
             // The first value of the sample is not a label of another one.
             let skip = if at == 0 { ahead } else { 0 };
-            // The label of the last input is no input.
+            // The label of the last input is the one value that is not an input.
             let is_last = self.labels == Labels::Next && at + piece.len() as usize > length;
             let last = (length - 1) * size..length * size;
             match piece {
