@@ -91,7 +91,7 @@ pub fn dummy(
             return Err(output::differs(out));
         }
         // Of a run that was killed while it tidied up.
-        site.leftovers()?.iter().try_for_each(|left| files::remove(left))?;
+        site.leftovers()?.iter().try_for_each(|left| site.discard(left))?;
         return Ok(Report { unchanged: true, ..report });
     }
     files::enough_room(folder, report.output_bytes)?;
@@ -103,7 +103,7 @@ pub fn dummy(
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.
-        let _ = files::remove(&work);
+        let _ = site.discard(&work);
     }
     written.map(|()| report)
 }

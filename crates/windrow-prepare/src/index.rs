@@ -116,7 +116,7 @@ pub(crate) fn publish(
     });
     if done.is_err() {
         // The error that is being reported matters more than one of tidying up.
-        let _ = files::remove(&work);
+        let _ = site.discard(&work);
     }
     done
 }

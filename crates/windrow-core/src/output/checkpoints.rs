@@ -8,8 +8,6 @@ use super::disk::Disk;
 use super::files;
 use crate::error::{Error, Kind, Result};
 
-const NAME: &str = "progress.json";
-
 /// The checkpoint of a work folder. One is on its way to the disk at a time; until it is there, the one before it
 /// counts.
 pub struct Checkpoints {
@@ -26,14 +24,16 @@ struct Point {
 }
 
 impl Checkpoints {
+    pub(super) const NAME: &str = "progress.json";
+
     /// Those of a work folder.
     pub fn of(work: &Path, durable: bool) -> Checkpoints {
-        Checkpoints { path: work.join(NAME), durable, going: None }
+        Checkpoints { path: work.join(Self::NAME), durable, going: None }
     }
 
     /// The checkpoint that counts, where there is one.
     pub fn read(work: &Path) -> Option<Vec<u8>> {
-        files::read(&work.join(NAME))
+        files::read(&work.join(Self::NAME))
     }
 
     /// Removes what a run could continue from.
@@ -41,7 +41,7 @@ impl Checkpoints {
     /// # Errors
     /// `Io`.
     pub(super) fn remove(work: &Path) -> Result<()> {
-        files::remove(&work.join(NAME))
+        files::remove(&work.join(Self::NAME))
     }
 
     /// Whether a run could continue from one.

@@ -111,12 +111,19 @@ pub fn make_folder_to_stay(path: &Path, durable: bool) -> Result<bool> {
 
 /// Removes a file or a folder with all it holds; nothing there is fine.
 pub fn remove(path: &Path) -> Result<()> {
-    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
-    let done = if meta.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let done = fs::symlink_metadata(path).and_then(|found| match found.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    });
     match done {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove it", path, e)),
+        Err(e) if !is_absent(&e) => Err(Error::io("remove it", path, e)),
         _ => Ok(()),
     }
+}
+
+// Whether the system says that there is no such thing.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Removes a folder if it holds nothing.
@@ -133,6 +140,18 @@ pub fn real_path(path: &Path) -> Option<PathBuf> {
 /// Whether anything is there, a broken link too.
 pub fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
+}
+
+/// The same where something is lost by a wrong answer.
+///
+/// # Errors
+/// `Io` where the system cannot say.
+pub fn is_there(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(e) if is_absent(&e) => Ok(false),
+        Err(e) => Err(Error::io("ask for it", path, e)),
+    }
 }
 
 /// Size in bytes of a file, where there is one.

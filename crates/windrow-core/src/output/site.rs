@@ -1,16 +1,13 @@
-//! Where a task writes: the lock, the hidden work folder, and the renames that make its result visible.
+//! Where a task writes: the lock, the hidden work folder, and what becomes of those that stopped runs left.
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::checkpoints::Checkpoints;
+use super::commit::Commit;
 use super::files;
 use super::growing::hash_of;
 use super::lock::Lock;
-use crate::error::{Error, Kind, Result};
-
-const MARKER: &str = "commit.json";
+use crate::error::Result;
 
 /// A folder that one task writes into.
 pub struct Site {
@@ -21,13 +18,6 @@ pub struct Site {
     lock: Option<Lock>,
 }
 
-/// What is to be renamed out of a work folder, in this order; the last one makes the others visible.
-#[derive(Serialize, Deserialize)]
-struct Commit {
-    targets: Vec<String>,
-    overwrite: bool,
-}
-
 impl Site {
     /// Makes the folder, locks it for tasks of this name, and finishes what a killed run had begun to make visible.
     ///
@@ -36,7 +26,7 @@ impl Site {
     pub fn enter(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
         for folder in site.leftovers()? {
-            if files::exists(&folder.join(MARKER)) {
+            if Commit::is_in(&folder)? {
                 site.finish(&folder)?;
             }
         }
@@ -47,34 +37,56 @@ impl Site {
     /// by a run that then does the same again, it would be there twice.
     pub fn enter_anew(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
-        for folder in site.leftovers()? {
-            if !files::exists(&folder.join(MARKER)) {
-                // Killed before its result was complete, or while it tidied up after that.
-                files::remove(&folder)?;
-                continue;
-            }
-            let commit = Self::commit_of(&folder)?;
-            let is_moved = |target: &String| {
-                !files::exists(&folder.join(target)) || files::exists(&folder.join(aside(target)))
-            };
-            match commit.targets.iter().any(is_moved) {
-                true => site.finish(&folder)?,
-                false => files::remove(&folder)?,
-            }
-        }
+        site.leftovers()?.iter().try_for_each(|folder| site.settle(folder))?;
         Ok(site)
     }
 
-    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up. What
-    /// cannot be removed stays: nothing has to be writable where nothing has to be done.
+    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up, or while it
+    /// replaced that result by the same. What cannot be removed stays: nothing has to be writable where nothing has to be done.
     pub fn tidy(out: &Path, task: &str, hash: &str) {
         let folder = Self::folder_of(out, task, hash);
         if files::exists(&folder)
-            && let Ok(_site) = Self::lock(out, task, false)
-            && let Err(e) = files::remove(&folder)
+            && let Err(e) = Self::lock(out, task, true).and_then(|site| site.settle(&folder))
         {
             log::info!("what an earlier run left stays: {e}");
         }
+    }
+
+    /// Removes a work folder whose result is not wanted, or is there already. What the next run would go by leaves first, also on
+    /// the disk: it would take the rest of a half-removed folder for something to continue or to make visible. One that is
+    /// half shown stays, for the next run to finish.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn discard(&self, folder: &Path) -> Result<()> {
+        if !files::is_there(folder)? || Commit::is_half_shown(folder)? {
+            return Ok(());
+        }
+        if folder.is_dir() {
+            // Renames out of it, or back into it.
+            files::sync_folder(&self.out, self.durable)?;
+            for name in [Commit::NAME, Checkpoints::NAME] {
+                files::remove(&folder.join(name))?;
+            }
+            // Also where they are gone already: a run may have been killed before they were gone from the disk.
+            files::sync_folder(folder, self.durable)?;
+        }
+        files::remove(folder)
+    }
+
+    // Finishes a leftover, or drops it.
+    fn settle(&self, folder: &Path) -> Result<()> {
+        match Commit::is_half_shown(folder)? {
+            true => self.finish(folder),
+            false => self.discard(folder),
+        }
+    }
+
+    // Finishes a leftover. Whoever left it may have been killed before its name and what it says were on the disk.
+    fn finish(&self, folder: &Path) -> Result<()> {
+        files::sync_folder(folder, self.durable)?;
+        files::sync_folder(&self.out, self.durable)?;
+        Commit::finish(folder, &self.out, self.durable)
     }
 
     fn folder_of(out: &Path, task: &str, hash: &str) -> PathBuf {
@@ -82,12 +94,15 @@ impl Site {
     }
 
     fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
+        if Commit::is_ours(task) {
+            return Err(Commit::needed(task).at(out.join(task)));
+        }
         let is_new = files::make_folder_to_stay(out, durable)?;
         let lock = Lock::take(lock_of(out, task))?;
         Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
-    /// The work folder for inputs and options of this hash; those of other inputs or options are removed. It is empty unless a
+    /// The work folder for inputs and options of this hash; those of other inputs or options are discarded. It is empty unless a
     /// run can continue from a restart point in it: what else is there may be an old output, out of whose place a killed run
     /// had just taken it.
     pub fn work(&self, hash: &str) -> Result<PathBuf> {
@@ -95,11 +110,11 @@ impl Site {
         for other in self.leftovers()? {
             if other != folder {
                 log::info!("removing what an earlier run left: {}", other.display());
-                files::remove(&other)?;
+                self.discard(&other)?;
             }
         }
         if !Checkpoints::of(&folder, false).is_there() {
-            files::remove(&folder)?;
+            self.discard(&folder)?;
         }
         files::make_folder(&folder)?;
         Ok(folder)
@@ -133,92 +148,11 @@ impl Site {
     /// # Errors
     /// `Exists` when one is there and `overwrite` is not set; `Io`.
     pub fn commit(&self, folder: &Path, targets: &[&str], overwrite: bool) -> Result<()> {
-        let commit = Commit { targets: targets.iter().map(ToString::to_string).collect(), overwrite };
         files::sync_folder(folder, self.durable)?;
-        let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
-        files::replace(&folder.join(MARKER), &text, self.durable)?;
-        files::sync_folder(folder, self.durable)?;
+        Commit::write(folder, targets, overwrite, self.durable)?;
         // The work folder's own name: without it nobody would find the marker.
         files::sync_folder(&self.out, self.durable)?;
-        self.finish(folder)
-    }
-
-    fn commit_of(folder: &Path) -> Result<Commit> {
-        let marker = folder.join(MARKER);
-        let text = files::read_what_is_there(&marker)?;
-        serde_json::from_slice(&text)
-            .ok()
-            .filter(|c: &Commit| c.targets.iter().all(|t| !t.contains('/') && t != ".."))
-            .ok_or_else(|| {
-                Error::corrupt("what a stopped run left cannot be understood")
-                    .at(&marker)
-                    .hint("remove its folder")
-            })
-    }
-
-    fn finish(&self, folder: &Path) -> Result<()> {
-        let marker = folder.join(MARKER);
-        let commit = Self::commit_of(folder)?;
-        let to_move: Vec<_> = commit.targets.iter().filter(|t| files::exists(&folder.join(t))).collect();
-        // One folder alone changes places with its old self: readers see the one or the other, never neither. What the next
-        // run would go by leaves first, also on the disk: after the exchange it would change them back, or continue in the old
-        // one.
-        if let ([target], true) = (to_move.as_slice(), commit.overwrite)
-            && files::exists(&self.out.join(target))
-        {
-            let text = files::read_what_is_there(&marker)?;
-            Checkpoints::remove(folder)?;
-            files::remove(&marker)?;
-            files::sync_folder(folder, self.durable)?;
-            let exchanged = files::exchange(&folder.join(target), &self.out.join(target));
-            if let Ok(true) = exchanged {
-                files::sync_folder(&self.out, self.durable)?;
-                tidy_up(folder);
-                return Ok(());
-            }
-            files::replace(&marker, &text, self.durable)?;
-            files::sync_folder(folder, self.durable)?;
-            exchanged?;
-        }
-        // The old ones leave before the new ones come, the one that makes them visible first: never a mixture.
-        for target in to_move.iter().rev() {
-            let old = self.out.join(target);
-            if !files::exists(&old) {
-                continue;
-            }
-            if !commit.overwrite {
-                files::remove(&marker)?;
-                return Err(exists(&old));
-            }
-            files::remove(&folder.join(aside(target)))?;
-        }
-        let old = to_move.iter().rev().map(|target| (self.out.join(target), folder.join(aside(target))));
-        let new = to_move.iter().map(|target| (folder.join(target), self.out.join(target)));
-        move_all(&old.filter(|(old, _)| files::exists(old)).chain(new).collect::<Vec<_>>())?;
-        files::sync_folder(&self.out, self.durable)?;
-        tidy_up(folder);
-        Ok(())
-    }
-}
-
-// One after the other; where one cannot be, those before it go back.
-fn move_all(moves: &[(PathBuf, PathBuf)]) -> Result<()> {
-    for (done, (from, to)) in moves.iter().enumerate() {
-        if let Err(error) = files::rename(from, to) {
-            for (from, to) in moves[..done].iter().rev() {
-                // The next run does what is left.
-                let _ = files::rename(to, from);
-            }
-            return Err(error);
-        }
-    }
-    Ok(())
-}
-
-// The result is there, so what is left behind is no error of the run: repeated, it would append twice.
-fn tidy_up(folder: &Path) {
-    if let Err(e) = Checkpoints::remove(folder).and_then(|()| files::remove(folder)) {
-        log::info!("what the run left stays: {e}");
+        Commit::finish(folder, &self.out, self.durable)
     }
 }
 
@@ -231,11 +165,15 @@ impl Drop for Site {
     }
 }
 
-/// Where a file of this name is written until it is whole, and the lock on it; what a killed run left there is gone.
+/// Where a file of this name is written until it is whole, and the lock on it; what a killed run left there is gone, or finished.
 ///
 /// # Errors
 /// `Exists` when another run is writing it; `Io`.
 pub(super) fn unfinished(folder: &Path, name: &str) -> Result<(PathBuf, Lock)> {
+    if Site::folder_of(folder, name, &hash_of(name)).is_dir() {
+        // Of a task that writes several files here.
+        drop(Site::enter_anew(folder, name, true)?);
+    }
     let lock = Lock::take(lock_of(folder, name))?;
     let path = Site::folder_of(folder, name, &hash_of(name));
     files::remove(&path)?;
@@ -251,25 +189,4 @@ fn task_of(name: &str) -> Option<(&str, &str)> {
     let (task, hash) = name.strip_prefix('.')?.rsplit_once(".tmp-")?;
     let is_hash = hash.len() == 16 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     is_hash.then_some((task, hash))
-}
-
-// Where an old output waits until the new one is there.
-fn aside(target: &str) -> String {
-    format!("old-{target}")
-}
-
-/// The error for an output that is there already, and is not what would be written.
-pub fn differs(path: &Path) -> Error {
-    there(path, "the output exists already, from other inputs or options")
-}
-
-/// The error for an output that is there already, whatever it was made of.
-pub fn exists(path: &Path) -> Error {
-    there(path, "the output exists already")
-}
-
-fn there(path: &Path, message: &str) -> Error {
-    Error::new(Kind::Exists, message)
-        .at(path)
-        .hint("write elsewhere, or replace it with --overwrite (overwrite=True)")
 }

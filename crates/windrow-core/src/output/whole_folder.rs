@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::absolute::absolute;
 use super::files;
 use super::growing::hash_of;
-use super::site::{self, Site};
+use super::site::Site;
+use super::taken::exists;
 use super::work_folder::WorkFolder;
 use crate::error::{Error, Result};
 
@@ -43,7 +44,7 @@ impl WholeFolder {
         };
         let site = Site::enter_anew(parent, name, durable)?;
         let work = site.work(&hash_of(name))?;
-        files::remove(&work)?;
+        site.discard(&work)?;
         files::make_folder(&work)?;
         let files = WorkFolder::with_checksums_at(work.join(name), durable)?;
         Ok(WholeFolder { site, work, name: name.to_string(), out, files })
@@ -70,7 +71,7 @@ impl WholeFolder {
     /// `Exists`, `Io`. What is there is then as it was.
     pub fn finish(mut self, overwrite: bool) -> Result<()> {
         if !overwrite && self.is_there() {
-            return Err(site::exists(&self.out));
+            return Err(exists(&self.out));
         }
         self.files.finish_checksums()?;
         self.files.sync()?;
@@ -81,6 +82,6 @@ impl WholeFolder {
 impl Drop for WholeFolder {
     fn drop(&mut self) {
         // After a commit it is gone already; an error of tidying up would hide the one that led here.
-        let _ = files::remove(&self.work);
+        let _ = self.site.discard(&self.work);
     }
 }

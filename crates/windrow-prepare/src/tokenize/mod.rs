@@ -143,7 +143,7 @@ impl Corpus<'_> {
         });
         if done.is_err() && !can_continue {
             // The error that is being reported matters more than one of tidying up.
-            let _ = files::remove(&work);
+            let _ = site.discard(&work);
         }
         done
     }

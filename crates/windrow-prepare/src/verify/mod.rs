@@ -277,9 +277,7 @@ impl Work<'_> {
             }
             match Site::enter(folder, task, true) {
                 Ok(site) => {
-                    for left in site.leftovers()? {
-                        files::remove(&left)?;
-                    }
+                    site.leftovers()?.iter().try_for_each(|left| site.discard(left))?;
                     self.out.note(format!("tidied up what a stopped run left: .{task}.tmp-*"));
                 }
                 Err(e) if e.kind() == Kind::Exists => {

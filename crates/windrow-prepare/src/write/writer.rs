@@ -147,7 +147,7 @@ impl Writer {
         let numbers = total_values.unwrap_or(0).saturating_mul(schema.channels.unwrap_or(1) as u64);
         files::enough_room(parent, numbers.saturating_mul(format.bytes_per_number(dtype)))?;
         let work = site.work(&hash_of(name))?;
-        files::remove(&work)?;
+        site.discard(&work)?;
         files::make_folder(&work)?;
         let begin = Begin {
             work: &work,
@@ -343,7 +343,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.records_to = None;
         // After a commit it is gone already; an error of tidying up would hide the one that led here.
-        let _ = files::remove(&self.work);
+        let _ = self.site.discard(&self.work);
     }
 }
 

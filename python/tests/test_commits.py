@@ -1,0 +1,109 @@
+"""The moment at which an output becomes visible: killed while leftovers are removed, without a disk, with names in any order."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "reliability"))
+import changes  # noqa: E402
+import tree  # noqa: E402
+from cases import Bench, Case  # noqa: E402
+from changes import Kind  # noqa: E402
+from crash import Disk  # noqa: E402
+from jobs import jobs  # noqa: E402
+
+import windrow as wr  # noqa: E402
+
+MARKER = "commit.json"
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "cache"))
+    return Bench(tmp_path)
+
+
+def case_of(bench: Bench, name: str) -> Case:
+    return Case(bench, next(job for job in jobs() if job.name == name))
+
+
+# In place of nothing, of an older output, and of an older one that changes places with it.
+NAMES = [
+    "wr.write to parquet",
+    "convert to tfrecord",
+    "convert to tfrecord, older output",
+    "wr.write to mds, older output",
+    "tokenize to megatron, older output",
+    "dummy",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_killed_while_it_removes_what_a_killed_run_left(bench: Bench, name: str) -> None:
+    case = case_of(bench, name)
+    left = []
+    for n in range(1, case.n + 1):
+        case.reset()
+        bench.ran(case.job.command, "kill", at=n)
+        found = tree.take(bench.run)
+        if any(Path(path).name == MARKER for path in found):
+            left.append((n, found))
+    assert left
+    for n, found in left:
+        for again in range(1, 1 + case.n):
+            tree.put(found, bench.run)
+            ran = bench.ran(case.job.command, "kill", at=again)
+            assert case.wrong_with() is None, (n, again)
+            assert case.wrong_after_rerun(case.is_whole()) is None, (n, again)
+            if again > 12 or ran.code != -9:
+                break
+
+
+@pytest.mark.parametrize("name", ["append to zarr 2", "append to shards of zarr 3", "wr.write to parquet, older output"])
+def test_without_a_sync_it_fails_and_is_not_done(bench: Bench, name: str) -> None:
+    case = case_of(bench, name)
+    for n in range(1, case.calls.sync + 1):
+        for ever in (0, 1):
+            case.reset()
+            ran = bench.ran(case.job.command, "error", of="sync", at=n, errno=5, ever=ever)
+            assert ran.code == 1, (n, ever, ran)
+            assert case.is_unchanged(), (n, ever, tree.difference(case.before, tree.visible(tree.take(bench.run))))
+            assert case.wrong_after_rerun(False) is None, (n, ever)
+
+
+@pytest.mark.parametrize("name", ["convert to tfrecord", "convert to tfrecord, older output", "dummy, older output"])
+def test_names_in_any_order_never_show_a_mixture(bench: Bench, name: str) -> None:
+    case = case_of(bench, name)
+    case.reset()
+    start = case.start
+    bench.ran(case.job.command, "record")
+    made = changes.read(bench.preload.log, bench.preload.below)
+    # What makes the others visible is the file that has been asked for.
+    shows = min((new for new in case.after if new not in case.kept), key=len)
+    old, new = ({path: tree.visible(found).get(path) for path in case.after if path.startswith(shows)} for found in (start, tree.take(bench.run)))
+    first = next(i for i, change in enumerate(made) if change.kind == Kind.RENAMED and Path(change.to).name == MARKER)
+    seen = set()
+    for n in range(first, len(made) + 1):
+        disk = Disk(start)
+        for change in made[:n]:
+            disk.make(change)
+        for seed in range(60):
+            image = tree.visible(disk.after_loss(random.Random(seed), in_order=False))
+            if image.get(shows) is not None:
+                there = {path: image.get(path) for path in new}
+                assert there in (old, new), (n, seed, tree.difference(case.after, image))
+                seen.add(there == new)
+    assert True in seen
+
+
+def test_a_name_that_the_work_folder_needs_is_refused(tmp_path: Path) -> None:
+    for name in ("commit.json", "progress.json"):
+        with pytest.raises(wr.ConfigError, match=f"the name \"{name}\" is needed while an output is made"):
+            wr.write(tmp_path / name, [[1, 2]], to="mds")
+        assert list(tmp_path.iterdir()) == []
+    wr.write(tmp_path / "old-data", [[1, 2]], to="mds")
+    assert len(wr.open(tmp_path / "old-data")) == 1
