@@ -308,6 +308,10 @@ impl Workspace {
         batch
     }
 
+    pub(super) fn touch(&self, feed: &Feed, sample: u64) {
+        feed.read_from(self.by_record).1.touch(sample);
+    }
+
     pub(super) fn add(&mut self, feed: &Feed, number: usize, sample: u64, draw: Draw) -> Result<()> {
         let (_, view) = feed.read_from(self.by_record);
         let first = self.pieces.len();

@@ -28,6 +28,9 @@ use crate::record::Draw;
 use crate::sampler::{Sampler, Skipping, Turn};
 use crate::source::{StoreSet, Traffic, whole};
 
+/// By how many samples the processor is asked ahead for what says where they lie.
+const AHEAD: usize = 4;
+
 /// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
 pub struct Plan {
     feeds: Vec<Feed>,
@@ -221,7 +224,12 @@ impl Plan {
             self.sampler.turns(epoch, start..start + rows, turns);
             at += rows;
         }
-        for turn in turns.iter() {
+        for (i, turn) in turns.iter().enumerate() {
+            // What says where a later sample lies comes from memory meanwhile.
+            if let Some(later) = turns.get(i + AHEAD) {
+                let (number, sample) = self.feed_of(later.sample);
+                workspace.touch(&self.feeds[number], sample);
+            }
             let (number, sample) = self.feed_of(turn.sample);
             let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
             workspace.add(&self.feeds[number], number, sample, draw)?;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::allocate::list_for;
 use crate::error::{Error, Result};
+use crate::touch;
 
 /// Shares between two ends that are kept in full.
 pub(super) const BLOCK: usize = 64;
@@ -111,11 +112,21 @@ impl Ends {
                 // The last block that begins at or before it: an empty one begins where the next one does.
                 let block = last_from(starts, number, self.last());
                 let first = block * BLOCK;
-                let ends = &within[first..within.len().min(first + BLOCK)];
+                let ends = ends_of(within, block);
                 // Counted: all of them side by side take less than a search, which waits for one comparison after the other.
                 let within = u32::try_from(number - starts[block]).unwrap_or(u32::MAX);
                 first + ends.iter().map(|&end| u32::from(end <= within)).sum::<u32>() as usize
             }
+        }
+    }
+
+    /// Asks the processor for what [`Ends::find`] reads.
+    pub(super) fn touch(&self, number: u64) {
+        if let Ends::Narrow { starts, within } = self
+            && number < self.last()
+        {
+            let block = last_from(starts, number, self.last());
+            touch(bytemuck::cast_slice(ends_of(within, block)));
         }
     }
 
@@ -125,6 +136,12 @@ impl Ends {
             Ends::Wide(ends) => ends[i],
         }
     }
+}
+
+// The ends of a block.
+fn ends_of(within: &[u32], block: usize) -> &[u32] {
+    let first = block * BLOCK;
+    &within[first..within.len().min(first + BLOCK)]
 }
 
 // The last of the starts, which begin with 0, that is not above `number`: blocks of records are about equally long, so it is

@@ -164,6 +164,13 @@ impl RunningSums {
             RunningSums::Listed(ends) => ends.find(number) as u64,
         }
     }
+
+    /// Asks the processor for what [`RunningSums::find`] reads.
+    pub(super) fn touch(&self, number: u64) {
+        if let RunningSums::Listed(ends) = self {
+            ends.touch(number);
+        }
+    }
 }
 
 fn add(a: Coverage, b: Coverage) -> Option<Coverage> {

@@ -38,6 +38,9 @@ pub trait View: Send + Sync {
     /// `OutOfRange`; `Corrupt` when an index on disk is wrong at one of the records.
     fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()>;
 
+    /// Asks the processor for what says which pieces `sample` has: they are asked for soon.
+    fn touch(&self, _sample: u64) {}
+
     /// The inverse: the samples that may read from `record`, as a range of sample numbers.
     ///
     /// # Errors

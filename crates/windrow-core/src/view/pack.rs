@@ -154,6 +154,10 @@ impl View for Pack {
         Ok(())
     }
 
+    fn touch(&self, sample: u64) {
+        self.stream.touch(sample.saturating_mul(self.length));
+    }
+
     fn samples_of(&self, record: u64) -> Result<Range<u64>> {
         let values = self.values(record)?;
         if values.is_empty() {
