@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import tree  # noqa: E402
 from cases import Bench, Case  # noqa: E402
 from changes import Kind  # noqa: E402
 from crash import Disk  # noqa: E402
-from jobs import jobs  # noqa: E402
+from jobs import inputs, jobs  # noqa: E402
 
 import windrow as wr  # noqa: E402
 
@@ -63,6 +64,21 @@ def test_killed_while_it_removes_what_a_killed_run_left(bench: Bench, name: str)
                 break
 
 
+@pytest.mark.parametrize("name", ["tokenize to flat-tokens, older output", "append to zarr 2", "dummy, older output", "index, older output"])
+def test_what_a_killed_run_had_not_begun_to_show_is_not_shown_by_tidying_up(bench: Bench, name: str) -> None:
+    case = case_of(bench, name)
+    n_left = 0
+    for n in range(1, case.n + 1):
+        case.reset()
+        bench.ran(case.job.command, "kill", at=n)
+        if case.is_unchanged() and any(Path(path).name == MARKER for path in tree.take(bench.run)):
+            n_left += 1
+            assert bench.ran(["verify", "--gc", "-q", "."]).code in (0, 1, 3)
+            assert case.is_unchanged(), n
+            assert case.wrong_after_rerun(False) is None, n
+    assert n_left > 0
+
+
 @pytest.mark.parametrize("name", ["append to zarr 2", "append to shards of zarr 3", "wr.write to parquet, older output"])
 def test_without_a_sync_it_fails_and_is_not_done(bench: Bench, name: str) -> None:
     case = case_of(bench, name)
@@ -107,3 +123,35 @@ def test_a_name_that_the_work_folder_needs_is_refused(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
     wr.write(tmp_path / "old-data", [[1, 2]], to="mds")
     assert len(wr.open(tmp_path / "old-data")) == 1
+
+
+# Into an empty folder, and where nothing is.
+OWN = {
+    "dummy": ("dummy --vocab-size 300 --tokens 2000 --out out -q", "out"),
+    "tokenize": ("tokenize in -q --tokenizer bytes --out out --to flat-tokens --tokens-chunk-size 512 --threads 1", "out/own.txt"),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_came_there_since_it_was_killed_stays(bench: Bench, name: str) -> None:
+    line, own = OWN[name]
+    for n in itertools.count(1):
+        tree.put({}, bench.run)
+        inputs(bench.run)
+        if "/" in own:
+            (bench.run / "out").mkdir()
+        if bench.ran(line.split(), "kill", at=n).code == 0:
+            break
+        path = bench.run / own
+        if path.is_file() or any(found.name.startswith("out") and found.is_file() for found in bench.run.iterdir()):
+            # Some of it can be seen already.
+            continue
+        path.parent.mkdir(exist_ok=True)
+        if path.parent != bench.run and any(path.parent.iterdir()):
+            continue
+        path.write_text("somebody's own")
+        ran = bench.ran(line.split())
+        assert ran.code == 1, (n, ran)
+        assert "exists already" in ran.err or "is not" in ran.err, (n, ran)
+        assert path.read_text() == "somebody's own", n
+    assert n > 10

@@ -79,7 +79,8 @@ pub fn dummy(
         output_bytes: tokens.saturating_mul(4),
         ..Report::default()
     };
-    let site = Site::enter(folder, name, true)?;
+    let hash = hash_of(&manifest.to_text());
+    let site = Site::enter(folder, name, &hash, true)?;
     replaced::file(&path)?;
     if files::exists(&path) && !overwrite {
         let found = Local::new(folder)
@@ -95,11 +96,15 @@ pub fn dummy(
         return Ok(Report { unchanged: true, ..report });
     }
     files::enough_room(folder, report.output_bytes)?;
-    let work = site.work(&hash_of(&manifest.to_text()))?;
+    let work = site.work(&hash)?;
     let written = write_blocks(&work.join(name), blocks).and_then(|file| {
         write_manifest_beside(&work, name, manifest, file, true)?;
         let names = names_of_file(name);
-        site.commit(&work, &names.iter().map(String::as_str).collect::<Vec<_>>(), true)
+        if !files::exists(&path) {
+            // What describes a file that is gone.
+            names.iter().try_for_each(|name| files::remove(&folder.join(name)))?;
+        }
+        site.commit(&work, &names.iter().map(String::as_str).collect::<Vec<_>>(), overwrite)
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.

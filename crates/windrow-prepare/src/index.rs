@@ -105,7 +105,7 @@ pub(crate) fn publish(
         Site::tidy(base, &options.index_folder, &hash);
         return Ok(report);
     }
-    let site = Site::enter(base, &options.index_folder, options.durable)?;
+    let site = Site::enter(base, &options.index_folder, &hash, options.durable)?;
     if let Some(report) = existing(format, base, options, &wanted)? {
         return Ok(report);
     }

@@ -20,17 +20,15 @@ impl Commit {
     /// The file of a work folder that it is kept in: it is there once the folder is complete.
     pub(super) const NAME: &str = "commit.json";
 
-    /// Whether a work folder is complete.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub(super) fn is_in(folder: &Path) -> Result<bool> {
+    // Whether a work folder is complete.
+    fn is_in(folder: &Path) -> Result<bool> {
         is_there(&folder.join(Self::NAME))
     }
 
-    /// Whether a work folder has a file of this name beside what it shows.
+    /// Whether a work folder has a file of this name beside what it shows: these two, and their drafts.
     pub(super) fn is_ours(name: &str) -> bool {
-        name == Self::NAME || name == Checkpoints::NAME
+        let own = [Self::NAME, Checkpoints::NAME].map(Path::new);
+        own.iter().any(|own| Path::new(name) == *own || Path::new(name) == own.with_extension("tmp"))
     }
 
     /// The error for an output of such a name.
@@ -52,6 +50,19 @@ impl Commit {
         let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
         files::replace(&folder.join(Self::NAME), &text, durable)?;
         files::sync_folder(folder, durable)
+    }
+
+    /// Says of a work folder, of which nothing was shown, that it is not complete.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn take_back(folder: &Path, durable: bool) -> Result<()> {
+        match Self::is_in(folder)? {
+            true => {
+                files::remove(&folder.join(Self::NAME)).and_then(|()| files::sync_folder(folder, durable))
+            }
+            false => Ok(()),
+        }
     }
 
     fn read(folder: &Path) -> Result<Commit> {
@@ -99,14 +110,13 @@ impl Commit {
                 to_move.push((target, is_there(&out.join(target))?));
             }
         }
-        // One folder alone changes places with its old self: readers see the one or the other, never neither. What the next
-        // run would go by leaves first, also on the disk: after the exchange it would change them back, or continue in the old
+        // One folder alone changes places with its old self: readers see the one or the other, never neither. The marker and the
+        // restart point leave before, also on the disk: by them the next run would change the two back, or continue in the old
         // one.
         if let ([(target, true)], true) = (to_move.as_slice(), commit.overwrite) {
             let text = files::read_what_is_there(&marker)?;
             Checkpoints::remove(folder)?;
-            files::remove(&marker)?;
-            files::sync_folder(folder, durable)?;
+            Self::take_back(folder, durable)?;
             let exchange = || files::exchange(&folder.join(target), &out.join(target));
             let exchanged = exchange();
             if let Ok(true) = exchanged {
@@ -122,14 +132,18 @@ impl Commit {
             files::sync_folder(folder, durable)?;
             exchanged?;
         }
-        for (target, _) in to_move.iter().filter(|(_, is_taken)| *is_taken) {
-            if !commit.overwrite {
-                files::remove(&marker)?;
-                files::sync_folder(folder, durable)?;
-                return Err(exists(&out.join(target)));
+        let taken = || to_move.iter().filter(|(_, is_taken)| *is_taken);
+        if let (Some((target, _)), false) = (taken().next(), commit.overwrite) {
+            // What a killed run had shown of it goes back: alone it would say something of what somebody else put there.
+            let shown = |target: &&String| to_move.iter().all(|(left, _)| left != target);
+            for target in commit.targets.iter().rev().filter(shown) {
+                files::rename(&out.join(target), &folder.join(target))?;
             }
-            files::remove(&folder.join(aside(target)))?;
+            files::sync_folder(out, durable)?;
+            Self::take_back(folder, durable)?;
+            return Err(exists(&out.join(target)));
         }
+        taken().try_for_each(|(target, _)| files::remove(&folder.join(aside(target))))?;
         // The old ones leave before the new ones come, and what makes the others visible leaves first and comes last: never a
         // mixture. Between two syncs the disk takes renames in any order, and those of a killed run may not be on it yet: so
         // there is a sync after each step, also after one without a rename.
@@ -153,7 +167,7 @@ impl Commit {
 }
 
 // One after the other, with a sync after each step. Where one fails, those before it go back, in steps again: what fails is not
-// done. From the first on that cannot go back all stay, and the next run completes them.
+// done. If one cannot go back, it and all before it stay, and the next run completes them.
 fn move_all(steps: &[Vec<(PathBuf, PathBuf)>], sync: impl Fn() -> Result<()>) -> Result<()> {
     let mut done = Vec::new();
     let mut all = || {
@@ -183,7 +197,7 @@ fn move_all(steps: &[Vec<(PathBuf, PathBuf)>], sync: impl Fn() -> Result<()>) ->
     moved
 }
 
-// The result is there, so what is left behind is no error of the run: repeated, it would append twice.
+// The result is there, so what is left behind is no error of the run: an append that is run again would be there twice.
 fn tidy_up(folder: &Path) {
     if let Err(e) = Checkpoints::remove(folder).and_then(|()| files::remove(folder)) {
         log::info!("what the run left stays: {e}");

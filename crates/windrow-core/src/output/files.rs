@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::Disk;
 use super::growing::{Finished, Growing};
+use super::handle::Unsynced;
 pub use super::handle::{Handle, create};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::FileRow;
@@ -54,11 +55,14 @@ pub fn replace_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished
     Ok(written)
 }
 
-/// The same file under a second name; a copy where the file system gives no second names.
-pub fn link(from: &Path, to: &Path) -> Result<()> {
-    fs::hard_link(from, to)
-        .or_else(|_| fs::copy(from, to).map(|_| ()))
-        .map_err(|e| Error::io(&format!("take over {}", from.display()), to, e))
+/// The same file under a second name; a copy, which comes to the disk beside others, where there is no second name.
+pub fn link_on(from: &Path, to: &Path, disk: &mut Disk) -> Result<()> {
+    if fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    let copied = fs::copy(from, to).and_then(|_| File::open(to));
+    let copy = copied.map_err(|e| Error::io(&format!("take over {}", from.display()), to, e))?;
+    disk.bring(Unsynced::new(copy, to.to_path_buf()))
 }
 
 /// Gives a file its name where nothing has that name yet; `false` where something has. Its other name may stay.

@@ -19,30 +19,37 @@ pub struct Site {
 }
 
 impl Site {
-    /// Makes the folder, locks it for tasks of this name, and finishes what a killed run had begun to make visible.
+    /// Makes the folder, locks it for tasks of this name, and finishes what a killed run had begun to make visible. What it had
+    /// not is left to the run of this hash, which decides anew whether it may replace what is there.
     ///
     /// # Errors
-    /// `Exists` when another run is writing here; `Io`.
-    pub fn enter(out: &Path, task: &str, durable: bool) -> Result<Self> {
+    /// `Exists` when another run is writing here, or something came into the place of what is to be finished; `Config` for a
+    /// name that the work folder needs; `Corrupt` when what a killed run left cannot be understood; `Io`.
+    pub fn enter(out: &Path, task: &str, hash: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
+        let own = Self::folder_of(out, task, hash);
         for folder in site.leftovers()? {
-            if Commit::is_in(&folder)? {
-                site.finish(&folder)?;
+            match Commit::is_half_shown(&folder)? {
+                true => site.finish(&folder)?,
+                false if folder == own => Commit::take_back(&folder, durable)?,
+                false => {}
             }
         }
         Ok(site)
     }
 
-    /// The same for a task that begins anew each time: what a killed run had not begun to make visible is dropped. Finished
-    /// by a run that then does the same again, it would be there twice.
+    /// The same for a task that begins anew each time: what a killed run had not begun to make visible is dropped. An append
+    /// that is finished here and then made again would be there twice.
+    ///
+    /// # Errors
+    /// As [`Site::enter`].
     pub fn enter_anew(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
         site.leftovers()?.iter().try_for_each(|folder| site.settle(folder))?;
         Ok(site)
     }
 
-    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up, or while it
-    /// replaced that result by the same. What cannot be removed stays: nothing has to be writable where nothing has to be done.
+    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up. What cannot be removed stays: nothing has to be writable where nothing has to be done.
     pub fn tidy(out: &Path, task: &str, hash: &str) {
         let folder = Self::folder_of(out, task, hash);
         if files::exists(&folder)
@@ -102,7 +109,7 @@ impl Site {
         Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
-    /// The work folder for inputs and options of this hash; those of other inputs or options are discarded. It is empty unless a
+    /// The work folder for inputs and options of this hash; [`Site::discard`] is called for those of other inputs or options. It is empty unless a
     /// run can continue from a restart point in it: what else is there may be an old output, out of whose place a killed run
     /// had just taken it.
     pub fn work(&self, hash: &str) -> Result<PathBuf> {

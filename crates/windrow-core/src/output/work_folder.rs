@@ -102,7 +102,7 @@ impl WorkFolder {
         if let (Some(sums), Some(before)) = (&mut self.sums, before) {
             sums.take_over(name, before)?;
         }
-        files::link(from, &self.place(name))
+        files::link_on(from, &self.place(name), &mut self.disk)
     }
 
     /// Takes over every file of a folder, without copying it where the disk can do that, and the block checksums of those

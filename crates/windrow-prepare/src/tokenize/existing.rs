@@ -66,7 +66,9 @@ fn existing_folder(
     options: &TokenizeOptions,
     wanted: &Manifest,
 ) -> Result<Option<Manifest>> {
-    if !files::exists(out) || files::names(out).is_ok_and(|names| names.is_empty()) {
+    // A link to an empty folder stays: what is made would take the place of the link.
+    let is_empty = || !out.is_symlink() && files::names(out).is_ok_and(|names| names.is_empty());
+    if !files::exists(out) || is_empty() {
         return Ok(None);
     }
     if options.overwrite {

@@ -125,7 +125,7 @@ impl Corpus<'_> {
             Site::tidy(&place.folder, &place.task, &hash);
             return Ok(unchanged(out, &manifest));
         }
-        let site = Site::enter(&place.folder, &place.task, options.durable)?;
+        let site = Site::enter(&place.folder, &place.task, &hash, options.durable)?;
         if let Some(manifest) = existing(table, &place, options, &wanted)? {
             compare(&manifest)?;
             return Ok(unchanged(out, &manifest));
@@ -136,9 +136,10 @@ impl Corpus<'_> {
         let done = pack(&work, packing, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
             let manifest = writer.finish(described(wanted, &state, options))?.manifest;
             let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
-            // An empty folder is as good as none.
-            let is_empty = files::names(&place.out).is_ok_and(|names| names.is_empty());
-            site.commit(&work, &targets, options.overwrite || is_empty)?;
+            // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it since.
+            files::remove_if_empty(&place.out);
+            files::sync_folder(&place.folder, options.durable)?;
+            site.commit(&work, &targets, options.overwrite)?;
             Ok(Report { unchanged: false, resumed_bytes, ..unchanged(out, &manifest) })
         });
         if done.is_err() && !can_continue {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use windrow_core::format::verify::{Content, Findings, Verifier};
 use windrow_core::format::{self, Probe, Table};
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest};
-use windrow_core::output::{Site, files};
+use windrow_core::output::Site;
 use windrow_core::store::{Compression, entry_if_there, expanded, is_url, without_secrets};
 use windrow_core::{Error, Kind, Result, Watch};
 
@@ -270,14 +270,13 @@ impl Work<'_> {
         for task in &tasks {
             if !gc {
                 self.out.note(format!(
-                    "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or verify with --gc",
+                    "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or remove it with verify --gc",
                     folder.display()
                 ));
                 continue;
             }
-            match Site::enter(folder, task, true) {
-                Ok(site) => {
-                    site.leftovers()?.iter().try_for_each(|left| site.discard(left))?;
+            match Site::enter_anew(folder, task, true) {
+                Ok(_) => {
                     self.out.note(format!("tidied up what a stopped run left: .{task}.tmp-*"));
                 }
                 Err(e) if e.kind() == Kind::Exists => {

@@ -180,7 +180,7 @@ impl Writer {
             site,
             work,
             targets,
-            overwrite: options.overwrite || options.append,
+            overwrite: options.overwrite || append_to.is_some(),
             dtype: format.handed_dtype(dtype),
             channels: schema.channels,
             eos: options.eos,
@@ -319,7 +319,7 @@ impl Writer {
         if self.eos.is_some() { self.records } else { 0 }
     }
 
-    /// Completes the files and makes them visible in one rename.
+    /// Completes the files and makes them visible: all of them or none.
     ///
     /// # Errors
     /// `Config` when the format cannot be without records; `Exists` when somebody wrote there meanwhile; `Io`.
