@@ -185,3 +185,28 @@ def test_changed_bytes_are_an_error_or_values_and_never_more(tmp_path):
             except (wr.WindrowError, RecursionError):
                 pass
         path.write_bytes(whole)
+
+
+def test_samples_that_are_not_there(tmp_path):
+    wr.write(tmp_path / "d", ({"tokens": np.arange(i + 3, dtype=np.int32)} for i in range(20)), to="mds")
+    index = tmp_path / "d" / "index.json"
+    said = json.loads(index.read_text())
+    for path in (tmp_path / "d").glob("windrow.*"):
+        path.unlink()
+    said["shards"][0]["samples"] = 1 << 48
+    index.write_text(json.dumps(said))
+    with pytest.raises(wr.CorruptError, match=r"281474976710656 samples, which its \d+ bytes cannot hold[\s\S]*index.json"):
+        wr.open(tmp_path / "d")
+    assert wr.verify(tmp_path / "d")["n_problems"] == 1
+
+
+def test_samples_that_a_compressed_shard_may_have_and_has_not(tmp_path):
+    shutil.copytree(GOLDEN / "text_zstd_5", tmp_path / "copy")
+    index = tmp_path / "copy" / "index.json"
+    said = json.loads(index.read_text())
+    said["shards"][0]["samples"], said["shards"][0]["raw_data"]["bytes"] = 1 << 48, 1 << 60
+    index.write_text(json.dumps(said))
+    found = wr.verify(tmp_path / "copy")
+    # Each of them is a problem, and not all of them are looked for.
+    assert 10_000 <= found["n_problems"] < 10_100
+    assert any("10000 problems in its first" in note for note in found["notes"])

@@ -154,6 +154,12 @@ impl ShardText {
             part.map_or(Ok(()), |part| check_name(&part.basename))
                 .map_err(|e| e.field(format!("{field}.basename")))?;
         }
+        if self.samples > 0 && offsets_end(self.samples) > self.raw_data.bytes {
+            let (samples, bytes) = (self.samples, self.raw_data.bytes);
+            return Err(Error::corrupt(format!("{samples} samples, which its {bytes} bytes cannot hold"))
+                .field("samples")
+                .hint("the index is damaged: copy it again"));
+        }
         let zip = match (self.zip_data, self.compression) {
             (Some(part), Some(compression)) => Some((part, compression)),
             (None, _) => None,
@@ -163,6 +169,11 @@ impl ShardText {
         };
         Ok((Shard { samples: self.samples, raw: self.raw_data, zip }, columns))
     }
+}
+
+/// The first byte behind the offsets of so many samples.
+pub(super) fn offsets_end(samples: u64) -> u64 {
+    samples.saturating_add(1).saturating_mul(4).saturating_add(4)
 }
 
 fn column(name: String, text: String, size: Option<i64>) -> Result<Column> {

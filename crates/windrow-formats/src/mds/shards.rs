@@ -7,7 +7,7 @@ use windrow_core::format::Probe;
 use windrow_core::store::{Object, expanded_checked, key};
 use windrow_core::{Error, Result};
 
-use super::index::{Index, Part, Shard};
+use super::index::{Index, Part, Shard, offsets_end};
 use crate::data_files::DataFiles;
 
 /// The shards of an index, opened.
@@ -197,11 +197,6 @@ fn check(object: &dyn Object, shard: &Shard) -> Result<()> {
         true => Ok(()),
         false => wrong(format!("the last sample ends at byte {end} of {}", object.size()), at),
     }
-}
-
-// The first byte behind the offsets of so many samples.
-fn offsets_end(samples: u64) -> u64 {
-    samples.saturating_add(1).saturating_mul(4).saturating_add(4)
 }
 
 pub(super) fn word(bytes: &[u8], at: usize) -> u64 {

@@ -13,6 +13,9 @@ use crate::watch::{Progress, Watch, check};
 /// Bytes between two reports of progress.
 const PART: u64 = 1 << 20;
 
+/// Problems of records after which no more of a data set's are looked for.
+const MOST_PROBLEMS: u64 = 10_000;
+
 /// What verifying reports to.
 pub struct Verifier<'a> {
     /// What was found so far.
@@ -107,12 +110,21 @@ impl<'a> Verifier<'a> {
         // What a row is of all bytes, on average.
         let of_row = files.iter().fold(0u64, |sum, info| sum.saturating_add(info.size)) / source.len().max(1);
         let (mut scratch, mut done) = (Vec::new(), 0);
+        let before = self.findings.n_problems;
         for record in 0..source.len() {
+            // An index may name any number of records that are not there, and each of them is a problem.
+            if self.findings.n_problems - before >= MOST_PROBLEMS {
+                self.note(format!(
+                    "{at}: {MOST_PROBLEMS} problems in its first {record} records; the others were not read"
+                ));
+                break;
+            }
             self.findings.checked_records += 1;
             let length = match source.length(record).and_then(|len| source.extras(record).map(|_| len)) {
                 Ok(length) => length,
                 Err(error) => {
                     self.found(error, &at, "record")?;
+                    self.step(0)?;
                     continue;
                 }
             };
