@@ -10,6 +10,7 @@ mod folder;
 mod opened;
 mod series;
 mod side;
+mod text;
 
 pub use allocator::{MOST_BYTES, Refusing, allow_at_once};
 pub use arrays::{array, arrays};
@@ -20,6 +21,7 @@ pub use folder::{Folder, Rows, Schema};
 pub use opened::opened;
 pub use series::{cached_alone, series};
 pub use side::Side;
+pub use text::begins_as_utf16;
 
 /// Every target allocates through it.
 #[global_allocator]

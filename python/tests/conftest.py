@@ -19,6 +19,8 @@ import pytest
 import windrow as wr
 
 ROOT = Path(__file__).parents[2]
+# The torture's modules, which some tests call.
+sys.path.append(str(ROOT / "reliability"))
 # `make test-engines` and `make test-notebooks` install what these files need.
 NEEDED = {"test_engines.py": "ray", "test_notebooks.py": "nbclient"}
 collect_ignore = [file for file, package in NEEDED.items() if not importlib.util.find_spec(package)]

@@ -1,23 +1,20 @@
-"""The moment at which an output becomes visible: killed while leftovers are removed, without a disk, with names in any order."""
+"""The moment at which an output is made visible: killed while leftovers are removed, without a disk, with names in any order."""
 
 from __future__ import annotations
 
 import itertools
 import random
-import sys
 from pathlib import Path
 
+import changes
 import pytest
+import tree
+from cases import Bench, Case
+from changes import Kind
+from crash import Disk
+from jobs import inputs, jobs
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "reliability"))
-import changes  # noqa: E402
-import tree  # noqa: E402
-from cases import Bench, Case  # noqa: E402
-from changes import Kind  # noqa: E402
-from crash import Disk  # noqa: E402
-from jobs import inputs, jobs  # noqa: E402
-
-import windrow as wr  # noqa: E402
+import windrow as wr
 
 MARKER = "commit.json"
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sums
+import torture
+from tally import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "reliability"
-
-sys.path.append(str(HERE))
-import sums  # noqa: E402
-import torture  # noqa: E402
-from tally import Part  # noqa: E402
 
 
 def tortured(*arguments: str | Path, folder: Path = HERE) -> subprocess.CompletedProcess[str]:

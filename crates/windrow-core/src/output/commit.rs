@@ -111,7 +111,7 @@ impl Commit {
             }
         }
         // One folder alone changes places with its old self: readers see the one or the other, never neither. The marker and the
-        // restart point leave before, also on the disk: by them the next run would change the two back, or continue in the old
+        // checkpoint leave before, also on the disk: by them the next run would change the two back, or continue in the old
         // one.
         if let ([(target, true)], true) = (to_move.as_slice(), commit.overwrite) {
             let text = files::read_what_is_there(&marker)?;
@@ -197,7 +197,7 @@ fn move_all(steps: &[Vec<(PathBuf, PathBuf)>], sync: impl Fn() -> Result<()>) ->
     moved
 }
 
-// The result is there, so what is left behind is no error of the run: an append that is run again would be there twice.
+// The result is there, so what is left behind is not an error of the run: an append that is run again would be there twice.
 fn tidy_up(folder: &Path) {
     if let Err(e) = Checkpoints::remove(folder).and_then(|()| files::remove(folder)) {
         log::info!("what the run left stays: {e}");

@@ -143,7 +143,7 @@ pub fn real_path(path: &Path) -> Option<PathBuf> {
 
 /// Whether anything is there, a broken link too.
 pub fn exists(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok()
+    is_there(path).unwrap_or(false)
 }
 
 /// The same where something is lost by a wrong answer.

@@ -1,4 +1,4 @@
-//! Where a task writes: the lock, the hidden work folder, and what becomes of those that stopped runs left.
+//! Where a task writes: the lock, its hidden work folder, and the work folders that stopped runs left.
 
 use std::path::{Path, PathBuf};
 
@@ -110,7 +110,7 @@ impl Site {
     }
 
     /// The work folder for inputs and options of this hash; [`Site::discard`] is called for those of other inputs or options. It is empty unless a
-    /// run can continue from a restart point in it: what else is there may be an old output, out of whose place a killed run
+    /// run can continue from a checkpoint in it: what else is there may be an old output, out of whose place a killed run
     /// had just taken it.
     pub fn work(&self, hash: &str) -> Result<PathBuf> {
         let folder = Self::folder_of(&self.out, &self.task, hash);

@@ -123,14 +123,13 @@ impl<'a> Verifier<'a> {
             let length = match source.length(record).and_then(|len| source.extras(record).map(|_| len)) {
                 Ok(length) => length,
                 Err(error) => {
-                    self.found(error, &at, "record")?;
-                    self.step(0)?;
+                    self.found_in_record(error, &at, "record")?;
                     continue;
                 }
             };
             if source.schema().kind == Kind::Rows {
                 if let Err(error) = source.row(record) {
-                    self.found(error, &at, "row")?;
+                    self.found_in_record(error, &at, "row")?;
                 }
                 done += of_row;
                 if done >= PART {
@@ -144,7 +143,7 @@ impl<'a> Verifier<'a> {
                 match source.read(span, &mut scratch) {
                     Ok(values) => done += values.bytes.len() as u64,
                     Err(error) => {
-                        self.found(error, &at, "values")?;
+                        self.found_in_record(error, &at, "values")?;
                         break;
                     }
                 }
@@ -155,6 +154,12 @@ impl<'a> Verifier<'a> {
             }
         }
         self.step(done)
+    }
+
+    // Bad records bring no bytes that would be reported as progress, and a stop is asked for there.
+    fn found_in_record(&mut self, error: Error, at: &str, what: &str) -> Result<()> {
+        self.found(error, at, what)?;
+        self.step(0)
     }
 
     /// Every token ID below the vocabulary; `byte` is where `bytes` begin in the file.
