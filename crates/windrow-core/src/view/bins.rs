@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::allocate::make_room;
 use super::fit::{self, NO_BIN};
-use super::{Coverage, View, allocate, lengths};
+use super::{Coverage, View, lengths};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
 
@@ -352,11 +353,12 @@ fn listed(
         return Err(Error::config(format!("there are {n} records, expected fewer than {NO_BIN} for bins"))
             .hint("pack() has no such limit"));
     }
-    let mut slots = allocate::list_for::<u32>(n)?;
+    let mut slots = Vec::new();
     let mut n_overlong = 0;
     for record in 0..n {
         let len = lengths.length(record)?;
         n_overlong += u64::from(len > most);
+        make_room(&mut slots, 1, n)?;
         // At most 2^28, see MOST_POSITIONS.
         slots.push(overlong.size(len, length) as u32);
     }
@@ -371,7 +373,8 @@ fn listed(
     if let (Layout::Listed { order, ends, numbers, .. }, Overlong::Split, true) =
         (&mut layout, overlong, n_overlong > 0)
     {
-        let mut found = allocate::list_for::<u64>(ends.len() as u64)?;
+        let mut found = Vec::new();
+        make_room(&mut found, ends.len(), ends.len() as u64)?;
         let mut at = 0u64;
         for bin in 0..ends.len() {
             for &record in records_of(order, ends, bin) {
@@ -408,7 +411,8 @@ fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
         start += std::mem::replace(end, start);
     }
     // Each is where its bin starts now, and moves to its end while the bin is filled.
-    let mut order = allocate::list_for::<u32>(start.into())?;
+    let mut order = Vec::new();
+    make_room(&mut order, start as usize, start.into())?;
     order.resize(start as usize, 0);
     for (record, &bin) in placed() {
         let place = &mut ends[bin as usize];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::allocate::list_for;
+use super::allocate::make_room;
 use crate::error::{Error, Result};
 use crate::touch;
 
@@ -21,19 +21,16 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// An empty list with room for this many.
-    ///
-    /// # Errors
-    /// `Memory` when there is not so much.
-    pub(super) fn with_room(n: u64) -> Result<Ends> {
-        Ok(Ends::Narrow { starts: list_for(n.div_ceil(BLOCK as u64))?, within: list_for(n)? })
+    /// The ends of no shares yet.
+    pub(super) fn new() -> Ends {
+        Ends::Narrow { starts: Vec::new(), within: Vec::new() }
     }
 
-    /// More shares, each as long as the list says.
+    /// More shares of `n` in all, each as long as the list says.
     ///
     /// # Errors
     /// `too_many` of the share whose end passes 64 bits; `Memory` when there is not so much.
-    pub(super) fn extend(&mut self, shares: &[u64], too_many: impl Fn(usize) -> Error) -> Result<()> {
+    pub(super) fn extend(&mut self, shares: &[u64], n: u64, too_many: impl Fn(usize) -> Error) -> Result<()> {
         // A block of shares below this stays below 2^32.
         const SMALL: u64 = (1 << 32) / BLOCK as u64;
         for (block, shares) in shares.chunks(BLOCK).enumerate() {
@@ -44,7 +41,9 @@ impl Ends {
                         && shares.iter().fold(0, |all, share| all | share) < SMALL
                         && last.checked_add(1 << 32).is_some() =>
                 {
+                    make_room(starts, 1, n.div_ceil(BLOCK as u64))?;
                     starts.push(last);
+                    make_room(within, shares.len(), n)?;
                     let mut end = 0;
                     within.extend(shares.iter().map(|share| {
                         end += *share as u32;
@@ -54,7 +53,7 @@ impl Ends {
                 _ => {
                     for (i, share) in shares.iter().enumerate() {
                         let end = self.last().checked_add(*share);
-                        self.push(end.ok_or_else(|| too_many(block * BLOCK + i))?)?;
+                        self.push(end.ok_or_else(|| too_many(block * BLOCK + i))?, n)?;
                     }
                 }
             }
@@ -63,18 +62,26 @@ impl Ends {
     }
 
     // One more share, which ends at `end`, not before the last one.
-    fn push(&mut self, end: u64) -> Result<()> {
+    fn push(&mut self, end: u64, n: u64) -> Result<()> {
         let last = self.last();
         match self {
-            Ends::Wide(ends) => ends.push(end),
+            Ends::Wide(ends) => {
+                make_room(ends, 1, n)?;
+                ends.push(end);
+            }
             Ends::Narrow { starts, within } => {
                 if within.len().is_multiple_of(BLOCK) {
+                    make_room(starts, 1, n.div_ceil(BLOCK as u64))?;
                     starts.push(last);
                 }
                 match u32::try_from(end - starts[starts.len() - 1]) {
-                    Ok(near) => within.push(near),
+                    Ok(near) => {
+                        make_room(within, 1, n)?;
+                        within.push(near);
+                    }
                     Err(_) => {
-                        let mut ends = list_for(within.capacity() as u64)?;
+                        let mut ends = Vec::new();
+                        make_room(&mut ends, within.len() + 1, n)?;
                         ends.extend((0..within.len()).map(|i| self.get(i)));
                         ends.push(end);
                         *self = Ends::Wide(ends);
@@ -171,12 +178,12 @@ mod tests {
 
     #[track_caller]
     fn check(shares: &[u64]) -> Ends {
-        let mut ends = Ends::with_room(shares.len() as u64).unwrap();
+        let mut ends = Ends::new();
         let too_many = |i| panic!("{i}");
         // However they come.
         let (some, others) = shares.split_at(shares.len() / 3);
-        ends.extend(some, too_many).unwrap();
-        ends.extend(others, too_many).unwrap();
+        ends.extend(some, shares.len() as u64, too_many).unwrap();
+        ends.extend(others, shares.len() as u64, too_many).unwrap();
         let mut all = Vec::new();
         let mut last = 0;
         for share in shares {

@@ -1,6 +1,6 @@
 //! Which bin has room: sizes in, bins out. Small numbers in flat tables, nothing else.
 
-use super::allocate;
+use super::allocate::make_room;
 use crate::error::Result;
 
 /// Stands for the bin of a record that is in none.
@@ -10,7 +10,8 @@ pub(super) const NO_BIN: u32 = u32::MAX;
 /// answers how many bins there are. One sort, then O(log capacity) per record.
 pub(super) fn best_fit(slots: &mut [u32], capacity: u32) -> Result<u32> {
     // Size upside down above the record number: ascending is longest first, ties in record order.
-    let mut turns = allocate::list_for::<u64>(slots.len() as u64)?;
+    let mut turns = Vec::new();
+    make_room(&mut turns, slots.len(), slots.len() as u64)?;
     let sized = slots.iter().enumerate().filter(|(_, size)| **size > 0);
     turns.extend(sized.map(|(record, size)| u64::from(u32::MAX - size) << 32 | record as u64));
     turns.sort_unstable();

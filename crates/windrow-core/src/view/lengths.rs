@@ -119,12 +119,12 @@ impl RunningSums {
             let each = share(length).filter(|each| each.checked_mul(n).is_some());
             return Ok(RunningSums::Even { each: each.ok_or_else(|| too_many(n))?, records: n });
         }
-        let mut ends = Ends::with_room(n)?;
+        let mut ends = Ends::new();
         each_few(lengths, |first, shares| {
             for (record, number) in (first..).zip(shares.iter_mut()) {
                 *number = share(*number).ok_or_else(|| too_many(n).record(record))?;
             }
-            ends.extend(shares, |at| too_many(n).record(first + at as u64))
+            ends.extend(shares, n, |at| too_many(n).record(first + at as u64))
         })?;
         Ok(RunningSums::Listed(ends))
     }

@@ -8,7 +8,9 @@ use proptest::strategy::Strategy as _;
 use windrow_core::view::{
     Bins, Coverage, Crop, Cursor, Mode, Overlong, Pack, Records, Segments, Strategy, Tail, View, Windows,
 };
-use windrow_core::{Draw, Lengths, Piece, Result, Span};
+use windrow_core::{Draw, Error, Kind, Lengths, Piece, Result, Span};
+
+use super::alone::{alone, most_memory};
 
 /// Lengths that say that they are equal, where they are.
 #[derive(Debug)]
@@ -482,4 +484,36 @@ fn segments_of_nearly_all_positions_are_counted() {
     let coverage = Segments::new(Arc::new(lengths), 1, &[]).unwrap().coverage().unwrap();
     // Each record's values but its ends are a label and an input.
     assert_eq!(coverage.repeated, (1 << 63) - 2 + (1 << 62) - 2);
+}
+
+/// Three billion records, of which two are there: the third is refused.
+struct Claims;
+
+impl Lengths for Claims {
+    fn len(&self) -> u64 {
+        3_000_000_000
+    }
+    fn length(&self, record: u64) -> Result<u64> {
+        if record < 2 { Ok(5 + record) } else { Err(Error::corrupt("there are 2 records").record(record)) }
+    }
+}
+
+#[test]
+fn records_that_are_only_claimed_take_no_memory() {
+    alone("view::records_that_are_only_claimed_take_no_memory", |_| {
+        let claims = || -> Arc<dyn Lengths> { Arc::new(Claims) };
+        let bins = |strategy| move |claims| Bins::new(claims, 8, strategy).map(drop);
+        let views: [(&str, &dyn Fn(Arc<dyn Lengths>) -> Result<()>); 5] = [
+            ("pack", &|claims| Pack::new(claims, 4, Some(0)).map(drop)),
+            ("windows", &|claims| Windows::new(claims, 4, 1, Tail::Drop).map(drop)),
+            ("segments", &|claims| Segments::new(claims, 4, &[4]).map(drop)),
+            ("bins, best fit", &bins(Strategy::BestFit)),
+            ("bins, first fit", &bins(Strategy::FirstFit)),
+        ];
+        for (name, view) in views {
+            let (error, memory) = most_memory(|| view(claims()).err().unwrap());
+            assert_eq!((error.kind(), error.place().record), (Kind::Corrupt, Some(2)), "{name}");
+            assert!(memory < 16 << 20, "{name}: {memory}");
+        }
+    });
 }
