@@ -91,6 +91,13 @@ def tokenizing() -> Iterator[Job]:
             yield Job("tokenize", f"tokenize to {name}", line, reads=reads)
             older = ["in2" if word == "in" else word for word in line]
             yield Job("tokenize, older output", f"tokenize to {name}, older output", [*line, "--overwrite"], older=older, reads=reads)
+            if to == "tokens":
+                less = [*line, "--no-block-sums", "--overwrite"]
+                yield Job("tokenize, older output", f"tokenize to {name} without block checksums, older output with them", less, older=older, reads=reads)
+            if to in ("tokens", "llmc"):
+                # Whose data file has the same name, but not what describes it.
+                older = ["llmc" if word == "tokens" else "tokens" if word == "llmc" else word for word in older]
+                yield Job("tokenize, older output", f"tokenize to {name}, older output of another format", [*line, "--overwrite"], older=older, reads=reads)
 
 
 def variants(to: str) -> Iterator[tuple[str, list[str]]]:

@@ -104,7 +104,10 @@ pub fn dummy(
             // What describes a file that is gone.
             names.iter().try_for_each(|name| files::remove(&folder.join(name)))?;
         }
-        site.commit(&work, &names.iter().map(String::as_str).collect::<Vec<_>>(), overwrite)
+        let leaving = replaced::describing(folder, name);
+        let [names, leaving] =
+            [&names, &leaving].map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+        site.commit(&work, &names, &leaving, overwrite)
     });
     if written.is_err() {
         // The error that is being reported matters more than one of tidying up.

@@ -111,7 +111,7 @@ pub(crate) fn publish(
     }
     let work = site.work(&hash)?;
     let done = build(&work, wanted).and_then(|report| {
-        site.commit(&work, &[&options.index_folder], options.overwrite)?;
+        site.commit(&work, &[&options.index_folder], &[], options.overwrite)?;
         Ok(Report { output: base.to_path_buf(), ..report })
     });
     if done.is_err() {

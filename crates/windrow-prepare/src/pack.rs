@@ -86,6 +86,8 @@ impl Packer {
         if let Some(state) = read_state(work, &packing) {
             match Self::start(work, packing.clone(), state, true) {
                 Ok(packer) => return Ok(packer),
+                // It may be mended before the next run.
+                Err(e) if e.kind() == Kind::Io => return Err(e),
                 Err(e) => log::warn!("cannot continue from the checkpoint, beginning again: {e}"),
             }
         }

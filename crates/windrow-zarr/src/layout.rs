@@ -9,6 +9,8 @@ use crate::metadata::{METADATA_V2, METADATA_V3};
 pub(crate) const NAME: &str = "flat-tokens";
 /// The array of token IDs, each with its flag.
 pub(crate) const TOKENS: &str = "encoded_tokens";
+/// What it is called in some groups.
+const OTHER_TOKENS: &str = "tokens";
 /// The array of where sequences start.
 pub(crate) const STARTS: &str = "seq_starts";
 /// The attribute that holds the largest token ID.
@@ -17,6 +19,11 @@ pub(crate) const MAX_ID: &str = "max_token_id";
 pub(crate) const SPLITS: [&str; 2] = ["train", "validation"];
 /// Ids are stored in 31 bits.
 pub(crate) const LARGEST_ID: u64 = (1 << 31) - 1;
+
+/// Whether a group has a file or folder of this name; zarr's own tools add the last one.
+pub(crate) fn is_of_group(name: &str) -> bool {
+    [TOKENS, STARTS, METADATA_V3, ".zgroup", ".zattrs", ".zmetadata"].contains(&name)
+}
 
 /// Whether a group is here, or in the folder of a split.
 pub(crate) fn is_here(probe: &Probe) -> bool {
@@ -33,10 +40,10 @@ pub(crate) fn parts(probe: &Probe) -> Vec<String> {
 
 /// What the array of tokens is called here.
 pub(crate) fn tokens_name(store: &dyn Store, folder: &str) -> Option<&'static str> {
-    let by_another_name = || is_array(store, folder, "tokens") && is_array(store, folder, STARTS);
+    let by_another_name = || is_array(store, folder, OTHER_TOKENS) && is_array(store, folder, STARTS);
     match is_array(store, folder, TOKENS) {
         true => Some(TOKENS),
-        false => by_another_name().then_some("tokens"),
+        false => by_another_name().then_some(OTHER_TOKENS),
     }
 }
 

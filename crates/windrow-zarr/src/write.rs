@@ -9,8 +9,8 @@ use windrow_core::format::write::{
     Begin, CHUNK_BYTES, CHUNK_FILES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
 };
 use windrow_core::format::{Options, Probe};
-use windrow_core::manifest::{MANIFEST_FILE, Manifest};
-use windrow_core::output::{Disk, WorkFolder};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use windrow_core::output::{Disk, WorkFolder, files};
 use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{DType, Error, Result};
 
@@ -93,9 +93,14 @@ impl WriteFormat for WriteFlatTokens {
         true
     }
 
+    fn is_own(&self, name: &str) -> bool {
+        layout::is_of_group(name) || [MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
+    }
+
     fn is_one(&self, out: &Path) -> bool {
-        let store: Arc<dyn Store> = Arc::new(Local::new(out));
-        Probe::at(&[], store, "").is_ok_and(|probe| layout::is_here(&probe))
+        // A single group: not the folder of a group for each split.
+        let Some(tokens) = layout::tokens_name(&Local::new(out), "") else { return false };
+        files::names(out).is_ok_and(|names| names.iter().all(|name| name == tokens || self.is_own(name)))
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -105,7 +110,7 @@ impl WriteFormat for WriteFlatTokens {
             )));
         }
         let mut folder = WorkFolder::with_checksums_at(begin.work.join(begin.name), begin.durable)?;
-        let aside = WorkFolder::at(begin.work.join("aside"), begin.durable)?;
+        let aside = WorkFolder::at(begin.work.join(format!("{}.aside", begin.name)), begin.durable)?;
         // A run that was killed near its end wrote it: written anew, it has a checksum again.
         folder.remove(".zgroup")?;
         let mut group = GroupWriter::new(&self.0)?;

@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 #[derive(Serialize, Deserialize)]
 pub(super) struct Commit {
     targets: Vec<String>,
+    /// What must not be there beside them.
+    #[serde(default)]
+    leaving: Vec<String>,
     overwrite: bool,
 }
 
@@ -41,12 +44,18 @@ impl Commit {
     ///
     /// # Errors
     /// `Config` for a target that has the name of something else in the work folder; `Io`.
-    pub(super) fn write(folder: &Path, targets: &[&str], overwrite: bool, durable: bool) -> Result<()> {
-        let is_aside = |name: &str| targets.iter().any(|other| aside(other) == name);
+    pub(super) fn write(
+        folder: &Path,
+        (targets, leaving): (&[&str], &[&str]),
+        overwrite: bool,
+        durable: bool,
+    ) -> Result<()> {
+        let is_aside = |name: &str| targets.iter().chain(leaving).any(|other| aside(other) == name);
         if let Some(name) = targets.iter().find(|name| Self::is_ours(name) || is_aside(name)) {
             return Err(Self::needed(name).at(folder));
         }
-        let commit = Commit { targets: targets.iter().map(ToString::to_string).collect(), overwrite };
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let commit = Commit { targets: owned(targets), leaving: owned(leaving), overwrite };
         let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
         files::replace(&folder.join(Self::NAME), &text, durable)?;
         files::sync_folder(folder, durable)
@@ -70,7 +79,7 @@ impl Commit {
         let text = files::read_what_is_there(&path)?;
         serde_json::from_slice(&text)
             .ok()
-            .filter(|c: &Commit| c.targets.iter().all(|t| !t.contains('/') && t != ".."))
+            .filter(|c: &Commit| c.targets.iter().chain(&c.leaving).all(|t| !t.contains('/') && t != ".."))
             .ok_or_else(|| {
                 Error::corrupt("what a stopped run left cannot be understood")
                     .at(&path)
@@ -87,10 +96,14 @@ impl Commit {
             return Ok(false);
         }
         let (mut is_moved, mut is_left) = (false, false);
-        for target in Self::read(folder)?.targets {
-            let is_here = is_there(&folder.join(&target))?;
+        let commit = Self::read(folder)?;
+        for target in &commit.targets {
+            let is_here = is_there(&folder.join(target))?;
             is_left |= is_here;
-            is_moved |= !is_here || is_there(&folder.join(aside(&target)))?;
+            is_moved |= !is_here || is_there(&folder.join(aside(target)))?;
+        }
+        for name in &commit.leaving {
+            is_moved |= is_there(&folder.join(aside(name)))?;
         }
         Ok(is_moved && is_left)
     }
@@ -110,10 +123,16 @@ impl Commit {
                 to_move.push((target, is_there(&out.join(target))?));
             }
         }
+        let mut to_leave = Vec::new();
+        for name in &commit.leaving {
+            if is_there(&out.join(name))? {
+                to_leave.push(name);
+            }
+        }
         // One folder alone changes places with its old self: readers see the one or the other, never neither. The marker and the
         // checkpoint leave before, also on the disk: by them the next run would change the two back, or continue in the old
         // one.
-        if let ([(target, true)], true) = (to_move.as_slice(), commit.overwrite) {
+        if let ([(target, true)], [], true) = (to_move.as_slice(), to_leave.as_slice(), commit.overwrite) {
             let text = files::read_what_is_there(&marker)?;
             Checkpoints::remove(folder)?;
             Self::take_back(folder, durable)?;
@@ -132,8 +151,11 @@ impl Commit {
             files::sync_folder(folder, durable)?;
             exchanged?;
         }
-        let taken = || to_move.iter().filter(|(_, is_taken)| *is_taken);
-        if let (Some((target, _)), false) = (taken().next(), commit.overwrite) {
+        let taken = || {
+            let replaced = to_move.iter().filter(|(_, is_taken)| *is_taken).map(|(target, _)| *target);
+            replaced.chain(to_leave.iter().copied())
+        };
+        if let (Some(target), false) = (taken().next(), commit.overwrite) {
             // What a killed run had shown of it goes back: alone it would say something of what somebody else put there.
             let shown = |target: &&String| to_move.iter().all(|(left, _)| left != target);
             for target in commit.targets.iter().rev().filter(shown) {
@@ -143,7 +165,7 @@ impl Commit {
             Self::take_back(folder, durable)?;
             return Err(exists(&out.join(target)));
         }
-        taken().try_for_each(|(target, _)| files::remove(&folder.join(aside(target))))?;
+        taken().try_for_each(|target| files::remove(&folder.join(aside(target))))?;
         // The old ones leave before the new ones come, and what makes the others visible leaves first and comes last: never a
         // mixture. Between two syncs the disk takes renames in any order, and those of a killed run may not be on it yet: so
         // there is a sync after each step, also after one without a rename.
@@ -156,9 +178,10 @@ impl Commit {
         let come = |targets: &[(&String, bool)]| -> Vec<(PathBuf, PathBuf)> {
             targets.iter().map(|(target, _)| (folder.join(target), out.join(target))).collect()
         };
-        let steps = match commit.targets.len() {
-            1 => vec![[leave(&shows), come(&shows)].concat()],
-            _ => vec![leave(&shows), [leave(&others), come(&others)].concat(), come(&shows)],
+        let gone = to_leave.iter().map(|name| (out.join(name), folder.join(aside(name)))).collect::<Vec<_>>();
+        let steps = match (commit.targets.len(), gone.len()) {
+            (1, 0) => vec![[leave(&shows), come(&shows)].concat()],
+            _ => vec![leave(&shows), [gone, leave(&others), come(&others)].concat(), come(&shows)],
         };
         move_all(&steps, || files::sync_folder(out, durable))?;
         tidy_up(folder);

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use super::checksums::names_beside;
 use super::files;
 use crate::error::{Error, Kind, Result};
+use crate::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
+use crate::store::{Local, Store};
 
 /// That what is at `path` is a folder of nothing but names that are windrow's own, or nothing.
 ///
@@ -30,6 +33,49 @@ pub fn file(path: &Path) -> Result<()> {
         true => Err(left(path)),
         false => Ok(()),
     }
+}
+
+/// That the stream called `data`, and what describes it, is all that would be replaced in the folder.
+///
+/// # Errors
+/// `Exists` naming what is something else; why a manifest cannot be read.
+pub fn stream(folder: &Path, data: &str) -> Result<()> {
+    let beside = names_beside(data);
+    let names = beside.iter().map(String::as_str).chain([MANIFEST_FILE, CHECKSUMS_FILE]);
+    names.map(|name| folder.join(name)).try_for_each(|path| file(&path))?;
+    let [manifest, checksums] = [MANIFEST_FILE, CHECKSUMS_FILE].map(|name| folder.join(name));
+    match read(folder) {
+        Ok(found) if is_of(&found, data) => Ok(()),
+        // It is being written, or damaged.
+        Err(e) if e.kind() == Kind::Stale => Ok(()),
+        Err(e) if e.kind() == Kind::Corrupt && files::exists(&folder.join(data)) => Ok(()),
+        Err(e) if e.kind() == Kind::NotFound => match files::exists(&checksums) {
+            true => Err(left(&checksums)),
+            false => Ok(()),
+        },
+        Err(e) if e.kind() != Kind::Corrupt => Err(e),
+        _ => Err(left(&manifest)),
+    }
+}
+
+/// The names of what describes the file `data` as all that there is in the folder: they go with it.
+pub fn describing(folder: &Path, data: &str) -> Vec<String> {
+    let mut names = vec![MANIFEST_FILE.to_string(), CHECKSUMS_FILE.to_string()];
+    let is_described = read(folder).is_ok_and(|found| is_of(&found, data));
+    names.retain(|name| is_described && files::exists(&folder.join(name)));
+    names
+}
+
+fn read(folder: &Path) -> Result<Manifest> {
+    Manifest::read(Local::new(folder).open(MANIFEST_FILE)?.as_ref())
+}
+
+// Whether a manifest is of this file, with what stands beside it, and of no other.
+fn is_of(manifest: &Manifest, data: &str) -> bool {
+    let listed = manifest.listing.iter().flat_map(|listing| &listing.files).map(|file| &file.name);
+    let names: Vec<&String> = manifest.files.iter().map(|row| &row.name).chain(listed).collect();
+    let beside = names_beside(data);
+    names.iter().any(|name| *name == data) && names.iter().all(|name| beside.contains(name))
 }
 
 fn left(path: &Path) -> Error {

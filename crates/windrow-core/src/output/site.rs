@@ -150,13 +150,14 @@ impl Site {
         Ok(found)
     }
 
-    /// Makes `targets` of a work folder visible, the last one last. A crash in between is fixed by the next run.
+    /// Makes `targets` of a work folder visible, the last one last, and takes away what has one of the names `leaving`. A crash in
+    /// between is fixed by the next run.
     ///
     /// # Errors
-    /// `Exists` when one is there and `overwrite` is not set; `Io`.
-    pub fn commit(&self, folder: &Path, targets: &[&str], overwrite: bool) -> Result<()> {
+    /// `Exists` when one of either is there and `overwrite` is not set; `Io`.
+    pub fn commit(&self, folder: &Path, targets: &[&str], leaving: &[&str], overwrite: bool) -> Result<()> {
         files::sync_folder(folder, self.durable)?;
-        Commit::write(folder, targets, overwrite, self.durable)?;
+        Commit::write(folder, (targets, leaving), overwrite, self.durable)?;
         // The work folder's own name: without it nobody would find the marker.
         files::sync_folder(&self.out, self.durable)?;
         Commit::finish(folder, &self.out, self.durable)

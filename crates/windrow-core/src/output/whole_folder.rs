@@ -75,7 +75,7 @@ impl WholeFolder {
         }
         self.files.finish_checksums()?;
         self.files.sync()?;
-        self.site.commit(&self.work, &[&self.name], overwrite)
+        self.site.commit(&self.work, &[&self.name], &[], overwrite)
     }
 }
 

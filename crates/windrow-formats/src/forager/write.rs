@@ -92,8 +92,9 @@ impl WriteFormat for WriteForager {
     fn corpus_place(&self) -> CorpusPlace {
         CorpusPlace::Inside {
             names: vec![self.samples_folder.clone(), self.index_folder.clone()],
+            leaving: Vec::new(),
             manifest: key::below(&self.index_folder, MANIFEST_FILE),
-            others: MANIFEST_FILE.to_string(),
+            others: vec![MANIFEST_FILE.to_string()],
         }
     }
 

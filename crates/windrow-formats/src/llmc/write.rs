@@ -9,7 +9,7 @@ use windrow_core::format::lines::INDEX_ROWS_BELOW;
 use windrow_core::format::write::{
     Begin, CorpusPlace, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_ids,
 };
-use windrow_core::manifest::{MANIFEST_FILE, Manifest};
+use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{Disk, Growing, files, replaced, write_manifest_beside};
 use windrow_core::{DType, Error, Result};
 
@@ -17,6 +17,8 @@ use super::{HEADER, KINDS, Llmc};
 
 /// What the stream of a corpus is called.
 const STREAM: &str = "tokens.bin";
+/// What would say of it where its sequences end.
+const INDEX_BESIDE: &str = "tokens.idx";
 
 /// A file with a header.
 pub(super) struct WriteLlmc;
@@ -42,8 +44,10 @@ impl WriteFormat for WriteLlmc {
     fn corpus_place(&self) -> CorpusPlace {
         CorpusPlace::Inside {
             names: names_of_file(STREAM),
+            // Of a corpus of the same name without a header.
+            leaving: [CHECKSUMS_FILE, MANIFEST_FILE].map(str::to_string).to_vec(),
             manifest: format!("{STREAM}.{MANIFEST_FILE}"),
-            others: INDEX_ROWS_BELOW.to_string(),
+            others: [INDEX_ROWS_BELOW, INDEX_BESIDE].map(str::to_string).to_vec(),
         }
     }
 
@@ -52,7 +56,7 @@ impl WriteFormat for WriteLlmc {
     }
 
     fn may_replace(&self, out: &Path) -> Result<()> {
-        names_of_file(STREAM).iter().try_for_each(|name| replaced::file(&out.join(name)))
+        replaced::stream(out, STREAM)
     }
 
     fn names(&self, name: &str) -> Vec<String> {

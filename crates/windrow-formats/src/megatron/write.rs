@@ -65,12 +65,22 @@ impl WriteFormat for WriteMegatron {
         begin.only(&DTYPES, "Megatron's files")?;
         let from: Kept = begin.continued("Megatron's files")?;
         let folder = begin.corpus.is_some().then(|| begin.work.join(begin.name));
-        let work = if folder.is_some() { begin.work.join("aside") } else { begin.work.to_path_buf() };
+        let work = if folder.is_some() {
+            begin.work.join(format!("{}.aside", begin.name))
+        } else {
+            begin.work.to_path_buf()
+        };
         for folder in folder.iter().chain([&work]) {
             files::make_folder(folder)?;
         }
         let name = if folder.is_some() { PAIR } else { begin.name };
         let [_, _, _, data] = names(name);
+        if let Some(folder) = &folder
+            && files::exists(&folder.join(&data))
+        {
+            // A run that failed at its end had moved it already.
+            files::rename(&folder.join(&data), &work.join(&data))?;
+        }
         Ok(Box::new(Writer {
             data: Growing::at(work.join(data), from.data_size)?,
             lengths: Part::at(work.join(LENGTHS), from.sequences * 4)?,

@@ -18,6 +18,8 @@ use super::Tokens;
 
 /// What the stream of a corpus is called.
 const STREAM: &str = "tokens.bin";
+/// What would say of it where its sequences end.
+const INDEX_BESIDE: &str = "tokens.idx";
 
 /// One row of token IDs.
 pub(super) struct WriteTokens {
@@ -59,10 +61,15 @@ impl WriteFormat for WriteTokens {
         // Without the manifest the stream would open as something else: it comes last.
         let mut names = vec![CHECKSUMS_FILE, MANIFEST_FILE, STREAM];
         names.retain(|name| self.block_sums || *name != CHECKSUMS_FILE);
+        // What stands beside a single file, and the block checksums where none are kept.
+        let mut leaving = names_of_file(STREAM);
+        leaving.retain(|name| name != STREAM);
+        leaving.extend((!self.block_sums).then(|| CHECKSUMS_FILE.to_string()));
         CorpusPlace::Inside {
             names: names.into_iter().map(str::to_string).collect(),
+            leaving,
             manifest: MANIFEST_FILE.to_string(),
-            others: INDEX_ROWS_BELOW.to_string(),
+            others: [INDEX_ROWS_BELOW, INDEX_BESIDE].map(str::to_string).to_vec(),
         }
     }
 
@@ -71,7 +78,7 @@ impl WriteFormat for WriteTokens {
     }
 
     fn may_replace(&self, out: &Path) -> Result<()> {
-        [STREAM, CHECKSUMS_FILE, MANIFEST_FILE].iter().try_for_each(|name| replaced::file(&out.join(name)))
+        replaced::stream(out, STREAM)
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

@@ -25,8 +25,8 @@ pub(super) fn existing(
 ) -> Result<Option<Manifest>> {
     match &place.inside {
         CorpusPlace::Whole => existing_folder(table, &place.out, options, wanted),
-        CorpusPlace::Inside { names, manifest, others } => {
-            existing_inside(&place.out, options, wanted, names, manifest, others)
+        CorpusPlace::Inside { names, leaving, manifest, others } => {
+            existing_inside(&place.out, options, wanted, (names, leaving), manifest, others)
         }
     }
 }
@@ -35,24 +35,23 @@ fn existing_inside(
     out: &Path,
     options: &TokenizeOptions,
     wanted: &Manifest,
-    names: &[String],
+    (names, leaving): (&[String], &[String]),
     manifest: &str,
-    others: &str,
+    others: &[String],
 ) -> Result<Option<Manifest>> {
-    if files::exists(&out.join(others)) {
+    let is_there = |name: &&String| files::exists(&out.join(name));
+    if let Some(other) = others.iter().find(is_there) {
         // Both in one folder would be read as one of them.
         return Err(Error::new(Kind::Exists, "the folder holds another data set")
-            .at(out.join(others))
+            .at(out.join(other))
             .hint("write into a folder of its own"));
     }
-    let Some(found) = names.iter().rev().find(|name| files::exists(&out.join(name))) else { return Ok(None) };
+    let Some(found) = names.iter().rev().chain(leaving).find(is_there) else { return Ok(None) };
     if options.overwrite {
         return options.to.may_replace(out).map(|()| None);
     }
     match Local::new(out).open(manifest).and_then(|object| Manifest::read(object.as_ref())) {
-        Ok(manifest)
-            if is_same(&manifest, wanted) && names.iter().all(|name| files::exists(&out.join(name))) =>
-        {
+        Ok(manifest) if is_same(&manifest, wanted) && names.iter().all(|name| is_there(&name)) => {
             Ok(Some(manifest))
         }
         _ => Err(output::differs(&out.join(found))),
@@ -76,7 +75,10 @@ fn existing_folder(
             true => Ok(None),
             false => Err(Error::new(
                 Kind::Exists,
-                format!("the output exists but is not {}; nothing was changed", options.to.name()),
+                format!(
+                    "the output exists and holds something other than {}; nothing was changed",
+                    options.to.name()
+                ),
             )
             .at(out)
             .hint("--overwrite replaces a data set of the same format only")),

@@ -18,9 +18,9 @@ pub use texts::tokenize_texts;
 use windrow_core::format::Table;
 use windrow_core::format::write::RecordWriter;
 use windrow_core::manifest::Manifest;
-use windrow_core::output::{Site, files, hash_of};
+use windrow_core::output::{Checkpoints, Site, files, hash_of};
 use windrow_core::threads::cores;
-use windrow_core::{Progress, Result, Watch, check};
+use windrow_core::{Kind, Progress, Result, Watch, check};
 
 use crate::Report;
 use crate::chunks::Chunks;
@@ -139,12 +139,17 @@ impl Corpus<'_> {
             // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it since.
             files::remove_if_empty(&place.out);
             files::sync_folder(&place.folder, options.durable)?;
-            site.commit(&work, &targets, options.overwrite)?;
+            let leaving: Vec<&str> = place.leaving().iter().map(String::as_str).collect();
+            site.commit(&work, &targets, &leaving, options.overwrite)?;
             Ok(Report { unchanged: false, resumed_bytes, ..unchanged(out, &manifest) })
         });
-        if done.is_err() && !can_continue {
-            // The error that is being reported matters more than one of tidying up.
-            let _ = site.discard(&work);
+        if let Err(error) = &done {
+            // What fails once all is packed, as a full disk, leaves what a kill leaves there.
+            let continues = || error.kind() == Kind::Io && Checkpoints::of(&work, false).is_there();
+            if !can_continue && !continues() {
+                // The error that is being reported matters more than one of tidying up.
+                let _ = site.discard(&work);
+            }
         }
         done
     }

@@ -34,4 +34,12 @@ impl Place {
         };
         Ok(Place { out, folder, task, targets, inside })
     }
+
+    /// What must not be there beside it.
+    pub(super) fn leaving(&self) -> &[String] {
+        match &self.inside {
+            CorpusPlace::Inside { leaving, .. } => leaving,
+            CorpusPlace::Whole => &[],
+        }
+    }
 }

@@ -7,7 +7,7 @@ use windrow_core::format::write::{
     Begin, RecordWriter, Stored, Target, WriteFormat, WriteOptions, Written, not_an_option, not_json,
 };
 use windrow_core::manifest::Manifest;
-use windrow_core::output::{self, Site, files, hash_of};
+use windrow_core::output::{self, Site, files, hash_of, replaced};
 use windrow_core::source::{Extras, Kind, Schema};
 use windrow_core::store::plain_name;
 use windrow_core::values::copy_values;
@@ -42,6 +42,8 @@ pub struct Writer {
     work: PathBuf,
     /// What becomes visible, in this order.
     targets: Vec<String>,
+    /// What describes the old output.
+    leaving: Vec<String>,
     overwrite: bool,
     /// What the format's writer is handed.
     dtype: DType,
@@ -144,6 +146,10 @@ impl Writer {
         if append_to.is_none() {
             check_free(&path, &targets, format, options.overwrite)?;
         }
+        let leaving = targets.last().map_or_else(Vec::new, |data| replaced::describing(parent, data));
+        if let (Some(name), false) = (leaving.first(), options.overwrite) {
+            return Err(output::exists(&parent.join(name)));
+        }
         let numbers = total_values.unwrap_or(0).saturating_mul(schema.channels.unwrap_or(1) as u64);
         files::enough_room(parent, numbers.saturating_mul(format.bytes_per_number(dtype)))?;
         let work = site.work(&hash_of(name))?;
@@ -180,6 +186,7 @@ impl Writer {
             site,
             work,
             targets,
+            leaving,
             overwrite: options.overwrite || append_to.is_some(),
             dtype: format.handed_dtype(dtype),
             channels: schema.channels,
@@ -326,8 +333,9 @@ impl Writer {
     pub fn finish(mut self) -> Result<Report> {
         let Some(to) = self.records_to.take() else { return Ok(Report::default()) };
         let Written { files, bytes, .. } = to.finish(std::mem::take(&mut self.manifest))?;
-        let targets: Vec<&str> = self.targets.iter().map(String::as_str).collect();
-        self.site.commit(&self.work, &targets, self.overwrite)?;
+        let [targets, leaving] =
+            [&self.targets, &self.leaving].map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+        self.site.commit(&self.work, &targets, &leaving, self.overwrite)?;
         Ok(Report {
             output: self.out.clone(),
             files,

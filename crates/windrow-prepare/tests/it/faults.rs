@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -99,6 +99,25 @@ fn many_stops_in_one_task_give_the_same_bytes() {
         tokenize(FORMATS, &[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
     }
     tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+    assert_eq!(tree(out.path()), unbroken(&input, &options));
+}
+
+#[test]
+fn what_fails_at_the_very_end_is_continued_from_the_last_checkpoint() {
+    let input = inputs();
+    let options = options(To::Forager, Some(7), 1);
+    let run = |out: &Path| tokenize(FORMATS, &[input.path().into()], out, &Ord, &options, &());
+    let out = tempfile::tempdir().unwrap();
+    let fails = FailsAt { file: "c.jsonl.zst", line: 20, kind: Kind::Interrupted };
+    tokenize(FORMATS, &[input.path().into()], out.path(), &fails, &options, &()).unwrap_err();
+    let work =
+        fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
+    // Something has the place of the marker's draft.
+    let taken = work.unwrap().join("commit.tmp");
+    fs::create_dir(&taken).unwrap();
+    assert_eq!(run(out.path()).unwrap_err().kind(), Kind::Io);
+    fs::remove_dir(&taken).unwrap();
+    assert!(run(out.path()).unwrap().resumed_bytes > 0);
     assert_eq!(tree(out.path()), unbroken(&input, &options));
 }
 
@@ -304,7 +323,7 @@ fn what_a_kill_between_the_renames_left_is_finished() {
         let targets = ["tokenized-samples", "index"];
         fs::write(
             work.join("commit.json"),
-            serde_json::json!({"targets": targets, "overwrite": false}).to_string(),
+            serde_json::json!({"targets": targets, "leaving": [], "overwrite": false}).to_string(),
         )
         .unwrap();
         for target in &targets[moved..] {
@@ -316,6 +335,39 @@ fn what_a_kill_between_the_renames_left_is_finished() {
         let mut found = tree(out.path());
         // A marker of which nothing is left to do is swept with the next task that writes.
         found.retain(|name, _| !name.ends_with("commit.json"));
+        assert_eq!(found, want, "{moved}");
+    }
+}
+
+#[test]
+fn a_kill_while_an_old_output_leaves_is_finished() {
+    let input = inputs();
+    let options = options(To::Tokens, None, 1);
+    let run = |out: &Path| tokenize(FORMATS, &[input.path().into()], out, &Ord, &options, &());
+    let whole = tempfile::tempdir().unwrap();
+    run(whole.path()).unwrap();
+    let want = tree(whole.path());
+    let targets = ["windrow.sums", "windrow.json", "tokens.bin"];
+    let leaving = ["tokens.bin.windrow.sums", "tokens.bin.windrow.json"];
+    // As a killed run leaves it: so many of the old names have left, then so many of the new ones have come.
+    for moved in 1..=leaving.len() + targets.len() {
+        let (left, come) = (moved.min(leaving.len()), moved.saturating_sub(leaving.len()));
+        let out = tempfile::tempdir().unwrap();
+        run(out.path()).unwrap();
+        let work = out.path().join(".tokenize.tmp-0123456789abcdef");
+        fs::create_dir(&work).unwrap();
+        let marker = serde_json::json!({"targets": targets, "leaving": leaving, "overwrite": true});
+        fs::write(work.join("commit.json"), marker.to_string()).unwrap();
+        for (i, name) in leaving.iter().enumerate() {
+            let old = if i < left { work.join(format!("old-{name}")) } else { out.path().join(name) };
+            fs::write(old, "of the old output").unwrap();
+        }
+        for target in &targets[come..] {
+            fs::rename(out.path().join(target), work.join(target)).unwrap();
+        }
+        assert!(run(out.path()).unwrap().unchanged, "{moved}");
+        let mut found = tree(out.path());
+        found.retain(|name, _| !is_hidden(name));
         assert_eq!(found, want, "{moved}");
     }
 }

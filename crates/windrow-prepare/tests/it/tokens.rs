@@ -2,20 +2,24 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
+use windrow_core::format::Options;
 use windrow_core::format::write::writer;
+use windrow_core::manifest::{FileRow, Listing, Manifest};
+use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Kind};
 use windrow_formats::FORMATS;
 use windrow_prepare::{
     IndexOptions, Remainder, TokenizeOptions, VerifyOptions, dummy, index, tokenize, verify,
 };
 
-use crate::disk::open;
+use crate::disk::{open, open_with};
 use crate::encoders::{Ord, WordsInt};
 use crate::tree::{folder_of, tree};
-use crate::writing::{To, samples};
+use crate::writing::{self, To, Writing, samples};
 
 const ABC: &[u8] = b"{\"text\":\"abc\"}\n{\"text\":\"de\"}";
 
@@ -212,6 +216,123 @@ fn an_index_of_other_inputs_is_replaced_only_when_asked() {
     let base = folder_of(&[("a.jsonl", ABC), ("index/thesis.txt", b"years of work")]);
     assert_eq!(index(FORMATS, base.path(), &overwrite, &()).unwrap_err().kind(), Kind::Exists);
     assert_eq!(tree(base.path()).len(), 2);
+}
+
+#[test]
+fn nothing_of_an_output_that_is_replaced_stays_beside_the_new_one() {
+    let input = folder_of(&[("a.jsonl", ABC)]);
+    let layouts = [
+        ("tokens", json!({})),
+        ("tokens", json!({"block_sums": false})),
+        ("llmc", json!({})),
+        ("megatron", json!({})),
+    ];
+    let make = |(to, own): &(&str, Value), out: &Path, overwrite| {
+        let to = Arc::from(writer(FORMATS, to, own.as_object().unwrap()).unwrap());
+        let options =
+            TokenizeOptions { to, dtype: Some(DType::U16), sample_size: None, overwrite, ..packed(1) };
+        tokenize(FORMATS, &[input.path().into()], out, &Ord, &options, &())
+    };
+    for old in &layouts {
+        for new in &layouts[..3] {
+            let [alone, out] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+            make(new, alone.path(), false).unwrap();
+            make(old, out.path(), false).unwrap();
+            let before = tree(out.path());
+            if old != new {
+                assert_eq!(make(new, out.path(), false).unwrap_err().kind(), Kind::Exists);
+                assert_eq!(tree(out.path()), before);
+            }
+            if old.0 == "megatron" {
+                // Its index says more than the stream that would take its data's place.
+                assert_eq!(make(new, out.path(), true).unwrap_err().kind(), Kind::Exists);
+                assert_eq!(tree(out.path()), before);
+                continue;
+            }
+            make(new, out.path(), true).unwrap();
+            assert_eq!(tree(out.path()), tree(alone.path()), "{old:?}, then {new:?}");
+        }
+    }
+    // Files that describe a stream which is gone, and another data set's manifest.
+    let out = folder_of(&[("tokens.bin.windrow.sums", b"of old")]);
+    assert_eq!(make(&layouts[0], out.path(), false).unwrap_err().kind(), Kind::Exists);
+    make(&layouts[0], out.path(), true).unwrap();
+    assert!(!out.path().join("tokens.bin.windrow.sums").exists());
+    let mut other = Manifest::new("mds");
+    other.files.push(FileRow { name: "shard.00000.mds".to_string(), ..FileRow::default() });
+    let later = other.to_text().replace("\"version\": 1", "\"version\": 2");
+    for (name, text) in [
+        ("windrow.json", other.to_text().as_str()),
+        ("windrow.json", later.as_str()),
+        ("windrow.json", "{"),
+        // Shards have no manifest.
+        ("windrow.sums", "of shards"),
+        ("tokens.idx", "of a pair"),
+    ] {
+        let out = folder_of(&[(name, text.as_bytes())]);
+        let before = tree(out.path());
+        for layout in &layouts[..3] {
+            let error = make(layout, out.path(), true).unwrap_err();
+            assert!(matches!(error.kind(), Kind::Exists | Kind::Unsupported), "{name}: {layout:?}: {error}");
+            assert_eq!(tree(out.path()), before);
+        }
+    }
+}
+
+#[test]
+fn what_describes_a_stream_goes_with_it() {
+    let input = folder_of(&[("a.jsonl", ABC)]);
+    let options = TokenizeOptions { to: To::Tokens.format(), sample_size: None, ..packed(1) };
+    let overwrite = Writing { overwrite: true, ..Writing::new(To::Tokens) };
+    let is_sound = |out: &Path| {
+        let report = verify(FORMATS, out, &VerifyOptions::default(), &()).unwrap();
+        assert!(report.problems.is_empty(), "{report:?}");
+    };
+    // As `tokenize` leaves it, and as somebody listed it.
+    for is_listed in [false, true] {
+        let out = tempfile::tempdir().unwrap();
+        tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
+        let stream = out.path().join("tokens.bin");
+        if is_listed {
+            let names = ["windrow.json", "windrow.sums"];
+            names.iter().for_each(|name| fs::remove_file(out.path().join(name)).unwrap());
+            let entries = Local::new(out.path()).walk("").unwrap();
+            let listing = Listing::new("tokens", None, "", &entries).into_manifest();
+            fs::write(out.path().join("windrow.json"), listing.to_text()).unwrap();
+        }
+        let other = folder_of(&[("other.bin", b"\x01\x00\x02\x00")]);
+        let as_ids = Options { dtype: Some(DType::U16), ..Options::default() };
+        let source = open_with(&other.path().join("other.bin"), &as_ids).unwrap();
+        writing::convert(source.as_ref(), &stream, &overwrite, &()).unwrap();
+        assert!(!out.path().join("windrow.json").exists());
+        is_sound(&stream);
+        // And the other way round.
+        let again = TokenizeOptions { overwrite: true, ..options.clone() };
+        tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &again, &()).unwrap();
+        let names: Vec<_> = tree(out.path()).into_keys().collect();
+        assert_eq!(names, ["tokens.bin", "windrow.json", "windrow.sums"]);
+        is_sound(out.path());
+        dummy(&windrow_formats::Tokens, &stream, 9, 9, 0, true).unwrap();
+        is_sound(&stream);
+        assert!(!out.path().join("windrow.json").exists());
+    }
+}
+
+#[test]
+fn an_output_may_be_called_as_a_file_of_a_writer_is() {
+    let input = folder_of(&[("a.jsonl", ABC)]);
+    for name in ["aside", "out.aside", "old-out"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join(name);
+        let to = To::Megatron.format();
+        let options = TokenizeOptions { to, sample_size: None, ..packed(1) };
+        for overwrite in [false, true] {
+            let options = TokenizeOptions { overwrite, ..options.clone() };
+            tokenize(FORMATS, &[input.path().into()], &out, &Ord, &options, &()).unwrap();
+            assert_eq!(open(&out).unwrap().len(), 2, "{name}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{name}");
+    }
 }
 
 #[test]

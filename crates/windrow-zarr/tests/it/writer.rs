@@ -207,6 +207,41 @@ fn what_cannot_be_written_is_refused() {
 }
 
 #[test]
+fn a_group_may_be_called_as_a_file_of_the_writer_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["aside", "x.aside"] {
+        let out = folder.path().join(name);
+        write(&out, &some(), &small(2, None)).unwrap();
+        assert_eq!(sequences(open(&out).unwrap().as_ref()).unwrap(), some());
+    }
+}
+
+#[test]
+fn what_is_no_part_of_the_group_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let overwrite = || WriteOptions { overwrite: true, ..WriteOptions::default() };
+    let check = |out: &Path| {
+        let before = files(folder.path());
+        let error = FlatTokensWriter::create(out, &overwrite()).err().unwrap();
+        assert_eq!(error.kind(), Kind::Exists);
+        assert!(files(folder.path()) == before);
+    };
+    // A folder of splits, with and without something beside them.
+    let splits = folder.path().join("splits");
+    write(&splits.join("train"), &[vec![1]], &WriteOptions::default()).unwrap();
+    write(&splits.join("validation"), &[vec![1]], &WriteOptions::default()).unwrap();
+    check(&splits);
+    // Somebody's own in the group.
+    let group = splits.join("train");
+    fs::create_dir(group.join("notes")).unwrap();
+    fs::write(group.join("notes/thesis.txt"), "years of work").unwrap();
+    check(&group);
+    fs::remove_dir_all(group.join("notes")).unwrap();
+    write(&group, &[vec![2]], &overwrite()).unwrap();
+    assert_eq!(sequences(open(&group).unwrap().as_ref()).unwrap(), [[2]]);
+}
+
+#[test]
 fn what_append_cannot_do_is_refused_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("train");

@@ -40,7 +40,9 @@ impl Shape {
                 Shape::Inside { name, names: vec![folder.to_string()], manifest }
             }
             What::Corpus(to) => match to.corpus_place() {
-                CorpusPlace::Inside { names, manifest, .. } => Shape::Inside { name, names, manifest },
+                CorpusPlace::Inside { names, leaving, manifest, .. } => {
+                    Shape::Inside { name, names: [names, leaving].concat(), manifest }
+                }
                 CorpusPlace::Whole => Shape::Folder { name },
             },
             What::Records(to) => match to.target() {

@@ -116,6 +116,12 @@ fn a_corpus_in_a_store_is_that_of_a_folder() {
         assert_eq!(files(&bucket), files(&place.path(&format!("here/{name}-other"))), "{name}");
         assert!(place.is_all_sent(), "{name}");
     }
+    // Of another format whose data file has the same name: nothing of the old one stays.
+    for name in ["tokens", "llmc", "tokens"] {
+        place.tokenize("s3://bucket/y", &TokenizeOptions { overwrite: true, ..to(name) }).unwrap();
+        let here = files(&place.path(&format!("here/{name}")));
+        assert_eq!(files(&place.path("root/bucket/y")), here, "{name}");
+    }
 }
 
 #[test]

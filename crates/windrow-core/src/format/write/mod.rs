@@ -219,10 +219,13 @@ pub enum CorpusPlace {
     Inside {
         /// In this order.
         names: Vec<String>,
+        /// Names that belong to an output of other options, or of another format with the same data file. They go: left there,
+        /// they would describe the new file wrongly.
+        leaving: Vec<String>,
         /// Where the manifest is below the folder.
         manifest: String,
         /// What makes the folder another data set: both in one folder would be read as one of them.
-        others: String,
+        others: Vec<String>,
     },
 }
 
