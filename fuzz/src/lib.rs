@@ -21,7 +21,7 @@ pub use folder::{Folder, Rows, Schema};
 pub use opened::opened;
 pub use series::{cached_alone, series};
 pub use side::Side;
-pub use text::begins_as_utf16;
+pub use text::is_no_text;
 
 /// Every target allocates through it.
 #[global_allocator]
