@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hub_server import Hub
 from web_server import WebServer
 
 import windrow as wr
@@ -273,3 +274,17 @@ def test_a_manifest_lists_what_a_web_server_does_not(server: WebServer) -> None:
         wr.open(f"{server.url}/shards", cache_limit=0)[3]
     with pytest.raises(wr.StaleError, match="windrow manifest"):
         wr.open(folder)
+
+
+def test_a_name_of_the_hub_is_the_one_that_is_listed(tmp_path: Path) -> None:
+    files = {f"data/{name}.bin": np.full(9, i, "<u2").tobytes() for i, name in enumerate(["a b", "a%20b", "at 00%3A00"])}
+    hub = Hub({**files, "data/large%.bin": np.full(2000, 7, "<u2").tobytes()})
+    options = {"store_options": {"endpoint_url": hub.endpoint}, "cache": tmp_path, "dtype": "uint16"}
+    try:
+        for i, name in enumerate(files):
+            ds = wr.open(f"hf://datasets/owner/name/{name}", **options)
+            assert np.asarray(ds[0]).tolist() == [i] * 9, name
+        ds = wr.open("hf://datasets/owner/name/data", **options)
+        assert [np.asarray(ds[i])[0] for i in range(len(ds))] == [0, 1, 2, 7]
+    finally:
+        hub.stop()

@@ -93,6 +93,17 @@ impl Copy {
         found
     }
 
+    /// Asks once for all that is not here, where there is room for it. What goes again meanwhile comes when it is read.
+    ///
+    /// # Errors
+    /// As [`Copy::bring`].
+    pub(crate) fn bring_near(self: &Arc<Self>) -> Result<()> {
+        match self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
+            true => self.ask_for(&(0..self.of.size), None),
+            false => Ok(()),
+        }
+    }
+
     fn wait_for(self: &Arc<Self>, start: u64, size: u64) -> Result<()> {
         let (now, soon) = self.with_neighbours(start, size);
         let mut soon = Some(soon).filter(|soon| !soon.is_empty());

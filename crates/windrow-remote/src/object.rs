@@ -7,6 +7,7 @@ use windrow_core::store::{Entry, Object};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::backend::MODIFIED;
 use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
 use crate::per_process::PerProcess;
@@ -72,7 +73,9 @@ impl RemoteObject {
             Some((url, query)) => format!("{url}?{:016x}", xxh3_64(query.as_bytes())),
             None => self.name.clone(),
         };
-        let identity = Identity { url, size: self.size, tag: tag.clone().unwrap_or_default() };
+        // A time of whole seconds tells versions apart, but does not promise the same bytes for ever.
+        let lasting = tag.clone().filter(|tag| !tag.starts_with(MODIFIED));
+        let identity = Identity { url, size: self.size, tag: lasting.unwrap_or_default() };
         let limits =
             Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
         let backend = self.store.backend()?;
@@ -174,7 +177,7 @@ impl Object for RemoteObject {
         match self.size {
             0 => Ok(()),
             size if size > NEAR => Ok(()),
-            size => self.own()?.copy.bring(0, size),
+            _ => self.own()?.copy.bring_near(),
         }
     }
 }

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode};
 use windrow_core::{Error, Result};
 
-use super::{Answer, Backend, Got, Meta};
+use super::{Answer, Backend, Got, MODIFIED, Meta};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
 use crate::url::Location;
@@ -104,10 +104,12 @@ pub(super) async fn checked(answer: Response) -> Result<Response, Trouble> {
     Err(Trouble::of_status(status.as_u16(), format!("{status} {body}"), wait))
 }
 
+/// What tells one version of an object from another: its tag, or when it was last changed.
 pub(super) fn tag_of(headers: &HeaderMap) -> Option<String> {
-    let tag = headers.get("etag")?.to_str().ok()?;
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     // A weak one does not promise the same bytes.
-    (!tag.starts_with("W/")).then(|| tag.to_string())
+    let tag = header("etag").filter(|tag| !tag.starts_with("W/")).map(str::to_string);
+    tag.or_else(|| header("last-modified").map(|time| format!("{MODIFIED}{time}")))
 }
 
 /// The answer to a range, whose place is compared with what was asked for.
@@ -150,7 +152,10 @@ pub(super) async fn get_range(
     let mut request =
         client.get(url).header("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1)));
     if let Some(tag) = tag {
-        request = request.header("if-match", tag);
+        request = match tag.strip_prefix(MODIFIED) {
+            Some(time) => request.header("if-unmodified-since", time),
+            None => request.header("if-match", tag),
+        };
     }
     if let Some(token) = token {
         request = request.bearer_auth(token);
@@ -158,7 +163,7 @@ pub(super) async fn get_range(
     request.send().await.map_err(unanswered)
 }
 
-/// A key in a URL.
+/// A key in a URL, where it is escaped already as far as it has a `%`.
 pub(super) fn escaped(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
     for byte in key.bytes() {

@@ -9,7 +9,7 @@ use reqwest::{Client, Url};
 use serde::Deserialize;
 use windrow_core::{Error, Result};
 
-use super::http::{checked, client, escaped, get_range, got, unanswered};
+use super::http::{checked, client, get_range, got, unanswered};
 use super::{Answer, Backend, Got, Meta};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
@@ -28,6 +28,11 @@ struct Hub {
     commit: OnceLock<String>,
     /// Where a file really lies, until that expires: so a range costs no question to the Hub.
     targets: Mutex<HashMap<String, String>>,
+}
+
+// A name in a URL: those of the Hub are as they are listed, never escaped.
+fn escaped(name: &str) -> String {
+    super::http::escaped(&name.replace('%', "%25"))
 }
 
 /// A data set of the Hub.

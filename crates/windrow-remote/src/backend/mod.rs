@@ -23,6 +23,9 @@ use crate::options::Options;
 use crate::trouble::Trouble;
 use crate::url::{Location, Scheme};
 
+/// How the tag of an object begins whose server says of a version only when it was last changed.
+pub(crate) const MODIFIED: &str = "modified ";
+
 /// What a store says of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {

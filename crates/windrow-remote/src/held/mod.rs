@@ -131,6 +131,11 @@ impl Held {
         }
     }
 
+    /// Whether all of the object may be here at a time.
+    pub(crate) fn has_room(&self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::takes_more) || self.pieces.most() >= self.size
+    }
+
     /// A range will be read: what of it is in memory is not dropped as what was read.
     pub(crate) fn want(&self, start: u64, size: u64) {
         self.pieces.want(start..start.saturating_add(size).min(self.size));

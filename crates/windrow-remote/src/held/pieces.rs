@@ -63,6 +63,11 @@ impl Pieces {
         Pieces { own: PerProcess::new(Arc::default), most }
     }
 
+    /// Bytes that may be here, of all objects.
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
     fn lock(&self) -> MutexGuard<'_, Own> {
         lock(self.own.get())
     }

@@ -77,6 +77,24 @@ fn an_object_that_was_replaced_is_stale() {
 }
 
 #[test]
+fn where_no_tag_tells_versions_apart_the_time_of_the_change_does() {
+    let server = Server::new([("x", content(3 * MIB))]);
+    server.script(|_| Answer { has_no_tag: true, ..Answer::default() });
+    let (_, object) = open(&server.url, "x", options());
+    assert_eq!(read(object.as_ref(), 0, 1000).unwrap(), content(1000));
+    assert!(server.asked().iter().all(|asked| asked.if_match.is_none()));
+    server.replace("x", content(3 * MIB).into_iter().map(|b| !b).collect());
+    assert_eq!(read(object.as_ref(), 2 * MIB as u64, 1000).unwrap_err().kind(), Kind::Stale);
+    // It promises nothing beyond the run: nothing of it is kept on disk.
+    let cache = tempfile::tempdir().unwrap();
+    let kept = Options { cache: Some(cache.path().to_path_buf()), cache_limit: None, ..options() };
+    let (_, object) = open(&server.url, "x", kept);
+    read(object.as_ref(), 0, 1000).unwrap();
+    drop(object);
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_lasts_is_an_error_that_says_what_to_do() {
     let server = Server::new([("x", content(MIB))]);
     let (_, object) = open(&server.url, "x", options());

@@ -61,6 +61,21 @@ fn small_objects_come_whole_and_long_reads_run_ahead() {
 }
 
 #[test]
+fn what_is_brought_near_is_asked_for_once_whatever_room_there_is() {
+    let whole = content(24 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    for (read_ahead, bytes) in [(64, 24), (8, 0)] {
+        let options = windrow_remote::Options { read_ahead: read_ahead * MIB as u64, ..options() };
+        let (store, object) = open(&server.url, "x", options);
+        object.bring_near().unwrap();
+        assert_eq!(store.traffic().unwrap().received_bytes, bytes * MIB as u64, "{read_ahead}");
+        for at in [0, 10 * MIB, 23 * MIB] {
+            assert_eq!(read(object.as_ref(), at as u64, 1000).unwrap(), whole[at..at + 1000]);
+        }
+    }
+}
+
+#[test]
 fn ranges_that_are_told_ahead_are_joined_and_waited_for_once() {
     let whole = content(64 * MIB);
     let server = Server::new([("x", whole.clone())]);

@@ -41,6 +41,8 @@ pub(crate) struct Answer {
     pub(crate) mute: bool,
     /// Gives all of the file, whatever range was asked for.
     pub(crate) ignores_range: bool,
+    /// Tells no version but when the file was last changed.
+    pub(crate) has_no_tag: bool,
 }
 
 /// Bytes, how often they were replaced, and the hash that is kept beside them.
@@ -199,7 +201,14 @@ impl Shared {
         }
         let Some(File { bytes, version, hash }) = found else { return say("404 Not Found", "", b"nothing") };
         let hash = hash.map_or(String::new(), |hash| format!("x-amz-meta-windrowxxh3: {hash}\r\n"));
-        let tag = format!("etag: \"v{version}\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{hash}");
+        let tag = match answer.has_no_tag {
+            false => {
+                format!("etag: \"v{version}\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{hash}")
+            }
+            true => {
+                format!("etag: W/\"v\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:{version:02} GMT\r\n{hash}")
+            }
+        };
         if asked.if_match.as_ref().is_some_and(|expected| *expected != format!("\"v{version}\"")) {
             return say("412 Precondition Failed", "", b"");
         }
