@@ -1,5 +1,6 @@
 """Parquet: golden cases of pyarrow, the cache of columns, and damage."""
 
+import datetime
 import json
 import shutil
 
@@ -180,3 +181,50 @@ def test_the_readme_of_the_hub_says_which_files_are_a_split(made, tmp_path):
     assert len(wr.open(tmp_path / "other")) == 3000
     (tmp_path / "README.md").write_text("---\n: [broken\n---\n")
     assert len(wr.open(tmp_path)) == 15000
+
+
+CONFIGS_OF_FOLDERS = """---
+configs:
+- config_name: en
+  data_dir: en
+- config_name: fr
+  data_dir: ./fr/
+  data_files:
+  - split: train
+    path: a/*.parquet
+---
+"""
+
+
+def test_configs_of_a_readme_may_be_folders(made, tmp_path):
+    folder, _ = made
+    for name in ("en/train-0", "en/test-0", "fr/a/one", "fr/b/two"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "one_group.parquet", tmp_path / f"{name}.parquet")
+    (tmp_path / "README.md").write_text(CONFIGS_OF_FOLDERS)
+    with pytest.raises(wr.ConfigError, match="several configs: en, fr"):
+        wr.open(tmp_path)
+    (tmp_path / "README.md").write_text(CONFIGS_OF_FOLDERS.replace("config_name: fr", "config_name: default"))
+    assert len(wr.open(tmp_path)) == 3000
+    (tmp_path / "README.md").write_text(CONFIGS_OF_FOLDERS.replace("config_name: en", "config_name: default"))
+    assert len(wr.open(tmp_path, split="train")) == len(wr.open(tmp_path, split="test")) == 3000
+
+
+TIMES = [datetime.datetime(year, 12, 31, 23, 59, 59, 999999) for year in (1, 1969, 2024, 9999)]
+INT96 = f"""
+import datetime, sys
+import pyarrow as pa, pyarrow.parquet as pq
+times = {TIMES!r}
+micros = pa.timestamp("us")
+table = pa.table({{"t": pa.array(times, micros), "l": pa.array([[time] for time in times], pa.list_(micros))}})
+pq.write_table(table, sys.argv[1], use_deprecated_int96_timestamps=True, store_schema=False)
+assert pq.ParquetFile(sys.argv[1]).schema.column(0).physical_type == "INT96"
+"""
+
+
+def test_timestamps_of_96_bits_are_those_of_every_year(tmp_path):
+    foreign_cases.printed_by_loaders(INT96, tmp_path / "t.parquet")
+    ds = wr.open(tmp_path / "t.parquet")
+    for i, time in enumerate(TIMES):
+        assert str(ds[i]["t"]).replace("T", " ").rstrip("Z") == str(time)
+        assert str(ds[i]["l"][0]).replace("T", " ").rstrip("Z") == str(time)

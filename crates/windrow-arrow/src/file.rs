@@ -19,9 +19,10 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use windrow_core::store::{Memory, Object, Store};
-use windrow_core::{Error, Kind, Result, threads};
+use windrow_core::{Error, Kind, Result, stop, threads};
 use windrow_ipc::Table;
 
+use crate::int96;
 use crate::object::Reader;
 
 /// Bytes of the rows that are decoded at once.
@@ -52,8 +53,10 @@ impl File {
         let reader = Reader(object);
         refuse_encrypted(&reader)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
-        let meta =
-            guarded(&reader, || ArrowReaderMetadata::load(&reader, options).map_err(|e| wrong(&reader, e)))?;
+        let meta = guarded(&reader, || {
+            let meta = ArrowReaderMetadata::load(&reader, options.clone());
+            meta.and_then(|meta| int96::in_microseconds(meta, options)).map_err(|e| wrong(&reader, e))
+        })?;
         let mut firsts = vec![0u64];
         for group in meta.metadata().row_groups() {
             let rows = u64::try_from(group.num_rows()).ok();
@@ -141,7 +144,9 @@ impl File {
                 let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
                 // A page index that cannot be read only costs time.
                 let meta = guarded(&self.reader, || {
-                    Ok(ArrowReaderMetadata::load(&self.reader, options).unwrap_or_else(|_| self.meta.clone()))
+                    let meta = ArrowReaderMetadata::load(&self.reader, options.clone());
+                    let meta = meta.and_then(|meta| int96::in_microseconds(meta, options));
+                    Ok(meta.unwrap_or_else(|_| self.meta.clone()))
                 })?;
                 self.indexed.get_or_init(|| meta)
             }
@@ -226,6 +231,7 @@ impl File {
         let mut rows = 0;
         let mut writer = StreamWriter::try_new(&mut out, &meta).map_err(|e| self.wrong_arrow(e))?;
         let done = self.batches(names, most, &mut |batch| {
+            stop::go_on()?;
             rows += batch.num_rows() as u64;
             writer.write(&batch).map_err(|e| self.wrong_arrow(e))
         });

@@ -66,7 +66,8 @@ impl Format for Parquet {
     }
 
     fn defines_splits(&self, probe: &Probe) -> bool {
-        matches!(Listed::of(probe, &keys(probe)), Ok(Some(_)))
+        // What is wrong with it is said when it is opened.
+        !matches!(Listed::of(probe, &keys(probe)), Ok(None))
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {

@@ -30,6 +30,9 @@ struct Config {
     config_name: String,
     #[serde(default)]
     data_files: Option<Files>,
+    /// The folder that these are in; by itself, all in it.
+    #[serde(default)]
+    data_dir: Option<String>,
     #[serde(default)]
     default: Option<bool>,
 }
@@ -76,11 +79,17 @@ impl Listed {
         let mut found: Vec<(String, bool, Listed)> = Vec::new();
         for config in front {
             let is_usual = config.default.unwrap_or(config.config_name == "default");
-            let splits: Vec<(String, Vec<String>)> = patterns(config.data_files)
-                .into_iter()
-                .map(|(split, patterns)| (split, matching(probe, keys, &patterns)))
-                .filter(|(_, keys)| !keys.is_empty())
-                .collect();
+            let folder = config.data_dir.as_deref().map(|dir| plain(dir).trim_end_matches('/').to_string());
+            let mut splits: Vec<(String, Vec<String>)> = match (config.data_files, &folder) {
+                (None, Some(folder)) => of_folder(probe, keys, folder),
+                (files, folder) => patterns(files)
+                    .into_iter()
+                    .map(|(split, patterns)| {
+                        (split, matching(probe, keys, folder.as_deref().unwrap_or_default(), &patterns))
+                    })
+                    .collect(),
+            };
+            splits.retain(|(_, keys)| !keys.is_empty());
             if !splits.is_empty() {
                 found.push((config.config_name, is_usual, Listed { splits }));
             }
@@ -166,15 +175,42 @@ fn patterns(files: Option<Files>) -> Vec<(String, Vec<String>)> {
     }
 }
 
-// Files whose names, from the folder, a pattern means; each once, in their order.
-fn matching(probe: &Probe, keys: &[String], patterns: &[String]) -> Vec<String> {
+// The splits of a folder, as the names of its files and folders say; what says none is for training.
+fn of_folder(probe: &Probe, keys: &[String], folder: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for key in keys {
+        if let Some(name) = inside(probe.name_of(key), folder) {
+            found
+                .entry(name.rsplit('/').find_map(splits::of_name).unwrap_or("train"))
+                .or_default()
+                .push(key.clone());
+        }
+    }
+    found.into_iter().map(|(split, keys)| (split.to_string(), keys)).collect()
+}
+
+// A name without the folder that it is in.
+fn inside<'n>(name: &'n str, folder: &str) -> Option<&'n str> {
+    match folder.is_empty() {
+        true => Some(name),
+        false => name.strip_prefix(folder)?.strip_prefix('/'),
+    }
+}
+
+fn plain(path: &str) -> &str {
+    let path = path.trim_start_matches("./");
+    if path == "." { "" } else { path }
+}
+
+// Files whose names, from a folder below the data set, a pattern means; each once, in their order.
+fn matching(probe: &Probe, keys: &[String], folder: &str, patterns: &[String]) -> Vec<String> {
     let globs: Vec<_> = patterns
         .iter()
-        .filter_map(|pattern| {
-            GlobBuilder::new(pattern.trim_start_matches("./")).literal_separator(true).build().ok()
-        })
+        .filter_map(|pattern| GlobBuilder::new(plain(pattern)).literal_separator(true).build().ok())
         .map(|glob| glob.compile_matcher())
         .collect();
-    let is_meant = |key: &&String| globs.iter().any(|glob| glob.is_match(probe.name_of(key)));
+    let is_meant = |key: &&String| {
+        inside(probe.name_of(key), folder).is_some_and(|name| globs.iter().any(|glob| glob.is_match(name)))
+    };
     keys.iter().filter(is_meant).cloned().collect()
 }

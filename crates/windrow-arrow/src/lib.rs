@@ -6,6 +6,7 @@
 mod file;
 mod format;
 mod hub;
+mod int96;
 mod object;
 mod samples;
 mod scan;

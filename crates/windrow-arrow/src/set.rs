@@ -12,7 +12,7 @@ use windrow_ipc::{Joined, Table};
 use crate::file::File;
 
 /// Part of the cache file's name: another number, and everything is decoded anew.
-const VERSION: &str = "parquet columns 1";
+const VERSION: &str = "parquet columns 2";
 /// Parts of files that are decoded before all rows are.
 const MOST_DECODED: usize = 24;
 /// Decoded parts that are kept.
