@@ -184,3 +184,15 @@ def test_datatrove_reads_what_was_written(tmp_path, dtype):
     # Blocks of 15 + 1 tokens that share none.
     expected = np.concatenate(records)
     assert blocks == expected[: len(blocks) * 16].reshape(-1, 16).tolist() and len(blocks) == 75
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_an_array_of_numpy_among_headerless_files_is_refused(tmp_path, together):
+    np.arange(100, dtype="<u2").tofile(tmp_path / "a.npy")
+    np.save(tmp_path / "b.npy", np.arange(100, dtype=np.uint16))
+    if not together:
+        (tmp_path / "a.npy").unlink()
+    ds = wr.open(tmp_path, format="olmo", dtype="uint16")
+    with pytest.raises(wr.CorruptError, match="without a header, found an array of numpy's") as error:
+        [np.asarray(ds[i]) for i in range(len(ds))]
+    assert "b.npy" in str(error.value)

@@ -16,12 +16,16 @@ const SAFE_DIGITS: usize = 18;
 /// # Errors
 /// As [`parse_json`].
 pub(super) fn json_value(text: &[u8], place: &Place) -> Result<Value> {
-    let parsed = parse_json(text, place)?;
+    parse_json(text, place).map(|parsed| with_digits(text, parsed))
+}
+
+/// The value that a JSON text writes, which was parsed already.
+pub(super) fn with_digits(text: &[u8], parsed: Json) -> Value {
     if !loses_digits(text) {
-        return Ok(Value::from(parsed));
+        return Value::from(parsed);
     }
     // It is JSON, so this reads it too.
-    Ok(exactly(text).unwrap_or_else(|_| Value::from(parsed)))
+    exactly(text).unwrap_or_else(|_| Value::from(parsed))
 }
 
 // Whether the parser may have made a float of a whole number: of one beyond 64 bits, and of -0.

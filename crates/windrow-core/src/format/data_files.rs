@@ -39,6 +39,7 @@ pub struct DataFiles {
     named: Vec<Named>,
     objects: Vec<OnceLock<Arc<dyn Object>>>,
     missing: fn(&str, usize) -> Error,
+    check: fn(&dyn Object) -> Result<()>,
 }
 
 /// What is known of a file before it is opened.
@@ -86,7 +87,7 @@ impl DataFiles {
 
     fn of(store: Arc<dyn Store>, named: Vec<Named>, missing: fn(&str, usize) -> Error) -> Result<DataFiles> {
         let objects = named.iter().map(|_| OnceLock::new()).collect();
-        let files = DataFiles { store, named, objects, missing };
+        let files = DataFiles { store, named, objects, missing, check: |_| Ok(()) };
         if files.opened_at_once() {
             for (file, named) in files.named.iter().enumerate() {
                 if matches!(named, Named::Key(_)) {
@@ -108,7 +109,18 @@ impl DataFiles {
             named: keys.into_iter().map(Named::Key).collect(),
             objects: objects.into_iter().map(OnceLock::from).collect(),
             missing: |key, _| Error::not_found("the file is gone").at(key),
+            check: |_| Ok(()),
         }
+    }
+
+    /// The same files, each looked at by `check` when it is opened.
+    ///
+    /// # Errors
+    /// What `check` says of the first one that is open already.
+    pub fn checked_by(mut self, check: fn(&dyn Object) -> Result<()>) -> Result<DataFiles> {
+        self.check = check;
+        self.objects.iter().filter_map(OnceLock::get).try_for_each(|object| check(object.as_ref()))?;
+        Ok(self)
     }
 
     /// Whether those that are not listed were all opened at the start.
@@ -166,6 +178,7 @@ impl DataFiles {
         if let Named::Listed(entry) = named {
             must_be_listed(object.as_ref(), entry)?;
         }
+        (self.check)(object.as_ref())?;
         Ok(object)
     }
 

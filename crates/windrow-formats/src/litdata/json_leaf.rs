@@ -2,7 +2,7 @@
 
 use windrow_core::{Error, Place, Result, Row, Value};
 
-use crate::json_value::parse_json;
+use crate::json_value::json_value;
 
 /// Values nested deeper are refused.
 const MOST_DEPTH: usize = 128;
@@ -14,7 +14,7 @@ const MOST_DEPTH: usize = 128;
 pub(super) fn value(bytes: &[u8]) -> Result<Value> {
     // What begins with a tag is no text: JSON begins with a printed character.
     if bytes.first().is_none_or(|first| *first > 0x20) {
-        return parse_json(bytes, &Place::default()).map(Value::from);
+        return json_value(bytes, &Place::default());
     }
     let mut reader = Reader { bytes, at: 0 };
     let value = reader.value(0)?;
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         Ok(match tag {
             0 => {
                 let size = self.word()?;
-                parse_json(self.take(size)?, &Place::default()).map(Value::from)?
+                json_value(self.take(size)?, &Place::default())?
             }
             1 => {
                 let count = self.count()?;
@@ -152,5 +152,18 @@ impl<'a> Reader<'a> {
             found.push(Value::Struct(row));
         }
         Ok(Value::List(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_keeps_the_digits_of_whole_numbers() {
+        let big = Value::Big("-18446744073709551616".to_string());
+        assert_eq!(value(b"-18446744073709551616").unwrap(), big);
+        let packed = [&[0u8][..], &21u32.to_le_bytes(), b"-18446744073709551616"].concat();
+        assert_eq!(value(&packed).unwrap(), big);
     }
 }

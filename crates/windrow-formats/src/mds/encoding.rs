@@ -3,6 +3,8 @@
 use windrow_core::format::columns::Shape;
 use windrow_core::{Array, DType, Error, Result, Value};
 
+use crate::json_value::with_digits;
+
 /// An encoding of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
@@ -184,7 +186,7 @@ impl Encoding {
             Encoding::Json => {
                 let parsed: serde_json::Value = serde_json::from_slice(bytes)
                     .map_err(|cause| Error::corrupt("expected JSON").caused_by(cause))?;
-                parsed.into()
+                with_digits(bytes, parsed)
             }
             Encoding::WholeText => whole_number(text(bytes)?)?,
             Encoding::FractionText => {
@@ -295,6 +297,12 @@ mod tests {
             assert!(Encoding::parse(bad).is_err(), "{bad}");
         }
         assert!(Encoding::parse("ndarray:float64:4294967296,4294967296").is_err());
+    }
+
+    #[test]
+    fn json_keeps_the_digits_of_whole_numbers() {
+        let found = Encoding::parse("json").unwrap().value(b"[123456789012345678901234567890]").unwrap();
+        assert_eq!(found, Value::List(vec![Value::Big("123456789012345678901234567890".to_string())]));
     }
 
     #[test]

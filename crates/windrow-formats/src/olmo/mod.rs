@@ -86,7 +86,7 @@ impl Format for Olmo {
         }
         tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::listed(probe, keys.clone(), missing)?;
+        let files = DataFiles::listed(probe, keys.clone(), missing)?.checked_by(refuse_header)?;
         let tables = tables(probe, &keys)?;
         let known = probe.manifest.as_ref();
         let dtype =
@@ -111,6 +111,16 @@ impl Format for Olmo {
             check_ids(&source, asked)?;
         }
         Ok(Arc::new(source))
+    }
+}
+
+fn refuse_header(object: &dyn Object) -> Result<()> {
+    match object.size() == 0 || is_headerless(object)? {
+        true => Ok(()),
+        false => Err(Error::corrupt("expected token IDs without a header, found an array of numpy's")
+            .at(object.name())
+            .byte(0)
+            .hint("files that numpy.save wrote open by themselves, or in a folder of their own")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use windrow_core::store::{Compression, Memory, Store};
 use windrow_core::{Array, Error, Result, Row, Value};
 
-use super::super::json_value::error_byte;
+use super::super::json_value::{error_byte, with_digits};
 use super::super::npy::{Header, descr, header};
 use super::super::npz::arrays_in;
 use super::super::payload::array_of_list;
@@ -241,7 +241,7 @@ fn json(bytes: &[u8]) -> Result<Value> {
         let byte = (bytes.len() - plain.len() + at) as u64;
         Error::corrupt(format!("expected JSON, found {found}")).byte(byte).caused_by(cause)
     })?;
-    Ok(parsed.into())
+    Ok(with_digits(plain, parsed))
 }
 
 /// The array in these bytes, its numbers little-endian and in C order.
@@ -307,6 +307,12 @@ mod tests {
         ] {
             assert_eq!(whole(text.as_bytes()).ok(), value, "{text:?}");
         }
+    }
+
+    #[test]
+    fn json_keeps_the_digits_of_whole_numbers() {
+        let found = json(b"\xef\xbb\xbf[18446744073709551616, 7]").unwrap();
+        assert_eq!(found, Value::List(vec![Value::Big("18446744073709551616".to_string()), Value::I64(7)]));
     }
 
     #[test]
