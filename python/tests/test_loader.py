@@ -413,3 +413,12 @@ def test_numpy_is_enough(tokens: Path, run_script: Callable[..., str]) -> None:
             print(e)
     """
     assert run_script(code, tokens).splitlines() == ["(4, 16) ndarray", "float32", "torch is refused"]
+
+
+def test_a_collate_that_finds_an_iterator_at_its_end_does_not_end_the_loop(view: wr.View) -> None:
+    others = iter([1])
+    loader = wr.Loader(view, 4, shuffle=False, epochs=1, collate=lambda batch: (batch, next(others)))
+    batches = iter(loader)
+    next(batches)
+    with pytest.raises(RuntimeError, match="collate raised StopIteration"):
+        next(batches)

@@ -1,5 +1,6 @@
 """Texts from Python iterables: what they become is what a file of them becomes, also where a run was stopped and continued."""
 
+import functools
 import json
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -377,3 +379,54 @@ def test_data_sets_and_columns_of_other_libraries(tmp_path):
     assert 'frame["text"]' in refused["DataFrame"]
     assert "which gives its keys" in refused["DatasetDict"]
     assert "record 1" in refused["missing"]
+
+
+class Field:
+    """A function that is an object."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __call__(self, row: bytes) -> str:
+        return str(json.loads(row)[self.key])
+
+    def get(self, row: bytes) -> str:
+        return str(json.loads(row)[self.key])
+
+
+def field(row: bytes, *, key: str = "title") -> str:
+    return str(json.loads(row)[key])
+
+
+def different(parameter: str) -> Any:
+    def pick(row: bytes) -> str:
+        return field(row, key=parameter)
+
+    return pick
+
+
+def of_default(parameter: str) -> Any:
+    def pick(row: bytes, *, key: str = parameter) -> str:
+        return str(json.loads(row)[key])
+
+    return pick
+
+
+@pytest.mark.parametrize("made", [lambda key: functools.partial(field, key=key), Field, lambda key: Field(key).get, different, of_default])
+def test_functions_that_hold_something_else_are_told_apart(tmp_path: Path, made: Any) -> None:
+    (tmp_path / "a.jsonl").write_text('{"title": "ab", "body": "cd"}\n')
+
+    def tokenized(key: str) -> Any:
+        return wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer="bytes", text_function=made(key))
+
+    assert not tokenized("title")["unchanged"]
+    assert tokenized("title")["unchanged"]
+    with pytest.raises(wr.ExistsError):
+        tokenized("body")
+
+
+def test_numbers_of_a_function_are_not_run_together() -> None:
+    described = wr._native._described
+    functions = [lambda x: (x - 1) / 23, lambda x: (x - 12) / 3, lambda x: (x - 1) / 23.0]
+    assert len({described(function).partition("#")[2] for function in functions}) == 3
+    assert "#" not in described(str.lower)

@@ -1,5 +1,6 @@
 //! Batches of a run as Python gets them: in its framework, through its `collate`; counted when they are handed over.
 
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 
 use crate::framework::{Framework, watch_worker};
@@ -26,7 +27,7 @@ impl Delivery {
             let batch = self.framework.batch(py, batch)?;
             match &self.collate {
                 None => Ok(batch),
-                Some(collate) => collate.bind(py).call1((batch,)),
+                Some(collate) => collate.bind(py).call1((batch,)).map_err(|e| not_the_end(py, e)),
             }
         };
         match handed() {
@@ -38,4 +39,14 @@ impl Delivery {
             }
         }
     }
+}
+
+// A loop would take it for the end of the run.
+fn not_the_end(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyStopIteration>(py) {
+        return error;
+    }
+    let raised = PyRuntimeError::new_err("collate raised StopIteration");
+    raised.set_cause(py, Some(error));
+    raised
 }
