@@ -117,3 +117,93 @@ def test_a_custom_collate_function_sees_every_row(view: wr.View, workers: int) -
     subset = torch.utils.data.Subset(view, range(0, len(view), 2))
     loader = torch.utils.data.DataLoader(subset, batch_size=5, num_workers=workers, collate_fn=firsts, timeout=120 * (workers > 0))
     assert [n for batch in loader for n in batch] == list(range(0, len(view), 2))
+
+
+def relabeled(rows: Any) -> Any:
+    for number, row in enumerate(rows):
+        row["labels"] = torch.where(row["labels"] % 2 == 0, row["labels"], -100)
+        row["weight"] = number / 2
+    return rows
+
+
+def unlabeled(rows: Any) -> Any:
+    for row in rows:
+        del row["labels"]
+    return rows
+
+
+def first_relabeled(rows: Any) -> Any:
+    rows[0]["labels"] = -rows[0]["labels"]
+    return rows
+
+
+def last_relabeled(rows: Any) -> Any:
+    rows[-1]["labels"] = -rows[-1]["labels"]
+    return rows
+
+
+def reshaped(rows: Any) -> Any:
+    for row in rows:
+        row["input_ids"].unsqueeze_(0)
+    return rows
+
+
+def masked_in_place(rows: Any) -> Any:
+    for row in rows:
+        row["labels"][0] = -100
+    return rows
+
+
+CHANGES = [relabeled, unlabeled, first_relabeled, last_relabeled, reshaped, masked_in_place]
+
+
+class Changed(torch.utils.data.Dataset[Any]):
+    """A data set that changes the rows of a view."""
+
+    def __init__(self, view: wr.View, change: Any) -> None:
+        self.view, self.change = view, change
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        return self.change(self.view.__getitems__(indices))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_assigned_to_rows_is_in_the_batch_as_with_dicts(view: wr.View, change: Any, workers: int) -> None:
+    def changing(rows: Any) -> Any:
+        return torch.utils.data.default_collate(change(rows))
+
+    options = {"batch_size": 500, "num_workers": workers, "timeout": 120 * (workers > 0)}
+    for at, (found, wrapped) in enumerate(
+        zip(
+            torch.utils.data.DataLoader(view, collate_fn=changing, **options),
+            torch.utils.data.DataLoader(Changed(view, change), **options),
+            strict=True,
+        )
+    ):
+        some = range(len(view))[at * 500 : (at + 1) * 500]
+        dicts = [{name: torch.from_numpy(values) for name, values in view[i].items()} for i in some]
+        expected = torch.utils.data.default_collate(change(dicts))
+        for batch in (found, wrapped):
+            assert list(batch) == list(expected)
+            assert all(torch.equal(batch[name], expected[name]) for name in expected)
+
+
+def test_rows_that_were_only_read_are_not_stacked(view: wr.View) -> None:
+    rows = view.__getitems__([3, 0, 5])
+    assert [row["labels"].sum() for row in rows]
+    assert torch.utils.data.default_collate(rows) is rows.whole
+
+
+def test_rows_are_stacked_by_a_function_that_torch_was_given(view: wr.View) -> None:
+    from torch.utils.data._utils.collate import collate, default_collate_fn_map
+
+    def last_first(tensors: Any, *, collate_fn_map: Any = None) -> Any:
+        return torch.stack(tensors).flip(0)
+
+    rows = view.__getitems__([3, 0])
+    batch = collate(rows, collate_fn_map={**default_collate_fn_map, torch.Tensor: last_first})
+    assert batch["input_ids"][:, 0].tolist() == [0, 48]
