@@ -96,6 +96,107 @@ def test_spawned_workers_that_live_on_follow_set_epoch(crops: wr.View) -> None:
     assert n_alike(first, expected) <= 3
 
 
+@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
+def test_workers_that_live_on_follow_an_epoch_first_said_after_they_began(crops: wr.View, start_method: str) -> None:
+    mix = wr.mix({"all": (crops, 1.0)})
+    data = ConcatDataset([crops, mix])
+    loader = DataLoader(
+        data, batch_size=10, num_workers=2, persistent_workers=True, multiprocessing_context=start_method, timeout=120
+    )
+    next(iter(loader))
+    for epoch in range(3):
+        crops.set_epoch(epoch)
+        mix.set_epoch(epoch)
+        assert [batch["values"].tolist() for batch in loader] == [
+            [data[i]["values"].tolist() for i in range(at, at + 10)] for at in range(0, 2 * N, 10)
+        ]
+
+
+RANKS = """
+    import sys
+    import torch
+    import windrow as wr
+    from torch.utils.data import DataLoader
+
+    def values(batches):
+        return [batch["values"].tolist() for batch in batches]
+
+    def rank(number, crops, barrier):
+        loaders = [
+            DataLoader(crops, batch_size=10, num_workers=1, persistent_workers=True, multiprocessing_context=start, timeout=120)
+            for start in ("fork", "spawn")
+        ]
+        for loader in loaders:
+            values(loader)
+        barrier.wait()
+        # The epoch of who started it, until it says one itself.
+        again = wr.open(sys.argv[1]).crop(4)
+        again.set_epoch(5)
+        assert torch.equal(torch.as_tensor(crops[9]["values"]), torch.as_tensor(again[9]["values"]))
+        barrier.wait()
+        for epoch in (10 + number, 20 + number):
+            crops.set_epoch(epoch)
+            again.set_epoch(epoch)
+            barrier.wait()
+            expected = values(DataLoader(again, batch_size=10))
+            for loader in [DataLoader(crops, batch_size=10), *loaders]:
+                assert values(loader) == expected, (number, epoch)
+            barrier.wait()
+
+    if __name__ == "__main__":
+        crops = wr.open(sys.argv[1]).crop(4)
+        again = wr.open(sys.argv[1]).crop(4)
+        barrier = torch.multiprocessing.get_context(sys.argv[2]).Barrier(3)
+        context = torch.multiprocessing.start_processes(
+            rank, args=(crops, barrier), nprocs=2, start_method=sys.argv[2], join=False
+        )
+        # The ranks and their workers have begun.
+        crops.set_epoch(5)
+        again.set_epoch(5)
+        barrier.wait(120)
+        for _ in range(5):
+            barrier.wait(120)
+        while not context.join():
+            pass
+        assert crops[9]["values"].tolist() == again[9]["values"].tolist(), "what a rank said is seen where it was started"
+        print("right")
+"""
+
+
+@pytest.mark.parametrize("start_method", ["spawn", "fork"])
+def test_ranks_that_one_process_started_have_epochs_of_their_own(
+    crops: wr.View, tmp_path: Path, run_script: Callable[..., str], start_method: str
+) -> None:
+    assert run_script(RANKS, tmp_path / "a.npy", start_method, limit=240) == "right\n"
+
+
+def test_epochs_keep_no_file_open(crops: wr.View, tmp_path: Path, run_script: Callable[..., str]) -> None:
+    code = """
+        import os, sys
+        import windrow as wr
+
+        def n_open():
+            return len(os.listdir("/proc/self/fd"))
+
+        ds = wr.open(sys.argv[1])
+        before = n_open()
+        views = [ds.crop(4) for _ in range(2000)]
+        assert n_open() == before
+        for view in views[::2]:
+            view.set_epoch(1)
+        child = os.fork()
+        if child == 0:
+            views[0].set_epoch(2)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert before < n_open() <= before + 8, "2,000 views, 512 in one file"
+        del views, view
+        assert n_open() == before
+        print("right")
+    """
+    assert run_script(code, tmp_path / "a.npy") == "right\n"
+
+
 def test_torchs_seed_repeats_the_draws_for_any_number_of_workers(crops: wr.View) -> None:
     def epochs(num_workers: int) -> list[dict[int, int]]:
         torch.manual_seed(5)
