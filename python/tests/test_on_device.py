@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,62 @@ def test_a_batch_that_was_read_ahead_comes_after_a_break(view: wr.View) -> None:
     batches.set_epoch(5)
     plain.set_epoch(5)
     assert ids(next(iter(batches))) == ids(next(iter(plain)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("begin", ["stream", "__iter__"])
+def test_an_iterator_goes_where_its_loader_goes(view: wr.View, device: str, begin: str) -> None:
+    def found(source: wr.Loader | wr.torch.OnDevice) -> list[object]:
+        batches, saved, found = getattr(source, begin)(), source.state_dict(), []
+
+        def take(n: int) -> None:
+            found.extend((ids(batch), source.state_dict()) for batch in islice(batches, n))
+
+        take(5)
+        source.load_state_dict(saved)
+        take(3)
+        source.set_epoch(0)
+        take(2)
+        with pytest.raises(wr.WindrowError):
+            source.load_state_dict({**saved, "version": 99})
+        take(1)
+        # All batches of the epoch, the end of it not seen.
+        source.load_state_dict(saved)
+        take(len(source))
+        source.load_state_dict(saved)
+        take(2)
+        source.set_epoch(1)
+        take(2)
+        return found
+
+    plain = found(loader(view))
+    assert found(wr.torch.OnDevice(loader(view), device)) == plain
+    assert plain[5] == plain[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_iterators_share_one_place(view: wr.View, device: str) -> None:
+    def found(source: wr.Loader | wr.torch.OnDevice) -> list[object]:
+        one, other, endless = iter(source), iter(source), source.stream()
+        order = [one, other, one, one, endless, other, other, endless, one, *[other] * 20, one, endless, other, endless]
+        return [(ids(batch) if (batch := next(batches, None)) else None, source.state_dict()) for batches in order]
+
+    assert found(wr.torch.OnDevice(loader(view), device)) == found(loader(view))
+
+
+def test_an_error_of_a_batch_that_is_left_out_is_not_raised(view: wr.View) -> None:
+    def refuses_some(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        if ids(batch) == refused:
+            raise ValueError("refused")
+        return batch
+
+    expected = [ids(batch) for batch in loader(view)]
+    refused = expected[3]
+    source = wr.torch.OnDevice(loader(view, collate=refuses_some), "cpu")
+    batches, saved = source.stream(), source.state_dict()
+    assert [ids(next(batches)) for _ in range(3)] == expected[:3]
+    source.load_state_dict(saved)
+    assert ids(next(batches)) == expected[0]
 
 
 def test_a_device_is_asked_for_by_name(view: wr.View) -> None:

@@ -20,8 +20,8 @@ class OnDevice:
     batch before it is worked on.
 
     ``for batch in OnDevice(loader, "cuda")`` gives what is left of the current epoch, the next ``for`` the next epoch. The batch that is
-    read ahead does not count in ``state_dict()``, and comes first in the next ``for`` after a ``break``. One batch more than the loader's
-    own are in memory, and two are on the device.
+    read ahead does not count in ``state_dict()``, and comes first in the next ``for`` after a ``break``. Its iterators share one place, as
+    those of the loader do. One batch more than the loader's own are in memory, and two are on the device.
 
     Args:
         loader: a ``Loader`` with ``framework="torch"``. Lists and records are handed on as they are.
@@ -44,6 +44,8 @@ class OnDevice:
         self.loader, self.device = loader, torch.device(device)
         # Where the loader stood after the batch that was given last, while another one is read ahead.
         self._given: dict[str, Any] | None = None
+        # Grows when the place changes, or another iterator reads: what was read ahead before is not the next batch.
+        self._generation = 0
         self._copies: _Copies | None = None
         if self.device.type == "cuda":
             if not torch.cuda.is_available():
@@ -76,13 +78,12 @@ class OnDevice:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes to where another one, or a loader of the same view and seed, stood."""
-        self._given = None
         self.loader.load_state_dict(state)
+        self._given = None
+        self._generation += 1
 
     def _ahead(self, *, is_endless: bool) -> Iterator[Any]:
-        self._return_unread()
-        # Until the first batch is given, an interruption gives back all that was read.
-        self._given = dict(self.loader.state_dict())
+        generation = self._take_over()
         batches = self.loader.stream() if is_endless else iter(self.loader)
         current = self._begin(batches)
         while current is not None:
@@ -95,10 +96,20 @@ class OnDevice:
                 problem = error
             self._given = given
             yield current.finish()
-            if problem is not None:
+            if generation != self._generation:
+                generation = self._take_over()
+                current = self._begin(batches)
+            elif problem is not None:
                 raise problem
-            current = following
+            else:
+                current = following
         self._given = None
+
+    def _take_over(self) -> int:
+        self._return_unread()
+        # Until the first batch is given, an interruption gives back all that was read.
+        self._given = dict(self.loader.state_dict())
+        return self._generation
 
     def _begin(self, batches: Iterator[Any]) -> _Batch | None:
         for batch in batches:
@@ -117,6 +128,7 @@ class OnDevice:
 
     def _return_unread(self) -> None:
         given, self._given = self._given, None
+        self._generation += 1
         if given is not None:
             self.loader.load_state_dict(given)
 
