@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 from windrow.errors import ConfigError
 from windrow.failure import failure
@@ -14,6 +15,8 @@ __all__ = ["global_batches"]
 
 
 class _Loader(Protocol):
+    @property
+    def plan(self) -> str: ...
     def stream(self) -> Iterator[dict[str, Any]]: ...
 
 
@@ -30,7 +33,8 @@ def global_batches(loader: _Loader, sharding: jax.sharding.Sharding) -> Iterator
         sharding: of the batch; its first axis must divide the global batch size.
 
     Raises:
-        ConfigError: a loader whose batches are no arrays.
+        ConfigError: a loader whose batches are no arrays; a 64-bit number that does not fit jax's 32-bit mode; with several processes,
+            rows as long as the longest of a process's own.
 
     >>> import windrow as wr, numpy as np, tempfile, pathlib, jax
     >>> from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -43,6 +47,8 @@ def global_batches(loader: _Loader, sharding: jax.sharding.Sharding) -> Iterator
     ((4, 8), 4)
     """
     processes = jax.process_count()
+    if processes > 1:
+        _check_lengths(loader.plan)
     for batch in loader.stream():
         if not isinstance(batch, dict) or any(isinstance(values, list) for values in batch.values()):
             raise failure(
@@ -50,12 +56,44 @@ def global_batches(loader: _Loader, sharding: jax.sharding.Sharding) -> Iterator
                 "batches of rows are no arrays, which is all that devices hold",
                 hint="choose columns of numbers: open the data with column=, or stack rows and drop their lists with collate=",
             )
+        for name, values in batch.items():
+            _check_narrowed(name, values)
         yield {
             name: jax.make_array_from_process_local_data(
                 _for(sharding, values.ndim), values, (values.shape[0] * processes, *values.shape[1:])
             )
             for name, values in batch.items()
         }
+
+
+def _check_lengths(plan: str) -> None:
+    # Each process looks at its own rows, so the same array would have another shape in each of them.
+    layout = plan.rpartition(";layout=")[2]
+    for mark, option, hint in (
+        (",to=longest", 'pad="longest"', 'pad="length"'),
+        (",buckets=", "buckets", "segments(length) without buckets="),
+    ):
+        if mark in layout:
+            raise failure(
+                ConfigError, f"with {option} the rows of a batch have another length in each process", hint=f"{hint}: one length for all"
+            )
+
+
+def _check_narrowed(name: str, values: Any) -> None:
+    # Outside its 64-bit mode jax makes 32-bit numbers of 64-bit ones, and wraps those that do not fit.
+    if isinstance(values, jax.Array):
+        return
+    values = np.asarray(values)
+    dtype = jax.dtypes.canonicalize_dtype(values.dtype)
+    if values.dtype.kind not in "iu" or dtype == values.dtype or values.size == 0:
+        return
+    limits = np.iinfo(dtype)
+    if values.min() < limits.min or values.max() > limits.max:
+        raise failure(
+            ConfigError,
+            f"a number of {name} does not fit {dtype}, which jax makes of {values.dtype} in its 32-bit mode",
+            hint='jax.config.update("jax_enable_x64", True), or dtype="uint32" for ids below 2^32',
+        )
 
 
 def _for(sharding: jax.sharding.Sharding, axes: int) -> jax.sharding.Sharding:
