@@ -503,7 +503,8 @@ fn records_that_are_only_claimed_take_no_memory() {
     alone("view::records_that_are_only_claimed_take_no_memory", |_| {
         let claims = || -> Arc<dyn Lengths> { Arc::new(Claims) };
         let bins = |strategy| move |claims| Bins::new(claims, 8, strategy).map(drop);
-        let views: [(&str, &dyn Fn(Arc<dyn Lengths>) -> Result<()>); 5] = [
+        type Make<'m> = &'m dyn Fn(Arc<dyn Lengths>) -> Result<()>;
+        let views: [(&str, Make<'_>); 5] = [
             ("pack", &|claims| Pack::new(claims, 4, Some(0)).map(drop)),
             ("windows", &|claims| Windows::new(claims, 4, 1, Tail::Drop).map(drop)),
             ("segments", &|claims| Segments::new(claims, 4, &[4]).map(drop)),
