@@ -49,7 +49,8 @@ impl Site {
         Ok(site)
     }
 
-    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up. What cannot be removed stays: nothing has to be writable where nothing has to be done.
+    /// Removes the work folder of this hash, where its result is there already: a run was killed while it tidied up. What cannot
+    /// be removed stays: nothing has to be writable where nothing has to be done.
     pub fn tidy(out: &Path, task: &str, hash: &str) {
         let folder = Self::folder_of(out, task, hash);
         if files::exists(&folder)
@@ -109,9 +110,9 @@ impl Site {
         Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
     }
 
-    /// The work folder for inputs and options of this hash; [`Site::discard`] is called for those of other inputs or options. It is empty unless a
-    /// run can continue from a checkpoint in it: what else is there may be an old output, out of whose place a killed run
-    /// had just taken it.
+    /// The work folder for inputs and options of this hash; [`Site::discard`] is called for those of other inputs or options. It
+    /// is empty unless a run can continue from a checkpoint in it: what else is there may be an old output, out of whose place a
+    /// killed run had just taken it.
     pub fn work(&self, hash: &str) -> Result<PathBuf> {
         let folder = Self::folder_of(&self.out, &self.task, hash);
         for other in self.leftovers()? {

@@ -39,16 +39,17 @@ const CHUNK: u64 = 1 << 20;
 ///
 /// Inputs are files of JSON Lines, or folders in which such files are found as [`crate::index()`] finds them, `.gz` and `.zst`
 /// expanded on the way; and files and folders whose records a format of `table` reads as rows, of which
-/// a column is the text, or several are what is encoded ([`Encode::takes`]). Rows are read once, in their order, and not kept in the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and
-/// cut every S tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
+/// a column is the text, or several are what is encoded ([`Encode::takes`]). Rows are read once, in their order, and not kept in
+/// the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and cut every S
+/// tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
 ///
 /// The result depends on inputs and options only, not on threads, restarts or time. A stopped run leaves a hidden work
 /// folder; the same call continues from its last checkpoint.
 ///
 /// # Errors
-/// `NotFound`, `Config`, `Exists` before anything is read; `Corrupt` naming file, line and byte, or row and column; `Config` naming a token ID
-/// that does not fit the dtype; `Stale` when an input changes meanwhile; `Interrupted`; `Io`. After an error nothing
-/// visible has changed.
+/// `NotFound`, `Config`, `Exists` before anything is read; `Corrupt` naming file, line and byte, or row and column; `Config`
+/// naming a token ID that does not fit the dtype; `Stale` when an input changes meanwhile; `Interrupted`; `Io`. After an error
+/// nothing visible has changed.
 pub fn tokenize(
     table: Table,
     inputs: &[PathBuf],
@@ -136,7 +137,8 @@ impl Corpus<'_> {
         let done = pack(&work, packing, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
             let manifest = writer.finish(described(wanted, &state, options))?.manifest;
             let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
-            // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it since.
+            // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it
+            // since.
             files::remove_if_empty(&place.out);
             files::sync_folder(&place.folder, options.durable)?;
             let leaving: Vec<&str> = place.leaving().iter().map(String::as_str).collect();
