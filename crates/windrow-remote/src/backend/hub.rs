@@ -9,7 +9,7 @@ use reqwest::{Client, Url};
 use serde::Deserialize;
 use windrow_core::{Error, Result};
 
-use super::http::{checked, client, get_range, got, unanswered};
+use super::http::{checked, client, escaped, get_range, got, unanswered};
 use super::{Answer, Backend, Got, Meta};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
@@ -30,9 +30,9 @@ struct Hub {
     targets: Mutex<HashMap<String, String>>,
 }
 
-// A name in a URL: those of the Hub are as they are listed, never escaped.
-fn escaped(name: &str) -> String {
-    super::http::escaped(&name.replace('%', "%25"))
+// A name of a file in a URL: it is the one that is listed, never escaped. A revision is: `refs%2Fconvert%2Fparquet`.
+fn literal(name: &str) -> String {
+    escaped(&name.replace('%', "%25"))
 }
 
 /// A data set of the Hub.
@@ -139,7 +139,7 @@ impl Hub {
             self.targets().remove(key);
         }
         let commit = self.commit().await?;
-        let mut url = format!("{}/datasets/{}/resolve/{commit}/{}", self.endpoint, self.repo, escaped(key));
+        let mut url = format!("{}/datasets/{}/resolve/{commit}/{}", self.endpoint, self.repo, literal(key));
         for _ in 0..5 {
             // The token is for the Hub, not for where it points to.
             let is_hub = url.starts_with(&format!("{}/", self.endpoint));
@@ -194,7 +194,7 @@ impl Backend for Hub {
 impl Hub {
     async fn pages(&self, folder: &str, recursive: bool, found: &mut Vec<Meta>) -> Result<(), Trouble> {
         let commit = self.commit().await?;
-        let below = if folder.is_empty() { String::new() } else { format!("/{}", escaped(folder)) };
+        let below = if folder.is_empty() { String::new() } else { format!("/{}", literal(folder)) };
         let mut next = Some(format!(
             "{}/api/datasets/{}/tree/{commit}{below}?recursive={recursive}&expand=false",
             self.endpoint, self.repo
