@@ -26,6 +26,7 @@ mod container;
 mod decoder;
 mod flac;
 mod guard;
+mod lost;
 mod media;
 mod mp3;
 mod mp3_header;

@@ -12,8 +12,9 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::container::Container;
 use crate::guard::guarded;
+use crate::lost::Lost;
 use crate::mp4::Edit;
-use crate::reader::{Reader, explained};
+use crate::reader::{Reader, Taken, explained};
 use crate::{adts, flac, mp4, ogg, tags};
 
 /// Rates that are believed: a filter between any two of them fits into some megabytes.
@@ -24,6 +25,9 @@ const LOUDEST: f32 = 1e20;
 
 /// Packets that an encoder of ogg may put behind the end of the sound.
 const MOST_BEHIND: u64 = 4;
+
+/// Samples of the largest block of any codec.
+const LARGEST_BLOCK: u64 = 65_535;
 
 /// The packets of one track, decoded one after the other.
 pub(crate) struct Packets {
@@ -41,6 +45,13 @@ pub(crate) struct Packets {
     edit: Edit,
     // Samples of the last block, planar.
     block: Vec<Vec<f32>>,
+    // Silence that comes next, in place of what could not be decoded, and the block behind it.
+    silence: u64,
+    waiting: Vec<Vec<f32>>,
+    // What a reader of flac left out, where that is allowed.
+    lost: Option<Lost>,
+    // What the first packets could not be decoded for, as long as none could be.
+    undecoded: Option<Error>,
     n_packets: u64,
     n_decoded: u64,
     n_given: u64,
@@ -74,13 +85,12 @@ impl Packets {
         let reader = Reader::open(file.clone(), container, sound.clone(), skip_corrupt)?;
         let params = reader.params.clone();
         refuse_many_channels(&params, &*file)?;
-        let options = AudioDecoderOptions::default()
-            .gapless(container != Container::Mp3)
-            .verify(container == Container::Flac);
-        let decoder = guarded("starting", || get_codecs().make_audio_decoder(&params, &options))
-            .and_then(|made| made.map_err(|e| explained(e, &*file, "the codec's settings")))
-            .map_err(|e| e.or_at(file.name()))?;
+        let decoder = decoder(container, &params, &*file)?;
         let codec = decoder.codec_info().short_name;
+        let lost = match container {
+            Container::Flac if skip_corrupt => Some(Lost::of(file.clone(), &sound)?),
+            _ => None,
+        };
         let mut packets = Packets {
             container,
             codec,
@@ -94,6 +104,10 @@ impl Packets {
             skip_corrupt,
             edit: Edit::default(),
             block: Vec::new(),
+            silence: 0,
+            waiting: Vec::new(),
+            lost,
+            undecoded: None,
             n_packets: 0,
             n_decoded: 0,
             n_given: 0,
@@ -113,9 +127,9 @@ impl Packets {
         }
         packets.held = packets.fetch()?;
         if !packets.held {
-            return Err(packets
-                .corrupt("the file holds no samples")
-                .hint("leave the file out, or record it again"));
+            return Err(packets.undecoded.take().unwrap_or_else(|| {
+                packets.corrupt("the file holds no samples").hint("leave the file out, or record it again")
+            }));
         }
         Ok(packets)
     }
@@ -139,7 +153,7 @@ impl Packets {
     fn fetch(&mut self) -> Result<bool> {
         let found = self.decode_one();
         if !matches!(found, Ok(true)) {
-            self.ended = true;
+            (self.ended, self.silence) = (true, 0);
         }
         found.map_err(|e| e.or_at(self.file.name()))
     }
@@ -148,34 +162,21 @@ impl Packets {
         // More packets without a sample than any codec starts with.
         const MOST_BARREN: u32 = 1_000;
         let mut barren = 0;
-        while !self.ended && self.edit.len.is_none_or(|len| self.n_given < len) {
+        while self.is_more() && self.edit.len.is_none_or(|len| self.n_given < len) {
             if barren > MOST_BARREN {
-                return Err(self.corrupt(format!("{MOST_BARREN} packets in a row hold no samples")));
+                let what = format!("{MOST_BARREN} packets in a row hold no samples");
+                return Err(self.undecoded.take().unwrap_or_else(|| self.corrupt(what)));
             }
-            let next = self.reader.next();
-            if next.is_err() {
-                self.refuse_second()?;
+            if self.is_silent() {
+                self.lay_silence();
+            } else if !self.waiting.is_empty() {
+                self.block = std::mem::take(&mut self.waiting);
+            } else if !self.take_one()? {
+                self.ended = true;
+                continue;
             }
-            let taken = match next {
-                Ok(Some(taken)) => taken,
-                Ok(None) => return self.finish(),
-                Err(e) if self.skip_corrupt && e.kind() == Kind::Corrupt => {
-                    self.n_corrupt += 1;
-                    return Ok(false);
-                }
-                Err(e) => return Err(e),
-            };
-            self.n_packets += 1;
-            self.n_behind += u64::from(taken.packet.dur.get() == 0 && taken.packet.trim_end.get() > 0);
-            if taken.is_first {
-                guarded("starting over", || self.decoder.reset())?;
-            }
-            self.decode(&taken.packet)?;
             self.n_decoded += self.len();
-            match taken.sound {
-                Some(sound) => self.keep(sound),
-                None => self.cut(),
-            }
+            self.cut();
             if self.len() > 0 {
                 self.refuse_strange_numbers()?;
                 self.n_given += self.len();
@@ -186,43 +187,162 @@ impl Packets {
         Ok(false)
     }
 
+    fn is_more(&self) -> bool {
+        !self.ended || self.is_silent()
+    }
+
+    // Rate and channels of silence are those of the first packet that can be decoded: without one there is no sound.
+    fn is_silent(&self) -> bool {
+        self.silence > 0 && self.rate_hz > 0
+    }
+
+    fn lay_silence(&mut self) {
+        let len = self.silence.min(LARGEST_BLOCK);
+        self.silence -= len;
+        self.block.resize_with(self.n_channels, Vec::new);
+        self.block.iter_mut().for_each(|channel| {
+            channel.clear();
+            channel.resize(len as usize, 0.0);
+        });
+    }
+
+    // The next packet into `block`, or into `waiting` where silence comes before it; false at the end.
+    fn take_one(&mut self) -> Result<bool> {
+        let next = self.reader.next();
+        if next.is_err() {
+            self.refuse_second()?;
+        }
+        let taken = match next {
+            Ok(Some(taken)) => taken,
+            Ok(None) => {
+                self.finish()?;
+                return Ok(false);
+            }
+            // The reader of a stream of AAC goes on at the next frame.
+            Err(e)
+                if self.skip_corrupt
+                    && self.container == Container::Aac
+                    && matches!(e.kind(), Kind::Corrupt | Kind::Unsupported) =>
+            {
+                self.n_corrupt += 1;
+                self.block.iter_mut().for_each(Vec::clear);
+                return Ok(true);
+            }
+            Err(e) if self.skip_corrupt && e.kind() == Kind::Corrupt => {
+                self.n_corrupt += 1;
+                self.silence = self.n_lost_at_end();
+                return Ok(false);
+            }
+            Err(e) => return Err(e),
+        };
+        self.n_packets += 1;
+        self.n_behind += u64::from(taken.packet.dur.get() == 0 && taken.packet.trim_end.get() > 0);
+        if taken.is_first {
+            guarded("starting over", || self.decoder.reset())?;
+        }
+        if let Some(lost) = &mut self.lost
+            && let Some(n_lost) = lost.before(&taken.packet)?
+        {
+            self.n_corrupt += 1;
+            self.silence += n_lost;
+        }
+        self.decode(&taken)?;
+        if self.is_silent() {
+            self.waiting = std::mem::take(&mut self.block);
+        }
+        Ok(true)
+    }
+
+    fn n_lost_at_end(&self) -> u64 {
+        let n_missing = self.n_promised.unwrap_or(0).saturating_sub(self.n_decoded);
+        self.lost.as_ref().map_or(0, |lost| lost.at_end(n_missing))
+    }
+
     fn len(&self) -> u64 {
         self.block.first().map_or(0, Vec::len) as u64
     }
 
     // One packet into `block`.
-    fn decode(&mut self, packet: &Packet) -> Result<()> {
+    fn decode(&mut self, taken: &Taken) -> Result<()> {
         let block = &mut self.block;
         let decoder = &mut self.decoder;
         let decoded = guarded("decoding a packet", || {
-            decoder.decode(packet).map(|samples| {
+            decoder.decode(&taken.packet).map(|samples| {
                 samples.copy_to_vecs_planar(block);
                 (samples.spec().rate(), samples.spec().channels().count())
             })
-        })?;
+        });
         let number = self.n_packets - 1;
         match decoded {
-            Ok((rate_hz, n_channels)) if self.rate_hz == 0 => self.settle(rate_hz, n_channels),
-            Ok((rate_hz, n_channels)) if self.len() > 0 && (rate_hz, n_channels) != (self.rate_hz, self.n_channels) => {
-                Err(Error::unsupported(format!(
+            Ok(Ok((rate_hz, n_channels))) if self.rate_hz == 0 => self.settle(rate_hz, n_channels)?,
+            Ok(Ok((rate_hz, n_channels)))
+                if self.len() > 0 && (rate_hz, n_channels) != (self.rate_hz, self.n_channels) =>
+            {
+                return Err(Error::unsupported(format!(
                     "the sound changes from {} channels at {} Hz to {n_channels} at {rate_hz} Hz in packet {number}",
                     self.n_channels, self.rate_hz
                 ))
-                .hint("convert it: ffmpeg -i IN OUT.flac"))
+                .hint("convert it: ffmpeg -i IN OUT.flac"));
             }
-            Ok(_) => Ok(()),
-            Err(Refused::DecodeError(_) | Refused::LimitError(_) | Refused::IoError(_)) if self.skip_corrupt => {
-                self.n_corrupt += 1;
-                // Silence of its length, so that what follows keeps its place. The largest block of any codec bounds it.
-                let len = packet.dur.get().min(65_535) as usize;
-                self.block.iter_mut().for_each(|channel| {
-                    channel.clear();
-                    channel.resize(len, 0.0);
-                });
-                Ok(())
+            Ok(Ok(_)) => {}
+            Ok(Err(e)) => {
+                let is_allowed = self.skip_corrupt && is_damage(&e);
+                let error = explained(e, &*self.file, &format!("packet {number}"));
+                return if is_allowed { self.replace(taken, error, self.codec == "aac") } else { Err(error) };
             }
-            Err(e) => Err(explained(e, &*self.file, &format!("packet {number}"))),
+            Err(panic) => {
+                return if self.skip_corrupt { self.replace(taken, panic, true) } else { Err(panic) };
+            }
         }
+        if self.skip_corrupt && self.codec == "alac" {
+            self.lengthen(&taken.packet);
+        }
+        if let Some(sound) = &taken.sound {
+            self.keep(sound.clone());
+        }
+        Ok(())
+    }
+
+    // Silence of its length for a packet that cannot be decoded, so that what follows keeps its place. A decoder that gave
+    // up must not be used again; that of AAC remembers the channels that a damaged packet said it has.
+    fn replace(&mut self, taken: &Taken, error: Error, is_decoder_spoilt: bool) -> Result<()> {
+        self.n_corrupt += 1;
+        self.block.iter_mut().for_each(Vec::clear);
+        let len = self.len_of(&taken.packet);
+        self.silence +=
+            taken.sound.as_ref().map_or(len, |sound| sound.end.min(len).saturating_sub(sound.start));
+        if self.rate_hz == 0 {
+            self.undecoded.get_or_insert(error.or_at(self.file.name()));
+        }
+        if is_decoder_spoilt {
+            self.decoder = decoder(self.container, &self.reader.params, &*self.file)?;
+        }
+        Ok(())
+    }
+
+    // A damaged packet of ALAC can say that it ends before its time. Times that are rounded do not tell.
+    fn lengthen(&mut self, packet: &Packet) {
+        let len = packet.dur.get();
+        if self.len() < len && self.len_of(packet) == len {
+            self.n_corrupt += 1;
+            self.block.iter_mut().for_each(|channel| channel.resize(len as usize, 0.0));
+        }
+    }
+
+    // Samples of a packet, as its container says. The largest block of any codec bounds them.
+    fn len_of(&self, packet: &Packet) -> u64 {
+        if self.codec == "aac" {
+            return adts::FRAME_LEN;
+        }
+        let (ticks, rate_hz) = (u128::from(packet.dur.get()), self.decoder.codec_params().sample_rate);
+        let len = match (self.reader.time_base, rate_hz) {
+            (Some(base), Some(rate_hz)) => {
+                let (numer, denom) = (u128::from(base.numer.get()), u128::from(base.denom.get()));
+                (ticks * numer * u128::from(rate_hz) + denom / 2) / denom
+            }
+            _ => ticks,
+        };
+        u64::try_from(len).unwrap_or(LARGEST_BLOCK).min(LARGEST_BLOCK)
     }
 
     // What the first decoded packet says about rate and channels holds for all.
@@ -239,6 +359,7 @@ impl Packets {
             return Err(channels_refused(n_channels));
         }
         (self.rate_hz, self.n_channels) = (rate_hz, n_channels);
+        self.undecoded = None;
         Ok(())
     }
 
@@ -272,13 +393,15 @@ impl Packets {
     }
 
     // The reader has no more packets: is that all that was promised, and no more?
-    fn finish(&mut self) -> Result<bool> {
+    fn finish(&mut self) -> Result<()> {
         let verified = guarded("comparing the checksum", || self.decoder.finalize())?.verify_ok;
         if verified != Some(true) {
             self.refuse_second()?;
         }
         if self.skip_corrupt {
-            return Ok(false);
+            self.silence = self.n_lost_at_end();
+            self.n_corrupt += u64::from(self.silence > 0);
+            return Ok(());
         }
         let (promised, got) = match self.container {
             Container::Mp4 => (self.edit.len, self.n_given),
@@ -318,7 +441,7 @@ impl Packets {
                 promised.unwrap_or(0)
             );
         }
-        Ok(false)
+        Ok(())
     }
 
     // Joined files of flac are read by no decoder to their end, and each fails in its own words.
@@ -332,6 +455,25 @@ impl Packets {
     fn corrupt(&self, what: impl Into<String>) -> Error {
         Error::corrupt(what).at(self.file.name())
     }
+}
+
+// Where the codec's settings were accepted, what a packet asks for beyond them is damage as well.
+fn is_damage(refused: &Refused) -> bool {
+    use Refused::{DecodeError, IoError, LimitError, Unsupported};
+    matches!(refused, DecodeError(_) | LimitError(_) | IoError(_) | Unsupported(_))
+}
+
+fn decoder(
+    container: Container,
+    params: &AudioCodecParameters,
+    file: &dyn Object,
+) -> Result<Box<dyn AudioDecoder>> {
+    let options = AudioDecoderOptions::default()
+        .gapless(container != Container::Mp3)
+        .verify(container == Container::Flac);
+    guarded("starting", || get_codecs().make_audio_decoder(params, &options))
+        .and_then(|made| made.map_err(|e| explained(e, file, "the codec's settings")))
+        .map_err(|e| e.or_at(file.name()))
 }
 
 fn refuse_many_channels(params: &AudioCodecParameters, file: &dyn Object) -> Result<()> {

@@ -11,7 +11,7 @@ use symphonia::core::errors::Error as Refused;
 use symphonia::core::formats::{FormatReader, TrackType};
 use symphonia::core::io::MediaSourceStream;
 use symphonia::core::packet::Packet;
-use symphonia::core::units::{Duration, Timestamp};
+use symphonia::core::units::{Duration, TimeBase, Timestamp};
 use symphonia::default::formats;
 use windrow_core::store::Object;
 use windrow_core::{Error, Result};
@@ -30,6 +30,8 @@ pub(crate) struct Reader {
     pub(crate) track: u32,
     /// What a decoder has to know.
     pub(crate) params: AudioCodecParameters,
+    /// What the times of packets are counted in, where the container says so.
+    pub(crate) time_base: Option<TimeBase>,
     /// Samples that the file declares, where it does.
     pub(crate) n_promised: Option<u64>,
     n_packets: u64,
@@ -73,6 +75,7 @@ impl Reader {
                 file,
                 track: 0,
                 params,
+                time_base: None,
                 n_promised,
                 n_packets: 0,
                 n_corrupt: 0,
@@ -92,9 +95,9 @@ impl Reader {
         })
         .and_then(|opened| opened.map_err(|e| explained(e, &*file, "the header")))
         .map_err(|e| e.or_at(file.name()))?;
-        let Some((track, n_promised, params)) = reader
+        let Some((track, time_base, n_promised, params)) = reader
             .default_track(TrackType::Audio)
-            .and_then(|t| Some((t.id, t.num_frames, t.codec_params.as_ref()?.audio()?.clone())))
+            .and_then(|t| Some((t.id, t.time_base, t.num_frames, t.codec_params.as_ref()?.audio()?.clone())))
         else {
             return Err(Error::unsupported(format!(
                 "the {} file has no sound track that is read",
@@ -109,7 +112,8 @@ impl Reader {
         }
         // In a stream of AAC it is a guess.
         let n_promised = n_promised.filter(|_| container != Container::Aac);
-        Ok(Reader { kind: Kind::Codec(reader), file, track, params, n_promised, n_packets: 0, n_corrupt })
+        let kind = Kind::Codec(reader);
+        Ok(Reader { kind, file, track, params, time_base, n_promised, n_packets: 0, n_corrupt })
     }
 
     /// The next packet of the track; `None` at the end.

@@ -35,7 +35,7 @@ impl SampleFormat {
     /// Reads the content of the chunk.
     ///
     /// # Errors
-    /// `Corrupt` where it is too short, `Unsupported` for other kinds.
+    /// `Corrupt` where it is too short, `Unsupported` for other kinds, and for samples that are not packed.
     pub(crate) fn of(chunk: &[u8]) -> Result<Self> {
         let too_short = || {
             Error::corrupt(format!(
@@ -49,7 +49,8 @@ impl SampleFormat {
         }
         let short = |at: usize| u16::from_le_bytes([chunk[at], chunk[at + 1]]);
         let (kind, n_channels, frame, bits) = (short(0), short(2), short(12), short(14));
-        let rate_hz = u32::from_le_bytes([chunk[4], chunk[5], chunk[6], chunk[7]]);
+        let long = |at: usize| u32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
+        let (rate_hz, byte_rate) = (long(4), long(8));
         let mut found = SampleFormat { kind, n_channels, rate_hz, bits, extension: Vec::new() };
         match kind {
             // 12 bits are in the upper ones of 16, 20 in those of 24.
@@ -75,7 +76,32 @@ impl SampleFormat {
                     .hint("convert it: ffmpeg -i IN OUT.flac"));
             }
         }
-        Ok(found)
+        match found.is_in_wider_slots(frame, byte_rate) {
+            true => Err(found.refused_slots(frame)),
+            false => Ok(found),
+        }
+    }
+
+    // Whether both sizes of the header agree that a sample takes other bytes than its bits fill: where in them the bits are
+    // is then up to the writer. One size alone that is different is a slip, and the samples are packed.
+    fn is_in_wider_slots(&self, frame: u16, byte_rate: u32) -> bool {
+        let has_slots =
+            !matches!(self.kind, A_LAW | MU_LAW) && frame > 0 && frame.is_multiple_of(self.n_channels);
+        let agrees = u64::from(self.rate_hz) * u64::from(frame) == u64::from(byte_rate);
+        has_slots && agrees && u64::from(frame) != self.frame_size()
+    }
+
+    fn refused_slots(&self, frame: u16) -> Error {
+        let (bits, packed) = (self.bits, self.frame_size());
+        let n = if self.n_channels == 1 {
+            "one channel".to_string()
+        } else {
+            format!("{} channels", self.n_channels)
+        };
+        Error::unsupported(format!(
+            "samples of {bits} bits in frames of {frame} bytes are not read; those of {n} take {packed}"
+        ))
+        .hint("export it again with packed samples: 16, 24 or 32 bits, floats, or flac")
     }
 
     /// Bytes of a sample of all channels.

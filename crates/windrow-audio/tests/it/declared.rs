@@ -426,6 +426,49 @@ fn samples_of_twelve_bits_lie_in_the_upper_ones_of_sixteen() {
     }
 }
 
+#[test]
+fn samples_in_wider_slots_are_refused() {
+    // (format, channels, bits, bytes of a sample): as ALSA's S24_LE, Cool Edit's 24 bits and others are stored.
+    for (tag, n_channels, bits, size) in [
+        (1_u16, 2_u16, 24_u16, 4_u16),
+        (1, 1, 24, 4),
+        (1, 1, 16, 4),
+        (1, 1, 32, 8),
+        (3, 2, 64, 4),
+        (0xfffe, 2, 24, 4),
+    ] {
+        let data = [0, 1, 2, 3].repeat(2 * usize::from(size * n_channels));
+        let mut bytes = wav_header(16_000, n_channels, tag, size, data.len() as u32);
+        put(&mut bytes, 34, &bits.to_le_bytes());
+        if tag == 0xfffe {
+            // PCM, in the long form, of which all 24 bits count.
+            let long =
+                [&[22, 0, 24, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 16, 0][..], b"\x80\0\0\xaa\0\x38\x9b\x71"];
+            bytes[16] = 40;
+            bytes.splice(36..36, long.concat());
+        }
+        bytes.extend(&data);
+        let (frame, packed) = (size * n_channels, bits / 8 * n_channels);
+        let channels = if n_channels == 1 { "one channel" } else { "2 channels" };
+        for options in [own_rate(), skipping()] {
+            let error = read("a.wav", bytes.clone(), &options).unwrap_err();
+            assert_eq!(
+                error.message(),
+                format!(
+                    "samples of {bits} bits in frames of {frame} bytes are not read; those of {channels} take {packed}"
+                )
+            );
+            assert_eq!((error.kind(), error.place().byte), (Kind::Unsupported, Some(20)));
+        }
+        // Where one of the two sizes is another, or none, the samples are packed.
+        for (at, number) in [(28, u32::from(packed) * 16_000), (28, 0), (32, u32::from(bits) << 16)] {
+            let mut slip = bytes.clone();
+            put(&mut slip, at, &number.to_le_bytes());
+            assert_eq!(sound("a.wav", &slip).n_samples(), data.len() / usize::from(packed), "{bits} {at}");
+        }
+    }
+}
+
 // ---- aac, flac, ogg, m4a
 
 #[test]

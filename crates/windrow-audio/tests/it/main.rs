@@ -7,4 +7,5 @@ mod hostile;
 mod logged;
 mod memory;
 mod rates;
+mod skipped;
 mod toy;
