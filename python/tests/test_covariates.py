@@ -110,6 +110,18 @@ def test_frames_have_times_and_what_is_resumed_is_the_same() -> None:
         wr.Loader(other, batch_size=4, seed=1).load_state_dict(plan)
 
 
+def test_series_of_other_days_of_the_week_have_times_of_their_own() -> None:
+    series = {name: pd.date_range(first, periods=8, freq="7D") for name, first in (("a", "2024-01-01"), ("b", "2024-01-02"))}
+    frames = {name: pd.DataFrame({"unique_id": name, "ds": times, "y": range(8)}) for name, times in series.items()}
+
+    def features(*names: str) -> Any:
+        return wr.from_frame(pd.concat([frames[name] for name in names])).windows(8, fields=["time_features"]).batch([*range(len(names))])
+
+    both = features("a", "b")["time_features"]
+    assert (both == np.concatenate([features(name)["time_features"] for name in "ab"])).all()
+    assert (both[0] != both[1]).any()
+
+
 @pytest.mark.parametrize(
     ("row", "options", "says"),
     [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from foreign_cases import printed_by_loaders
 from torch.utils.data import DataLoader
 
 import windrow as wr
@@ -128,6 +130,122 @@ def test_frequencies_are_those_of_pandas() -> None:
     assert numbered.extras(0) == {"item_id": "a", "start": 5}
     with pytest.raises(wr.ConfigError, match="row 2: 'ds' 10 comes after 7, expected 9, as in most rows"):
         wr.from_frame(pd.DataFrame({"unique_id": "a", "ds": [5, 7, 10, 12], "y": [1, 2, 3, 4]}))
+
+
+def series_at(*times: Any) -> pd.DataFrame:
+    """A series for each of the given times, in a long frame."""
+    parts = [pd.DataFrame({"unique_id": str(n), "ds": one, "y": np.arange(len(one))}) for n, one in enumerate(times)]
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    "names", ["W-MON W-TUE W-SUN", "2W-FRI 2W-SAT", "QS-JAN QS-FEB QS-MAR", "QE-OCT QE-DEC", "YS-JAN YS-JUL", "3YE-MAR 3YE-NOV"]
+)
+def test_each_series_has_the_frequency_of_its_own_times(names: str, of: Callable[[pd.DataFrame], Any]) -> None:
+    times = [pd.date_range("2021-01-05", periods=4, freq=name) for name in names.split()]
+    # A series of one time is named as the others are.
+    for n in (4, 1):
+        ds = wr.from_frame(of(series_at(*times[:-1], times[-1][:n])))
+        assert [ds.extras(i)["freq"] for i in range(len(ds))] == names.split()
+    said = names.split()[0].partition("-")[0]
+    ds = wr.from_frame(of(series_at(*times)), freq=said)
+    assert {ds.extras(i)["freq"] for i in range(len(ds))} == {said}
+
+
+@pytest.mark.parametrize("names", ["MS ME", "QS-JAN QE-DEC", "YS-JAN YE-DEC", "2MS 2ME"])
+def test_a_frequency_of_starts_is_not_that_of_ends(names: str) -> None:
+    start, end = names.split()
+    for found, said in ((start, end), (end, start)):
+        frame = series_at(pd.date_range("2024-01-01", periods=4, freq=found))
+        with pytest.raises(wr.ConfigError, match=f"freq='{said}', found times of the frequency '{found}'"):
+            wr.from_frame(frame, freq=said)
+    # The older names say neither.
+    name = start.replace("S", "").partition("-")[0]
+    assert wr.from_frame(frame, freq=name).extras(0)["freq"] == name
+
+
+UTC, EAST = timezone.utc, timezone(timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("zones", "says"), [((UTC, UTC), "UTC"), ((EAST, EAST), "UTC\\+02:00"), ((EAST, UTC), "UTC\\+02:00"), ((None, UTC), "UTC")]
+)
+def test_datetimes_with_a_zone_are_refused(zones: tuple[Any, Any], says: str) -> None:
+    for kind in (datetime, pd.Timestamp):
+        times = pd.Series([kind(2024, 1, 1 + n, tzinfo=zone) for n, zone in enumerate(zones)], dtype=object)
+        with pytest.raises(wr.ConfigError, match=f"the column 'ds' has times of the zone {says}"):
+            wr.from_frame(pd.DataFrame({"unique_id": "a", "ds": times, "y": [1, 2]}))
+    plain = times.map(lambda time: time.replace(tzinfo=None))
+    assert wr.from_frame(pd.DataFrame({"unique_id": "a", "ds": plain, "y": [1, 2]})).extras(0)["freq"] == "D"
+
+
+# pandas needs pyarrow for it.
+ARROW = """
+import pandas as pd, pyarrow as pa, windrow as wr
+days = pd.Series(pd.date_range("2024-01-01", periods=3))
+for zone in (None, "UTC", "Europe/Amsterdam"):
+    times = days.astype(pd.ArrowDtype(pa.timestamp("ns", tz=zone)))
+    for frame, layout in (
+        (pd.DataFrame({"unique_id": "a", "ds": times, "y": [1, 2, 3]}), "long"),
+        (pd.DataFrame({"ds": times, "a": [1, 2, 3]}), "wide"),
+        (pd.DataFrame({"a": [1, 2, 3]}, index=pd.Index(times)), "wide"),
+    ):
+        try:
+            print(wr.from_frame(frame, layout=layout).extras(0)["start"])
+        except wr.ConfigError as error:
+            print(str(error).splitlines()[0])
+"""
+
+
+def test_times_of_arrow_with_a_zone_are_refused() -> None:
+    refused = [[f"{column} has times of the zone {zone}" for column in ["the column 'ds'"] * 2 + ["the index"]]
+               for zone in ("UTC", "Europe/Amsterdam")]
+    assert printed_by_loaders(ARROW) == ["2024-01-01T00:00:00"] * 3 + refused[0] + refused[1]
+
+
+def test_an_index_with_a_zone_is_mended_as_the_hint_says() -> None:
+    df = pd.DataFrame({"a": [1, 2, 3]}, index=pd.date_range("2024-01-01", periods=3, tz="Asia/Tokyo"))
+    with pytest.raises(wr.ConfigError, match="the index has times of the zone Asia/Tokyo") as error:
+        wr.from_frame(df, layout="wide")
+    assert "pd.DatetimeIndex(df.index).tz_localize(None)" in str(error.value)
+    df.index = pd.DatetimeIndex(df.index).tz_localize(None)
+    assert wr.from_frame(df, layout="wide").extras(0)["start"] == "2024-01-01T00:00:00"
+
+
+def test_timestamps_among_objects_keep_their_nanoseconds() -> None:
+    times = pd.Series(pd.date_range("2024-01-01", periods=4, freq="500ns"), dtype=object)
+    frame = pd.DataFrame({"unique_id": "a", "ds": times, "y": range(4)})
+    assert wr.from_frame(frame).extras(0) == {"item_id": "a", "start": "2024-01-01T00:00:00", "freq": "500ns"}
+    assert wr.from_frame(frame[1:]).extras(0)["start"] == "2024-01-01T00:00:00.000000500"
+    with pytest.raises(wr.ConfigError, match="row 2: the column 'ds' has no time"):
+        wr.from_frame(frame.assign(ds=times.where(times.index != 2, pd.NaT)))
+    with pytest.raises(wr.ConfigError, match="row 3: the column 'ds' has the time 2500-01-01 00:00:00 and others with nanoseconds"):
+        wr.from_frame(frame.assign(ds=times.where(times.index != 3, datetime(2500, 1, 1))))
+
+
+def test_years_that_nanoseconds_do_not_hold() -> None:
+    half = np.datetime64("2500-01-01T00:00:00.500000") + np.arange(3) * np.timedelta64(1, "s")
+    assert wr.from_frame(series_at(half)).extras(0) == {"item_id": "0", "start": "2500-01-01T00:00:00.500000", "freq": "s"}
+    for start in ("0007-01-01", "1600-01-01", "2500-01-01", "9000-01-01"):
+        for unit in ("s", "ms", "us"):
+            for step, freq in (("D", "D"), ("h", "h"), ("M", "MS"), ("Y", "YS-JAN")):
+                times = np.arange(4) + np.datetime64(start, step)
+                found = wr.from_frame(series_at(times.astype(f"datetime64[{unit}]"))).extras(0)
+                assert found == {"item_id": "0", "start": f"{start}T00:00:00", "freq": freq}
+    dates = pl.DataFrame({"unique_id": ["a"] * 3, "ds": [datetime(year, 1, 1) for year in (1000, 1400, 1800)], "y": [1, 2, 3]})
+    for frame in (dates, dates.with_columns(pl.col("ds").cast(pl.Date))):
+        assert wr.from_frame(frame).extras(0) == {"item_id": "a", "start": "1000-01-01T00:00:00", "freq": "400YS-JAN"}
+
+
+def test_steps_longer_than_signed_nanoseconds() -> None:
+    times = pd.to_datetime(["1700-01-01", "2100-01-01"]).as_unit("ns")
+    assert wr.from_frame(series_at(times)).extras(0)["freq"] == "400YS-JAN"
+    with pytest.raises(wr.ConfigError, match="row 1: 'ds' 1700-01-01"):
+        wr.from_frame(series_at(times[::-1]))
+    centuries = np.datetime64("1900-01-01", "ns") + np.arange(4) * np.timedelta64(36525, "D")
+    gap = np.append(centuries, centuries[-1] + np.timedelta64(1, "D"))
+    with pytest.raises(wr.ConfigError, match="row 4: 'ds' 2200-01-04T00:00:00.0+ comes after .*, expected 2300-01-04"):
+        wr.from_frame(series_at(gap))
 
 
 def test_a_state_is_resumed_by_the_same_values_and_refused_by_others() -> None:

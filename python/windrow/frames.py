@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
@@ -38,11 +39,12 @@ def from_frame(
         time_col: the column of times: dates, or whole numbers; of a wide frame that has none, pandas's index of dates is taken.
             Other columns of a long frame are left out.
         target_col: of a long frame, the column of values.
-        freq: the frequency in pandas's words, such as ``"h"``, ``"15min"``, ``"MS"``. If not given it is found from the times.
+        freq: the frequency in pandas's words, such as ``"h"``, ``"15min"``, ``"MS"``. If not given it is found from the times, and
+            weeks, quarters and years are named for each series by its own, such as ``"W-MON"`` and ``"W-TUE"``.
 
     Raises:
-        ConfigError: anything but such a frame; a column that is not there or holds no numbers; times that are missing, not in order
-            or not regular, with the row.
+        ConfigError: anything but such a frame; a column that is not there or holds no numbers; times that have a zone, are missing,
+            not in order or not regular, with the row; times of another frequency than ``freq``.
 
     >>> import windrow as wr, pandas as pd
     >>> days = pd.date_range("2024-01-01", periods=4)
@@ -114,18 +116,16 @@ class _Frame:
         # Dates or whole numbers; `None`: pandas's index.
         column = self.df.index if name is None else self.df[name]
         shown = "the index" if name is None else f"the column {name!r}"
-        zone = getattr(column.dtype, "tz" if self.library == "pandas" else "time_zone", None)
+        # Arrow's types in pandas are within one of pandas.
+        dtype = getattr(column.dtype, "pyarrow_dtype", column.dtype)
+        zone = getattr(dtype, "tz" if self.library == "pandas" else "time_zone", None)
         if zone is not None:
-            mended = "dt.tz_localize(None)" if self.library == "pandas" else "dt.replace_time_zone(None)"
-            raise failure(
-                ConfigError,
-                f"{shown} has times of the zone {zone}",
-                hint=f"take times without a zone: those of the clock with .{mended}, or those of UTC after converting",
-            )
+            of_pandas = "pd.DatetimeIndex(df.index).tz_localize(None)" if name is None else ".dt.tz_localize(None)"
+            raise _zoned(shown, zone, of_pandas if self.library == "pandas" else ".dt.replace_time_zone(None)")
         array = np.asarray(column.to_numpy())
-        # Dates of Python's and of Arrow in pandas.
-        if array.dtype == object and len(array) and all(hasattr(time, "isoformat") for time in array):
-            array = array.astype("datetime64[us]")
+        # Dates of Python's and of Arrow in pandas; NaT is a date too, and not equal to itself.
+        if array.dtype == object and len(array) and all(isinstance(time, date) and time == time for time in array):
+            array = _from_objects(array, shown)
         if array.dtype.kind not in "Miu":
             missing = column.is_null() if self.library == "polars" else column.isna()
             rows = np.flatnonzero(np.asarray(missing))
@@ -139,6 +139,35 @@ class _Frame:
         if array.dtype.kind == "M" and np.isnat(array).any():
             raise _no_time(shown, int(np.flatnonzero(np.isnat(array))[0]))
         return array
+
+
+def _from_objects(times: npt.NDArray[Any], shown: str) -> npt.NDArray[Any]:
+    zone = next((time.tzinfo for time in times if getattr(time, "tzinfo", None) is not None), None)
+    if zone is not None:
+        raise _zoned(shown, zone, ".replace(tzinfo=None) of each time")
+    array = times.astype("datetime64[us]")
+    # NumPy takes pandas's Timestamp as Python's datetime, without its nanoseconds.
+    nanoseconds = np.array([getattr(time, "nanosecond", 0) for time in times])
+    if not nanoseconds.any():
+        return array
+    exact = array.astype("datetime64[ns]")
+    rows = np.flatnonzero(exact.astype("datetime64[us]") != array)
+    if len(rows):
+        raise failure(
+            ConfigError,
+            f"row {rows[0]}: {shown} has the time {times[rows[0]]} and others with nanoseconds, expected years from 1678 to 2261",
+            hint="leave out the nanoseconds, with .floor('us') of each pandas.Timestamp",
+        )
+    exact += nanoseconds.astype("timedelta64[ns]")
+    return exact
+
+
+def _zoned(shown: str, zone: Any, mended: str) -> Exception:
+    return failure(
+        ConfigError,
+        f"{shown} has times of the zone {zone}",
+        hint=f"take times without a zone: those of the clock with {mended}, or those of UTC after converting",
+    )
 
 
 def _no_time(shown: str, row: int) -> Exception:
@@ -163,10 +192,10 @@ def _long(frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str 
             f"row {again}: the series {_plain(ids, again)!r} continues after rows of another one",
             hint=f"sort the frame: {sort}",
         )
-    freq = frequency(times, starts, freq, column=repr(time_col), sort=sort)
+    freqs = frequency(times, starts, freq, column=repr(time_col), sort=sort)
     ends = np.r_[starts[1:], len(values)]
     arrays = [values[start:end] for start, end in zip(starts, ends)]
-    beside = [_beside(_plain(ids, int(start)), times[start], freq) for start in starts]
+    beside = [_beside(_plain(ids, int(start)), times[start], of_series) for start, of_series in zip(starts, freqs)]
     return _in_memory(arrays, beside)
 
 
@@ -204,7 +233,7 @@ def _wide(frame: _Frame, time_col: str, freq: str | None, is_one: bool) -> Datas
     sort = "df.sort_index()" if is_indexed else f"df.sort_values({time_col!r})"
     if frame.library == "polars":
         sort = f"df.sort({time_col!r})"
-    freq = frequency(times, np.array([0]), freq, column=name, sort=sort)
+    (freq,) = frequency(times, np.array([0]), freq, column=name, sort=sort)
     columns = [frame.numbers(name) for name in names]
     # All series of a data set are of one dtype.
     dtype = np.result_type(*columns)
@@ -220,5 +249,5 @@ def _beside(item: Any, start: Any, freq: str | None) -> dict[str, Any]:
     if start.dtype.kind != "M":
         return {**of_item, "start": int(start)}
     second = start.astype("datetime64[s]")
-    text = str(second if second == start else start.astype("datetime64[ns]"))
+    text = str(second if second == start else start)
     return {**of_item, "start": text, **({} if freq is None else {"freq": freq})}

@@ -22,9 +22,12 @@ _NAMES = {"H": "h", "T": "min", "S": "s", "L": "ms", "U": "us", "N": "ns", "A": 
 _NAMES |= {f"{unit}{end}": unit for unit in "YQM" for end in "SE"}
 
 
-def frequency(times: npt.NDArray[Any], starts: npt.NDArray[np.intp], said: str | None, *, column: str, sort: str) -> str | None:
-    """What pandas calls the step of all series, which begin at the rows ``starts``; ``None`` where no series has two times, and
-    where times are whole numbers.
+def frequency(
+    times: npt.NDArray[Any], starts: npt.NDArray[np.intp], said: str | None, *, column: str, sort: str
+) -> list[str | None]:
+    """What pandas calls the step of each series, which begin at the rows ``starts``. All go on by one step; weeks are named by the
+    day and quarters and years by the month of each series, or as ``said``. ``None`` where no series has two times, and where times
+    are whole numbers.
 
     Raises:
         ConfigError: times that do not go on by one step, naming the first row, or by another one than ``said``.
@@ -34,47 +37,64 @@ def frequency(times: npt.NDArray[Any], starts: npt.NDArray[np.intp], said: str |
     follows[starts] = False
     rows = np.flatnonzero(follows)
     if not len(rows):
-        return said
+        return [said] * len(starts)
     is_date = times.dtype.kind == "M"
-    numbers = times.astype("datetime64[ns]").view(np.int64) if is_date else times.astype(np.int64)
-    steps = numbers[rows] - numbers[rows - 1]
-    if steps.min() <= 0:
-        row = int(rows[np.flatnonzero(steps <= 0)[0]])
+    is_wrong = times[rows] <= times[rows - 1]
+    if is_wrong.any():
+        row = int(rows[is_wrong.argmax()])
         raise failure(
             ConfigError,
             f"row {row}: {column} {times[row]} comes after {times[row - 1]}, expected a later time",
             hint=f"sort the frame: {sort}; of rows with the same time keep one",
         )
+    # In the unit of the times: other units hold years that nanoseconds do not. Unsigned, as 2**63 nanoseconds are but 292 years.
+    numbers = times.astype(np.int64).view(np.uint64)
+    steps = numbers[rows] - numbers[rows - 1]
     found = _found(times, rows, steps) if is_date else "" if steps.min() == steps.max() else None
     if said_unit == (1, "B") and is_date and _is_business(times, rows):
-        return said
+        return [said] * len(starts)
     if found is None:
         kinds, counts = np.unique(steps, return_counts=True)
         most = kinds[counts.argmax()]
         row = int(rows[np.flatnonzero(steps != most)[0]])
-        expected = times[row - 1] + (np.timedelta64(most, "ns") if is_date else most)
+        expected = _after(times[row - 1], int(most))
         raise failure(
             ConfigError,
             f"row {row}: {column} {times[row]} comes after {times[row - 1]}, expected {expected}, as in most rows",
             hint="fill the gaps with rows of NaN: asfreq() in pandas, upsample() in polars, fill_gaps() in utilsforecast",
         )
-    if said is not None and is_date and said_unit != _unit(found):
+    if said is not None and is_date and not _is_same(said, found):
         raise failure(
             ConfigError,
-            f"freq={said!r}, found times of the frequency {found!r}",
+            f"freq={said!r}, found times of the frequency {_anchored(found, times[rows[:1]])[0]!r}",
             hint="leave freq out, or bring the times to that frequency with resample() or group_by_dynamic()",
         )
-    return said or found or None
+    return [said] * len(starts) if said or not found else [*_anchored(found, times[starts])]
 
 
-def _found(times: npt.NDArray[Any], rows: npt.NDArray[np.intp], steps: npt.NDArray[np.int64]) -> str | None:
-    if steps.min() >= 28 * _DAY:
+# Without the day of weeks or the month of quarters and years.
+def _found(times: npt.NDArray[Any], rows: npt.NDArray[np.intp], steps: npt.NDArray[np.uint64]) -> str | None:
+    shortest = int(steps.min()) * dict(_FIXED)[_unit_of(times)]
+    if shortest >= 28 * _DAY:
         found = _in_months(times, rows)
         if found is not None:
             return found
     if steps.min() == steps.max():
-        return _fixed(int(steps[0]), times[rows[0]])
+        return _fixed(shortest)
     return "B" if _is_business(times, rows) else None
+
+
+# "s", "ms", "us" or "ns", and "D" in polars.
+def _unit_of(times: Any) -> Any:
+    return np.datetime_data(times.dtype)[0]
+
+
+def _after(time: Any, step: int) -> Any:
+    if time.dtype.kind != "M":
+        return int(time) + step
+    after = int(time.astype(np.int64)) + step
+    # Nanoseconds end in 2262.
+    return np.datetime64(after, _unit_of(time)) if after < 2**63 else np.datetime64(after // 1000, "us")
 
 
 # Months, quarters and years are not of one length.
@@ -87,14 +107,20 @@ def _in_months(times: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> str | Non
     if steps.min() != steps.max() or not (is_first or is_last) or (days != used).any():
         return None
     n, end = int(steps[0]), "S" if is_first else "E"
-    if n % 12 == 0:
-        return f"{_many(n // 12)}Y{end}-{_MONTHS[int(months[rows[0]]) % 12]}"
-    return f"Q{end}-{_quarter(int(months[rows[0]]) % 12, is_first)}" if n == 3 else f"{_many(n)}M{end}"
+    return f"{_many(n // 12)}Y{end}" if n % 12 == 0 else f"Q{end}" if n == 3 else f"{_many(n)}M{end}"
 
 
-# Quarters are named by the month in which a year of them begins, or ends.
-def _quarter(month: int, is_first: bool) -> str:
-    return _MONTHS[month % 3] if is_first else _MONTHS[month % 3 + 9]
+# The frequency of each series by its first time.
+def _anchored(found: str, firsts: npt.NDArray[Any]) -> list[str]:
+    if found.endswith("W"):
+        # 1970 began with a Thursday.
+        days = (firsts.astype("datetime64[D]").view(np.int64) + 3) % 7
+        return [f"{found}-{_WEEKDAYS[day]}" for day in days]
+    months = firsts.astype("datetime64[M]").view(np.int64) % 12
+    if found in ("QS", "QE"):
+        # Quarters are named by the month in which a year of them begins, or ends.
+        return [f"{found}-{_MONTHS[month % 3 + (0 if found == 'QS' else 9)]}" for month in months]
+    return [f"{found}-{_MONTHS[month]}" for month in months] if "Y" in found else [found] * len(firsts)
 
 
 def _is_business(times: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> bool:
@@ -108,13 +134,17 @@ def _many(n: int) -> str:
     return "" if n == 1 else str(n)
 
 
-def _fixed(step: int, first: Any) -> str:
+def _fixed(step: int) -> str:
     if step % (7 * _DAY) == 0:
-        # 1970 began with a Thursday.
-        weekday = (int(first.astype("datetime64[D]").astype(np.int64)) + 3) % 7
-        return f"{_many(step // (7 * _DAY))}W-{_WEEKDAYS[weekday]}"
+        return f"{_many(step // (7 * _DAY))}W"
     name, size = next((name, size) for name, size in _FIXED if step % size == 0)
     return f"{_many(step // size)}{name}"
+
+
+# Of the same length; months, quarters and years on the same side, where it is said.
+def _is_same(said: str, found: str) -> bool:
+    side, found_side = (re.match(r"\d*[AMQY]([SE])", freq) for freq in (said, found))
+    return _unit(said) == _unit(found) and (side is None or found_side is None or side[1] == found_side[1])
 
 
 # The number of units and the smallest unit; what a year or a week begins with is left aside.

@@ -93,6 +93,16 @@ impl Frequency {
         }
     }
 
+    /// Whether times are as far from each other, weeks that end on another day, say.
+    pub(super) fn is_as_long_as(self, other: Frequency) -> bool {
+        use Unit::{Quarter, Week};
+        let is_same = match (self.unit, other.unit) {
+            (Week(_), Week(_)) | (Quarter(_), Quarter(_)) => true,
+            (ours, theirs) => ours == theirs,
+        };
+        is_same && self.n == other.n
+    }
+
     /// What is learned of its times: of those that change within it none.
     pub fn features(self) -> &'static [TimeFeature] {
         match self.unit {

@@ -73,7 +73,7 @@ pub struct Covariates {
 #[derive(Debug)]
 enum Column {
     /// The period in which each series begins.
-    Times(Frequency, Vec<i64>),
+    Times(Frequency, Vec<(Frequency, i64)>),
     Categories(Table<i64>),
     Reals(Table<f32>),
 }
@@ -135,7 +135,7 @@ impl Covariates {
     /// The tensor of the covariate of this number among those that were wanted, of windows of so many values.
     pub(super) fn field(&self, number: usize, covariate: Covariate, length: usize) -> Field {
         let (dtype, width) = match self.columns.get(number).map(|(_, column)| column) {
-            Some(Column::Times(frequency, _)) => (DType::F32, frequency.features().len()),
+            Some(Column::Times(first, _)) => (DType::F32, first.features().len()),
             Some(Column::Categories(table)) => (DType::I64, table.width),
             Some(Column::Reals(table)) => (DType::F32, table.width),
             // Without records there are no rows.
@@ -157,8 +157,9 @@ impl Covariates {
         };
         let first = if covariate.is_static() { 0 } else { before + span.start };
         match column {
-            Column::Times(frequency, starts) => {
-                frequency.lay(starts[record], first, row.numbers::<f32>(field));
+            Column::Times(_, starts) => {
+                let (frequency, start) = starts[record];
+                frequency.lay(start, first, row.numbers::<f32>(field));
             }
             Column::Categories(table) => table.lay(record, first, row.numbers::<i64>(field)),
             Column::Reals(table) => table.lay(record, first, row.numbers::<f32>(field)),
@@ -182,9 +183,9 @@ fn add_time(known: Option<&mut Column>, extras: &Extras, given: Option<Frequency
     };
     let period = frequency.period_of(seconds_of(start)?);
     match known {
-        None => Ok(Some(Column::Times(frequency, vec![period]))),
-        Some(Column::Times(first, starts)) if *first == frequency => {
-            starts.push(period);
+        None => Ok(Some(Column::Times(frequency, vec![(frequency, period)]))),
+        Some(Column::Times(first, starts)) if first.is_as_long_as(frequency) => {
+            starts.push((frequency, period));
             Ok(None)
         }
         Some(_) => Err(Error::config("time_features of series of several frequencies")
