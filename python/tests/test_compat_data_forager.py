@@ -34,6 +34,7 @@ from windrow.compat.data_forager.indexers.tokenization_indexer import (
 )
 from windrow.compat.data_forager.sample_generators import SampleData
 from windrow.compat.data_forager.sample_generators.aux import LossMaskGenerator, Part
+from windrow.compat.data_forager.sample_generators.packing import exact
 from windrow.compat.data_forager.sample_index import SampleIndex, SampleLocation
 
 TESTDATA = pathlib.Path(__file__).parents[2] / "testdata"
@@ -548,6 +549,37 @@ def test_a_generator_and_a_store_of_ones_own(tmp_path):
         FileTextLinesIndexer([path], IndexStore(tmp_path), EveryOther())()
 
 
+def test_a_file_that_is_given_twice_is_refused_where_samples_stand_in_it(tmp_path):
+    write_lines(tmp_path / "a.jsonl", ["one", "two"])
+    write_lines(tmp_path / "b.jsonl", ["three"])
+    a, b = tmp_path / "a.jsonl", str(tmp_path / "b.jsonl")
+    for paths in ([str(a), b, str(a)], [str(a), a]):
+        with pytest.raises(windrow.ConfigError, match=rf"input_file_paths\[{len(paths) - 1}\] is given before") as caught:
+            FileTextLinesIndexer(paths, IndexStore(tmp_path))()
+        assert caught.value.path == str(a) and "dict.fromkeys" in caught.value.hint
+        assert visible(tmp_path) == ["a.jsonl", "b.jsonl"]
+
+    class Appended:
+        """Its samples stand in one file, whatever the inputs: as in the original, one may come again."""
+
+        def prepare(self, text_file_path):
+            self.file = open(tmp_path / "lines.bin", "ab")
+
+        def create_samples(self, text_line):
+            self.file.write(text_line)
+            return [SampleData(text_line, str(tmp_path / "lines.bin"))]
+
+        def finish(self, is_last_file):
+            self.file.close()
+
+        def get_sample_schema(self):
+            return None
+
+    store = IndexStore(tmp_path)
+    FileTextLinesIndexer([str(a), b, str(a)], store, Appended())()
+    assert [sample["text"] for sample in JsonlDataset(store.load())] == ["one", "two", "three", "one", "two"]
+
+
 def test_an_index_is_visible_only_when_it_is_complete(tmp_path):
     store = IndexStore(tmp_path)
     store.init_store()
@@ -626,6 +658,56 @@ def test_aux_arrays_of_another_dtype(tmp_path):
     assert list(dataset[0]) == ["tokens", "a_mask", "weights"]
     batch = next(iter(DataLoader(dataset, batch_size=1)))
     assert batch["tokens"].shape == batch["weights"].shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "says"),
+    [
+        ([1e10, 16777217], "float16", r"found 10000000000.0 in w, which would become inf; expected numbers that float16 holds"),
+        ([1e10, 16777217], "float32", r"found 16777217 in w, which would become 16777216.0"),
+        ((16777217, 0.5), ">f4", r"found 16777217 in w"),
+        ([-2049], "float16", r"found -2049 in w, which would become -2048.0"),
+        ([70000], "float16", r"found 70000 in w, which would become inf"),
+        (np.array([16777217]), "float32", r"(?s)found 16777217 in w.*the dtype np.float64"),
+        (np.array([2**64 - 1], "uint64"), "float64", r"(?s)found 18446744073709551615 in w.*the dtype np.uint64"),
+        ([2**53 + 1, 0.5], "float64", r"(?s)found 9007199254740993 in w.*the dtype np.int64"),
+        (np.array([1e39]), "float32", r"found 1e\+39 in w, which would become inf"),
+    ],
+)
+def test_numbers_that_a_floating_point_dtype_would_change_are_refused(values, dtype, says):
+    with pytest.raises(windrow.ConfigError, match=says):
+        exact("w", values, np.dtype(dtype))
+
+
+def test_numbers_that_a_floating_point_dtype_holds_are_kept():
+    for values, dtype in (
+        ([-16777216, 16777216, 16777218], "float32"),
+        ([2**63, -1, True], "float64"),
+        ([0.1, 1e30, float("inf"), -float("inf")], "float32"),
+        (np.array([65504, -2048]), "float16"),
+        ([], "float16"),
+    ):
+        np.testing.assert_array_equal(exact("w", values, np.dtype(dtype)), np.array(values, dtype))
+
+
+def test_a_weight_that_its_dtype_does_not_hold_is_named_with_its_line(tmp_path):
+    class Weights:
+        dtype = np.dtype(np.float16)
+
+        def generate(self, part_type, num_tokens, *, part_tokens=None):
+            return [70000.0 if 98 in part_tokens else 0.1] * num_tokens
+
+        def generate_for_eos(self):
+            return 1
+
+    lines = [json.dumps({"parts": [{"type": "text", "text": text}]}) + "\n" for text in ("a", "b")]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    indexer = create_tokenize_and_index_with_aux_func(
+        parse_parts, TOKENIZERS["ord"], 9, {"weights": Weights()}, input_base_path=str(tmp_path), sample_size=2
+    )
+    with pytest.raises(ValueError, match="found 70000.0 in weights, which would become inf") as caught:
+        indexer()
+    assert caught.value.record == 1 and visible(tmp_path) == ["a.jsonl"]
 
 
 def test_ids_are_written_in_the_byte_order_of_their_dtype(tmp_path):

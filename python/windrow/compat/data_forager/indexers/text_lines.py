@@ -39,7 +39,7 @@ class FileTextLinesIndexer:
         """Makes the index; where the store can say that it holds just this one already, there is nothing to do.
 
         Raises what the store, the generator and the functions in it raise; `windrow.NotFoundError` for an input that is
-        not there.
+        not there; `windrow.ConfigError` for one that is given twice and holds the samples itself.
         """
         store, generator = self._index_store, self._sample_generator
         options = self._options()
@@ -75,12 +75,21 @@ class FileTextLinesIndexer:
         next_byte: dict[str, int] = {}
         for number, path in enumerate(self._input_file_paths):
             self._log.info("%s: %s", self._description, path)
+            if os.fspath(path) in next_byte:
+                # The offsets of its samples would go on behind its end.
+                raise failure(
+                    windrow.ConfigError,
+                    f"input_file_paths[{number}] is given before, and its samples are in the index; expected each file once",
+                    path=path,
+                    hint="give each path once, as list(dict.fromkeys(input_file_paths)) has them",
+                )
             self._sample_generator.prepare(path)
             for line in _lines(path):
                 for sample in self._sample_generator.create_samples(line):
-                    first, size = next_byte.get(sample.file_path, 0), len(sample.sample_bytes)
+                    place = os.fspath(sample.file_path)
+                    first, size = next_byte.get(place, 0), len(sample.sample_bytes)
                     self._index_store.add_sample(file_location=sample.file_path, byte_offset=first, num_bytes=size)
-                    next_byte[sample.file_path] = first + size
+                    next_byte[place] = first + size
             self._sample_generator.finish(is_last_file=number + 1 == len(self._input_file_paths))
 
 

@@ -54,7 +54,10 @@ class Packer:
 
 
 def exact(name: str, values: Sequence[int] | npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The values as `dtype`; `windrow.ConfigError` for one that does not fit, never another number in its place."""
+    """The values as `dtype`; `windrow.ConfigError` for one that does not fit, never another number in its place.
+
+    Floating-point values are rounded to a floating-point `dtype`; whole numbers are not.
+    """
     found = np.asarray(values)
     allowed = "iubf" if dtype.kind == "f" else "iub"
     if found.ndim != 1 or (found.size and found.dtype.kind not in allowed):
@@ -69,7 +72,33 @@ def exact(name: str, values: Sequence[int] | npt.NDArray[Any], dtype: np.dtype[A
                 f"found {bad} in {name}, expected {limits.min}..{limits.max} ({dtype})",
                 hint=f"token_dtype=np.{_fitting(low, high)}" if name == "tokens" else None,
             )
-    return found.astype(dtype)
+    with np.errstate(over="ignore"):
+        made = found.astype(dtype)
+        if dtype.kind == "f":
+            _refuse_others(name, values, found, made)
+    return made
+
+
+def _refuse_others(
+    name: str, values: Sequence[int] | npt.NDArray[Any], found: npt.NDArray[Any], made: npt.NDArray[Any]
+) -> None:
+    # Smaller whole numbers are exact, and smaller values do not become infinite.
+    for at in np.flatnonzero(np.abs(found.astype(np.float64)) > 2.0 ** np.finfo(made.dtype).nmant):
+        # NumPy has rounded the whole numbers of a list that has others beside them.
+        given = values[at] if isinstance(values, (list, tuple)) else found[at]
+        if isinstance(given, (int, np.integer)):
+            # Python compares these two exactly.
+            given = int(given)
+            is_other = float(made[at]) != given
+        else:
+            is_other = np.isinf(made[at]) and not np.isinf(given)
+        if is_other:
+            wider = "float64" if float(given) == given else _fitting(given, given)
+            raise failure(
+                windrow.ConfigError,
+                f"found {given} in {name}, which would become {made[at]}; expected numbers that {made.dtype} holds",
+                hint=f"token_dtype=np.{wider}" if name == "tokens" else f"give its generator the dtype np.{wider}",
+            )
 
 
 def stored_in_core(dtype: np.dtype[Any]) -> bool:
