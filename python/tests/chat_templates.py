@@ -78,6 +78,14 @@ TEMPLATES = {
 {% if message.role == 'assistant' %}A:{% generation %}{{ message.content }}{% endgeneration %}|
 {% else %}{{ message.role | upper }}:{{ message.content }}
 {% endif %}{% endfor %}{% raw %}{% generation %}{% endraw %}""",
+    "python's, generation": """{% for message in messages %}{{ '\\U0001f642\\/' ~ loop.index ~ 1e100 ~ none }}
+  {% raw %}
+ {{ raw }}
+  {% endraw %}
+{% for text in message.content.title(), message.content | title %}{{ text | indent(2, blank=true) | e }};{% endfor %}
+{%- generation %}{{ [message.content, 1e16] | join('|' ~ 1 + 1 | string) }}{% filter indent(width=1) %}
+{{ message.content }}
+{% endfilter %}{% endgeneration %}{{ none is iterable }}{{ range(2) is sequence }}{{ nothing is sequence }}{% endfor %}""",
     "generation in loops": """{% set ns = namespace(n=0) %}{% for message in messages %}
 {%- if message.role == 'system' %}{% continue %}{% endif %}
 {%- if message.role == 'assistant' %}{% generation %}{% for part in message.content.split(' ') %}{{ part }}{{ ' ' if not loop.last }}
@@ -213,7 +221,7 @@ class Conversations:
 
     def value(self, depth: int = 0) -> object:
         """Anything that JSON holds."""
-        simple = [None, True, False, 0, -7, 2**40, 0.5, 1e22, 1.5e-7, -0.0, 100.0, self.text()]
+        simple = [None, True, False, 0, -7, 2**40, 2**64, -(2**63) - 1, 10**21, 0.5, 1e22, 1.5e-7, -0.0, 100.0, self.text()]
         if depth == 2 or self.random.random() < 0.6:
             return self.random.choice(simple)
         if self.random.random() < 0.5:

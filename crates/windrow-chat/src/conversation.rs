@@ -1,8 +1,10 @@
 //! A record's conversation: messages with roles, or turns as ShareGPT has them, and tools.
 
-use minijinja::value::Value as Jinja;
-use serde_json::{Map, Value};
+use minijinja::value::{Value as Jinja, ValueKind};
 use windrow_core::{Error, Result};
+
+use crate::exact;
+use crate::record::Record;
 
 /// Where messages are unless a field is named: these two, in this order.
 pub const FIELDS: [&str; 2] = ["messages", "conversations"];
@@ -29,46 +31,28 @@ impl Conversation {
     /// # Errors
     /// `Corrupt` for what is not JSON or no conversation; says which message.
     pub fn of(record: &str, field: Option<&str>) -> Result<Conversation> {
-        let mut record: Map<String, Value> = match serde_json::from_str(record) {
-            Ok(Value::Object(record)) => record,
-            Ok(_) => return Err(Error::corrupt("expected a JSON object with a conversation")),
-            Err(e) => {
-                return Err(Error::corrupt("the line is not JSON")
-                    .caused_by(e)
-                    .hint("a record is one line of JSON, which holds one object"));
-            }
-        };
+        let record = Record::of(record)?;
         let name = match field {
             Some(field) => field,
-            None => FIELDS.into_iter().find(|name| record.contains_key(*name)).unwrap_or(FIELDS[0]),
+            None => FIELDS.into_iter().find(|name| record.get(name).is_some()).unwrap_or(FIELDS[0]),
         };
-        let messages = match record.remove(name) {
-            Some(Value::Array(messages)) if !messages.is_empty() => messages,
-            Some(Value::Array(_)) => {
-                return Err(Error::corrupt(format!("{name:?} holds no message")).field(name));
-            }
-            Some(_) => return Err(Error::corrupt(format!("{name:?} is not a list of messages")).field(name)),
-            None => {
-                let keys: Vec<&str> = record.keys().map(String::as_str).take(10).collect();
-                let error = Error::corrupt(format!("no field {name:?} with a conversation")).field(name);
-                return Err(match keys.is_empty() {
-                    true => error,
-                    false => error.hint(format!(
-                        "it has {}; choose one with the messages field option",
-                        keys.join(", ")
-                    )),
-                });
-            }
-        };
-        let mut conversation =
-            Conversation { messages: Vec::new(), learned: Vec::new(), tools: tools(record.remove(TOOLS))? };
-        for (number, message) in messages.into_iter().enumerate() {
-            let message = message_of(message)
+        let text = record.get(name).ok_or_else(|| no_field(name, &record))?;
+        let messages = exact::value(text).map_err(|e| e.field(name))?;
+        if messages.kind() != ValueKind::Seq {
+            return Err(Error::corrupt(format!("{name:?} is not a list of messages")).field(name));
+        }
+        let tools = record.get(TOOLS).map_or_else(|| Ok(Jinja::from(())), tools)?;
+        let mut conversation = Conversation { messages: Vec::new(), learned: Vec::new(), tools };
+        for (number, message) in items(&messages).enumerate() {
+            let message = message_of(&message)
                 .map_err(|what| Error::corrupt(format!("message {number} of {name:?} {what}")).field(name))?;
-            if message.get("role").and_then(Value::as_str) == Some(ASSISTANT) {
+            if get(&message, "role").and_then(Jinja::as_str) == Some(ASSISTANT) {
                 conversation.learned.push(number);
             }
-            conversation.messages.push(jinja(Value::Object(message)));
+            conversation.messages.push(Jinja::from_pairs(message));
+        }
+        if conversation.messages.is_empty() {
+            return Err(Error::corrupt(format!("{name:?} holds no message")).field(name));
         }
         Ok(conversation)
     }
@@ -76,63 +60,91 @@ impl Conversation {
 
 const ASSISTANT: &str = "assistant";
 
-fn message_of(message: Value) -> std::result::Result<Map<String, Value>, String> {
-    let Value::Object(mut message) = message else { return Err("is not an object".to_string()) };
-    let from = if message.contains_key("role") { None } else { message.remove("from") };
-    if let Some(from) = from {
+/// Keys and values of a message, in order.
+type Message = Vec<(String, Jinja)>;
+
+fn no_field(name: &str, record: &Record<'_>) -> Error {
+    let error = Error::corrupt(format!("no field {name:?} with a conversation")).field(name);
+    let keys = record.keys();
+    match keys.is_empty() {
+        true => error,
+        false => error.hint(format!(
+            "it has {}; choose one with the messages field option",
+            keys[..keys.len().min(10)].join(", ")
+        )),
+    }
+}
+
+fn message_of(message: &Jinja) -> std::result::Result<Message, String> {
+    if message.kind() != ValueKind::Map {
+        return Err("is not an object".to_string());
+    }
+    let mut message: Message =
+        items(message).map(|key| (key.to_string(), message.get_item(&key).unwrap_or_default())).collect();
+    if get(&message, "role").is_none()
+        && let Some(from) = remove(&mut message, "from")
+    {
         let role = match from.as_str() {
             Some("human" | "user") => "user",
             Some("gpt" | ASSISTANT) => ASSISTANT,
             Some(same @ ("system" | "tool")) => same,
-            _ => return Err(format!("is from {from}; expected human, gpt, system or tool")),
+            _ => return Err(format!("is from {}; expected human, gpt, system or tool", shown(&from))),
         };
-        let content = message.remove("value").unwrap_or_default();
-        let said = [("role", Value::from(role)), ("content", content)];
-        message = said.map(|(key, value)| (key.to_string(), value)).into_iter().chain(message).collect();
+        let value = remove(&mut message, "value");
+        let content = remove(&mut message, "content").or(value).unwrap_or(Jinja::from(()));
+        message.splice(..0, [("role".to_string(), Jinja::from(role)), ("content".to_string(), content)]);
     }
-    match message.get("role") {
-        Some(Value::String(_)) => {}
-        Some(other) => return Err(format!("has the role {other}, which is not a string")),
+    match get(&message, "role") {
+        Some(role) if role.kind() == ValueKind::String => {}
+        Some(other) => return Err(format!("has the role {}, which is not a string", shown(other))),
         None => return Err("has no role".to_string()),
     }
-    message.retain(|_, value| !value.is_null());
+    message.retain(|(_, value)| !value.is_none());
     // Names that templates know reasoning by; those of transformers.
-    let reasoning = ["reasoning_content", "thinking", "reasoning"].iter().find_map(|key| message.get(*key));
+    let reasoning = ["reasoning_content", "thinking", "reasoning"].iter().find_map(|key| get(&message, key));
     if let Some(reasoning) = reasoning.cloned() {
-        message.entry("thinking").or_insert_with(|| reasoning.clone());
-        message.insert("reasoning_content".to_string(), reasoning);
+        if get(&message, "thinking").is_none() {
+            message.push(("thinking".to_string(), reasoning.clone()));
+        }
+        match message.iter_mut().find(|(key, _)| key == "reasoning_content") {
+            Some((_, value)) => *value = reasoning,
+            None => message.push(("reasoning_content".to_string(), reasoning)),
+        }
     }
     Ok(message)
 }
 
-// Tables have no column of objects that differ: tools are often kept as the text of their JSON.
-fn tools(given: Option<Value>) -> Result<Jinja> {
-    let given = match given {
-        Some(Value::String(text)) => serde_json::from_str(&text).map_err(|e| {
-            Error::corrupt("\"tools\" holds a text that is not JSON").field("tools").caused_by(e)
-        })?,
-        other => other.unwrap_or_default(),
-    };
-    match given {
-        Value::Null => Ok(Jinja::from(())),
-        Value::Array(tools) if tools.iter().all(Value::is_object) => Ok(jinja(Value::Array(tools))),
-        _ => Err(Error::corrupt("\"tools\" is not a list of objects").field("tools")),
-    }
+fn get<'m>(message: &'m Message, key: &str) -> Option<&'m Jinja> {
+    message.iter().find(|(name, _)| name == key).map(|(_, value)| value)
 }
 
-fn jinja(value: Value) -> Jinja {
-    match value {
-        Value::Null => Jinja::from(()),
-        Value::Bool(is) => Jinja::from(is),
-        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(number), _) => Jinja::from(number),
-            (None, Some(number)) => Jinja::from(number),
-            (None, None) => Jinja::from(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Jinja::from(text),
-        Value::Array(values) => values.into_iter().map(jinja).collect(),
-        Value::Object(fields) => {
-            Jinja::from_pairs(fields.into_iter().map(|(key, value)| (key, jinja(value))))
-        }
+fn remove(message: &mut Message, key: &str) -> Option<Jinja> {
+    let at = message.iter().position(|(name, _)| name == key)?;
+    Some(message.remove(at).1)
+}
+
+fn shown(value: &Jinja) -> String {
+    value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"))
+}
+
+// The values of a list, the keys of an object.
+fn items(value: &Jinja) -> impl Iterator<Item = Jinja> {
+    value.try_iter().into_iter().flatten()
+}
+
+// Tables have no column of objects that differ: tools are often kept as the text of their JSON.
+fn tools(text: &str) -> Result<Jinja> {
+    let mut given = exact::value(text).map_err(|e| e.field(TOOLS))?;
+    if let Some(text) = given.as_str() {
+        given = exact::value(text).map_err(|e| {
+            Error::corrupt(format!("\"tools\" holds a text of which {}", e.message()))
+                .field(TOOLS)
+                .caused_by(e)
+        })?;
+    }
+    let is_list = given.kind() == ValueKind::Seq && items(&given).all(|tool| tool.kind() == ValueKind::Map);
+    match is_list || given.is_none() {
+        true => Ok(given),
+        false => Err(Error::corrupt("\"tools\" is not a list of objects").field(TOOLS)),
     }
 }

@@ -18,13 +18,23 @@
 //! ```
 
 mod builtin;
+mod case;
 mod chat;
 mod conversation;
 mod dumps;
+mod engine;
+mod exact;
+mod expression;
 mod found;
-mod generation;
+mod indent;
+mod iterated;
+mod literal;
+mod markup;
 mod methods;
+mod record;
+mod source;
 mod template;
+mod tokens;
 mod written;
 
 pub use builtin::NAMES;

@@ -4,13 +4,16 @@ use minijinja::value::{Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
-use crate::written;
+use crate::{case, markup, written};
 
 /// Methods of values that are not the engine's.
 pub(crate) fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
     let Some(text) = value.as_str().filter(|_| value.kind() == ValueKind::String) else {
         return unknown_method_callback(state, value, name, args);
     };
+    if value.is_safe() && !is_question(name) {
+        return Err(markup::refused(&format!("the method {name}")));
+    }
     match name {
         "strip" | "lstrip" | "rstrip" => {
             let (chars,): (Option<&str>,) = from_args(args)?;
@@ -39,7 +42,7 @@ pub(crate) fn method(state: &mut State, value: &Value, name: &str, args: &[Value
         }
         "splitlines" => {
             let (keep,): (Option<bool>,) = from_args(args)?;
-            Ok(Value::from(lines(text, keep.unwrap_or(false))))
+            Ok(lines(text, keep.unwrap_or(false)).into_iter().map(Value::from).collect())
         }
         "isspace" => {
             let () = from_args(args)?;
@@ -62,18 +65,38 @@ pub(crate) fn method(state: &mut State, value: &Value, name: &str, args: &[Value
             };
             Ok(Value::from(Tuple::from(parts.map(Value::from))))
         }
+        "title" => {
+            let () = from_args(args)?;
+            case::title(state, text).map(Value::from)
+        }
+        "join" => {
+            let (items,): (&Value,) = from_args(args)?;
+            joined(text, items).map(Value::from)
+        }
         _ => unknown_method_callback(state, value, name, args),
     }
 }
 
-/// The filter `trim`: of what is no string, of its text.
-pub(crate) fn trim(value: &Value, chars: Option<&str>) -> String {
-    stripped(&written::text(value), chars, true, true).to_string()
+// Whether a method says something of a text, and does not give another text.
+fn is_question(name: &str) -> bool {
+    name.starts_with("is") || matches!(name, "startswith" | "endswith" | "find" | "rfind" | "count")
 }
 
-/// The test `sequence`: what has a length and items, as Python's strings and dicts do.
-pub(crate) fn is_sequence(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::Seq | ValueKind::String | ValueKind::Map)
+fn joined(between: &str, items: &Value) -> Result<String, Error> {
+    let wrong = |what: String| Error::new(ErrorKind::InvalidOperation, format!("join: {what}"));
+    if items.is_none() {
+        return Err(wrong("none is not iterable".to_string()));
+    }
+    let text = |item: Value| match item.as_str() {
+        Some(text) => Ok(text.to_string()),
+        None => Err(wrong(format!("expected strings, found {}", item.kind()))),
+    };
+    Ok(items.try_iter()?.map(text).collect::<Result<Vec<_>, _>>()?.join(between))
+}
+
+/// The filter `trim`: of what is no string, of its text.
+pub(crate) fn trim(value: &Value, chars: Option<&str>) -> Value {
+    markup::as_safe_as(value, stripped(&written::text(value), chars, true, true).to_string())
 }
 
 /// The test `number`: true and false are numbers in Python.
@@ -81,8 +104,8 @@ pub(crate) fn is_number(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
 }
 
-// The separators of files, groups, records and units are white space in Python, and not in Unicode's property.
-fn is_space(c: char) -> bool {
+/// White space in Python: the separators of files, groups, records and units are, and not in Unicode's property.
+pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
@@ -103,7 +126,8 @@ fn words(text: &str, most: usize) -> Vec<Value> {
     parts
 }
 
-fn lines(text: &str, keep: bool) -> Vec<Value> {
+/// Lines as `splitlines` gives them.
+pub(crate) fn lines(text: &str, keep: bool) -> Vec<&str> {
     let is_break = |c: char| {
         matches!(
             c,
@@ -117,7 +141,7 @@ fn lines(text: &str, keep: bool) -> Vec<Value> {
             Some('\r') if rest[at + 1..].starts_with('\n') => 2,
             other => other.map_or(0, char::len_utf8),
         };
-        parts.push(Value::from(&rest[..if keep { at + size } else { at }]));
+        parts.push(&rest[..if keep { at + size } else { at }]);
         rest = &rest[at + size..];
     }
     parts

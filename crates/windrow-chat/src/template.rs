@@ -11,8 +11,8 @@ use minijinja::value::{Kwargs, Object, Value};
 use minijinja::{Environment, ErrorKind, State};
 use windrow_core::{Error, Result};
 
-use crate::generation::{FUNCTION, rewrite};
-use crate::{dumps, methods, written};
+use crate::source::{FUNCTION, rewrite};
+use crate::{case, dumps, engine, indent, iterated, markup, methods, written};
 
 /// A compiled template.
 pub(crate) struct Template {
@@ -50,10 +50,14 @@ impl Template {
             };
             written.map_err(|_| minijinja::Error::from(ErrorKind::WriteFailure))
         });
-        environment.add_filter("string", |value: &Value| written::text(value));
+        environment.add_filter("title", case::title_words);
         environment.add_filter("tojson", dumps::tojson);
         environment.add_filter("trim", methods::trim);
-        environment.add_test("sequence", methods::is_sequence);
+        environment.add_filter("indent", indent::indent);
+        engine::keep(&mut environment);
+        iterated::add(&mut environment);
+        markup::add(&mut environment);
+        written::add(&mut environment);
         environment.add_test("number", methods::is_number);
         environment.add_function("cycler", minijinja_contrib::globals::cycler);
         environment.add_function("joiner", minijinja_contrib::globals::joiner);

@@ -3,15 +3,30 @@
 use std::fmt::Write;
 
 use minijinja::value::{Value, ValueKind};
+use minijinja::{Environment, Error};
 
-use crate::dumps;
+use crate::expression::TEXT;
+use crate::{dumps, engine};
+
+/// The filters of texts, of which other values are the text, and what `~` joins.
+pub(crate) fn add(environment: &mut Environment<'_>) {
+    environment.add_function(TEXT, |value: &Value| text(value));
+    environment.add_filter("string", string);
+    engine::before(environment, &["capitalize", "lower", "replace", "upper"], string);
+}
 
 /// What `str` gives.
 pub(crate) fn text(value: &Value) -> String {
     match value.kind() {
         ValueKind::String => value.to_string(),
+        ValueKind::Undefined => String::new(),
         _ => repr(value),
     }
+}
+
+// A string stays as safe as it is.
+fn string(value: Value) -> Result<Value, Error> {
+    Ok(if value.kind() == ValueKind::String { value } else { Value::from(text(&value)) })
 }
 
 fn repr(value: &Value) -> String {
@@ -20,8 +35,9 @@ fn repr(value: &Value) -> String {
         (ValueKind::Number, _) if !value.is_integer() => {
             f64::try_from(value.clone()).map_or_else(|_| value.to_string(), float)
         }
+        (ValueKind::Undefined, _) => "Undefined".to_string(),
         (ValueKind::String, _) => quoted(value.as_str().unwrap_or_default()),
-        (ValueKind::Seq, Ok(items)) => {
+        (ValueKind::Seq | ValueKind::Iterable, Ok(items)) => {
             let count = value.len();
             let items = all(&mut items.map(|item| repr(&item)));
             match (value.is_tuple(), count) {

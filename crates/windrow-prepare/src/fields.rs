@@ -1,6 +1,6 @@
 //! What an encoder takes of a record that is not a line: the text in a field, or the JSON of some.
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use windrow_core::{Array, DType, Error, Result, Row, Value};
 
 /// What an encoder takes of a row, or of a dict that is handed over.
@@ -33,17 +33,16 @@ impl Fields {
         keeps_nulls: bool,
         mut get: impl FnMut(&str) -> Result<Option<Value>>,
     ) -> Result<String> {
-        let mut object = Map::new();
+        let mut object = Object::default();
         let first = self.any_of.iter().map(|path| (path, path));
         for (path, key) in first.chain(self.also.iter().map(|(path, key)| (path, key))) {
             let Some(value) = get(path)?.filter(|value| keeps_nulls || !value.is_null()) else { continue };
             let refused = |what: &str| Error::corrupt(format!("{path:?} holds {what}, which is not JSON"));
-            object.insert(
-                key.clone(),
-                json_of(value, keeps_nulls).map_err(|e| refused(e).field(path.clone()))?,
-            );
+            object
+                .add(key, |out| write(value, keeps_nulls, out))
+                .map_err(|what| refused(what).field(path.clone()))?;
         }
-        Ok(Json::Object(object).to_string())
+        Ok(object.closed())
     }
 
     /// Those of the columns in which the paths begin.
@@ -81,25 +80,57 @@ pub(super) fn at_path<'r>(row: &'r Row, path: &str) -> Option<&'r Value> {
     row.get(path).or_else(|| path.rmatch_indices('.').find_map(|(dot, _)| inside(dot)))
 }
 
-// The JSON of a value, or what it holds that JSON has not.
-fn json_of(value: Value, keeps_nulls: bool) -> std::result::Result<Json, &'static str> {
-    Ok(match value {
+/// What of a value JSON has not.
+type Written = std::result::Result<(), &'static str>;
+
+/// The text of a JSON object as it grows. Text rather than a value: numbers have all their digits.
+#[derive(Default)]
+struct Object(String);
+
+impl Object {
+    fn add(&mut self, key: &str, value: impl FnOnce(&mut String) -> Written) -> Written {
+        self.0 += if self.0.is_empty() { "{" } else { "," };
+        self.0 += &Json::from(key).to_string();
+        self.0 += ":";
+        value(&mut self.0)
+    }
+
+    fn closed(self) -> String {
+        if self.0.is_empty() { "{}".to_string() } else { self.0 + "}" }
+    }
+}
+
+// The JSON of a value.
+fn write(value: Value, keeps_nulls: bool, out: &mut String) -> Written {
+    let plain = match value {
         Value::Bytes(_) => return Err("bytes"),
         Value::F64(number) => fraction(number)?,
-        // As a reader of JSON takes them.
-        Value::Big(digits) => serde_json::from_str(&digits).map_err(|_| "a number of too many digits")?,
+        Value::Big(digits) => {
+            *out += &digits;
+            return Ok(());
+        }
         Value::Array(array) => numbers(&array)?,
         Value::List(values) => {
-            let values = values.into_iter().map(|value| json_of(value, keeps_nulls));
-            Json::Array(values.collect::<std::result::Result<_, _>>()?)
+            *out += "[";
+            for (at, value) in values.into_iter().enumerate() {
+                *out += if at > 0 { "," } else { "" };
+                write(value, keeps_nulls, out)?;
+            }
+            *out += "]";
+            return Ok(());
         }
         Value::Struct(row) => {
-            let kept = row.into_iter().filter(|(_, value)| keeps_nulls || !value.is_null());
-            let fields = kept.map(|(name, value)| Ok::<_, &str>((name, json_of(value, keeps_nulls)?)));
-            Json::Object(fields.collect::<std::result::Result<_, _>>()?)
+            let mut object = Object::default();
+            for (name, value) in row.into_iter().filter(|(_, value)| keeps_nulls || !value.is_null()) {
+                object.add(&name, |out| write(value, keeps_nulls, out))?;
+            }
+            *out += &object.closed();
+            return Ok(());
         }
         plain => plain.to_json().unwrap_or_default(),
-    })
+    };
+    *out += &plain.to_string();
+    Ok(())
 }
 
 fn fraction(number: f64) -> std::result::Result<Json, &'static str> {
@@ -156,7 +187,10 @@ mod tests {
             ("i", list(DType::I16, &[1, 0, 0xff, 0xff])),
             ("b", list(DType::Bool, &[0, 1])),
             ("f", list(DType::F32, &1.5f32.to_le_bytes())),
-            ("big", Value::Big("18446744073709551616".to_string())),
+            (
+                "big",
+                Value::List(vec![Value::Big("-18446744073709551616".to_string()), 1.into(), "é\"".into()]),
+            ),
             ("none", Value::Null),
         ]
         .into_iter()
@@ -164,7 +198,7 @@ mod tests {
         let wanted =
             fields(&["m", "n"], &[("i", "I"), ("b", "b"), ("f", "f"), ("big", "big"), ("none", "none")]);
         let get = |path: &str| Ok(at_path(&row, path).cloned());
-        let rest = r#""I":[1,-1],"b":[false,true],"f":[1.5],"big":1.8446744073709552e+19"#;
+        let rest = r#""I":[1,-1],"b":[false,true],"f":[1.5],"big":[-18446744073709551616,1,"é\""]"#;
         assert_eq!(
             wanted.json(false, get).unwrap(),
             format!(r#"{{"m":[{{"role":"user","calls":[{{"of":{{"y":1}}}}]}}],{rest}}}"#)

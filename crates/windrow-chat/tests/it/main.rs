@@ -2,5 +2,6 @@
 
 #[cfg(test)]
 mod found;
+mod jinja;
 #[cfg(test)]
 mod rendered;

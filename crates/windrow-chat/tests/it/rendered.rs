@@ -6,7 +6,7 @@ use windrow_chat::{Chat, Conversation, NAMES};
 use windrow_core::{Error, Kind};
 
 // The text with what is learned in brackets; or what is wrong.
-fn learned(template: &str, record: &str) -> Result<String, Error> {
+pub(crate) fn learned(template: &str, record: &str) -> Result<String, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("template.jinja");
     std::fs::write(&path, template).unwrap();
@@ -24,7 +24,7 @@ fn learned(template: &str, record: &str) -> Result<String, Error> {
     Ok(out + &rendered.text[at..])
 }
 
-const TURNS: &str = r#"{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
+pub(crate) const TURNS: &str = r#"{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
     {"role": "user", "content": "r"}, {"role": "assistant", "content": "b"}]}"#;
 
 #[test]
@@ -136,7 +136,7 @@ fn what_is_no_conversation_is_refused() {
         (r#"{"messages": [{"role": 1}]}"#, "has the role 1"),
         (r#"{"conversations": [{"from": "bing", "value": "x"}]}"#, "is from \"bing\"; expected human, gpt"),
         (r#"{"messages": [{"role": "user"}], "tools": {"a": 1}}"#, "not a list of objects"),
-        (r#"{"messages": [{"role": "user"}], "tools": "["}"#, "a text that is not JSON"),
+        (r#"{"messages": [{"role": "user"}], "tools": "["}"#, "a text of which the value is not JSON"),
     ] {
         let error = learned("x", record).unwrap_err();
         assert_eq!(error.kind(), Kind::Corrupt, "{error}");
