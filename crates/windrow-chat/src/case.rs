@@ -3,11 +3,12 @@
 use minijinja::value::{StringInput, Value};
 use minijinja::{Error, State, filters};
 
-use crate::{methods, written};
+use crate::space::is_space;
+use crate::written;
 
 /// The filter `title`: the first letter of each word is upper, the rest lower; white space, `-` and some brackets end a word.
 pub(crate) fn title_words(value: &Value) -> String {
-    let is_between = |c: char| methods::is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
+    let is_between = |c: char| is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
     let text = written::text(value);
     let (mut out, mut rest) = (String::with_capacity(text.len()), text.as_str());
     while let Some(first) = rest.chars().next() {

@@ -33,6 +33,7 @@ mod markup;
 mod methods;
 mod record;
 mod source;
+mod space;
 mod template;
 mod tokens;
 mod written;

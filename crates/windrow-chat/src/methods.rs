@@ -1,9 +1,10 @@
-//! Strings as Python has them, where the engine's own differ: what white space is, and methods that it lacks.
+//! Strings as Python has them, where the engine's own differ, and methods that it lacks.
 
 use minijinja::value::{Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
+use crate::space::is_space;
 use crate::{case, markup, written};
 
 /// Methods of values that are not the engine's.
@@ -102,11 +103,6 @@ pub(crate) fn trim(value: &Value, chars: Option<&str>) -> Value {
 /// The test `number`: true and false are numbers in Python.
 pub(crate) fn is_number(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
-}
-
-/// White space in Python: the separators of files, groups, records and units are, and not in Unicode's property.
-pub(crate) fn is_space(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
 fn stripped<'t>(text: &'t str, chars: Option<&str>, start: bool, end: bool) -> &'t str {
