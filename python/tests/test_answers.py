@@ -219,10 +219,80 @@ def test_views_of_every_kind_leave_out_records(folder: Path) -> None:
             for record, _ in located:
                 assert any(found["step"] == step for found in wr.find(without, record)), (view, record)
             if "item" in batch:
-                assert batch["item"].ndim == 1
+                assert list(batch["item"]) == [row["reads"][0]["record"] for row in wr.trace(without, step)]
         assert not wr.find(without, 9) and wr.find(whole, 9)
     with pytest.raises(wr.ConfigError, match="exclude"):
         wr.Loader(ds.windows(4, scaler=lambda x: x / 2), batch_size=1, exclude=[1])
+
+
+def test_what_is_skipped_fills_no_batch(folder: Path) -> None:
+    view = wr.open(folder / "web.jsonl", format="series-jsonl").records(8)
+    options: dict[str, Any] = {"global_batch_size": 32, "shuffle": False, "epochs": 1, "last": "repeat", "num_threads": 0}
+    for skip, fills in (((0, 20), [*range(20, 44)]), ((10, 30), [0, 1]), ((40, 60), [*range(24)])):
+        one = wr.Loader(view, rank=0, world_size=1, skip=[skip], **options)
+        batches = [records(batch) for batch in one]
+        assert [record for _, record in batches[-1]][-len(fills) :] == fills
+        assert not {record for rows in batches for _, record in rows} & set(range(*skip))
+        ranks = [wr.Loader(view, rank=rank, world_size=2, skip=[skip], **options) for rank in range(2)]
+        assert [row for rank in ranks for row in records([*rank][-1])] == batches[-1]
+        for step, rows in enumerate(batches):
+            assert [row["reads"][0]["record"] for row in wr.trace(one, step)] == [record for _, record in rows]
+        for record in range(60):
+            places = {(step, row) for step, rows in enumerate(batches) for row, read in enumerate(rows) if read[1] == record}
+            assert {(found["step"], found["row"]) for found in wr.find(one, record)} == places
+
+
+def test_find_looks_behind_what_is_skipped(tmp_path: Path) -> None:
+    np.arange(5001, dtype="uint16").tofile(tmp_path / "tokens.bin")
+    view = wr.open(tmp_path / "tokens.bin", dtype="uint16").pack(1)
+    loader = wr.Loader(view, batch_size=4, shuffle=False, skip=[(0, 3000)], rank=0, world_size=1)
+    found = wr.find(loader, 0)
+    assert len(found) == 1000 and found[0] == {"step": 0, "row": 0, "position": 3000, "sample": 3000}
+    assert len(wr.find(loader, 0, most=5000)) == 2000
+
+
+def test_an_error_names_the_record_as_exclude_counts(tmp_path: Path) -> None:
+    bad = {2, 5, 6}
+    rows = json.dumps([[1000 if record in bad else record] * 4 for record in range(12)])
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(rows)
+    ds = wr.open(tmp_path / "a.json")
+    parts = [ds, *ds.split(0.5, seed=3)]
+    options: dict[str, Any] = {"shuffle": False, "epochs": 1, "rank": 0, "world_size": 1}
+    for view in (*(part.records(4, dtype="int8") for part in parts), *(part.pack(3, dtype="int8") for part in parts)):
+        left_out: list[int] = []
+        while len(left_out) <= len(bad):
+            try:
+                assert sum(1 for _ in wr.Loader(view, batch_size=2, exclude=left_out, **options)) > 1
+                break
+            except wr.CorruptError as error:
+                assert error.path == str(tmp_path / "a.json")
+                assert error.record is not None and error.record not in left_out
+                left_out.append(error.record)
+        assert len(left_out) <= len(bad), view
+    mixed = wr.mix({name: (wr.open(tmp_path / f"{name}.json").records(4, dtype="int8"), 0.5) for name in ("a", "b")})
+    with pytest.raises(wr.CorruptError, match="b.json .record 6"):
+        list(wr.Loader(mixed, batch_size=1, exclude={"a": bad, "b": {2, 5}}, **options))
+
+
+def test_rows_that_differ_are_named_as_exclude_counts(tmp_path: Path) -> None:
+    lines = (json.dumps({"x": [0] * (2 if record == 4 else 3)}) for record in range(6))
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    view = wr.open(tmp_path / "rows.jsonl").rows(stack=True)
+    loader = wr.Loader(view, batch_size=4, shuffle=False, exclude=[0, 2], rank=0, world_size=1)
+    with pytest.raises(wr.MismatchError, match="in record 1") as raised:
+        next(loader)
+    assert raised.value.record == 4
+
+
+def test_the_command_line_counts_records_as_exclude_does(tmp_path: Path) -> None:
+    (tmp_path / "tokens.jsonl").write_text("\n".join(json.dumps([65 + record] * 4) for record in range(6)) + "\n")
+    view = wr.open(tmp_path / "tokens.jsonl", format="series-jsonl").records(4)
+    file = plan(tmp_path / "plan.json", wr.Loader(view, batch_size=1, shuffle=False, exclude=[0, 2], rank=0, world_size=1))
+    assert "record 3" in (said_of := said("trace", file, "--step", 1, "--tokenizer", "bytes")) and "| DDDD" in said_of
+    assert [read["step"] for read in shown("trace", file, "--record", 3)["read_by"]] == [1]
+    assert shown("trace", file, "--record", 2)["read_by"] == []
+    assert "leaves out some" in said("trace", file, "--record", 1, "--file", "tokens.jsonl", code=2)
 
 
 def test_rows_of_about_the_same_length_come_together(tmp_path: Path) -> None:

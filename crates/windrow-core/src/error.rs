@@ -191,6 +191,12 @@ impl Error {
         if self.0.place.file.is_some() { self } else { self.at(file) }
     }
 
+    /// The same error where the record that is `inside` of a source is called `outside` by those who asked.
+    #[must_use]
+    pub(crate) fn renumbered(self, inside: u64, outside: u64) -> Self {
+        if self.place().record == Some(inside) { self.record(outside) } else { self }
+    }
+
     /// Stopped, or refused by the system, as when too many files are open or a store does not answer: nothing is known of the
     /// data then.
     pub fn is_of_the_run(&self) -> bool {

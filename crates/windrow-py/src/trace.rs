@@ -71,7 +71,7 @@ pub(crate) fn trace<'py>(
             None => own,
         };
         rows.map(|row| match is_wanted() {
-            true => trace_row(&plan, step.epoch, step.position(row), row),
+            true => trace_row(&plan, step.epoch, step.position(plan.sampler(), row), row),
             false => Err(Error::new(Kind::Interrupted, "stopped before the end")),
         })
         .collect()
@@ -118,12 +118,13 @@ pub(crate) fn find<'py>(
     if let Some(most) = steps.epochs.filter(|most| epoch.0 >= *most) {
         return Err(raise(py, &Error::out_of_range("epoch", epoch.0, most)));
     }
-    // `drop_last` leaves out fewer than a batch: so many more are looked for.
-    let wanted = most.size().saturating_add(Count(steps.global_batch_size).size());
     let searched = plan.clone();
     let name = names.get(part).cloned();
-    let found =
-        wait_while(py, move |is_wanted| searched.find_while(part, record.0, epoch.0, wanted, is_wanted))?;
+    let found = wait_while(py, move |is_wanted| {
+        // `skip` and `drop_last` may leave out any number of positions.
+        let is_delivered = |at| steps.places(searched.sampler(), epoch.0, at).next().is_some();
+        searched.find_while(part, record.0, epoch.0, most.size(), &is_delivered, is_wanted)
+    })?;
     let rows: Vec<Value> = found
         .iter()
         .flat_map(|found| {

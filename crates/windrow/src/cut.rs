@@ -208,7 +208,10 @@ impl Dataset {
                 let channels = schema.channels.filter(|_| *per != Per::Series);
                 let collate: Arc<dyn Collate> = match beside.is_empty() {
                     true => Arc::new(collate),
-                    false => Arc::new(Beside::new(collate, &beside, by.clone(), channels, covariates)?),
+                    false => {
+                        let beside = Beside::new(collate, &beside, by.clone(), channels, covariates)?;
+                        Arc::new(beside.without(self.left_out.clone()))
+                    }
                 };
                 let stride = stride.unwrap_or(width);
                 let view = Windows::starting(lengths, width, stride, *tail, *starts, is_next)?;

@@ -35,7 +35,8 @@ impl Samples {
                 .field("exclude")
                 .hint("a scaler by name, or none, can be computed again without the records"));
         }
-        self.data.without(records)?.view(self.recipe.view.clone(), self.recipe.dtype)
+        let data = self.data.without(records)?;
+        data.view(self.recipe.view.clone(), self.recipe.dtype).map_err(|e| data.left_out.numbered(e))
     }
 }
 

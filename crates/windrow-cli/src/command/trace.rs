@@ -53,7 +53,10 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     let (recipe, plan, steps) = args.planned.open()?;
     match (args.step, args.record) {
         (Some(step), _) => forwards(args, &recipe, &plan, &steps, step, out)?,
-        (None, Some(record)) => backwards(args, &recipe, &plan, &steps, record, out)?,
+        (None, Some(record)) => {
+            args.planned.no_tokenizer("--record shows none of them")?;
+            backwards(args, &recipe, &plan, &steps, record, out)?;
+        }
         (None, None) => return Err(Failure::usage("name a --step or a --record")),
     }
     Ok(DONE)
@@ -86,11 +89,11 @@ fn forwards(
     let rows = rows(args, n_rows)?;
     let tokenizer = args.planned.tokenizer(recipe)?;
     let (epoch, first) = (step.epoch, text::count(step.all.start));
-    let last = text::count(step.position(n_rows - 1));
+    let last = text::count(step.position(plan.sampler(), n_rows - 1));
     out.line(format_args!("step {number}  epoch {epoch}, positions {first} to {last}"))?;
     let mut objects = Vec::new();
     for row in rows {
-        let object = show_row(plan, epoch, step.position(row), row, tokenizer.as_ref(), out)?;
+        let object = show_row(plan, epoch, step.position(plan.sampler(), row), row, tokenizer.as_ref(), out)?;
         if out.is_json() {
             objects.push(object);
         }
@@ -144,8 +147,10 @@ fn show_row(
     }
     let mut object = json!(traced);
     if let (Some(tokenizer), Some(read)) = (tokenizer.filter(|_| !is_whole), traced.reads.first()) {
-        let first = Span { record: read.record, start: read.start, len: read.len.min(PREVIEW_VALUES) };
-        let ids = numbers::whole_numbers(plan.feeds()[traced.part].source().as_ref(), first)?;
+        let feed = &plan.feeds()[traced.part];
+        let record = feed.record_of(read.record).unwrap_or(read.record);
+        let first = Span { record, start: read.start, len: read.len.min(PREVIEW_VALUES) };
+        let ids = numbers::whole_numbers(feed.source().as_ref(), first)?;
         if let Some(preview) = tokens::decoded(tokenizer, &ids) {
             out.line(text::truncated(&format!("  | {}", text::escaped(&preview)), text::width()))?;
             object["text"] = json!(preview);
@@ -181,7 +186,8 @@ fn backwards(
     let mut rows = Vec::new();
     for at in found {
         // A view says which samples may read a record; what was drawn decides.
-        if plan.trace(epoch, at.position)?.spans.iter().any(|span| span.record == record && span.len > 0) {
+        let spans = plan.trace(epoch, at.position)?.spans;
+        if spans.iter().any(|span| feed.number_of(span.record) == record && span.len > 0) {
             let mut places = steps.places(plan.sampler(), epoch, at.position).peekable();
             if places.peek().is_none() {
                 rows.push((at.position, at.sample, None, at.position % steps.global_batch_size));
@@ -222,6 +228,11 @@ fn backwards(
 // Goes through the index: which record is the `n`th of a file no table says.
 fn record_in_file(feed: &windrow::dev::plan::Feed, file: &str, n: u64) -> Result<u64, Failure> {
     let source = feed.source();
+    if feed.numbers() != source.len() {
+        return Err(Failure::usage(
+            "--file counts all records of a file, and this plan leaves out some: give the number in the data set",
+        ));
+    }
     let names: Vec<String> = source.files().into_iter().map(|f| f.file).collect();
     let below = format!("/{}", file.trim_start_matches("./"));
     let matching: Vec<&String> =

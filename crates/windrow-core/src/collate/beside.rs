@@ -7,12 +7,12 @@ use super::{Collate, Field, NextToken, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Piece, Span};
-use crate::source::{SampleScale, Scaled};
+use crate::source::{LeftOut, SampleScale, Scaled};
 
 /// A field beside the values of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BesideField {
-    /// The record's number, int64.
+    /// The record's number in its data set, int64.
     Item,
     /// The number in its record of the window's first value, int64.
     Start,
@@ -45,6 +45,7 @@ pub struct Beside {
     covariates: Covariates,
     /// Shape of what values are scaled by.
     shape: Vec<usize>,
+    left_out: LeftOut,
 }
 
 impl BesideField {
@@ -102,7 +103,13 @@ impl Beside {
             return Err(Error::config(format!("the field {} is named twice", twice.1.name())).field("fields"));
         }
         let shape = channels.into_iter().collect();
-        Ok(Beside { inner, fields: fields.to_vec(), by, covariates, shape })
+        Ok(Beside { inner, fields: fields.to_vec(), by, covariates, shape, left_out: LeftOut::default() })
+    }
+
+    /// Says which records the source is without, so that `item` is the number that a record had.
+    #[must_use]
+    pub fn without(self, left_out: LeftOut) -> Beside {
+        Beside { left_out, ..self }
     }
 
     // What the window of this span is scaled by.
@@ -152,7 +159,7 @@ impl Collate for Beside {
                     continue;
                 }
                 BesideField::Item => {
-                    row.numbers::<u64>(number)[0] = span.record;
+                    row.numbers::<u64>(number)[0] = self.left_out.number(span.record);
                     continue;
                 }
                 BesideField::Start => {

@@ -81,7 +81,7 @@ pub fn first_difference(
 
 fn turns(run: Run<'_>, step: &Step) -> Vec<Turn> {
     let rows = 0..step.all.end - step.all.start;
-    rows.map(|row| run.plan.sampler().turn(step.epoch, step.position(row))).collect()
+    rows.map(|row| run.plan.sampler().turn(step.epoch, step.position(run.plan.sampler(), row))).collect()
 }
 
 // What of two batches differs, in words.

@@ -70,7 +70,8 @@ impl Plan {
                 if !is_wanted() {
                     return Err(Error::new(Kind::Interrupted, "stopped before the end"));
                 }
-                let traced = self.trace(step.epoch, step.position(position - step.all.start))?;
+                let traced =
+                    self.trace(step.epoch, step.position(self.sampler(), position - step.all.start))?;
                 counts[traced.feed].add(&traced, &self.feeds()[traced.feed])?;
             }
             cursor = step.after();

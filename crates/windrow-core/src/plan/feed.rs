@@ -4,8 +4,8 @@ use std::iter;
 use std::sync::Arc;
 
 use crate::array::DType;
-use crate::collate::{Batch, Collate, Field, Pool, Rows, Sample, Scratch, place_of};
-use crate::error::{Error, Kind, Result};
+use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch, place_of};
+use crate::error::{Error, Kind, Place, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::row::Value;
 use crate::source::{FileInfo, LeftOut, Runs, SharedSource, Source, StoreSet, gather, whole};
@@ -62,8 +62,13 @@ impl Feed {
         self.left_out.number(record)
     }
 
+    // Inside, records are counted without those that are left out.
+    pub(super) fn numbered(&self, error: Error) -> Error {
+        self.left_out.numbered(error)
+    }
+
     /// The record of the source with a number of the data set; `None` where it is left out.
-    pub(super) fn record_of(&self, number: u64) -> Option<u64> {
+    pub fn record_of(&self, number: u64) -> Option<u64> {
         self.left_out.place(number)
     }
 
@@ -192,7 +197,7 @@ impl Feed {
     /// # Errors
     /// `Corrupt` when an index on disk is wrong.
     pub fn coverage(&self) -> Result<Coverage> {
-        self.view.coverage()
+        self.view.coverage().map_err(|e| self.numbered(e))
     }
 
     /// Lays the samples with these numbers into one batch; draws are those of `seed`, epoch 0.
@@ -315,7 +320,7 @@ impl Workspace {
     pub(super) fn add(&mut self, feed: &Feed, number: usize, sample: u64, draw: Draw) -> Result<()> {
         let (_, view) = feed.read_from(self.by_record);
         let first = self.pieces.len();
-        view.pieces(sample, draw, &mut self.pieces)?;
+        view.pieces(sample, draw, &mut self.pieces).map_err(|e| feed.numbered(e))?;
         if let Some((runs, _)) = &feed.runs
             && let Some(Piece::Read(span)) = self.pieces.get(first)
         {
@@ -363,20 +368,22 @@ impl Workspace {
     }
 
     fn records(&self, feeds: &[Feed]) -> Result<Vec<Value>> {
-        let layouts = self.rows.iter().map(|row| feeds[row.feed].collate.rows());
-        let record = |(sample, layout): (Sample<'_>, Option<&Rows>)| match layout {
-            Some(layout) => layout.read(&sample),
+        let feeds_of_rows = self.rows.iter().map(|row| &feeds[row.feed]);
+        let record = |(sample, feed): (Sample<'_>, &Feed)| match feed.collate.rows() {
+            Some(layout) => layout.read(&sample).map_err(|e| feed.numbered(e)),
             None => Err(Error::config("samples of tensors are no records")),
         };
-        samples(feeds, &self.rows, &self.pieces, self.by_record).zip(layouts).map(record).collect()
+        samples(feeds, &self.rows, &self.pieces, self.by_record).zip(feeds_of_rows).map(record).collect()
     }
 
     fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
         let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
         if let Some(layout) = collate.rows() {
-            let place = |row| {
+            let place = |row: usize| {
                 let sample = samples(feeds, &self.rows, &self.pieces, self.by_record).nth(row);
-                sample.map(|sample| place_of(&sample)).unwrap_or_default()
+                let place = sample.map(|sample| place_of(&sample)).unwrap_or_default();
+                let feed = self.rows.get(row).map(|row| &feeds[row.feed]);
+                Place { record: feed.zip(place.record).map(|(feed, record)| feed.number_of(record)), ..place }
             };
             return layout.batch(self.records(feeds)?, &place, pool);
         }
@@ -403,10 +410,28 @@ impl Workspace {
             {
                 next.source.touch(*span);
             }
-            feeds[rows[i].feed].collate.fill(&sample, &mut batch.row(i)?, scratch)?;
+            let feed = &feeds[rows[i].feed];
+            let filled = feed.collate.fill(&sample, &mut batch.row(i)?, scratch);
+            filled.map_err(|e| feed.numbered(lying(&sample, e)))?;
             batch.note_values(sample.pieces.iter().map(|piece| piece.len()).sum());
         }
         Ok(batch)
+    }
+}
+
+// The same error with the file of the record that it names. Where that lies is looked up only to say it.
+fn lying(sample: &Sample<'_>, error: Error) -> Error {
+    if error.place().file.is_some() || error.is_of_the_run() {
+        return error;
+    }
+    let span = sample.pieces.iter().find_map(|piece| match piece {
+        Piece::Read(span) if error.place().record == Some(span.record) => Some(*span),
+        Piece::Read(_) | Piece::Value(_) => None,
+    });
+    let places = span.and_then(|span| sample.source.locate(span).ok());
+    match places.and_then(|places| places.into_iter().next()) {
+        Some(place) => error.at(place.file),
+        None => error,
     }
 }
 

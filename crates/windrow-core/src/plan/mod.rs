@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 pub use compared::{OtherStep, Run, first_difference};
 pub use covered::{Covered, CoveredFile, CoveredPart};
+use cursor::Filling;
 pub(crate) use cursor::in_run;
 pub use cursor::{Cursor, is_skipped};
 pub use feed::{Feed, Pick, batch_of, records_of};
@@ -207,7 +208,8 @@ impl Plan {
         feed.batch(&self.feeds, pool, &mut |feed| self.add((epoch, end), positions.clone(), turns, feed))
     }
 
-    // What the samples at these positions are made of. Positions past the end stand for the epoch's first samples again.
+    // What the samples at these positions are made of. Positions past the end stand for the epoch's first samples again, those that
+    // are not skipped.
     fn add(
         &self,
         (epoch, end): (u64, u64),
@@ -216,13 +218,13 @@ impl Plan {
         workspace: &mut feed::Workspace,
     ) -> Result<()> {
         turns.clear();
-        let len = self.sampler.len(epoch).unwrap_or(u64::MAX).min(end).max(1);
-        let mut at = positions.start;
-        while at < positions.end {
-            let start = at % len;
-            let rows = (positions.end - at).min(len - start);
-            self.sampler.turns(epoch, start..start + rows, turns);
-            at += rows;
+        let end = self.sampler.len(epoch).unwrap_or(u64::MAX).min(end);
+        self.sampler.turns(epoch, positions.start.min(end)..positions.end.min(end), turns);
+        if positions.end > end {
+            let filling = Filling::new(self.sampler(), epoch, end);
+            for run in filling.runs(positions.start.max(end)..positions.end) {
+                self.sampler.turns(epoch, run, turns);
+            }
         }
         for (i, turn) in turns.iter().enumerate() {
             // What says where a later sample lies comes from memory meanwhile.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, in_run, kept, kept_until, past_skip};
+use super::cursor::{Cursor, Filling, in_run, kept, kept_until, past_skip};
 use crate::error::{Error, Kind, Result};
 use crate::sampler::{Sampler, Shard};
 
@@ -14,13 +14,13 @@ pub enum LastBatch {
     Drop,
     /// Is smaller.
     Keep,
-    /// Is filled with the epoch's first samples.
+    /// Is filled with the epoch's first samples that are not skipped.
     Repeat,
 }
 
 /// One step: the positions that all ranks lay together, and those of this rank.
 ///
-/// Positions past the epoch's end stand for its first samples again ([`LastBatch::Repeat`]).
+/// Positions past the epoch's end stand for its first samples again, those that are not skipped ([`LastBatch::Repeat`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The epoch.
@@ -40,13 +40,13 @@ impl Step {
     }
 
     /// The epoch's position that a row of the batch over all ranks holds.
-    pub fn position(&self, row: u64) -> u64 {
+    pub fn position(&self, sampler: &dyn Sampler, row: u64) -> u64 {
         let position = self.all.start + row;
-        match self.n_repeated {
-            0 => position,
-            // The step ends the epoch.
-            _ => position % self.after().samples,
+        if position < self.end() {
+            return position;
         }
+        let filling = Filling::new(sampler, self.epoch, self.end());
+        filling.runs(position..position + 1).next().map_or(position, |run| run.start)
     }
 
     /// Where its positions begin again with the epoch's first; past all of them in a step that repeats none.
@@ -267,18 +267,12 @@ impl Steps {
         for positions in kept(sampler, epoch) {
             let n = self.batches(positions.end - positions.start);
             let end = positions.start.saturating_add(n.saturating_mul(batch));
+            let once = positions.contains(&position).then_some(position).filter(|at| *at < end);
             // The last batch of the positions in a row is filled with the epoch's first.
-            let again = match self.last {
-                LastBatch::Repeat if position < positions.end => Some(positions.end),
-                LastBatch::Repeat | LastBatch::Drop | LastBatch::Keep => None,
-            };
-            let here = std::iter::successors(Some(position), |at| at.checked_add(again?));
-            let here = here
-                .take_while(|at| *at < end)
-                .filter(|at| positions.contains(at) || (*at >= positions.end && again.is_some()));
-            found.extend(
-                here.map(|at| at - positions.start).map(|at| (steps_before + at / batch, at % batch)),
-            );
+            let again = (self.last == LastBatch::Repeat)
+                .then(|| Filling::new(sampler, epoch, positions.end).places(position, end));
+            let here = once.into_iter().chain(again.into_iter().flatten()).map(|at| at - positions.start);
+            found.extend(here.map(|at| (steps_before + at / batch, at % batch)));
             steps_before += n;
         }
         found.into_iter()

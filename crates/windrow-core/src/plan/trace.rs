@@ -61,20 +61,22 @@ impl Plan {
         let (feed, sample) = self.feed_of(turn.sample);
         let mut pieces = Vec::new();
         let draw = Draw::new(self.seed(), epoch, turn.pass, turn.sample);
-        self.feeds()[feed].view().pieces(sample, draw, &mut pieces)?;
+        let from = &self.feeds()[feed];
+        from.view().pieces(sample, draw, &mut pieces).map_err(|e| from.numbered(e))?;
         let spans = pieces.iter().filter_map(|p| match p {
             Piece::Read(span) => Some(*span),
             Piece::Value(_) => None,
         });
-        let source = self.feeds()[feed].source().as_ref();
-        let spans: Vec<Span> = match self.feeds()[feed].collate().rows() {
+        let source = from.source().as_ref();
+        let spans: Result<Vec<Span>> = match from.collate().rows() {
             // A view of whole records asks for no lengths.
-            Some(_) => spans.map(|span| whole_span(source, span.record)).collect::<Result<_>>()?,
-            None => spans.collect(),
+            Some(_) => spans.map(|span| whole_span(source, span.record)).collect(),
+            None => Ok(spans.collect()),
         };
+        let spans = spans.map_err(|e| from.numbered(e))?;
         let mut locations = Vec::new();
         for span in &spans {
-            locations.extend(source.locate(*span)?);
+            locations.extend(source.locate(*span).map_err(|e| from.numbered(e))?);
         }
         Ok(Traced { feed, sample, pass: turn.pass, pieces, spans, locations })
     }
@@ -85,10 +87,10 @@ impl Plan {
     /// # Errors
     /// `OutOfRange`; what reading an index says.
     pub fn find(&self, feed: usize, record: u64, epoch: u64, most: usize) -> Result<Vec<Found>> {
-        self.find_while(feed, record, epoch, most, &|| true)
+        self.find_while(feed, record, epoch, most, &|_| true, &|| true)
     }
 
-    /// The same, as long as the result is wanted.
+    /// The same of the positions that count, as long as the result is wanted.
     ///
     /// # Errors
     /// As [`Plan::find`]; `Interrupted`.
@@ -98,6 +100,7 @@ impl Plan {
         record: u64,
         epoch: u64,
         most: usize,
+        counts: &dyn Fn(u64) -> bool,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Vec<Found>> {
         let from = self
@@ -109,7 +112,7 @@ impl Plan {
         }
         let Some(record) = from.record_of(record) else { return Ok(Vec::new()) };
         let view = from.view();
-        let samples = whole(|| view.samples_of(record))?;
+        let samples = whole(|| view.samples_of(record)).map_err(|e| from.numbered(e))?;
         let (is_one, mut pieces) = (samples.end - samples.start == 1, Vec::new());
         let mut found = Vec::new();
         'samples: for sample in samples {
@@ -119,7 +122,8 @@ impl Plan {
                 whole(|| {
                     pieces.clear();
                     view.pieces(sample, draw, &mut pieces)
-                })?;
+                })
+                .map_err(|e| from.numbered(e))?;
                 if !pieces.iter().any(|piece| matches!(piece, Piece::Read(span) if span.record == record)) {
                     continue;
                 }
@@ -134,7 +138,8 @@ impl Plan {
                     return Err(Error::new(Kind::Interrupted, "stopped before the end"));
                 }
                 match self.sampler().position(epoch, turn) {
-                    Some(position) => found.push(Found { sample, position }),
+                    Some(position) if counts(position) => found.push(Found { sample, position }),
+                    Some(_) => {}
                     None => break,
                 }
             }

@@ -115,11 +115,6 @@ fn named(error: Error, part: &dyn Source) -> Error {
     error.at(first_file(part))
 }
 
-// A part counts its own records.
-fn renumber(error: Error, local: u64, record: u64) -> Error {
-    if error.place().record == Some(local) { error.record(record) } else { error }
-}
-
 #[deny(clippy::missing_trait_methods)]
 impl Lengths for Concat {
     fn len(&self) -> u64 {
@@ -128,7 +123,7 @@ impl Lengths for Concat {
 
     fn length(&self, record: u64) -> Result<u64> {
         let (part, local) = self.find(record)?;
-        part.length(local).map_err(|e| renumber(e, local, record))
+        part.length(local).map_err(|e| e.renumbered(local, record))
     }
 
     fn uniform(&self) -> Option<u64> {
@@ -145,7 +140,7 @@ impl Lengths for Concat {
             let local = record - self.first_records[part];
             self.parts[part]
                 .lengths(local, &mut out[done..done + n])
-                .map_err(|e| renumber(e, local, record))?;
+                .map_err(|e| e.renumbered(local, record))?;
             done += n;
         }
         Ok(())
@@ -164,33 +159,33 @@ impl Source for Concat {
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         let (part, local) = self.find(span.record)?;
-        part.read(Span { record: local, ..span }, scratch).map_err(|e| renumber(e, local, span.record))
+        part.read(Span { record: local, ..span }, scratch).map_err(|e| e.renumbered(local, span.record))
     }
 
     fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         let (part, local) = self.find(record)?;
-        part.read_whole(local, scratch).map_err(|e| renumber(e, local, record))
+        part.read_whole(local, scratch).map_err(|e| e.renumbered(local, record))
     }
 
     fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         let (part, local) = self.find(span.record)?;
         let found = part.read_track(track, Span { record: local, ..span }, scratch);
-        found.map_err(|e| renumber(e, local, span.record))
+        found.map_err(|e| e.renumbered(local, span.record))
     }
 
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
         let (part, local) = self.find(record)?;
-        part.text(local, scratch).map_err(|e| renumber(e, local, record))
+        part.text(local, scratch).map_err(|e| e.renumbered(local, record))
     }
 
     fn row(&self, record: u64) -> Result<Row> {
         let (part, local) = self.find(record)?;
-        part.row(local).map_err(|e| renumber(e, local, record))
+        part.row(local).map_err(|e| e.renumbered(local, record))
     }
 
     fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
         let (part, local) = self.find(record)?;
-        part.value(local, columns).map_err(|e| renumber(e, local, record))
+        part.value(local, columns).map_err(|e| e.renumbered(local, record))
     }
 
     fn rows_from(&self, first: u64) -> Rows<'_> {
@@ -199,13 +194,13 @@ impl Source for Concat {
         Box::new(rest.flat_map(move |(part, &begin)| {
             let local = first.saturating_sub(begin);
             let rows = (local..).zip(part.rows_from(local));
-            rows.map(move |(local, row)| row.map_err(|e| renumber(e, local, begin + local)))
+            rows.map(move |(local, row)| row.map_err(|e| e.renumbered(local, begin + local)))
         }))
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {
         let (part, local) = self.find(record)?;
-        part.extras(local).map_err(|e| renumber(e, local, record))
+        part.extras(local).map_err(|e| e.renumbered(local, record))
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
@@ -234,7 +229,7 @@ impl Source for Concat {
             return Ok(None);
         }
         let number = self.part_of(record).unwrap_or(0) as u64;
-        let stored = part.stored(local).map_err(|e| renumber(e, local, record))?;
+        let stored = part.stored(local).map_err(|e| e.renumbered(local, record))?;
         // A part's own objects have the lower half of the number.
         let stored = stored.filter(|stored| stored.object <= OBJECTS && number <= OBJECTS);
         Ok(stored.map(|stored| Stored { object: (number << 32) | stored.object, ..stored }))
@@ -268,7 +263,7 @@ impl Source for Concat {
 
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         let (part, local) = self.find(span.record)?;
-        part.locate(Span { record: local, ..span }).map_err(|e| renumber(e, local, span.record))
+        part.locate(Span { record: local, ..span }).map_err(|e| e.renumbered(local, span.record))
     }
 
     fn files(&self) -> Vec<FileInfo> {

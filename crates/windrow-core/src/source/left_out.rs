@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::error::Error;
+
 /// Numbers that are left out, ascending, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut(Arc<[u64]>);
@@ -40,6 +42,15 @@ impl LeftOut {
             }
         }
         place.saturating_add(low as u64)
+    }
+
+    /// The same error where it names a record by its place among those that are left: by its number.
+    #[must_use]
+    pub fn numbered(&self, error: Error) -> Error {
+        match error.place().record {
+            Some(place) if !self.is_empty() => error.record(self.number(place)),
+            _ => error,
+        }
     }
 
     /// Its place among those that are left, by the number that a record had; `None` where it is left out.

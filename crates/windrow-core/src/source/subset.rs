@@ -56,6 +56,12 @@ impl Subset {
     fn span(&self, span: Span) -> Result<Span> {
         Ok(Span { record: self.number(span.record)?, ..span })
     }
+
+    // What `ask` says of a record by its number in the inner source; an error calls it by its number here.
+    fn asked<T>(&self, record: u64, ask: impl FnOnce(u64) -> Result<T>) -> Result<T> {
+        let number = self.number(record)?;
+        ask(number).map_err(|e| e.renumbered(number, record))
+    }
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -68,7 +74,7 @@ impl Lengths for Subset {
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        self.inner.length(self.number(record)?)
+        self.asked(record, |number| self.inner.length(number))
     }
 
     fn uniform(&self) -> Option<u64> {
@@ -95,27 +101,27 @@ impl Source for Subset {
     }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        self.inner.read(self.span(span)?, scratch)
+        self.asked(span.record, |record| self.inner.read(Span { record, ..span }, scratch))
     }
 
     fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        self.inner.read_whole(self.number(record)?, scratch)
+        self.asked(record, |number| self.inner.read_whole(number, scratch))
     }
 
     fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        self.inner.read_track(track, self.span(span)?, scratch)
+        self.asked(span.record, |record| self.inner.read_track(track, Span { record, ..span }, scratch))
     }
 
     fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
-        self.inner.text(self.number(record)?, scratch)
+        self.asked(record, |number| self.inner.text(number, scratch))
     }
 
     fn row(&self, record: u64) -> Result<Row> {
-        self.inner.row(self.number(record)?)
+        self.asked(record, |number| self.inner.row(number))
     }
 
     fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
-        self.inner.value(self.number(record)?, columns)
+        self.asked(record, |number| self.inner.value(number, columns))
     }
 
     // Its records do not follow each other there.
@@ -124,7 +130,7 @@ impl Source for Subset {
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {
-        self.inner.extras(self.number(record)?)
+        self.asked(record, |number| self.inner.extras(number))
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
@@ -142,7 +148,7 @@ impl Source for Subset {
     }
 
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
-        self.inner.locate(self.span(span)?)
+        self.asked(span.record, |record| self.inner.locate(Span { record, ..span }))
     }
 
     fn files(&self) -> Vec<FileInfo> {
@@ -170,7 +176,7 @@ impl Source for Subset {
     }
 
     fn stored(&self, record: u64) -> Result<Option<Stored>> {
-        self.inner.stored(self.number(record)?)
+        self.asked(record, |number| self.inner.stored(number))
     }
 
     fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {

@@ -372,14 +372,19 @@ fn where_a_sample_is_delivered_counts_what_is_repeated_and_what_is_left_out() {
             let own = plan.batch_of(&step, None, &mut Default::default()).unwrap();
             for row in 0..step.all.end - step.all.start {
                 let one = plan
-                    .batch(1, step.position(row)..step.position(row) + 1, None, &mut Default::default())
+                    .batch(
+                        1,
+                        step.position(plan.sampler(), row)..step.position(plan.sampler(), row) + 1,
+                        None,
+                        &mut Default::default(),
+                    )
                     .unwrap();
                 let at = row as usize * 2;
                 assert_eq!(
                     own.get::<i64>("input_ids").unwrap()[at..at + 2],
                     one.get::<i64>("input_ids").unwrap()[..]
                 );
-                delivered.push((step.position(row), number, row));
+                delivered.push((step.position(plan.sampler(), row), number, row));
             }
         }
         let mut places: Vec<_> = (0..53)

@@ -161,7 +161,7 @@ fn a_row_is_traced_to_its_sample_and_back() {
         let batch = next(&mut loader);
         let step = steps.find(plan.sampler(), None, number).unwrap();
         for (row, sample) in (0..).zip(batch) {
-            let position = step.position(row);
+            let position = step.position(plan.sampler(), row);
             assert_eq!(plan.trace(step.epoch, position).unwrap().sample, sample);
             let turn = windrow::dev::sampler::Turn { sample, pass: 0 };
             assert_eq!(plan.sampler().position(step.epoch, turn), Some(position));

@@ -362,15 +362,8 @@ impl Collate for Codes {
         };
         let text = sample.source.text(span.record, &mut scratch.text)?;
         let codes = sample.source.read(*span, &mut scratch.bytes)?;
-        self.lay(Some(&codes), text, sample.draw, row, &mut scratch.more).map_err(|e| {
-            // Where it lies is looked up only to say it.
-            let place = sample.source.locate(*span).ok().and_then(|places| places.into_iter().next());
-            let e = e.record(span.record);
-            match place {
-                Some(place) => e.or_at(place.file),
-                None => e,
-            }
-        })
+        let laid = self.lay(Some(&codes), text, sample.draw, row, &mut scratch.more);
+        laid.map_err(|e| e.record(span.record))
     }
 
     fn describe(&self) -> String {
