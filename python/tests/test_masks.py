@@ -146,6 +146,17 @@ def test_a_text_with_a_mask_of_its_tokens(tmp_path: Path) -> None:
     assert wr.tokenize(path, tmp_path / "out", **options)["unchanged"]
 
 
+def test_other_fields_of_a_record_may_hold_what_only_python_writes(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"score": NaN, "text": "NaN", "mask": [0, 1, 1], "x": [-Infinity]}\n')
+    wr.tokenize(path, tmp_path / "out", tokenizer="bytes", mask_field="mask")
+    assert masked(tmp_path / "out") == [([78, 97, 78], [0, 1, 1])]
+    for wrong in ('{"text": "a", "mask": [NaN]}', '{"text": [NaN], "mask": [1]}'):
+        path.write_text(wrong + "\n")
+        with pytest.raises(wr.CorruptError, match="value 0 of"):
+            wr.tokenize(path, tmp_path / "wrong", tokenizer="bytes", mask_field="mask")
+
+
 @pytest.mark.parametrize(
     ("line", "field", "says"),
     [

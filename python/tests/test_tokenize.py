@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -267,3 +268,99 @@ def test_tokens_are_refused_to_another_tokenizer_by_name_object_or_hash(tmp_path
             wr.open(tmp_path / "out", tokenizer=another)
     info = wr.open(tmp_path / "out").info()
     assert (info["tokenizer"], info["eos"]) == ("bytes", 256)
+
+
+def words(folder: Path, first: int, *ends: str) -> Path:
+    """A tokenizer.json of the words a and b, and of special tokens."""
+    names = {"[UNK]": 0, "a": first, "b": first + 1}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0",
+        "added_tokens": [{"id": 50 + at, "content": end, **flags} for at, end in enumerate(ends)],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": None,
+        "decoder": None,
+        "model": {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {**names, **{end: 50 + at for at, end in enumerate(ends)}}},
+    }))  # fmt: skip
+    return folder / "tokenizer.json"
+
+
+def test_the_end_is_the_one_that_lies_beside_a_tokenizer(tmp_path: Path) -> None:
+    path = words(tmp_path / "m", 1, "<|endoftext|>", "</s>")
+    (tmp_path / "a.jsonl").write_text('{"text": "a b"}\n')
+    assert wr.Tokenizer(path).eos == 50
+    (path.parent / "tokenizer_config.json").write_text('{"eos_token": {"content": "</s>"}}')
+    assert wr.Tokenizer(path).eos == 51
+    wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=path, eos="append")
+    assert wr.open(tmp_path / "out")[0].tolist() == [1, 2, 51]
+    (path.parent / "tokenizer_config.json").write_text("{")
+    with pytest.raises(wr.CorruptError, match=r"tokenizer_config\.json"):
+        wr.Tokenizer(path)
+
+
+@pytest.mark.parametrize("to", ["forager", "megatron"])
+def test_an_output_of_another_version_is_unchanged(corpus: Path, tmp_path: Path, to: str) -> None:
+    wr.tokenize(corpus, tmp_path / "out", tokenizer="gpt2", to=to)
+    (path,) = (tmp_path / "out").rglob("windrow.json")
+    manifest = json.loads(path.read_text())
+    # The text has a hash of its own, which goes.
+    del manifest["xxh3"]
+    manifest["windrow"] = manifest["tokenizer"]["windrow"] = "0.0.1"
+    path.write_text(json.dumps(manifest))
+    assert wr.tokenize(corpus, tmp_path / "out", tokenizer="gpt2", to=to)["unchanged"]
+    manifest["tokenizer"]["hash"] = "0123456789abcdef"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(wr.ExistsError):
+        wr.tokenize(corpus, tmp_path / "out", tokenizer="gpt2", to=to)
+
+
+def test_a_tokenizer_pickles_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = words(tmp_path / "m", 1), words(tmp_path / "other", 5)
+    monkeypatch.chdir(mine.parent)
+    pickled = [pickle.dumps(wr.Tokenizer(path)) for path in ("tokenizer.json", ".")]
+    monkeypatch.chdir(other.parent)
+    assert [pickle.loads(one).encode("a b") for one in pickled] == [[1, 2]] * 2
+    assert pickle.loads(pickle.dumps(wr.Tokenizer("bytes"))).name == "bytes"
+
+
+def test_a_loaded_tokenizer_is_planned_with_the_path_it_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = words(tmp_path / "m", 1), words(tmp_path / "other", 5)
+    (tmp_path / "a.jsonl").write_text('{"text": "a b"}\n')
+    monkeypatch.chdir(tmp_path)
+    for at, tokenizer in enumerate([wr.Tokenizer(mine), wr.Tokenizer("m"), "m", Path("m") / "tokenizer.json"]):
+        monkeypatch.chdir(tmp_path)
+        job = wr.prep.plan("tokenize", tmp_path / "a.jsonl", tmp_path / f"out{at}", tokenizer=tokenizer, eos=None)
+        # Where another one has the name.
+        monkeypatch.chdir(other.parent)
+        assert wr.prep.run_task(job, 0)
+        wr.prep.merge(job)
+        assert wr.open(tmp_path / f"out{at}")[0].tolist() == [1, 2], tokenizer
+    loaded = wr.Tokenizer(mine)
+    mine.write_text(other.read_text())
+    with pytest.raises(wr.MismatchError, match="another tokenizer is in the file"):
+        wr.prep.plan("tokenize", tmp_path / "a.jsonl", tmp_path / "no", tokenizer=loaded, eos=None)
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_built_in_name_is_planned_where_a_folder_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words(tmp_path / "bytes", 1)
+    (tmp_path / "a.jsonl").write_text('{"text": "a b"}\n')
+    monkeypatch.chdir(tmp_path)
+    for at, (tokenizer, ids) in enumerate([("bytes", [97, 32, 98]), (wr.Tokenizer("bytes"), [97, 32, 98]), ("./bytes", [1, 2])]):
+        job = wr.prep.plan("tokenize", "a.jsonl", f"out{at}", tokenizer=tokenizer, eos=None)
+        assert wr.prep.run_task(job, 0)
+        wr.prep.merge(job)
+        assert wr.open(f"out{at}")[0].tolist() == ids
+
+
+@pytest.mark.parametrize(("eos", "pad"), [("auto", 256), (7, 7), (None, 0)])
+def test_a_job_pads_with_what_ends_a_document(corpus: Path, tmp_path: Path, eos: Any, pad: int) -> None:
+    options: dict[str, Any] = {"tokenizer": "bytes", "sample_size": 1000, "remainder": "pad", "eos": eos}
+    job = wr.prep.plan("tokenize", corpus, tmp_path / "parts", **options)
+    assert json.loads(Path(job).read_text())["settings"]["remainder"] == {"pad": pad}
+    assert wr.prep.run_task(job, 0)
+    wr.prep.join(job, tmp_path / "joined")
+    assert wr.tokenize(corpus, tmp_path / "joined", **options)["unchanged"]
+    assert wr.open(tmp_path / "joined")[-1].tolist()[-1] == pad

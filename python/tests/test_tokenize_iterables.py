@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -430,3 +431,69 @@ def test_numbers_of_a_function_are_not_run_together() -> None:
     functions = [lambda x: (x - 1) / 23, lambda x: (x - 12) / 3, lambda x: (x - 1) / 23.0]
     assert len({described(function).partition("#")[2] for function in functions}) == 3
     assert "#" not in described(str.lower)
+
+
+FIELD, WANTED = "title", {"of": ["title"]}
+FILLED_CACHE: list[int] = []
+
+
+def cleaned(text: str) -> str:
+    return text.strip()
+
+
+def of_globals(row: bytes) -> str:
+    FILLED_CACHE.append(1)
+    return cleaned(str(json.loads(row)[FIELD if WANTED["of"] else "body"]))
+
+
+def test_what_a_function_reads_of_its_module_tells_it_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    described, here = wr._native._described, sys.modules[__name__]
+    before = described(of_globals)
+    of_globals(b'{"title": "ab"}')
+    assert described(of_globals) == before
+    changes: list[tuple[str, Any]] = [("FIELD", "body"), ("WANTED", {"of": ["body"]}), ("cleaned", lambda text: text.lower())]
+    found = {before}
+    for name, other in changes:
+        with monkeypatch.context() as patched:
+            patched.setattr(here, name, other)
+            found.add(described(of_globals))
+    assert len(found) == 4
+    assert described(of_globals) == before
+
+
+def holding(held: Any) -> Any:
+    def function(row: bytes) -> Any:
+        return row in held
+
+    return function
+
+
+def test_containers_that_a_function_holds_tell_it_apart() -> None:
+    described = wr._native._described
+    nothing: list[Any] = []
+    nothing.append(nothing)
+    dicts = [{}, {"f": "title"}, {"f": "body"}, {"f": {"x": [1]}}, {"f": {"x": [2]}}]
+    held = [*dicts, [1, 2], [2, 1], {1, 2}, {1, 3}, (1, [2]), (1, [3]), nothing]
+    assert len({described(holding(one)) for one in held}) == len(held)
+    assert described(holding({"b", "a", "c"})) == described(holding({"c", "b", "a"}))
+    # By their number alone; an address is none of it.
+    assert described(holding([object()])) == described(holding([object()]))
+    assert described(holding(list(range(2_000_000)))) != described(holding([0]))
+
+
+def test_a_set_in_any_order_and_functions_that_call_each_other_are_the_same_in_every_run(tmp_path: Path) -> None:
+    script = """
+import windrow
+names = {"alpha", "beta", "gamma", "delta"}
+def even(n): return n == 0 or odd(n - 1)
+def odd(n): return n != 0 and even(n - 1)
+def function(text): return [even(len(text)), text in names, text in {"a", "b", "c"}]
+print(windrow._native._described(function))
+"""
+    (tmp_path / "x.py").write_text(script)
+
+    def run(seed: int) -> bytes:
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        return subprocess.run([sys.executable, "x.py"], cwd=tmp_path, env=environment, capture_output=True, check=True).stdout
+
+    assert len({run(seed) for seed in range(4)}) == 1

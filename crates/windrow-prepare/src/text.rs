@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use windrow_core::format::foreign::encoding;
 use windrow_core::{Error, Kind, Result};
 
@@ -87,6 +88,17 @@ pub fn line_text<'a>(line: &'a [u8], place: &LinePlace<'_>) -> Result<&'a str> {
     })
 }
 
+/// The fields of a record. `NaN` and `Infinity`, which only Python writes, are 0 with a decimal point there: no ID and no mask is.
+///
+/// # Errors
+/// What is not a JSON object.
+pub fn record_of(text: &str) -> serde_json::Result<Map<String, Value>> {
+    serde_json::from_str(text).or_else(|e| match without_number_words(text) {
+        Some(plain) if e.is_syntax() => serde_json::from_str(&plain),
+        _ => Err(e),
+    })
+}
+
 // What is in the field.
 pub(super) fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Option<&'a RawValue>> {
     let mut json = serde_json::Deserializer::from_str(text);
@@ -136,7 +148,7 @@ fn quoted(text: &str) -> usize {
 }
 
 fn no_field(text: &str, field: &str, error: Error) -> Error {
-    let keys: Vec<String> = match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
+    let keys: Vec<String> = match serde_json::from_str::<Map<String, Value>>(text) {
         Ok(map) => map.keys().take(10).cloned().collect(),
         Err(_) => Vec::new(),
     };
@@ -247,6 +259,17 @@ mod tests {
         }
         assert_eq!(text(br#"{"a": NaN, "text": ", NaN, "}"#).unwrap(), ", NaN, ");
         assert_eq!(text("{\"é\": NaN, \"text\": \"É: NaN,\"}".as_bytes()).unwrap(), "É: NaN,");
+    }
+
+    #[test]
+    fn records_may_hold_them_too() {
+        let record = record_of(r#"{"a": [NaN, -Infinity], "text": "NaN", "mask": [1]}"#).unwrap();
+        assert_eq!((record["text"].as_str(), record["mask"][0].as_u64()), (Some("NaN"), Some(1)));
+        // They are no IDs.
+        assert_eq!(record["a"][0].as_i64(), None);
+        for line in ["", "[NaN]", r#"{"a": NaN1}"#, r#"{"a": NaN, "b"}"#] {
+            assert!(record_of(line).is_err(), "{line}");
+        }
     }
 
     #[test]

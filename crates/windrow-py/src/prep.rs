@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windrow::dac::WHERE_WEIGHTS;
 use windrow::prep::{self, Converting, Encoding, Prep, TASK_BYTES, Tokenizing};
-use windrow::prepare::Watch;
+use windrow::prepare::{Remainder, Watch};
 use windrow::{Error, Paths};
 
 use crate::callback::Watcher;
@@ -62,17 +62,27 @@ fn index_folder(options: &str) -> Result<String, Error> {
     struct Given {
         index_folder: Option<String>,
     }
-    let given: Given = serde_json::from_str(options)
-        .map_err(|e| Error::config("the options cannot be understood").caused_by(e))?;
+    let given: Given = serde_json::from_str(options).map_err(misread)?;
     Ok(given.index_folder.unwrap_or_else(|| "index".to_string()))
 }
 
 fn how(options: &str) -> Result<Tokenizing, Error> {
-    parsed(options, &Tokenizing::default(), windrow::TOKENIZE_TO)
+    let mut given = given(options)?;
+    let pads = given.get("remainder").is_some_and(|remainder| remainder == "pad");
+    if pads {
+        given.remove("remainder");
+    }
+    let how: Tokenizing = parsed(given, &Tokenizing::default(), windrow::TOKENIZE_TO)?;
+    if !pads {
+        return Ok(how);
+    }
+    // A job names the ID, which only the tokenizer knows; without one, that of `tokenize`.
+    let eos = how.make()?.0.eos().unwrap_or(0);
+    Ok(Tokenizing { remainder: Remainder::Pad(eos), ..how })
 }
 
 fn converting(options: &str) -> Result<Converting, Error> {
-    let how: Converting = parsed(options, &Converting::default(), "")?;
+    let how: Converting = parsed(given(options)?, &Converting::default(), "")?;
     match how.to.is_empty() {
         true => Err(Error::config("the format to write is missing").field("to").hint("to=\"shards\"")),
         false => Ok(how),
@@ -80,18 +90,27 @@ fn converting(options: &str) -> Result<Converting, Error> {
 }
 
 fn encoding(options: &str) -> Result<Encoding, Error> {
-    let how: Encoding = serde_json::from_str(options)
-        .map_err(|e| Error::config("the options cannot be understood").caused_by(e))?;
+    let how: Encoding = serde_json::from_str(options).map_err(misread)?;
     match how.weights.as_os_str().is_empty() {
         true => Err(Error::config("the codec's weights are missing").field("weights").hint(WHERE_WEIGHTS)),
         false => Ok(how),
     }
 }
 
+fn given(options: &str) -> Result<Map<String, Value>, Error> {
+    serde_json::from_str(options).map_err(misread)
+}
+
+fn misread(e: serde_json::Error) -> Error {
+    Error::config("the options cannot be understood").caused_by(e)
+}
+
 // What is no option of the task is one of the own of the format that is written.
-fn parsed<T: Serialize + DeserializeOwned>(options: &str, usual: &T, to: &str) -> Result<T, Error> {
-    let misread = |e: serde_json::Error| Error::config("the options cannot be understood").caused_by(e);
-    let given: Map<String, Value> = serde_json::from_str(options).map_err(misread)?;
+fn parsed<T: Serialize + DeserializeOwned>(
+    given: Map<String, Value>,
+    usual: &T,
+    to: &str,
+) -> Result<T, Error> {
     let known = serde_json::to_value(usual).unwrap_or_default();
     let (mut how, mut own): (Map<_, _>, Map<_, _>) =
         given.into_iter().partition(|(name, _)| name != "own" && known.get(name).is_some());

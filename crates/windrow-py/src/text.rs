@@ -1,8 +1,10 @@
 //! `windrow.Tokenizer`: text to IDs and back.
 
+use std::path::{Path, PathBuf};
+
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use windrow::text;
+use windrow::text::{self, NAMES};
 
 use crate::error::OrRaise;
 use crate::near::none_left;
@@ -25,7 +27,12 @@ use crate::options::Id;
 #[pyclass(frozen, module = "windrow", name = "Tokenizer")]
 pub(crate) struct Tokenizer {
     inner: text::Tokenizer,
+    /// A built-in name, or a path that is found from any folder: pickles and jobs go elsewhere.
     given: String,
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).to_string_lossy().into_owned()
 }
 
 impl Tokenizer {
@@ -38,9 +45,10 @@ impl Tokenizer {
 #[pymethods]
 impl Tokenizer {
     #[new]
-    fn new(py: Python<'_>, name_or_path: std::path::PathBuf) -> PyResult<Tokenizer> {
+    fn new(py: Python<'_>, name_or_path: PathBuf) -> PyResult<Tokenizer> {
         let given = name_or_path.to_string_lossy().into_owned();
         let inner = py.detach(|| text::Tokenizer::load(&given)).or_raise(py)?;
+        let given = if NAMES.contains(&given.as_str()) { given } else { absolute(&name_or_path) };
         Ok(Tokenizer { inner, given })
     }
 
@@ -90,7 +98,8 @@ impl Tokenizer {
         self.inner.vocab_size()
     }
 
-    /// The ID that ends a document, or None where no token has one of the well-known names.
+    /// The ID that ends a document: that of ``eos_token`` in a ``tokenizer_config.json`` or ``special_tokens_map.json`` beside a
+    /// ``tokenizer.json``, else of a token with one of the well-known names; or None.
     #[getter]
     fn eos(&self) -> Option<u32> {
         self.inner.eos()

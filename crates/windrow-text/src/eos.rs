@@ -19,15 +19,19 @@ const WELL_KNOWN: &[&str] = &[
 const MOST_LISTED: usize = 40;
 
 impl Tokenizer {
-    /// The ID that ends a document, where the tokenizer has a token with one of the well-known names.
+    /// The ID that ends a document: that of the `eos_token` which a file beside its tokenizer.json names, else of a token with
+    /// one of the well-known names, where it has one.
     pub fn eos(&self) -> Option<u32> {
+        if self.eos_beside().is_some() {
+            return self.eos_beside();
+        }
         // Among the special tokens first, else in the vocabulary.
         let special = |name: &&str| self.special().iter().find(|(token, _)| token == *name).map(|s| s.1);
         let found = WELL_KNOWN.iter().find_map(special);
         found.or_else(|| WELL_KNOWN.iter().find_map(|name| self.id_of(name)))
     }
 
-    /// The ID that ends a document: `auto` takes the well-known one, `none` none; else an ID or the name of a token.
+    /// The ID that ends a document: `auto` takes [its own](Tokenizer::eos), `none` none; else an ID or the name of a token.
     ///
     /// # Errors
     /// `Config` when there is no such token, the ID is not in the vocabulary, or `auto` finds none; the hint lists

@@ -13,7 +13,7 @@ use crate::definition::Definition;
 use crate::engine::{Engine, add, no_such_id};
 use crate::fast::Fast;
 use crate::names::NAMES;
-use crate::{hard, scores};
+use crate::{coinciding, hard, scores};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 
@@ -81,10 +81,11 @@ impl Json {
     /// Loads a definition and decides which engine encodes.
     ///
     /// # Errors
-    /// What [`Definition::read`] says; `Corrupt` when the reference refuses it.
+    /// What [`Definition::read`] and [`coinciding::refuse`] say; `Corrupt` when the reference refuses it.
     pub(crate) fn new(name: &str, content: &[u8]) -> Result<Json> {
         let definition = Definition::read(content)?;
         let (reference, after) = reference(content)?;
+        guarded(|| coinciding::refuse(&reference))??;
         let mut reference_special = reference.clone();
         reference_special.set_encode_special_tokens(false);
         let vocab_size = definition.vocab_size;

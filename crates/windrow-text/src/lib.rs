@@ -31,12 +31,14 @@ mod bytes;
 mod named;
 mod pretokens;
 
+mod coinciding;
 mod definition;
 mod fast;
 mod hard;
 mod json;
 mod scores;
 
+mod beside;
 mod eos;
 mod golden;
 mod lock;

@@ -10,7 +10,7 @@ use windrow_core::manifest::Golden;
 
 use crate::engine::Engine;
 use crate::names::NAMES;
-use crate::{bytes, golden, json, named};
+use crate::{beside, bytes, golden, json, named};
 
 /// Text → IDs and back. Shared between threads as it is; encoding takes `&self`, and a clone is the same tokenizer.
 #[derive(Clone)]
@@ -21,6 +21,7 @@ pub struct Tokenizer {
     golden: Vec<Golden>,
     hash: String,
     folder: Option<PathBuf>,
+    eos_beside: Option<u32>,
 }
 
 impl Tokenizer {
@@ -30,8 +31,9 @@ impl Tokenizer {
     /// 256.
     ///
     /// # Errors
-    /// `NotFound` when it is neither a name nor a path; `Corrupt` when the file cannot be understood; `Unsupported`
-    /// when it would give other IDs from run to run, or when this build was made without the vocabulary.
+    /// `NotFound` when it is neither a name nor a path; `Corrupt` when the file, or the `tokenizer_config.json` or
+    /// `special_tokens_map.json` beside it, cannot be understood; `Unsupported` when it would give other IDs from run to
+    /// run, or when this build was made without the vocabulary.
     pub fn load(name_or_path: &str) -> Result<Tokenizer> {
         if NAMES.contains(&name_or_path) {
             let engine: Arc<dyn Engine> = match name_or_path {
@@ -50,7 +52,12 @@ impl Tokenizer {
         let loaded = Self::new(&name, Arc::new(engine), golden, golden::hash_of(&content));
         // From wherever the program is by then.
         let path = std::path::absolute(&path).unwrap_or(path);
-        Ok(Tokenizer { folder: path.parent().map(Path::to_path_buf), ..loaded })
+        let folder = path.parent().map(Path::to_path_buf);
+        let eos_beside = match &folder {
+            Some(folder) => beside::eos(folder, |token| loaded.id_of(token))?,
+            None => None,
+        };
+        Ok(Tokenizer { folder, eos_beside, ..loaded })
     }
 
     /// Adds the IDs of `text` to `out`. Special tokens that are in the text are text.
@@ -128,13 +135,19 @@ impl Tokenizer {
         &self.hash
     }
 
+    /// The ID that ends a document, where a file beside the tokenizer.json says it.
+    pub(crate) fn eos_beside(&self) -> Option<u32> {
+        self.eos_beside
+    }
+
     /// Strings and the IDs they give.
     pub(crate) fn golden(&self) -> &[Golden] {
         &self.golden
     }
 
     fn new(name: &str, engine: Arc<dyn Engine>, golden: Vec<Golden>, hash: String) -> Tokenizer {
-        Tokenizer { name: name.to_string(), special: engine.special(), engine, golden, hash, folder: None }
+        let (name, special) = (name.to_string(), engine.special());
+        Tokenizer { name, special, engine, golden, hash, folder: None, eos_beside: None }
     }
 }
 

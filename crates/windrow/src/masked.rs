@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use windrow_core::manifest::TokenizerLock;
 use windrow_core::{Error, Result};
-use windrow_prepare::{Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text};
+use windrow_prepare::{Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text, record_of};
 
 use crate::encode::TextEncoder;
 use crate::loss_mask;
@@ -108,7 +108,7 @@ impl Encode for MaskedEncoder {
     }
 
     fn encode_text(&self, record: &str, out: &mut Encoded) -> Result<()> {
-        let mut record: Map<String, Value> = serde_json::from_str(record).map_err(|e| {
+        let mut record = record_of(record).map_err(|e| {
             Error::corrupt("the record is not a JSON object")
                 .caused_by(e)
                 .hint("a record is one line of JSON, which holds one object")

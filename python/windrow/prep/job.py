@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from windrow import Tokenizer, _native
-from windrow.errors import ConfigError, WindrowError
+from windrow.errors import ConfigError, MismatchError, WindrowError
 from windrow.failure import failure
 
 __all__ = [
@@ -61,6 +61,7 @@ def plan(
     Raises:
         ExistsError: another job has the same output.
         ConfigError, NotFoundError: as ``wr.tokenize``.
+        MismatchError: a ``Tokenizer`` whose file holds another one by now.
         UnsupportedError: a device that this windrow was not built for; sound at a URL.
 
     >>> import windrow as wr, tempfile, pathlib
@@ -276,7 +277,7 @@ def _of_tokenize(options: dict[str, Any]) -> dict[str, Any]:
             "tokenizer is missing" if tokenizer is None else "tokenizer is a function, which other machines do not have",
             hint='a name such as tokenizer="gpt2", or the path of a tokenizer.json that every worker sees',
         )
-    given["tokenizer"] = tokenizer.name if isinstance(tokenizer, Tokenizer) else os.fspath(tokenizer)
+    given["tokenizer"] = _named(tokenizer) if isinstance(tokenizer, Tokenizer) else os.fspath(tokenizer)
     eos = given.pop("eos", "auto")
     if eos == "append":
         eos, given["append_eos"] = "auto", True
@@ -284,3 +285,12 @@ def _of_tokenize(options: dict[str, Any]) -> dict[str, Any]:
     if given.get("dtype") is not None:
         given["dtype"] = _dtype(given["dtype"])
     return given
+
+
+def _named(tokenizer: Tokenizer) -> str:
+    """What other processes load it by: its built-in name, or the path of its file, absolute, as it is pickled."""
+    (name,) = tokenizer.__reduce__()[1]
+    if Tokenizer(name).hash != tokenizer.hash:
+        what = "another tokenizer is in the file than was loaded from it"
+        raise failure(MismatchError, what, path=name, hint="load it again: wr.Tokenizer(path)")
+    return name

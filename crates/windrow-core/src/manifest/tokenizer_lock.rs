@@ -20,6 +20,16 @@ pub struct TokenizerLock {
     pub windrow: String,
 }
 
+impl TokenizerLock {
+    /// Whether both are of one tokenizer, or neither of any: its name and the windrow that locked it do not count.
+    pub fn are_same(one: Option<&TokenizerLock>, other: Option<&TokenizerLock>) -> bool {
+        fn decides(lock: &TokenizerLock) -> (&str, u64, &Map<String, Value>, &[Golden]) {
+            (&lock.hash, lock.vocab_size, &lock.special, &lock.golden)
+        }
+        one.map(decides) == other.map(decides)
+    }
+}
+
 /// A string and the IDs it must give.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {

@@ -253,14 +253,10 @@ impl Job {
     /// # Errors
     /// `Mismatch` naming both.
     pub fn check_tokenizer(&self, found: Option<&TokenizerLock>) -> Result<()> {
-        let same = match (&self.tokenizer, found) {
-            (Some(a), Some(b)) => a.hash == b.hash && a.golden == b.golden && a.special == b.special,
-            (a, b) => a.is_none() == b.is_none(),
-        };
         let named = |lock: Option<&TokenizerLock>| {
             lock.map_or("none".to_string(), |lock| format!("{} ({})", lock.name, lock.hash))
         };
-        match same {
+        match TokenizerLock::are_same(self.tokenizer.as_ref(), found) {
             true => Ok(()),
             false => Err(differs("the tokenizer", &named(self.tokenizer.as_ref()), &named(found))),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use windrow_core::format::write::{CHUNK_BYTES, CHUNK_FILES, CorpusPlace};
 use windrow_core::format::{Probe, Table};
-use windrow_core::manifest::Manifest;
+use windrow_core::manifest::{Manifest, TokenizerLock};
 use windrow_core::output::{self, files};
 use windrow_core::store::{Local, Store};
 use windrow_core::{Error, Kind, Result};
@@ -94,7 +94,7 @@ fn existing_folder(
 fn is_same(manifest: &Manifest, wanted: &Manifest) -> bool {
     manifest.inputs == wanted.inputs
         && manifest.options == wanted.options
-        && manifest.tokenizer == wanted.tokenizer
+        && TokenizerLock::are_same(manifest.tokenizer.as_ref(), wanted.tokenizer.as_ref())
 }
 
 /// The report of a task that had nothing to do.
@@ -117,5 +117,32 @@ pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
         input_bytes: manifest.inputs.iter().map(|f| f.size).sum::<u64>() + count(TEXT_BYTES),
         output_bytes,
         resumed_bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::manifest::Golden;
+
+    use super::*;
+
+    #[test]
+    fn what_another_version_wrote_with_the_same_tokenizer_is_the_same() {
+        let with = |change: fn(&mut TokenizerLock)| {
+            let golden = vec![Golden { text: "a".to_string(), ids: vec![1] }];
+            let mut lock = TokenizerLock { hash: "0".to_string(), golden, ..TokenizerLock::default() };
+            change(&mut lock);
+            Manifest { tokenizer: Some(lock), ..Manifest::new("tokens") }
+        };
+        let wanted = with(|_| {});
+        assert!(is_same(&with(|lock| lock.windrow = "0.0.1".to_string()), &wanted));
+        let changes: [fn(&mut TokenizerLock); 4] = [
+            |lock| lock.hash = "1".to_string(),
+            |lock| lock.vocab_size = 2,
+            |lock| drop(lock.special.insert("</s>".to_string(), 1.into())),
+            |lock| lock.golden[0].ids = vec![2],
+        ];
+        assert!(changes.into_iter().all(|change| !is_same(&with(change), &wanted)));
+        assert!(!is_same(&Manifest::new("tokens"), &wanted));
     }
 }

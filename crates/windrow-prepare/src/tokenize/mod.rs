@@ -119,7 +119,7 @@ impl Corpus<'_> {
     ) -> Result<Report> {
         let Corpus { table, out, options, rules, stems, wanted } = self;
         let place = Place::of(out, options.to.as_ref())?;
-        let hash = hash_of(&wanted.to_text());
+        let hash = work_hash(&wanted);
         // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
         if let Ok(Some(manifest)) = existing(table, &place, options, &wanted) {
             compare(&manifest)?;
@@ -155,6 +155,19 @@ impl Corpus<'_> {
         }
         done
     }
+}
+
+/// Raised when this windrow reads what a stopped run left in another way than earlier ones: theirs is not continued then.
+const WORK_LAYOUT: u32 = 1;
+
+// Names the work folder. The version of windrow is no part of it: inputs, options and tokenizer decide the bytes, and they are all
+// here. So a run that another version stopped continues, just as its finished output would be unchanged.
+fn work_hash(wanted: &Manifest) -> String {
+    let mut decides = Manifest { windrow: String::new(), ..wanted.clone() };
+    if let Some(lock) = &mut decides.tokenizer {
+        lock.windrow.clear();
+    }
+    hash_of(&format!("{WORK_LAYOUT}\n{}", decides.to_text()))
 }
 
 fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: &Place) -> Packing {
@@ -269,5 +282,26 @@ impl Task<'_> {
         }
         let (state, writer) = packer.finish()?;
         Ok((state, writer, resumed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::manifest::TokenizerLock;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_another_version_stopped_has_the_same_work_folder() {
+        let of = |windrow: &str, hash: &str| {
+            let [windrow, hash] = [windrow, hash].map(str::to_string);
+            let tokenizer =
+                Some(TokenizerLock { windrow: windrow.clone(), hash, ..TokenizerLock::default() });
+            Manifest { windrow, tokenizer, ..Manifest::new("tokens") }
+        };
+        assert_eq!(work_hash(&of("0.0.1", "a")), work_hash(&of("0.0.2", "a")));
+        assert_ne!(work_hash(&of("0.0.1", "a")), work_hash(&of("0.0.1", "b")));
+        let other = Manifest { eos: Some(1), ..of("0.0.1", "a") };
+        assert_ne!(work_hash(&of("0.0.1", "a")), work_hash(&other));
     }
 }

@@ -95,6 +95,29 @@ fn added_tokens_are_found_where_the_library_finds_them_behind_any_normalizer() {
 }
 
 #[test]
+fn added_tokens_that_the_normalizer_makes_the_same_are_refused() {
+    let load = |normalizer: &str, tokens: &[(&str, bool)]| {
+        let token = |(i, (content, normalized)): (usize, &(&str, bool))| {
+            json!({"id": 4096 + i, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+                "normalized": normalized, "special": false})
+        };
+        let tokens: Value = tokens.iter().enumerate().map(token).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let root = with(&[("/normalizer", json!({"type": normalizer})), ("/added_tokens", tokens)]);
+        std::fs::write(folder.path().join("tokenizer.json"), root.to_string()).unwrap();
+        Tokenizer::load(&folder.path().display().to_string()).map(|tokenizer| ids(&tokenizer, "foo"))
+    };
+    let e = load("Lowercase", &[("Foo", true), ("bar", true), ("foo", true)]).unwrap_err();
+    assert_eq!(e.kind(), windrow_core::Kind::Unsupported);
+    for says in ["\"Foo\" (4096)", "\"foo\" (4098)", "added_tokens"] {
+        assert!(e.to_string().contains(says), "{e}");
+    }
+    // One of them is found first; the two stay two.
+    assert_eq!(load("Lowercase", &[("Foo", true), ("foo", false)]).unwrap(), [4097]);
+    assert_eq!(load("NFC", &[("Foo", true), ("foo", true)]).unwrap(), [4097]);
+}
+
+#[test]
 fn a_long_s_after_an_apostrophe_is_cut_as_the_library_cuts_it() {
     // A merge over the border that the expression puts behind `'ſ`.
     let mut root = with(&[("/pre_tokenizer", split(LLAMA3, "Isolated", false))]);

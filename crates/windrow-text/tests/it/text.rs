@@ -68,6 +68,50 @@ fn eos_is_found_by_name_or_id() {
     assert_eq!(Tokenizer::load("bytes").unwrap().resolve_eos("auto").unwrap(), Some(256));
 }
 
+// tiny4k with `</s>` as a second special token, and files beside it.
+fn beside(files: &[(&str, &str)]) -> windrow_core::Result<Tokenizer> {
+    let folder = tempfile::tempdir().unwrap();
+    let content = std::fs::read(testdata("tokenizer/tiny4k/tokenizer.json")).unwrap();
+    let mut root: serde_json::Value = serde_json::from_slice(&content).unwrap();
+    let mut second = root["added_tokens"][0].clone();
+    (second["id"], second["content"]) = (4096.into(), "</s>".into());
+    root["added_tokens"].as_array_mut().unwrap().push(second);
+    std::fs::write(folder.path().join("tokenizer.json"), root.to_string()).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    Tokenizer::load(&folder.path().display().to_string())
+}
+
+#[test]
+fn the_end_is_the_one_that_lies_beside_the_definition() {
+    let (config, map) = ("tokenizer_config.json", "special_tokens_map.json");
+    let (end, flagged) =
+        (r#"{"eos_token": "</s>"}"#, r#"{"eos_token": {"content": "</s>", "special": true}}"#);
+    let other = r#"{"eos_token": "<|endoftext|>"}"#;
+    for (files, want) in [
+        (vec![], 0),
+        (vec![(config, end)], 4096),
+        (vec![(config, flagged)], 4096),
+        (vec![(map, flagged)], 4096),
+        (vec![(config, end), (map, other)], 4096),
+        (vec![(config, "{}"), (map, end)], 4096),
+        // Nothing that can be known: the well-known names.
+        (vec![(config, r#"{"eos_token": "<none>"}"#)], 0),
+        (vec![(config, r#"{"eos_token": null}"#), (map, r#"{"eos_token": [1]}"#)], 0),
+    ] {
+        let tokenizer = beside(&files).unwrap();
+        assert_eq!(tokenizer.eos(), Some(want), "{files:?}");
+        assert_eq!(tokenizer.resolve_eos("auto").unwrap(), Some(want));
+        assert_eq!(tokenizer.lock(), beside(&[]).unwrap().lock());
+    }
+    for (name, text) in [(config, "{\"eos_token\": "), (config, "[]"), (map, "\0")] {
+        let e = beside(&[(name, text)]).unwrap_err();
+        assert_eq!(e.kind(), Kind::Corrupt);
+        assert!(e.to_string().contains(name), "{e}");
+    }
+}
+
 #[test]
 fn a_lock_accepts_its_own_tokenizer_and_no_other() {
     let all = all();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use windrow_core::{DType, Error, Result};
-use windrow_text::Tokenizer;
+use windrow_text::{NAMES, Tokenizer};
 
 use crate::chat::{ChatEncoder, not_of_chat};
 use crate::encode::TextEncoder;
@@ -128,10 +128,10 @@ impl Tokenizing {
         }
     }
 
-    // A tokenizer.json is named so that it is found from any folder.
+    // A tokenizer.json, or its folder, is named so that it is found from any folder. Built-in names are looked at first.
     pub(super) fn to_json(&self) -> Value {
         let path = std::path::Path::new(&self.tokenizer);
-        let tokenizer = match path.is_file() {
+        let tokenizer = match !NAMES.contains(&self.tokenizer.as_str()) && path.exists() {
             true => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string(),
             false => self.tokenizer.clone(),
         };
@@ -142,5 +142,23 @@ impl Tokenizing {
         serde_json::from_value(settings.clone()).map_err(|e| {
             Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokenizer_that_is_a_folder_is_found_from_any_other() {
+        let kept = |tokenizer: &str| {
+            let how = Tokenizing { tokenizer: tokenizer.to_string(), ..Tokenizing::default() };
+            how.to_json()["tokenizer"].as_str().map(str::to_string)
+        };
+        // Tests run in the folder of the crate.
+        let folder = std::path::absolute("src").unwrap().display().to_string();
+        assert_eq!(kept("src"), Some(folder.clone()));
+        assert_eq!(kept("src/lib.rs"), Some(format!("{folder}/lib.rs")));
+        assert_eq!(kept("gpt2"), Some("gpt2".to_string()));
     }
 }
