@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,25 @@ def test_an_option_of_another_format_is_refused(tmp_path: Path, option: str, opt
         wr.convert(tmp_path / "tokens.bin", tmp_path / "out", **options)
     assert raised.value.field == option
     assert not (tmp_path / "out").exists()
+
+
+def test_no_output_takes_the_place_of_its_input(tmp_path: Path) -> None:
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"id": 1, "x": 2}\n{"id": 3, "x": 4}\n')
+    before = lines.read_bytes()
+    rows = wr.open(lines, columns=["id"])
+    (tmp_path / "link.jsonl").symlink_to(lines)
+    for out in (lines, tmp_path / "link.jsonl"):
+        for overwrite in (False, True):
+            with pytest.raises(wr.ConfigError, match="replace what it is made from"):
+                wr.convert(rows, out, to="jsonl", overwrite=overwrite)
+    assert lines.read_bytes() == before
+    program = [sys.executable, "-m", "windrow", "convert", "a.jsonl", "a.jsonl", "--to", "jsonl", "--columns", "id", "--overwrite"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, lines.read_bytes()) == (2, before), done.stderr
+    assert "write elsewhere" in done.stderr
+    assert wr.convert(rows, tmp_path / "b.jsonl", to="jsonl")["records"] == 2
+    assert wr.convert(rows, tmp_path / "b.jsonl", to="jsonl", overwrite=True)["records"] == 2
 
 
 def test_flat_tokens_hold_ids_and_say_what_they_leave_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

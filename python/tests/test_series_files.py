@@ -205,8 +205,15 @@ def test_a_name_that_is_not_utf8_is_passed_over(tmp_path: Path, caplog: pytest.L
     assert "name is not UTF-8" in caplog.text
     assert wr.tokenize(folder, tmp_path / "o", tokenizer="bytes")["documents"] == 1
     assert wr.verify(folder)["problems"] == []
+    # Once, with what it is really called.
+    told = [record.getMessage() for record in caplog.records if "name is not UTF-8" in record.getMessage()]
+    assert len(told) == 1
+    assert told[0].startswith(f'"{folder}/lies-mich-f\\xFCr.md": no data is read from it')
     # Data must not vanish.
     data = os.fsencode(folder) + b"/f\xfcr.jsonl"
     Path(os.fsdecode(data)).write_text('{"text": "two"}\n')
-    with pytest.raises(wr.UnsupportedError, match="not UTF-8"):
+    with pytest.raises(wr.UnsupportedError, match=r"^a file name that is not UTF-8\n") as found:
         wr.open(folder)
+    assert str(found.value).count("at:") == 1
+    with pytest.raises(wr.UnsupportedError, match=r"^a file name that is not UTF-8\n"):
+        wr.tokenize(folder, tmp_path / "no", tokenizer="bytes")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -58,6 +61,50 @@ def test_records_are_documents_and_together_the_stream(
     assert len(wr.open(tmp_path / "out", tokenizer="bytes")) == 100
     with pytest.raises(wr.MismatchError, match="bytes"):
         wr.open(tmp_path / "out", tokenizer="gpt2")
+
+
+def program(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "windrow", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_program_takes_the_layouts_that_tokenize_takes(tmp_path: Path, text: Path) -> None:
+    shared = ["--out", tmp_path / "out", "--tokenizer", "bytes", "--to", "nothing"]
+    for command in (["tokenize"], ["prep", "plan", "tokenize"]):
+        refused = program(*command, text, *shared)
+        assert refused.returncode == 2
+        found = re.search(r"possible values: ([^]]*)]", refused.stderr)
+        assert found, refused.stderr
+        named = set(found[1].split(", "))
+        assert named == {"datatrove", "flat-tokens", "forager", "llmc", "megatron", "shards", "tokens"}
+    for to in named:
+        assert tokenize(text, tmp_path / to, to)["documents"] == 100
+    for to in ("codes", "jsonl", "npy", "npz", "parquet"):
+        with pytest.raises(wr.ConfigError, match="does not hold the tokens"):
+            tokenize(text, tmp_path / "out", to)
+
+
+def test_shards_of_the_program_and_of_tasks_are_those_of_tokenize(tmp_path: Path, text: Path) -> None:
+    tokenize(text, tmp_path / "shards", "shards", max_shard_bytes=300)
+    expected = files(tmp_path / "shards")
+    assert len(expected) > 5
+    given = ["--tokenizer", "bytes", "--to", "shards", "--max-shard-bytes", 300]
+    done = program("tokenize", text, "--out", tmp_path / "of-program", *given)
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "of-program") == expected
+    again = program("tokenize", text, "--out", tmp_path / "of-program", *given, "--json")
+    assert json.loads(again.stdout)["report"]["unchanged"]
+    planned = program("prep", "plan", "tokenize", text, "--out", tmp_path / "parts", "--task-bytes", 400, *given)
+    assert planned.returncode == 0, planned.stderr
+    job = planned.stdout.strip()
+    for command in (["run", job], ["merge", job], ["join", job, "--out", tmp_path / "joined"]):
+        done = program("prep", *command)
+        assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "joined") == expected
 
 
 def test_megatron_s_reader_has_a_document_each(tmp_path: Path, text: Path, documents: list[list[int]]) -> None:

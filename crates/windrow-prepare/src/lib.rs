@@ -35,14 +35,14 @@ pub use fields::{Fields, Takes};
 pub use ids::Ids;
 pub use index::{IndexOptions, index, index_from};
 pub use places::{NoStores, Stores};
-pub use text::{line_text, text_of};
+pub use text::{line_text, record_of, text_of};
 pub use tokenize::{
     CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from, tokenize_texts,
 };
 pub use verify::{VerifyOptions, verify, verify_from};
 pub use windrow_core::format::verify::{Findings, Problem};
 pub use windrow_core::{Progress, Watch};
-pub use write::{Writer, convert, manifest_of};
+pub use write::{Writer, convert, manifest_of, refuse_inputs};
 
 // A path that is not text is shown as far as it is: serde refuses it.
 fn shown<S: serde::Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {

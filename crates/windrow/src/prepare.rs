@@ -166,6 +166,8 @@ pub fn convert_with(
     stores: &Options,
     watch: &dyn Watch,
 ) -> Result<Report> {
+    // What is made of a URL lies elsewhere at first.
+    windrow_prepare::refuse_inputs(source, out, format)?;
     let output = Output::of_records(out, format, options, stores)?;
     let done = convert(source, output.path(), format, options, watch);
     output.finish(done, watch)

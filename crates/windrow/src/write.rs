@@ -27,12 +27,19 @@ pub struct Written {
 }
 
 /// The formats that are written, in the order in which they are asked.
+///
+/// ```
+/// let of_tokenize = |to: &str| windrow::written().iter().any(|written| written.to == to && written.is_for_tokenize);
+/// // Shards hold any numbers, token IDs among them.
+/// assert!(["forager", "tokens", "megatron", "shards", "llmc", "datatrove"].iter().all(|to| of_tokenize(to)));
+/// assert!(!["npy", "npz", "jsonl", "codes"].iter().any(|to| of_tokenize(to)));
+/// ```
 pub fn written() -> Vec<Written> {
     let alias =
         |name: &'static str| ALIASES.iter().find(|(_, of)| *of == name).map_or(name, |(alias, _)| alias);
     let row = |info: &'static FormatInfo| {
         let writer = write::writer(formats(), info.name, &Map::new()).ok()?;
-        Some(Written { to: alias(info.name), info, is_for_tokenize: writer.holds_ids() })
+        Some(Written { to: alias(info.name), info, is_for_tokenize: !writer.id_dtypes().is_empty() })
     };
     formats().iter().filter_map(|format| row(format.info())).collect()
 }

@@ -81,5 +81,5 @@ fn is_of(manifest: &Manifest, data: &str) -> bool {
 fn left(path: &Path) -> Error {
     Error::new(Kind::Exists, "something else is where the output goes")
         .at(path)
-        .hint("--overwrite (overwrite=True) replaces what windrow wrote and nothing else: write elsewhere, or remove it")
+        .hint("in a folder, --overwrite (overwrite=True) replaces only what windrow wrote: write elsewhere, or remove it")
 }

@@ -145,8 +145,7 @@ fn not_text(error: Error, path: &Path) -> Error {
     match path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
         true => Error::unsupported("a file name that is not UTF-8")
             .at(path)
-            .hint("rename the file: data is named in UTF-8")
-            .caused_by(error),
+            .hint("rename the file: data is named in UTF-8"),
         false => error,
     }
 }

@@ -1,9 +1,10 @@
 //! Every file below a folder of this machine. Links to folders are followed, and no folder is read twice: a link back
 //! to a folder above would never end, and a second link would give every record once more.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use super::times::modified_ns;
 use super::{Entry, key};
@@ -119,17 +120,33 @@ impl Walk {
 
     // One message of a kind, however many there are.
     fn warn(&self) {
-        const LINKS: &str = "not followed, a link to a folder that is read already or that holds the link";
-        for (paths, what) in
-            [(&self.left_out, LINKS), (&self.unnamed, "passed over, as the name is not UTF-8")]
-        {
-            if let Some(first) = paths.iter().min() {
-                let more = match paths.len() - 1 {
-                    0 => String::new(),
-                    n => format!(" and {n} more"),
-                };
-                log::warn!("{}{more}: {what}", first.display());
-            }
+        if let Some((first, more)) = first_of(&self.left_out) {
+            warn_once(format!(
+                "{}{more}: not followed, a link to a folder that is read already or that holds the link",
+                first.display()
+            ));
         }
+        if let Some((first, more)) = first_of(&self.unnamed) {
+            // Escaped, as it could not be told from others.
+            warn_once(format!("{first:?}{more}: no data is read from it, as the name is not UTF-8"));
+        }
+    }
+}
+
+fn first_of(paths: &[PathBuf]) -> Option<(&PathBuf, String)> {
+    let more = match paths.len().saturating_sub(1) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some((paths.iter().min()?, more))
+}
+
+// A command walks a folder several times, and says it the first time.
+fn warn_once(message: String) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    // Not waited for: a process that was forked meanwhile would wait forever.
+    let is_new = SAID.try_lock().map_or(true, |mut said| said.insert(message.clone()));
+    if is_new {
+        log::warn!("{message}");
     }
 }

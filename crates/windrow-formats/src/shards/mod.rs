@@ -54,7 +54,7 @@ static INFO: FormatInfo = FormatInfo {
         WriteOption {
             name: "normalize",
             takes: Takes::On,
-            help: "store (x - mean) / std as float32, and mean and std of each record beside it",
+            help: "store series as (x - mean) / std in float32, and mean and std of each record beside it; not for token IDs",
             of_tokenize: false,
         },
     ],

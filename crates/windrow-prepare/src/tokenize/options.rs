@@ -173,6 +173,8 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
             .field("dtype")
             .hint(format!("it stores {}", names.join(", "))));
     }
+    // Other numbers than the IDs themselves are not token IDs: normalised ones, for example.
+    to.stored_dtype(dtype, Some(dtype))?;
     if !dtype.is_integer() || dtype == DType::Bool {
         return Err(Error::config(format!("token IDs cannot be stored as {dtype}")).hint("uint16 or uint32"));
     }

@@ -71,6 +71,7 @@ impl Work<'_> {
         });
         self.out.findings.take(&base.display().to_string(), "names", "each file once", once)?;
         lines.iter().for_each(|e| self.out.expect(e.size));
+        let before = self.so_far();
         for entry in &lines {
             self.json_lines(&base.join(&entry.key))?;
         }
@@ -78,10 +79,13 @@ impl Work<'_> {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
             self.is_data(base, "", options)?;
+            self.each_by_itself(base, &entries)?;
             self.out.note(format!(
-                "nothing here says what it should be: no {}, no index, no JSONL",
+                "nothing here says what it should be: no {}, no index, no JSONL, so nothing was compared",
                 MANIFEST_FILE
             ));
+        } else {
+            self.needs_lines(base, before);
         }
         Ok(())
     }

@@ -7,7 +7,22 @@ use crate::chunks::Chunks;
 use crate::input::Input;
 use crate::text_input::TextInput;
 
+/// Lines that were looked at, and problems that were found.
+type SoFar = (u64, u64);
+
 impl Work<'_> {
+    pub(super) fn so_far(&self) -> SoFar {
+        (self.out.findings.checked_records, self.out.findings.n_problems)
+    }
+
+    /// That lines were found in `path` since `before`, or why there are none: without any, opening refuses it.
+    pub(super) fn needs_lines(&mut self, path: &Path, before: SoFar) {
+        if self.so_far() == before {
+            let (path, expected) = (path.display().to_string(), "at least one line".to_string());
+            self.out.findings.problem(&path, None, "size", expected, "nothing".to_string());
+        }
+    }
+
     /// Every line of a file, plain or compressed.
     pub(super) fn json_lines(&mut self, path: &Path) -> windrow_core::Result<()> {
         let name = path.display().to_string();

@@ -133,7 +133,12 @@ impl Work<'_> {
         }
         if format::lines::is_named(name) || self.is_lines(folder, name)? {
             self.out.expect(self.places.size(path).unwrap_or(0));
-            return self.json_lines(path);
+            let before = self.so_far();
+            self.json_lines(path)?;
+            if !is_told {
+                self.needs_lines(path, before);
+            }
+            return Ok(());
         }
         if is_told {
             return Ok(());
@@ -157,8 +162,12 @@ impl Work<'_> {
             );
             return Ok(());
         }
-        self.out
-            .note(format!("{name} has no manifest: nothing says which size, values or hash it should have"));
+        if size.is_some() {
+            self.by_itself(folder, name)?;
+        }
+        self.out.note(format!(
+            "{name} has no manifest: nothing says which size, values or hash it should have, so nothing was compared"
+        ));
         Ok(())
     }
 

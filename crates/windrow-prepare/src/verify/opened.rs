@@ -5,6 +5,7 @@ use std::path::Path;
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Format, Options, Probe, choose, open};
+use windrow_core::store::{Entry, plain_name};
 use windrow_core::{Kind, Result};
 
 use super::Work;
@@ -58,6 +59,29 @@ impl Work<'_> {
             }
             Err(e) => self.out.found(e, &store.display(key), "content"),
         }
+    }
+
+    /// Checks the file at `key` below `root`, of which nothing says what it should hold, as far as its format can tell.
+    pub(super) fn by_itself(&mut self, root: &Path, key: &str) -> Result<()> {
+        match self.recognised(root, key)? {
+            Some((probe, format)) if format.verifier().content() == Content::Unknown => {
+                format.verifier().records(format, &probe, &mut self.out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for the files of a folder that are its records.
+    pub(super) fn each_by_itself(&mut self, root: &Path, entries: &[Entry]) -> Result<()> {
+        let Some((_, format)) = self.recognised(root, "")? else { return Ok(()) };
+        if format.verifier().content() != Content::Unknown {
+            return Ok(());
+        }
+        let is_record = |entry: &&Entry| {
+            let ends = |suffix: &&str| plain_name(&entry.key).ends_with(*suffix);
+            !entry.key.contains('/') && format.info().data_suffixes.iter().any(ends)
+        };
+        entries.iter().filter(is_record).try_for_each(|entry| self.by_itself(root, &entry.key))
     }
 
     /// The format of this name.

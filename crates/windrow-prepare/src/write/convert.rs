@@ -6,6 +6,7 @@ use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::source::{Kind, Source};
 use windrow_core::{Progress, Result, Span, Watch, check, store};
 
+use super::inputs::refuse_inputs;
 use super::origin::Origin;
 use super::writer::{PART, Writer};
 use crate::Report;
@@ -13,7 +14,8 @@ use crate::Report;
 /// Writes all records of a source in another format.
 ///
 /// # Errors
-/// As [`Writer`]; what reading the source says; `Interrupted`. After an error nothing visible has changed.
+/// As [`Writer`]; `Config` when the output would replace what the source reads; what reading it says; `Interrupted`. After an
+/// error nothing visible has changed.
 pub fn convert(
     source: &dyn Source,
     out: &Path,
@@ -21,6 +23,7 @@ pub fn convert(
     options: &WriteOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
+    refuse_inputs(source, out, format)?;
     convert_from(source, source, &Origin::of(source)?, out, format, options, watch)
 }
 

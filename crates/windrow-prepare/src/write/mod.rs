@@ -2,11 +2,13 @@
 //! visible at once.
 
 mod convert;
+mod inputs;
 mod origin;
 mod writer;
 
 pub use convert::convert;
 pub(crate) use convert::{convert_from, sum_of_lengths};
+pub use inputs::refuse_inputs;
 pub(crate) use origin::Origin;
 pub use origin::manifest_of;
 pub use writer::Writer;

@@ -16,6 +16,7 @@ use windrow_prepare::{VerifyOptions, verify};
 use crate::disk::{open, open_with, whole};
 use crate::folder::put;
 use crate::toy::Toy;
+use crate::tree::tree;
 use crate::writing::{To, Writing, convert, create};
 
 const EOS: i64 = 0;
@@ -242,6 +243,40 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
     let options = Writing { overwrite: true, dtype: Some(DType::U8), ..to(To::Forager) };
     let error = convert(some.as_ref(), &at("kept"), &options, &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
+}
+
+#[test]
+fn no_output_takes_the_place_of_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put(folder.path(), "a.jsonl", b"{\"sequence\": [1, 2]}\n");
+    std::os::unix::fs::symlink("a.jsonl", at("link.jsonl")).unwrap();
+    let a = open(&at("a.jsonl")).unwrap();
+    convert(a.as_ref(), &at("in"), &to(To::Shards), &()).unwrap();
+    convert(a.as_ref(), &at("pair"), &to(To::Megatron), &()).unwrap();
+    let before = tree(folder.path());
+    for (input, out, format) in [
+        ("a.jsonl", "a.jsonl", To::Jsonl),
+        ("a.jsonl", "link.jsonl", To::Jsonl),
+        ("link.jsonl", "a.jsonl", To::Jsonl),
+        ("in", "in", To::Shards),
+        ("pair.bin", "pair", To::Megatron),
+        ("pair.bin", "pair.idx", To::Megatron),
+    ] {
+        let source = open(&at(input)).unwrap();
+        for overwrite in [false, true] {
+            let options = Writing { overwrite, ..to(format) };
+            let error = convert(source.as_ref(), &at(out), &options, &()).unwrap_err();
+            assert_eq!(error.kind(), Kind::Config, "{input} {out}: {error}");
+            assert!(error.message().contains("replace what it is made from"), "{input} {out}: {error}");
+            assert_eq!(tree(folder.path()), before, "{input} {out}");
+        }
+    }
+    // Beside it, and of another one.
+    let overwrite = Writing { overwrite: true, ..to(To::Jsonl) };
+    for _ in 0..2 {
+        convert(a.as_ref(), &at("b.jsonl"), &overwrite, &()).unwrap();
+    }
 }
 
 #[test]

@@ -103,6 +103,18 @@ fn an_option_that_would_change_nothing_is_refused() {
 }
 
 #[test]
+fn token_ids_are_not_normalised() {
+    let input = folder_of(&[("a.jsonl", ABC)]);
+    let out = tempfile::tempdir().unwrap();
+    let to = To::Shards.with(json!({ "normalize": true }));
+    let options = TokenizeOptions { to, sample_size: None, ..packed(1) };
+    let error = tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Config);
+    assert!(error.message().contains("normalised"), "{error}");
+    assert!(tree(out.path()).is_empty());
+}
+
+#[test]
 fn the_dtype_follows_the_vocabulary() {
     let input = folder_of(&[("a.jsonl", b"{\"text\":\"1 2\"}")]);
     let out = tempfile::tempdir().unwrap();

@@ -196,6 +196,30 @@ fn what_cannot_be_checked_is_said() {
 }
 
 #[test]
+fn raw_ids_that_were_cut_short_are_not_good_and_those_of_another_dtype_not_bad() {
+    let base = folder_of(&[("u16/a.bin", &[0; 6]), ("odd/train.bin", &[0; 7]), ("odd/val.bin", &[0; 9])]);
+    for (name, n_problems) in [("odd/train.bin", 1), ("odd", 2), ("u16/a.bin", 0), ("u16", 0)] {
+        let findings = check(&base.path().join(name));
+        assert_eq!((findings.n_problems, findings.checked_files), (n_problems, 0), "{name}: {findings:?}");
+        let says = |text: &str| findings.notes.iter().any(|note| note.contains(text));
+        assert!(says("nothing was compared"), "{name}: {findings:?}");
+        assert_eq!(says("nothing says its dtype"), n_problems == 0, "{name}: {findings:?}");
+        assert_eq!(says("another dtype"), n_problems > 0, "{name}: {findings:?}");
+    }
+    only(&base.path().join("odd/train.bin"), "content", "", "1 more than whole uint16 IDs");
+}
+
+#[test]
+fn lines_of_which_there_is_none_are_not_good() {
+    let base = folder_of(&[("one/a.jsonl", b""), ("two/a.jsonl", b""), ("two/b.jsonl", b"{}\n")]);
+    for name in ["one", "one/a.jsonl", "two/a.jsonl"] {
+        only(&base.path().join(name), "size", "at least one line", "nothing");
+    }
+    // As opening takes them: the other file has a line.
+    assert_eq!(check(&base.path().join("two")).n_problems, 0);
+}
+
+#[test]
 fn what_is_no_data_is_an_error_and_ids_that_are_none_a_problem() {
     let base = folder_of(&[("text/y.txt", b"yes"), ("y.txt.gz", &[0x1f, 0x8b, 8]), ("none.bin", b"")]);
     fs::create_dir(base.path().join("empty")).unwrap();

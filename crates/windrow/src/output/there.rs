@@ -109,15 +109,19 @@ impl Place {
         })
     }
 
-    /// Puts files of the same names into a local folder: manifests as they are, all others without content.
+    /// Puts files of the same names into a local folder: manifests, and what may hold one, as they are, all others without content.
     ///
     /// # Errors
     /// What reading a manifest says; `Io`.
     pub(super) fn picture(&self, objects: &BTreeMap<String, u64>, folder: &Path) -> Result<()> {
-        for object in objects.keys() {
+        // Where one file in JSON describes all others, the manifest is in it.
+        let mut described = objects.keys().filter(|object| object.ends_with(".json"));
+        let only = described.next().filter(|_| described.next().is_none());
+        for (object, size) in objects {
             let path = folder.join(object);
             path.parent().map_or(Ok(false), files::make_folder)?;
-            let text = match object.ends_with(MANIFEST_FILE) {
+            let is_told = object.ends_with(MANIFEST_FILE) || (only == Some(object) && *size <= MOST_BYTES);
+            let text = match is_told {
                 true => self.small(object)?,
                 false => Vec::new(),
             };

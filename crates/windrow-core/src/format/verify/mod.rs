@@ -35,7 +35,8 @@ pub trait Verify: Sync {
         Content::Records
     }
 
-    /// Checks what is at `probe`, where [`Verify::content`] is [`Content::Records`].
+    /// Checks what is at `probe`, where [`Verify::content`] is [`Content::Records`], or is [`Content::Unknown`] and nothing beside
+    /// it says what it should hold.
     ///
     /// # Errors
     /// `Interrupted`; `Io`. What is wrong with the data is reported to `out`.

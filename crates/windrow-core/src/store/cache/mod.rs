@@ -171,7 +171,20 @@ pub fn cache_folder() -> Result<PathBuf> {
 
 /// The error with what a user can do about it.
 fn hinted(error: Error) -> Error {
-    if error.hint_text().is_none() { error.hint(HINT) } else { error }
+    match (error.hint_text(), is_refused(&error)) {
+        (Some(_), _) => error,
+        (None, true) => error.hint("set WINDROW_CACHE to a folder that can be written"),
+        (None, false) => error.hint(HINT),
+    }
+}
+
+/// Whether the folder is the wrong one, however much space there is.
+fn is_refused(error: &Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, NotADirectory, PermissionDenied, ReadOnlyFilesystem};
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| {
+        matches!(cause.kind(), AlreadyExists | NotADirectory | PermissionDenied | ReadOnlyFilesystem)
+    })
 }
 
 /// Whether a disk, or what a user may take of it, is full.
