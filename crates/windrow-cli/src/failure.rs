@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde_json::{Value, json};
 use windrow::{Error, Kind};
 
-use crate::text;
+use crate::{text, words};
 
 /// Done.
 pub(crate) const DONE: i32 = 0;
@@ -27,6 +27,8 @@ pub(crate) const INTERRUPTED: i32 = 130;
 pub(crate) enum Failure {
     /// What windrow says.
     Windrow(Error),
+    /// A job of which some tasks are left: nothing of it is bad.
+    Unfinished(Error),
     /// Arguments that each parse but make no sense together.
     Usage { message: String, hint: Option<String> },
     /// stdout cannot be written.
@@ -41,9 +43,8 @@ impl Failure {
     pub(crate) fn exit(&self) -> i32 {
         match self {
             Failure::Usage { .. } => USAGE,
-            // The reader has what it wanted.
-            Failure::Output(_) if self.is_broken_pipe() => DONE,
             Failure::Output(_) => FAILED,
+            Failure::Unfinished(_) => PARTLY,
             Failure::Windrow(e) => match e.kind() {
                 Kind::Corrupt | Kind::Stale | Kind::Unrecognised => BAD_DATA,
                 Kind::Mismatch => MISMATCH,
@@ -54,19 +55,17 @@ impl Failure {
         }
     }
 
-    pub(crate) fn is_broken_pipe(&self) -> bool {
-        matches!(self, Failure::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
-    }
-
     pub(crate) fn to_json(&self) -> Value {
         let (kind, message, hint) = match self {
             Failure::Usage { message, hint } => ("usage", message.clone(), hint.as_deref()),
             Failure::Output(e) => ("io", format!("cannot write to stdout: {e}"), None),
-            Failure::Windrow(e) => (e.kind().name(), text::message(e), e.hint_text()),
+            Failure::Windrow(e) | Failure::Unfinished(e) => {
+                (e.kind().name(), text::message(e), e.hint_text())
+            }
         };
         // Every error has every key, so that a program need not ask which it is.
         let place = match self {
-            Failure::Windrow(e) => Some(e.place()),
+            Failure::Windrow(e) | Failure::Unfinished(e) => Some(e.place()),
             Failure::Usage { .. } | Failure::Output(_) => None,
         };
         json!({
@@ -85,7 +84,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Windrow(e) => e.fmt(f),
+            Failure::Windrow(e) | Failure::Unfinished(e) => e.fmt(f),
             Failure::Usage { message, hint } => {
                 f.write_str(message)?;
                 hint.iter().try_for_each(|hint| write!(f, "\n  hint: {hint}"))
@@ -97,7 +96,10 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
-        Failure::Windrow(e)
+        match e.hint_text().map(words::of_command_line) {
+            Some(hint) => Failure::Windrow(e.hint(hint)),
+            None => Failure::Windrow(e),
+        }
     }
 }
 
@@ -123,7 +125,8 @@ mod tests {
         assert_eq!(exit(Kind::Unrecognised), 3);
         assert_eq!(exit(Kind::Mismatch), 4);
         assert_eq!(exit(Kind::Interrupted), 130);
-        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).exit(), 0);
+        assert_eq!(Failure::from(io::Error::other("full")).exit(), 1);
+        assert_eq!(Failure::Unfinished(Error::new(Kind::Stale, "x")).exit(), 5);
     }
 
     #[test]

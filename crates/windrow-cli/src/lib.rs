@@ -28,6 +28,7 @@ mod speed;
 mod text;
 mod to;
 mod warnings;
+mod words;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -101,9 +102,6 @@ fn command_named(args: &[OsString]) -> Option<String> {
 }
 
 fn report(failure: &Failure, out: &mut Out) {
-    if failure.is_broken_pipe() {
-        return;
-    }
     let _ = writeln!(io::stderr(), "error: {failure}");
     let _ = out.error(failure.to_json());
 }

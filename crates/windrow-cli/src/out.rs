@@ -14,11 +14,19 @@ pub(crate) struct Out {
     json: bool,
     quiet: bool,
     command: String,
+    /// Whether whoever reads stdout is still there.
+    has_reader: bool,
 }
 
 impl Out {
     pub(crate) fn new(json: bool, quiet: bool, command: impl Into<String>) -> Out {
-        Out { stdout: BufWriter::new(io::stdout()), json, quiet, command: command.into() }
+        Out { stdout: BufWriter::new(io::stdout()), json, quiet, command: command.into(), has_reader: true }
+    }
+
+    /// Whether anybody still takes what is written. A reader that left, as `head` does, has what it wanted: what follows is
+    /// dropped, and the command ends as it would have, unless what is left of it is output alone.
+    pub(crate) fn has_reader(&self) -> bool {
+        self.has_reader
     }
 
     /// Whether progress and warnings are unwanted.
@@ -36,7 +44,7 @@ impl Out {
         if self.json {
             return Ok(());
         }
-        writeln!(self.stdout, "{line}")
+        self.put(|stdout| writeln!(stdout, "{line}"))
     }
 
     /// Names and values, aligned, for people.
@@ -70,12 +78,12 @@ impl Out {
 
     /// Bytes as they are, whether or not JSON is wanted.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stdout.write_all(bytes)
+        self.put(|stdout| stdout.write_all(bytes))
     }
 
     /// Shows what was written so far.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.stdout.flush()
+        self.put(BufWriter::flush)
     }
 
     fn head(&self) -> Map<String, Value> {
@@ -87,7 +95,20 @@ impl Out {
     }
 
     fn write(&mut self, object: Map<String, Value>) -> io::Result<()> {
-        writeln!(self.stdout, "{}", Value::Object(object))?;
+        self.put(|stdout| writeln!(stdout, "{}", Value::Object(object)))?;
         self.flush()
+    }
+
+    fn put(&mut self, write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>) -> io::Result<()> {
+        if !self.has_reader {
+            return Ok(());
+        }
+        match write(&mut self.stdout) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.has_reader = false;
+                Ok(())
+            }
+            written => written,
+        }
     }
 }

@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use windrow::dev::plan::Steps;
 use windrow::dev::sampler::Shard;
-use windrow::format::Options;
 use windrow::preview::tokens;
 use windrow::text::Tokenizer;
 use windrow::{Error, Paths, Plan, Recipe};
 
-use crate::args::{Cutting, Opening, Ordering, loader};
+use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids};
 use crate::failure::Failure;
 
 /// A plan, from its JSON or from the options that make one.
@@ -83,11 +82,8 @@ impl Planned {
                 ),
             });
         }
-        if self.ordering.is_given() || self.opening.options() != Options::default() {
-            return Err(Failure::Usage {
-                message: "a plan says itself how its data is opened and ordered".to_string(),
-                hint: Some("leave those options out; for data, name a view, as in --pack 1024".to_string()),
-            });
+        if self.ordering.is_given() || self.opening.is_given() {
+            return Err(says_itself("leave those options out; for data, name a view, as in --pack 1024"));
         }
         let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
         Ok(read(plan).map_err(|e| e.hint(hint))?)
@@ -102,12 +98,33 @@ impl Planned {
     }
 
     /// The tokenizer that shows what a plan reads.
-    pub(crate) fn tokenizer(&self, recipe: &Recipe) -> windrow::Result<Option<Tokenizer>> {
-        let side = match recipe.parts.first() {
-            Some(part) => part.path.open(&part.options)?.manifest().cloned(),
-            None => None,
-        };
-        tokens::tokenizer(self.tokenizer.as_deref(), side.as_ref())
+    pub(crate) fn tokenizer(&self, recipe: &Recipe) -> Result<Option<Tokenizer>, Failure> {
+        let asked = self.tokenizer.as_deref();
+        let Some(part) = recipe.parts.first() else { return Ok(tokens::tokenizer(asked, None)?) };
+        let data = part.path.open(&part.options)?;
+        only_token_ids(asked, data.source().as_ref())?;
+        Ok(tokens::tokenizer(asked, data.manifest())?)
+    }
+
+    /// Refuses `--tokenizer` where nothing is shown as text.
+    pub(crate) fn no_tokenizer(&self, why: &str) -> Result<(), Failure> {
+        if self.tokenizer.is_some() { Err(no_text(why)) } else { Ok(()) }
+    }
+
+    /// The files that the plan is made of: its own, and those that it reads.
+    pub(crate) fn files(&self, recipe: &Recipe, plan: &Plan) -> Vec<PathBuf> {
+        let read =
+            plan.feeds().iter().flat_map(|feed| feed.source().files()).map(|file| PathBuf::from(file.file));
+        let named = recipe.parts.iter().flat_map(|part| part.path.iter()).map(Path::to_path_buf);
+        self.plan.iter().cloned().chain(named).chain(read).collect()
+    }
+}
+
+/// The error of options beside a plan that has them itself.
+pub(crate) fn says_itself(hint: &str) -> Failure {
+    Failure::Usage {
+        message: "a plan says itself how its data is opened and ordered".to_string(),
+        hint: Some(hint.to_string()),
     }
 }
 

@@ -57,10 +57,22 @@ pub fn of_records(data: &Dataset, paths: &Paths, asked: &Asked, watch: &dyn Watc
         json::keys(data, &mut page, watch, &sample)?;
     } else if data.is_rows() {
         asked.view.clone().map_or(Ok(()), |view| data.view(view, None).map(|_| ()))?;
+        columns(data, &mut page)?;
+        from = format!("the columns of {}; no record is read", text::counted(data.len(), "record"));
+        object["records_read"] = json!(0);
     } else {
         numbers(asked, data, &sample, &mut page, watch)?;
     }
     Ok(Report { html: page.finish(), from, json: object, unread: 0 })
+}
+
+fn columns(data: &Dataset, page: &mut Page) -> Result<()> {
+    let rows: Vec<Vec<String>> =
+        data.info()?.columns.into_iter().map(|(name, holds)| vec![name, holds]).collect();
+    page.section("Columns");
+    page.table(&["column", "holds"], &rows);
+    page.note("Of rows no values are shown: `windrow peek` shows some.");
+    Ok(())
 }
 
 fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watch: &dyn Watch) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The options that several commands share: what to read and how to open it, how to slice it into samples (view), how to order them (order).
 
 mod order;
+pub(crate) mod output;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +10,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use windrow::dev::source::Source;
 use windrow::format::{self, Axis, Options, Payload};
+use windrow::preview::tokens;
 use windrow::{DType, Paths};
 
 pub(crate) use self::order::{Ordering, loader};
@@ -103,6 +106,11 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
+    /// Whether any of it was typed.
+    pub(crate) fn is_given(&self) -> bool {
+        self.options() != Options::default()
+    }
+
     pub(crate) fn options(&self) -> Options {
         Options {
             format: self.format.clone(),
@@ -194,6 +202,19 @@ pub(crate) fn no_stdout(path: &Path) -> Result<(), Failure> {
         }),
         false => Ok(()),
     }
+}
+
+/// Refuses `--tokenizer` where the records are not token IDs.
+pub(crate) fn only_token_ids(asked: Option<&str>, source: &dyn Source) -> Result<(), Failure> {
+    match asked.and_then(|_| tokens::not_ids(source)) {
+        Some(what) => Err(no_text(&format!("the records are {what}"))),
+        None => Ok(()),
+    }
+}
+
+/// The error of `--tokenizer` where it would decode nothing.
+pub(crate) fn no_text(why: &str) -> Failure {
+    Failure::usage(format!("--tokenizer decodes token IDs, and {why}"))
 }
 
 /// The parser of `--dtype`.

@@ -6,6 +6,7 @@ mod far;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use windrow::dev::threads;
 use windrow::preview::tokens;
 use windrow::{LoaderBuilder, Recipe, ViewRecipe};
 
@@ -41,6 +42,7 @@ pub(crate) struct Bench {
 
 pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
+    threads::check(args.threads, 1)?;
     if let Some(seconds) = args.seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 86_400.0)) {
         return Err(Failure::usage(format!("--seconds {seconds}: expected a time above 0, below a day")));
     }

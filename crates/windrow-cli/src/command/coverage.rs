@@ -28,6 +28,7 @@ pub(crate) struct Coverage {
 }
 
 pub(crate) fn run(args: &Coverage, out: &mut Out) -> Result<i32, Failure> {
+    args.planned.no_tokenizer("coverage shows none of them")?;
     let (recipe, plan, steps) = args.planned.open()?;
     let steps = Steps { shard: args.of_rank.shard()?, ..steps };
     let interrupt = Interrupt::listen();

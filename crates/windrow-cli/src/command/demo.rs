@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::output::write_whole;
-use windrow::{Error, Result};
+use windrow::{Error, Kind, Result};
 
 use self::acts::{BATCH, EPOCHS, LENGTH, TOKENIZER};
+use crate::args::output::holds;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -40,8 +41,8 @@ pub(crate) fn run(args: &Demo, out: &mut Out) -> Result<i32, Failure> {
     ))?;
     let documents = CORPUS.iter().filter(|b| **b == b'\n').count() as u64;
     let what = format!("{}, {}", text::counted(documents, "document"), text::size(CORPUS.len() as u64));
-    keep(&place.corpus, "NOTICE", NOTICE)?;
     keep(&place.corpus, "corpus.jsonl", CORPUS)?;
+    keep(&place.corpus, "NOTICE", NOTICE)?;
     out.line(format_args!("   {}: {what}, licences in NOTICE", place.corpus.join("corpus.jsonl").display()))?;
     note("prepare", acts::prepare(&place, out, &interrupt)?);
 
@@ -102,11 +103,16 @@ fn next(place: &Place) -> [String; 3] {
     ]
 }
 
-/// Writes a file unless it is there with this content; a reader sees all of it or none.
+/// Writes a file unless it is there with this content; a reader sees all of it or none. A file of somebody else is left alone.
 fn keep(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let path = folder.join(name);
-    if fs::read(&path).is_ok_and(|found| found == content) {
+    if holds(&path, content) {
         return Ok(());
+    }
+    if fs::symlink_metadata(&path).is_ok() {
+        return Err(Error::new(Kind::Exists, "another file is there already")
+            .at(path)
+            .hint("choose another folder with --out"));
     }
     fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
     write_whole(&path, content)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use windrow::prepare;
 
+use crate::args::output::no_overwrite_of_stdout;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
@@ -49,11 +50,13 @@ fn to_stdout(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
     if out.is_json() {
         return Err(Failure::usage("--json and --out - would both write to stdout"));
     }
-    if args.overwrite {
-        return Err(Failure::usage("--overwrite replaces a file, and --out - is not a file"));
-    }
+    no_overwrite_of_stdout(args.overwrite)?;
     for block in prepare::dummy_blocks(args.vocab_size, args.tokens, args.seed)? {
         out.raw(&block)?;
+        // There is no end of tokens that nobody takes.
+        if !out.has_reader() {
+            break;
+        }
     }
     out.flush()?;
     Ok(DONE)

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::dev::output::write_whole;
 use windrow::dev::plan::{Steps, Workspace};
 use windrow::preview::{batch, tokens};
 
+use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plan::{OfRank, Planned};
@@ -27,6 +27,9 @@ pub(crate) struct Extract {
     /// Where it goes: a name that ends in .npz or .txt, or `-`, as text to stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    overwrite: bool,
     #[command(flatten)]
     of_rank: OfRank,
 }
@@ -46,7 +49,16 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
             });
         }
     };
+    if is_stdout {
+        no_overwrite_of_stdout(args.overwrite)?;
+    }
+    if !is_text {
+        args.planned.no_tokenizer(".npz holds arrays")?;
+    }
     let (recipe, plan, steps) = args.planned.open()?;
+    if !is_stdout {
+        refuse_input(&args.out, args.planned.files(&recipe, &plan))?;
+    }
     let steps = Steps { shard: args.of_rank.shard()?, ..steps };
     let step = steps.find(plan.sampler(), args.epoch, args.step)?;
     let batch = plan.batch_of(&step, None, &mut Workspace::default())?;
@@ -71,7 +83,7 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
         true if out.is_json() => object["text"] = json!(String::from_utf8_lossy(&content)),
         true => out.raw(&content)?,
         false => {
-            write_whole(&args.out, &content)?;
+            output::write(&args.out, &content, args.overwrite)?;
             object["out"] = json!(args.out);
             let (rows, size) = (text::counted(batch.rows() as u64, "row"), text::size(content.len() as u64));
             out.line(format_args!("{}: {rows} of step {}, {size}", text::quoted(&args.out), args.step))?;

@@ -10,7 +10,7 @@ use crate::codes;
 use crate::failure::{DONE, Failure};
 use crate::mixing;
 use crate::out::Out;
-use crate::text;
+use crate::{plan, text};
 
 /// Show what some data is: format, counts, dtype, lengths, files
 ///
@@ -43,10 +43,18 @@ const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     if args.mixing {
+        if args.opening.is_given() {
+            return Err(plan::says_itself("leave those options out"));
+        }
         return mixing::show(&args.data, out);
     }
     let paths = args.data.paths()?;
     let data = paths.open(&args.opening.options())?;
+    if args.histogram && data.is_rows() {
+        return Err(Failure::usage(
+            "--histogram counts records by length, and these are rows, which have none",
+        ));
+    }
     let side = data.manifest();
     let info = data.info()?;
     let bars = if args.histogram { Some(histogram(&data)?) } else { None };

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use windrow::dev::output::write_whole;
 
+use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
 use crate::args::{Opening, no_stdin};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
@@ -22,21 +22,33 @@ pub(crate) struct Manifest {
     /// Write it there instead of beside the data; `-` is stdout
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// With -o: replace an existing file
+    #[arg(long, requires = "out")]
+    overwrite: bool,
     #[command(flatten)]
     opening: Opening,
 }
 
 pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
+    let is_stdout = args.out.as_deref() == Some(Path::new("-"));
+    if is_stdout {
+        no_overwrite_of_stdout(args.overwrite)?;
+        if out.is_json() {
+            return Err(Failure::usage("--json and --out - would both write to stdout"));
+        }
+    }
     let options = args.opening.options();
     let manifest = windrow::listing(&args.path, &options)?;
     let to = match args.out.as_deref() {
-        Some(to) if to == Path::new("-") => {
+        Some(_) if is_stdout => {
             out.raw(manifest.to_text().as_bytes())?;
             return Ok(DONE);
         }
         Some(to) => {
-            write_whole(to, manifest.to_text().as_bytes())?;
+            let files = manifest.listing.iter().flat_map(|listing| &listing.files);
+            refuse_input(to, files.map(|file| args.path.join(&file.name)))?;
+            output::write(to, manifest.to_text().as_bytes(), args.overwrite)?;
             to.to_path_buf()
         }
         None => windrow::write_listing(&args.path, &options, &manifest)?,

@@ -11,7 +11,7 @@ use windrow::preview::{numbers, tokens};
 use windrow::text::Tokenizer;
 use windrow::{Dataset, Error};
 
-use crate::args::{Data, Opening, shown};
+use crate::args::{Data, Opening, only_token_ids, shown};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::braille;
@@ -61,11 +61,8 @@ const LEAST_PLOTTED: usize = 16;
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
     let data = paths.open(&args.opening.options())?;
+    only_token_ids(args.tokenizer.as_deref(), data.source().as_ref())?;
     let tokenizer = match data.is_json() || data.is_rows() {
-        true if args.tokenizer.is_some() => {
-            let what = if data.is_json() { "JSON" } else { "rows of columns" };
-            return Err(Failure::usage(format!("--tokenizer decodes token IDs, and the records are {what}")));
-        }
         true => None,
         false => tokens::tokenizer(args.tokenizer.as_deref(), data.manifest())?,
     };
@@ -77,11 +74,16 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
         }
         None => 0..args.n.min(data.len()),
     };
-    if let (Some(to), Some(record)) = (&args.play, records.clone().next()) {
+    if let Some(to) = &args.play {
+        let nothing = || Failure::usage("--play writes the sound of the first record shown, and none is");
+        let record = records.clone().next().ok_or_else(nothing)?;
         play::play(&data, record, args.weights.as_deref(), to, args.overwrite)?;
     }
     let mut objects = Vec::new();
     for record in records {
+        if !out.has_reader() {
+            break;
+        }
         let length = data.length(record)?;
         let size = match (data.is_json(), data.is_rows()) {
             (true, _) => text::counted(length, "byte"),
@@ -158,24 +160,23 @@ fn show_numbers(
         show_series(data, record, out)?;
         return show_extras(&extras, out).map(|()| Value::Null);
     }
-    let numbers = match is_whole {
-        true => {
-            let ids = numbers::whole_numbers(source.as_ref(), span)?;
-            lines.push(format!("  {}", join(&ids)));
-            if let Some(text) = tokenizer.and_then(|t| tokens::decoded(t, &ids)) {
-                lines.extend(text.lines().map(|line| format!("  | {}", text::escaped(line))));
-            }
-            json!(ids)
+    let numbers = numbers::json(source.as_ref(), span)?;
+    if is_whole {
+        lines.push(format!("  {}", join(&numbers)));
+        let ids: Option<Vec<i64>> = numbers.iter().map(Value::as_i64).collect();
+        if let Some(text) = tokenizer.zip(ids).and_then(|(t, ids)| tokens::decoded(t, &ids)) {
+            lines.extend(text.lines().map(|line| format!("  | {}", text::escaped(line))));
         }
-        false => {
-            json!(numbers::floats(source.as_ref(), span)?)
-        }
-    };
+    }
     show_lines(&lines, out)?;
     show_extras(&extras, out)?;
-    Ok(
-        json!({ "record": record, "length": data.length(record)?, "values": numbers, "extras": extras.shown() }),
-    )
+    let length = data.length(record)?;
+    let mut object =
+        json!({ "record": record, "length": length, "values": numbers, "extras": extras.shown() });
+    if span.len < length {
+        object["truncated"] = json!(true);
+    }
+    Ok(object)
 }
 
 fn show_extras(extras: &Extras, out: &mut Out) -> Result<(), Failure> {
@@ -269,8 +270,8 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-fn join(ids: &[i64]) -> String {
-    let shown: Vec<String> = ids.iter().take(64).map(i64::to_string).collect();
+fn join(ids: &[Value]) -> String {
+    let shown: Vec<String> = ids.iter().take(64).map(Value::to_string).collect();
     format!("{}{}", shown.join(" "), if ids.len() > 64 { " …" } else { "" })
 }
 

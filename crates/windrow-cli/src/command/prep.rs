@@ -10,11 +10,12 @@ use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::format::Options;
 use windrow::prep::{self, Converting, TASK_BYTES};
-use windrow::{DType, Paths};
+use windrow::{DType, Error, Kind, Paths};
 
 use self::run::Run;
 use super::encode;
 use super::tokenize::How;
+use crate::args::output::{self, refuse_input};
 use crate::args::{Opening, Stores, dtype, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
@@ -68,6 +69,9 @@ struct Planning {
     /// Also write the job here
     #[arg(short = 'o', long, value_name = "FILE")]
     job: Option<PathBuf>,
+    /// With -o: replace a file that holds something else
+    #[arg(long, requires = "job")]
+    overwrite: bool,
 }
 
 /// Plan to turn text into token IDs
@@ -220,11 +224,13 @@ fn planned(
     plan: impl FnOnce(&Path, u64, &Options) -> windrow::Result<PathBuf>,
 ) -> Result<i32, Failure> {
     no_stdout(&args.out)?;
+    args.job.as_deref().map_or(Ok(()), no_stdout)?;
     let path = plan(&args.out, args.task_bytes, stores)?;
     let job = prep::Prep::open(&path, stores)?;
     let job = job.job();
     if let Some(copy) = &args.job {
-        windrow::dev::output::write_whole(copy, job.to_text().as_bytes())?;
+        refuse_input(copy, inputs_of(job))?;
+        output::write(copy, job.to_text().as_bytes(), args.overwrite)?;
     }
     // A script reads this line alone.
     out.line(path.display())?;
@@ -245,6 +251,17 @@ fn planned(
         "task_bytes": job.task_bytes,
     }))?;
     Ok(DONE)
+}
+
+// The files that tasks read.
+fn inputs_of(job: &prep::Job) -> impl Iterator<Item = PathBuf> {
+    job.inputs.iter().flat_map(|input| {
+        // Sounds are named within their folder, files of records beside what was typed.
+        let folders = [Some(input.path.as_path()), input.path.parent()].into_iter().flatten();
+        let files =
+            folders.flat_map(move |folder| input.files.iter().map(move |file| folder.join(&file.name)));
+        files.chain([input.path.clone()])
+    })
 }
 
 fn status(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
@@ -281,7 +298,7 @@ fn runs(numbers: &[u64]) -> String {
 
 fn merge(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
     let (job, interrupt) = (args.open()?, Interrupt::listen());
-    let report = job.merge(&interrupt)?;
+    let report = job.merge(&interrupt).map_err(|e| unfinished(&job, e))?;
     let what = match report.tokens {
         0 => text::counted(report.records, "record"),
         tokens => {
@@ -299,7 +316,7 @@ fn join(args: &Join, out: &mut Out) -> Result<i32, Failure> {
     no_stdout(&args.out)?;
     let (job, interrupt) = (args.of.open()?, Interrupt::listen());
     let watch = Progress::new("join", out.quiet(), &interrupt);
-    let report = job.join(&args.out, args.overwrite, &watch)?;
+    let report = job.join(&args.out, args.overwrite, &watch).map_err(|e| unfinished(&job, e))?;
     drop(watch);
     let records = text::counted(report.records, "record");
     let what = match report.tokens {
@@ -317,6 +334,15 @@ fn clean(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
     out.line(format_args!("{} removed", text::counted(removed, "file")))?;
     out.object(json!({ "removed": removed }))?;
     Ok(DONE)
+}
+
+// Tasks that are left are no fault of the data.
+fn unfinished(job: &prep::Prep, error: Error) -> Failure {
+    let is_left = || job.status(&()).is_ok_and(|found| !found.left.is_empty());
+    match error.kind() == Kind::Stale && is_left() {
+        true => Failure::Unfinished(error),
+        false => error.into(),
+    }
 }
 
 /// What a run ends with when some of its tasks failed.

@@ -1,15 +1,15 @@
 //! `windrow report`: a page about some data, to look at and to hand on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::output::write_whole;
-use windrow::{Dataset, Error, Kind, Paths};
+use windrow::{Dataset, Paths};
 use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
 
-use crate::args::{Cutting, Data, Opening, no_stdout};
+use crate::args::output::{refuse_existing, refuse_input};
+use crate::args::{Cutting, Data, Opening, no_stdout, only_token_ids};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -102,11 +102,13 @@ impl CodesArgs {
 pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
     no_stdout(&args.out)?;
+    // Before any work is done.
     refuse_existing(&args.out, args.overwrite)?;
     let subject = Subject::open(&paths, &args.opening.options(), args.sound)?;
     match &subject {
         Subject::Records(data) => {
             refuse_own_data(args, &subject)?;
+            only_token_ids(args.tokenizer.as_deref(), data.source().as_ref())?;
             records(args, &paths, data, out)
         }
         Subject::Sound(files) => {
@@ -165,32 +167,8 @@ fn finish(args: &Report, report: windrow_report::Report, out: &mut Out) -> Resul
     Ok(out.object(object)?)
 }
 
-// What is there already is refused before any work is done.
-fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failure> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(_) => return Ok(()),
-    };
-    if found.is_dir() {
-        return Err(Error::config("a folder, expected the path of a file").at(path).into());
-    }
-    match overwrite {
-        true => Ok(()),
-        false => Err(Error::new(Kind::Exists, "the file is there already")
-            .at(path)
-            .hint("--overwrite replaces it")
-            .into()),
-    }
-}
-
 // `--overwrite` is for a page, never for the data it is about.
 fn refuse_own_data(args: &Report, subject: &Subject) -> Result<(), Failure> {
-    let Ok(out) = args.out.canonicalize() else { return Ok(()) };
-    let is_out = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == out);
-    match args.data.paths()?.iter().any(|path| is_out(path.to_path_buf()))
-        || subject.files().into_iter().any(is_out)
-    {
-        true => Err(Error::config("the page would replace its own data").at(&args.out).into()),
-        false => Ok(()),
-    }
+    let typed = args.data.paths()?;
+    refuse_input(&args.out, typed.iter().map(Path::to_path_buf).chain(subject.files()))
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::program::Desk;
+use crate::program::{Desk, npy};
 
 fn tokens() -> Desk {
     let desk = Desk::new();
@@ -230,6 +230,11 @@ fn inspect_says_how_well_a_plan_mixes() {
     let failed = desk.windrow("inspect f.bin --mixing").failed(1);
     assert!(failed.contains("loader.recipe()"), "{failed}");
     desk.windrow("inspect plan.json f.bin --mixing").failed(2);
+    for option in ["--format tokens", "--dtype uint32", "--trust", "--split train", "--store-option region=x"]
+    {
+        let failed = desk.windrow(&format!("inspect plan.json --mixing {option}")).failed(2);
+        assert!(failed.contains("a plan says itself how its data is opened"), "{option}: {failed}");
+    }
 }
 
 #[test]
@@ -502,4 +507,82 @@ fn a_manifest_lists_a_folder_and_is_not_believed() {
     let said = desk.windrow("manifest m/index.json").failed(2);
     assert!(said.contains("needs no manifest"), "{said}");
     desk.windrow("manifest nothing").failed(1);
+}
+
+#[test]
+fn whole_numbers_beyond_float64_are_drawn_and_have_all_their_digits_in_json() {
+    let desk = Desk::new();
+    desk.write("i.npy", npy("<i8", &bytes_of(&[(1 << 53) + 1, 5])));
+    desk.write("u.npy", npy("<u8", &bytes_of(&[u64::MAX, 5])));
+    for (name, first, most) in [("i.npy", (1 << 53) + 1, "9.0072e15"), ("u.npy", u64::MAX, "1.84467e19")] {
+        let said = desk.windrow(&format!("peek {name}")).done();
+        assert!(said.contains(&format!("min 5  max {most}")), "{said}");
+        let values = desk.windrow(&format!("peek {name} --json")).json()["records"][0]["values"].clone();
+        assert_eq!(values, json!([first, 5]));
+        desk.windrow(&format!("report {name} -o {name}.html")).done();
+    }
+}
+
+// Little-endian, as this machine is.
+fn bytes_of(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+#[test]
+fn peek_says_where_values_are_left_out() {
+    let desk = Desk::new();
+    desk.write("l.npy", npy("<f4", &[0; 4 * 5_000]));
+    desk.write("s.npy", npy("<f4", &[0; 4 * 4_096]));
+    let record = |name: &str| desk.windrow(&format!("peek {name} --json")).json()["records"][0].clone();
+    let long = record("l.npy");
+    assert_eq!((&long["length"], &long["truncated"]), (&json!(5_000), &json!(true)));
+    assert_eq!(long["values"].as_array().unwrap().len(), 4_096);
+    assert_eq!(record("s.npy").get("truncated"), None);
+}
+
+#[test]
+fn a_tokenizer_decodes_token_ids_alone() {
+    let desk = Desk::new();
+    desk.write("f.npy", npy("<f4", &[0; 4 * 8]));
+    desk.write("a.jsonl", "{\"a\": 1, \"b\": 2}\n");
+    let cut = "--windows 4 --batch-size 1 --step 0";
+    for (line, said) in [
+        ("peek f.npy".to_string(), "the records are float32"),
+        ("report f.npy -o r.html".to_string(), "the records are float32"),
+        (format!("extract f.npy {cut}"), "the records are float32"),
+        (format!("extract f.npy {cut} -o b.npz"), ".npz holds arrays"),
+        ("extract a.jsonl --rows --batch-size 1 --step 0".to_string(), "the records are JSON"),
+        ("report a.jsonl -o r.html".to_string(), "the records are JSON"),
+        ("report a.jsonl --columns a,b -o r.html".to_string(), "the records are rows of columns"),
+        ("coverage f.npy --windows 4 --batch-size 1 --steps 0..1".to_string(), "coverage shows none of them"),
+    ] {
+        // It need not be one.
+        for tokenizer in ["bytes", "gpt17"] {
+            let err = desk.windrow(&format!("{line} --tokenizer {tokenizer}")).failed(2);
+            assert!(
+                err.contains("--tokenizer decodes token IDs, and") && err.contains(said),
+                "{line}: {err}"
+            );
+        }
+    }
+    assert!(!desk.path("r.html").exists() && !desk.path("b.npz").exists());
+}
+
+#[test]
+fn extract_decodes_the_inputs_and_no_mask() {
+    let desk = tokens();
+    let said = desk.windrow("extract tok --windows 4 --no-shuffle --batch-size 1 --step 0").done();
+    assert_eq!(said, "row 0\nabcd\n");
+    // Inputs that are no token IDs any more: nothing is decoded in their place.
+    let plan = json!({
+        "version": 1,
+        "parts": [{
+            "path": "tok", "dtype": "float32",
+            "view": { "windows": { "context_length": 4, "prediction_length": 0, "tail": "drop" } },
+        }],
+        "shuffle": false, "seed": 0, "global_batch_size": 1, "drop_last": true,
+    });
+    desk.write("plan.json", plan.to_string());
+    let said = desk.windrow("extract plan.json --step 0").done();
+    assert!(said.contains("input_ids: 97 98 99 100\n") && said.contains("loss_masks: 1 1 1 1\n"), "{said}");
 }

@@ -98,10 +98,28 @@ fn an_option_that_would_change_nothing_is_refused() {
         ("trace tok --pack 2 --step 0 --file a", "--file is an option of --record"),
         ("tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3", "--pad-value is an option of"),
         ("peek c --tokenizer bytes", "--tokenizer decodes token IDs"),
+        ("peek tok -n 0 --play x.wav", "--play writes the sound of the first record shown, and none is"),
+        ("inspect c --columns text --histogram", "--histogram counts records by length"),
+        ("prep run job.json --task 0 --steal", "cannot be used with"),
+        ("prep run job.json --tasks 0-1 --steal", "cannot be used with"),
+        ("prep run job.json --threads 0", "threads is 0; expected 1 to 1024"),
+        ("bench tok --pack 2 --threads 0", "threads is 0; expected 1 to 1024"),
     ] {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains(said), "{line}: {err}");
     }
+}
+
+#[test]
+fn hints_name_options_of_the_command_line() {
+    let desk = Desk::new();
+    desk.texts("a.jsonl", &["one", "two"]);
+    desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok").done();
+    // Fewer samples than a batch has rows.
+    let err = desk.windrow("bench tok --pack 2").failed(2);
+    assert!(err.contains("or --keep-last"), "{err}");
+    let err = desk.windrow("bench a.jsonl --pack 2").failed(2);
+    assert!(err.contains("read records with `windrow peek`") && !err.contains("ds[i]"), "{err}");
 }
 
 #[test]
@@ -203,6 +221,41 @@ fn a_reader_that_leaves_early_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{output:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_does_not_change_the_exit_code() {
+    let desk = Desk::new();
+    desk.texts("a.jsonl", &["one"]);
+    desk.windrow("tokenize a.jsonl -t bytes -o tok").done();
+    let data = desk.path("tok/tokenized-samples/a-tokenized-samples.bin");
+    let mut bytes = fs::read(&data).unwrap();
+    bytes[0] ^= 1;
+    fs::write(&data, bytes).unwrap();
+    for line in ["verify tok", "verify tok --json"] {
+        let mut child = desk.start(line);
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(3), 0), "{line}: {output:?}");
+    }
+}
+
+#[test]
+fn output_without_end_ends_with_its_reader() {
+    let desk = Desk::new();
+    let mut child = desk.start("dummy --vocab-size 9 --tokens 1000000000000 --out -");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{output:?}");
+}
+
+#[test]
+fn a_cache_that_is_not_a_folder_is_named_with_what_to_do() {
+    let desk = Desk::new();
+    desk.write("s.jsonl", "{\"sequence\": [1, 2.5]}\n");
+    let file = desk.path("s.jsonl");
+    let err = desk.windrow_with("inspect s.jsonl", &[("WINDROW_CACHE", file.to_str().unwrap())]).failed(1);
+    assert!(err.contains("set WINDROW_CACHE to a folder that can be written"), "{err}");
 }
 
 #[test]

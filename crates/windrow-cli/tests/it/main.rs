@@ -20,6 +20,8 @@ mod flips;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod outputs;
+#[cfg(test)]
 mod prep;
 #[cfg(test)]
 mod program;

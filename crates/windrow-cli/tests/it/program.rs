@@ -145,3 +145,13 @@ fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
 pub(crate) fn corpus() -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/demo/corpus.jsonl")).unwrap()
 }
+
+/// A .npy file of these little-endian numbers, `[T]`, whose dtype NumPy calls `descr`.
+pub(crate) fn npy(descr: &str, numbers: &[u8]) -> Vec<u8> {
+    let size: usize = descr[2..].parse().unwrap();
+    let shape = numbers.len() / size;
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape},), }}");
+    let header = format!("{header:<117}\n");
+    let size = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [&b"\x93NUMPY\x01\x00"[..], &size, header.as_bytes(), numbers].concat()
+}

@@ -170,3 +170,20 @@ fn a_view_of_json_is_refused() {
     let asked = Asked { view: view(json!({ "pack": { "length": 8 } })), ..Asked::default() };
     assert_eq!(desk.try_report("a.jsonl", &asked).unwrap_err().kind(), Kind::Config);
 }
+
+#[test]
+fn a_page_about_rows_lists_their_columns_and_says_that_no_record_is_read() {
+    let desk = Desk::new();
+    desk.write("rows.jsonl", "{\"id\": 7, \"text\": \"a\"}\n{\"id\": 8, \"text\": \"b\"}\n");
+    let (data, path) = (desk.path("rows.jsonl"), desk.path("rows.parquet"));
+    let rows =
+        windrow::open_with(&data, &serde_json::from_value(json!({ "columns": ["id", "text"] })).unwrap());
+    let to = windrow::writer("parquet", &Default::default()).unwrap();
+    windrow::prepare::convert(rows.unwrap().source().as_ref(), &path, to.as_ref(), &Default::default(), &())
+        .unwrap();
+    let report = desk.report("rows.parquet", &Asked::default());
+    assert_eq!(report.from, "the columns of 2 records; no record is read");
+    assert_eq!(report.json, json!({ "records": 2, "records_read": 0 }));
+    assert!(report.html.contains("<tr><td>id</td><td>"), "{}", report.html);
+    stands_alone(&report.html);
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use windrow_core::collate::Batch;
+use windrow_core::collate::{Batch, Field};
 use windrow_core::number::{Number, number};
 use windrow_core::{Element, Error, Result};
 use windrow_formats::{NamedArray, npz_of};
@@ -31,21 +31,17 @@ pub fn npz(batch: &Batch) -> Result<Vec<u8>> {
     npz_of(&arrays.collect::<Vec<_>>())
 }
 
-/// Row by row: a line `row N`, then each tensor as `name: numbers`, or with `decode` the text of the first tensor of whole
-/// numbers; records and columns of anything else as JSON.
+/// Row by row: a line `row N`, then each tensor as `name: numbers`, or with `decode` the text of its token IDs alone; records and
+/// columns of anything else as JSON.
 pub fn text(batch: &Batch, decode: Option<Decode<'_>>) -> String {
     let mut out = String::new();
     for row in 0..batch.rows() {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "row {row}");
-        let mut decode = decode;
         for (number, field) in batch.fields().iter().enumerate() {
             let numbers = numbers_of(batch, number, row);
-            let whole = |number: &Number| if let Number::Int(id) = number { Some(*id) } else { None };
-            let ids: Option<Vec<i64>> = numbers.iter().map(whole).collect();
-            if field.dtype.is_integer()
-                && let Some(decode) = decode.take()
-                && let Some(text) = ids.and_then(|ids| decode(&ids))
+            if let Some(decode) = decode.filter(|_| is_ids(field))
+                && let Some(text) = ids(&numbers).and_then(|ids| decode(&ids))
             {
                 out.push_str(&text);
                 out.push_str(if text.ends_with('\n') { "" } else { "\n" });
@@ -72,6 +68,16 @@ pub fn text(batch: &Batch, decode: Option<Decode<'_>>) -> String {
         }
     }
     out
+}
+
+// Masks and positions are whole numbers too.
+fn is_ids(field: &Field) -> bool {
+    field.dtype.is_integer() && matches!(&*field.name, "input_ids" | "values")
+}
+
+fn ids(numbers: &[Number]) -> Option<Vec<i64>> {
+    let whole = |number: &Number| if let Number::Int(id) = number { Some(*id) } else { None };
+    numbers.iter().map(whole).collect()
 }
 
 fn numbers_of(batch: &Batch, field: usize, row: usize) -> Vec<Number> {

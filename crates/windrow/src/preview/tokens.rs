@@ -30,6 +30,17 @@ pub fn tokenizer(asked: Option<&str>, manifest: Option<&Manifest>) -> Result<Opt
     }
 }
 
+/// What the records are, where they cannot be token IDs: `JSON`, `float32`.
+pub fn not_ids(source: &dyn Source) -> Option<String> {
+    let schema = source.schema();
+    match schema.kind {
+        Kind::Json => Some("JSON".to_string()),
+        Kind::Rows => Some("rows of columns".to_string()),
+        Kind::Numbers if schema.element.dtype.is_integer() => None,
+        Kind::Numbers => Some(schema.element.dtype.to_string()),
+    }
+}
+
 /// Whether its whole numbers are token IDs, not measurements: the formats made for tokens say so.
 pub fn is_tokens(source: &dyn Source) -> bool {
     let schema = source.schema();

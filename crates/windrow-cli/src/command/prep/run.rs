@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 use serde_json::json;
 use windrow::Kind;
+use windrow::dev::threads;
 use windrow::prep::Prep;
 use windrow::prepare::{self, Watch};
 
@@ -28,10 +29,10 @@ pub(super) struct Run {
     #[arg(value_name = "JOB")]
     job: PathBuf,
     /// Only this task
-    #[arg(long, value_name = "I", conflicts_with_all = ["tasks", "rank", "of"])]
+    #[arg(long, value_name = "I", conflicts_with_all = ["tasks", "rank", "of", "steal"])]
     task: Option<u64>,
     /// Only these: 3,7,12-40
-    #[arg(long, value_name = "I,J,K-L", value_delimiter = ',', value_parser = range, conflicts_with_all = ["rank", "of"])]
+    #[arg(long, value_name = "I,J,K-L", value_delimiter = ',', value_parser = range, conflicts_with_all = ["rank", "of", "steal"])]
     tasks: Option<Vec<(u64, u64)>>,
     /// Number of this worker: it runs every N-th task
     #[arg(long, value_name = "R")]
@@ -99,6 +100,8 @@ fn worker(args: &Run, variable: &dyn Fn(&str) -> Option<String>) -> Result<(u64,
 
 pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.job))?;
+    // Once, not as the error of each task.
+    threads::check(args.threads, 1)?;
     let prep =
         Prep::open_with(&args.job, args.scratch.as_deref(), !args.no_fsync, &args.stores.of_worker()?)?;
     let count = prep.job().tasks;

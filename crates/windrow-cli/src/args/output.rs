@@ -1,0 +1,72 @@
+//! A file that a command writes: something else that is there is not replaced unasked, an input never.
+
+use std::fs;
+use std::path::Path;
+
+use windrow::dev::output::write_whole;
+use windrow::{Error, Kind};
+
+use crate::failure::Failure;
+
+/// Writes a file, unless it is there with this content already. Something else that is there is replaced with `overwrite` alone.
+///
+/// # Errors
+/// As [`refuse_existing`]; those of writing.
+pub(crate) fn write(path: &Path, content: &[u8], overwrite: bool) -> Result<(), Failure> {
+    if holds(path, content) {
+        return Ok(());
+    }
+    refuse_existing(path, overwrite)?;
+    Ok(write_whole(path, content)?)
+}
+
+/// Whether a file is there with this content.
+pub(crate) fn holds(path: &Path, content: &[u8]) -> bool {
+    // By its size first: what is there may be large, or a pipe.
+    let may_be = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == content.len() as u64);
+    may_be && fs::read(path).is_ok_and(|found| found == content)
+}
+
+/// Refuses an output that is there already.
+///
+/// # Errors
+/// `Exists`; `Config` for a folder.
+pub(crate) fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failure> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    if found.is_dir() {
+        return Err(Error::config("a folder, expected the path of a file").at(path).into());
+    }
+    match overwrite {
+        true => Ok(()),
+        false => Err(Error::new(Kind::Exists, "the file is there already")
+            .at(path)
+            .hint("--overwrite replaces it")
+            .into()),
+    }
+}
+
+/// Refuses an output that is an input: `--overwrite` is never for that.
+///
+/// # Errors
+/// `Config`.
+pub(crate) fn refuse_input(
+    path: &Path,
+    inputs: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> Result<(), Failure> {
+    let Ok(out) = path.canonicalize() else { return Ok(()) };
+    match inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| input == out)) {
+        true => Err(Error::config("the output would replace its own input").at(path).into()),
+        false => Ok(()),
+    }
+}
+
+/// Refuses `--overwrite` for stdout.
+///
+/// # Errors
+/// Where it was typed.
+pub(crate) fn no_overwrite_of_stdout(overwrite: bool) -> Result<(), Failure> {
+    match overwrite {
+        true => Err(Failure::usage("--overwrite replaces a file, and --out - is not a file")),
+        false => Ok(()),
+    }
+}

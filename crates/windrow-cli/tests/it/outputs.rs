@@ -1,0 +1,90 @@
+//! A file that a command writes replaces nothing unasked, and an input never.
+
+use std::fs;
+
+use crate::program::{Desk, npy};
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("mine.txt", "mine");
+    desk.write("d/s.jsonl", "{\"sequence\": [0, 1.5, 2, 3]}\n{\"sequence\": [5, 1.5, 1, 1]}\n");
+    desk
+}
+
+/// A command that ends in the name of its output: it is refused where another file is there, replaces that with `--overwrite`, and
+/// is done where the same file is there.
+fn replaces_when_asked(desk: &Desk, command: &str, name: &str) {
+    desk.write(name, "mine");
+    let err = desk.windrow(&format!("{command} {name}")).failed(1);
+    assert!(err.contains("the file is there already") && err.contains("--overwrite"), "{command}: {err}");
+    assert_eq!(fs::read(desk.path(name)).unwrap(), b"mine", "{command}");
+    desk.windrow(&format!("{command} {name} --overwrite")).done();
+    let written = fs::read(desk.path(name)).unwrap();
+    assert_ne!(written, b"mine", "{command}");
+    desk.windrow(&format!("{command} {name}")).done();
+    assert_eq!(fs::read(desk.path(name)).unwrap(), written, "{command}");
+}
+
+/// The output is an input, which stays.
+fn keeps_input(desk: &Desk, command: &str, name: &str) {
+    let before = fs::read(desk.path(name)).unwrap();
+    for overwrite in ["", " --overwrite"] {
+        let err = desk.windrow(&format!("{command} {name}{overwrite}")).failed(2);
+        assert!(err.contains("would replace its own input"), "{command}: {err}");
+        assert_eq!(fs::read(desk.path(name)).unwrap(), before, "{command}");
+    }
+}
+
+#[test]
+fn extract_replaces_nothing_unasked_and_never_its_data() {
+    let desk = desk();
+    let batch = "extract d/s.jsonl --windows 2 --batch-size 2 --step 0 -o";
+    replaces_when_asked(&desk, batch, "batch.npz");
+    replaces_when_asked(&desk, batch, "batch.txt");
+    desk.windrow("convert d/s.jsonl own.npz --to npz").done();
+    keeps_input(&desk, "extract own.npz --windows 2 --batch-size 2 --step 0 -o", "own.npz");
+    let err = desk.windrow(&format!("{batch} - --overwrite")).failed(2);
+    assert!(err.contains("--overwrite replaces a file"), "{err}");
+}
+
+#[test]
+fn a_manifest_elsewhere_replaces_nothing_unasked_and_never_what_it_lists() {
+    let desk = desk();
+    replaces_when_asked(&desk, "manifest d -o", "other.json");
+    keeps_input(&desk, "manifest d -o", "d/s.jsonl");
+    let err = desk.windrow("manifest d --overwrite").failed(2);
+    assert!(err.contains("--out"), "{err}");
+    for (option, said) in [("--json", "would both write to stdout"), ("--overwrite", "replaces a file")] {
+        let err = desk.windrow(&format!("manifest d -o - {option}")).failed(2);
+        assert!(err.contains(said), "{err}");
+    }
+    // The one beside the data is written anew as ever.
+    desk.windrow("manifest d").done();
+    desk.windrow("manifest d").done();
+}
+
+#[test]
+fn a_copy_of_a_job_replaces_nothing_unasked_and_never_an_input() {
+    let desk = desk();
+    let plan = "prep plan convert d/s.jsonl --to shards --out parts -q -o";
+    replaces_when_asked(&desk, plan, "job.json");
+    keeps_input(&desk, plan, "d/s.jsonl");
+    desk.write("x/a.npy", npy("<f4", &[0; 16]));
+    keeps_input(&desk, "prep plan convert x --to shards --out of-folder -q -o", "x/a.npy");
+    desk.texts("t/a.jsonl", &["one"]);
+    keeps_input(&desk, "prep plan tokenize t -t bytes --out of-texts -q -o", "t/a.jsonl");
+    let err = desk.windrow(&format!("{plan} -")).failed(2);
+    assert!(err.contains("stdout cannot be written to"), "{err}");
+    assert!(!desk.path("-").exists());
+}
+
+#[test]
+fn the_demo_leaves_files_of_others_alone() {
+    for name in ["corpus/corpus.jsonl", "corpus/NOTICE", "plan.json"] {
+        let desk = Desk::new();
+        desk.write(&format!("d/{name}"), "mine");
+        let err = desk.windrow("demo --out d -q").failed(1);
+        assert!(err.contains(name) && err.contains("--out"), "{err}");
+        assert_eq!(fs::read(desk.path("d").join(name)).unwrap(), b"mine");
+    }
+}
