@@ -22,7 +22,8 @@ impl Verify for Tokens {
         let file = probe.display();
         match format.open(probe, &Options { dtype: Some(NARROW), ..Options::default() }) {
             Ok(source) => {
-                if source.length(0)? * NARROW.size() as u64 % guess::GUESSED.size() as u64 != 0 {
+                let n_bytes = source.length(0)? * NARROW.size() as u64;
+                if !n_bytes.is_multiple_of(guess::GUESSED.size() as u64) {
                     out.note(format!(
                         "{file}: nothing says its dtype, and it is not whole {} IDs: it was cut short unless they are narrower",
                         guess::GUESSED
