@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// A string with its quotes, written with escapes that the engine reads as Python reads those that are there.
 ///
 /// # Errors
-/// What escape is wrong, or is no character.
+/// What escape is wrong, or not a character.
 pub(crate) fn rewritten(literal: &str) -> Result<Cow<'_, str>, String> {
     if !literal.contains('\\') {
         return Ok(Cow::Borrowed(literal));

@@ -95,7 +95,7 @@ fn joined(between: &str, items: &Value) -> Result<String, Error> {
     Ok(items.try_iter()?.map(text).collect::<Result<Vec<_>, _>>()?.join(between))
 }
 
-/// The filter `trim`: of what is no string, of its text.
+/// The filter `trim`: of what is not a string, of its text.
 pub(crate) fn trim(value: &Value, chars: Option<&str>) -> Value {
     markup::as_safe_as(value, stripped(&written::text(value), chars, true, true).to_string())
 }

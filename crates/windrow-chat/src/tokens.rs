@@ -87,7 +87,7 @@ fn string_size(code: &str, quote: char) -> usize {
     end.map_or(code.len(), |at| at + 2)
 }
 
-// Digits, a fraction, an exponent; the sign of an exponent is no operator.
+// Digits, a fraction, an exponent; the sign of an exponent is not an operator.
 fn number_size(code: &str, name_size: impl Fn(&str) -> usize) -> usize {
     let mut size = name_size(code);
     let is_decimal = !code.starts_with("0x") && !code.starts_with("0X");

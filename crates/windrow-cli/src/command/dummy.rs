@@ -53,7 +53,7 @@ fn to_stdout(args: &Dummy, out: &mut Out) -> Result<i32, Failure> {
     no_overwrite_of_stdout(args.overwrite)?;
     for block in prepare::dummy_blocks(args.vocab_size, args.tokens, args.seed)? {
         out.raw(&block)?;
-        // There is no end of tokens that nobody takes.
+        // Nobody takes more, and they would have no end.
         if !out.has_reader() {
             break;
         }

@@ -160,7 +160,7 @@ impl Corpus<'_> {
 /// Raised when this windrow reads what a stopped run left in another way than earlier ones: theirs is not continued then.
 const WORK_LAYOUT: u32 = 1;
 
-// Names the work folder. The version of windrow is no part of it: inputs, options and tokenizer decide the bytes, and they are all
+// Names the work folder. The version of windrow is not part of it: inputs, options and tokenizer decide the bytes, and they are all
 // here. So a run that another version stopped continues, just as its finished output would be unchanged.
 fn work_hash(wanted: &Manifest) -> String {
     let mut decides = Manifest { windrow: String::new(), ..wanted.clone() };
