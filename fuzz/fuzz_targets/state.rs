@@ -53,7 +53,7 @@ fuzz_target!(|data: &[u8]| {
         last: [LastBatch::Drop, LastBatch::Keep, LastBatch::Repeat][(number() % 3) as usize],
         epochs: Some(number()).filter(|n| *n > 0),
     };
-    // A batch that is filled up has as many rows as it is told, which take time.
+    // A batch that is filled up has the number of rows that it is told, which take time.
     let is_huge = steps.last == LastBatch::Repeat && steps.global_batch_size > MOST_ROWS;
     if is_huge || steps.check(plan.sampler(), cursor).is_err() {
         return;

@@ -476,7 +476,7 @@ def test_containers_that_a_function_holds_tell_it_apart() -> None:
     held = [*dicts, [1, 2], [2, 1], {1, 2}, {1, 3}, (1, [2]), (1, [3]), nothing]
     assert len({described(holding(one)) for one in held}) == len(held)
     assert described(holding({"b", "a", "c"})) == described(holding({"c", "b", "a"}))
-    # By their number alone; an address is none of it.
+    # By their number alone; an address is not part of it.
     assert described(holding([object()])) == described(holding([object()]))
     assert described(holding(list(range(2_000_000)))) != described(holding([0]))
 

@@ -84,7 +84,7 @@ impl Lost {
         n_samples.min(n_bytes / LEAST_FRAME * self.longest)
     }
 
-    // All or none: those of one frame, or of bytes that hold about as many as others do.
+    // All or none: those of one frame, or of bytes that hold about the same number as others do.
     fn likely(&self, n_samples: u64, n_bytes: u64) -> u64 {
         let as_others = 2 * u128::from(n_bytes) * u128::from(self.n_samples);
         let is_likely =

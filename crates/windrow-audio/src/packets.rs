@@ -218,7 +218,7 @@ impl Packets {
                 self.finish()?;
                 return Ok(false);
             }
-            // The reader of a stream of AAC goes on at the next frame.
+            // The reader of a stream of AAC continues at the next frame.
             Err(e)
                 if self.skip_corrupt
                     && self.container == Container::Aac

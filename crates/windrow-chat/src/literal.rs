@@ -47,7 +47,7 @@ pub(crate) fn rewritten(literal: &str) -> Result<Cow<'_, str>, String> {
         rest = &rest[size..];
     }
     out.push_str(rest);
-    // Lines stay as many as they were, for the places of errors.
+    // The number of lines stays the same, for the places of errors.
     out.extend(std::iter::repeat_n('\n', n_lines));
     Ok(Cow::Owned(out))
 }

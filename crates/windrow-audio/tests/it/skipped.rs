@@ -254,7 +254,7 @@ fn the_number_of_a_frame_of_flac_makes_no_more_silence_than_its_bytes_could_hold
     // Nothing before it is passed over.
     let lying = [&bytes[..last.start], &frame].concat();
     assert_eq!(skipped("a.flac", &lying).unwrap().0.n_samples(), n_samples);
-    // The frame before it is: as many samples as frames of ten bytes would have.
+    // The frame before it is: the number of samples that frames of ten bytes would have.
     let before = frames[frames.len() - 2].clone();
     let mut damaged = lying.clone();
     damaged[before.start + 20..before.end].fill(0x55);

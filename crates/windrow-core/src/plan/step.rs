@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Filling, in_run, kept, kept_until, past_skip};
+use super::cursor::{Cursor, in_run, kept, kept_until, past_skip};
+use super::filling::Filling;
 use crate::error::{Error, Kind, Result};
 use crate::sampler::{Sampler, Shard};
 

@@ -35,7 +35,7 @@ pub fn refuse_inputs(source: &dyn Source, out: &Path, format: &dyn WriteFormat) 
     }
 }
 
-// What becomes visible for this output.
+// What appears for this output.
 fn written(out: &Path, format: &dyn WriteFormat) -> Vec<PathBuf> {
     let Some(name) = out.file_name().and_then(|name| name.to_str()) else { return vec![out.to_path_buf()] };
     let names = format.names(format.stem(name)).into_iter();
